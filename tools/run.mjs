@@ -1,0 +1,52 @@
+// The one door to the project's scripts on a fresh machine. Runs on any Node from 20 up: installs the locked
+// dependencies when they are missing or differ from the lock file, then starts the script under the Node 24 that
+// came with them. Usage: run.mjs SCRIPT [ARG...]  |  run.mjs --bin NAME [ARG...]
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findNode } from '../bin/find-node.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const lockFile = join(root, 'package-lock.json');
+const installedLock = join(root, 'node_modules', '.portcullis-lock.json');
+
+/** Installs what package-lock.json names, unless that very lock file is what was installed last. */
+function installDependencies() {
+  if (existsSync(installedLock) && readFileSync(installedLock, 'utf8') === readFileSync(lockFile, 'utf8')) {
+    return;
+  }
+  process.stderr.write('Installing the locked dependencies (npm ci), once…\n');
+  const npm = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    shell: process.platform === 'win32',
+    encoding: 'utf8',
+  });
+  if (npm.status !== 0) {
+    process.stderr.write(`${npm.error?.message ?? npm.stderr}\nerror: "npm ci" failed in ${root}; see the message above, then try again.\n`);
+    process.exit(1);
+  }
+  copyFileSync(lockFile, installedLock);
+}
+
+installDependencies();
+const node = findNode();
+if (node === undefined) {
+  process.stderr.write(`error: Node 24.15 or newer is needed, this is ${process.version}, and no copy of it is published for ${process.platform}-${process.arch}. Install it and run the command again.\n`);
+  process.exit(1);
+}
+
+const [first, ...rest] = process.argv.slice(2);
+const command = first === '--bin' ? join(root, 'node_modules', '.bin', rest.shift()) : join(root, first);
+const child = spawn(node, [command, ...rest], {
+  cwd: process.env.INIT_CWD && first === 'bin/portcullis.mjs' && process.env.npm_lifecycle_event === 'portcullis' ? process.env.INIT_CWD : root,
+  stdio: 'inherit',
+  env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` },
+});
+// A terminal sends its signals to the whole group, a supervisor only to us: hand on what arrives, and end when the child does.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => child.kill(signal));
+}
+child.on('exit', (code, signal) => process.exit(signal === null ? code : 128 + constants.signals[signal]));
