@@ -1,0 +1,27 @@
+// Tables as kubectl prints them: upper-case headers, columns as wide as their widest cell, three spaces between.
+import { stripVTControlCharacters } from 'node:util';
+
+/** A column: its header, and how a row is shown in it. */
+export interface Column<Row> {
+  readonly header: string;
+  readonly cell: (row: Row) => string;
+}
+
+/** The rows as lines, with a header; cells are printed as they are, without control characters of others' making. */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const cells = [columns.map(({ header }) => header), ...rows.map((row) => columns.map(({ cell }) => cell(row)))];
+  const widths = columns.map((_, index) => Math.max(...cells.map((line) => width(line[index] ?? ''))));
+  return cells
+    .map((line) => line.map((cell, index) => cell + ' '.repeat((widths[index] ?? 0) - width(cell))).join('   ').trimEnd())
+    .join('\n');
+}
+
+function width(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+/** Text from outside, made safe for a terminal: no control characters, one line. */
+export function oneLine(text: string, maxLength = Infinity): string {
+  const clean = stripVTControlCharacters(text).replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '').trim();
+  return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1)}…`;
+}

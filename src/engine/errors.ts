@@ -1,0 +1,82 @@
+/** Every way the engine can fail. A denial is a value (see verdict.ts), never one of these. */
+export type EngineErrorCode =
+  /** The policies file is larger than {@link MAX_POLICIES_FILE_BYTES}. */
+  | 'policies-file-too-large'
+  /** The policies file is not YAML or JSON, or names one id twice. Position and excerpt are set. */
+  | 'policies-file-malformed'
+  /** The policies file parses, but it is not one mapping of ids to policies, or holds too many of them. */
+  | 'policies-file-wrong-shape'
+  /** A review is larger than {@link MAX_REVIEW_BYTES}. */
+  | 'review-too-large'
+  /** A review is empty, not UTF-8 or not JSON. */
+  | 'review-malformed'
+  /** A review is JSON of another shape than an AdmissionReview; the message names the field. */
+  | 'review-wrong-shape'
+  /** A review or a guest's answer is nested deeper than {@link MAX_NESTING}. */
+  | 'nested-too-deep'
+  /** A group expression does not parse, or names a member that the group does not have. */
+  | 'expression-invalid'
+  /** A guest trapped, or answered something that is not a verdict. */
+  | 'guest-error'
+  /** A guest used up its fuel. */
+  | 'guest-timeout'
+  /** A waPC module speaks another protocol than "v1". */
+  | 'protocol-unsupported'
+  /** A policy asked for a host capability that it was not granted. The message names the field to change. */
+  | 'capability-refused'
+  /** A granted host capability could not answer. */
+  | 'capability-failed'
+  /** The file of a recorded session cannot be read. */
+  | 'session-malformed';
+
+/** A place in a text, counted from 1 as editors do, with the line it is on. */
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+  /** The line itself (shortened) and a caret below the column. */
+  readonly excerpt: string;
+}
+
+export interface EngineErrorOptions {
+  readonly cause?: unknown;
+  readonly position?: TextPosition;
+}
+
+/** The only error that leaves this folder. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+  readonly code: EngineErrorCode;
+  readonly position: TextPosition | undefined;
+
+  constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.position = options.position;
+  }
+}
+
+/** The text of whatever was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** An excerpt shows at most this much of a line: it goes into statuses and logs. */
+const MAX_EXCERPT_COLUMNS = 120;
+
+/** Line, column and excerpt of `offset` (in UTF-16 units) in `text`. */
+export function textPosition(text: string, offset: number): TextPosition {
+  const at = Math.min(Math.max(offset, 0), text.length);
+  let line = 1;
+  let lineStart = 0;
+  for (let newline = text.indexOf('\n'); newline !== -1 && newline < at; newline = text.indexOf('\n', newline + 1)) {
+    line++;
+    lineStart = newline + 1;
+  }
+  const lineEnd = text.indexOf('\n', lineStart);
+  const column = at - lineStart;
+  // A long line is cut around the column, so that the caret is always on the excerpt.
+  const cut = Math.max(0, column - MAX_EXCERPT_COLUMNS / 2);
+  const end = Math.min(lineEnd === -1 ? text.length : lineEnd, lineStart + cut + MAX_EXCERPT_COLUMNS);
+  const shown = text.slice(lineStart + cut, end).replaceAll('\t', ' ').trimEnd();
+  return { line, column: column + 1, excerpt: `${shown}\n${' '.repeat(column - cut)}^` };
+}

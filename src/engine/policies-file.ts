@@ -1,0 +1,204 @@
+import { EngineError, errorText, textPosition } from './errors.ts';
+import { endOfString, isJsonObject } from './json-text.ts';
+import type { JsonObject } from './json-text.ts';
+import type { PolicyDefinition } from './policy-definition.ts';
+import { readPolicyDefinition, ValueBudget } from './policy-reader.ts';
+import type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
+import { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
+
+/**
+ * Largest policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap holds at most
+ * 1 MiB; sixteen times that still parses in about two seconds.
+ */
+export const MAX_POLICIES_FILE_BYTES = 16 * 1024 * 1024;
+/** Most policies in one file: more than five times the largest set that is known to be served (3,500). */
+export const MAX_POLICIES = 20_000;
+
+/** Something wrong with one policy of the file. The policy is not loaded; the others are. */
+export interface PolicyProblem {
+  readonly id: string;
+  readonly code: PolicyProblemCode;
+  /** What was expected, what was found and what to do, without the position. */
+  readonly message: string;
+  /** Where, counted from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** Path inside the policy, such as `policies.signed.module`; empty for the policy itself. */
+  readonly field: string;
+}
+
+export interface ParsedPolicies {
+  readonly policies: readonly PolicyDefinition[];
+  readonly problems: readonly PolicyProblem[];
+}
+
+/**
+ * Reads a policies file (`policies.yml`, contract 3.1), YAML or JSON. A problem of one policy leaves out that policy
+ * only. Throws `policies-file-too-large`, `policies-file-malformed` and `policies-file-wrong-shape`, when the file as a
+ * whole cannot be understood; `fileName` is only used in those messages.
+ */
+export function parsePolicies(text: string, fileName: string): ParsedPolicies {
+  if (text.length > MAX_POLICIES_FILE_BYTES) {
+    throw new EngineError(
+      'policies-file-too-large',
+      `${fileName} is too large: expected at most ${MAX_POLICIES_FILE_BYTES} characters, got ${text.length}. Split the policies over several servers.`,
+    );
+  }
+  const root = parseDocument(text, fileName);
+  const ids = Object.keys(root);
+  if (ids.length > MAX_POLICIES) {
+    throw new EngineError(
+      'policies-file-wrong-shape',
+      `${fileName} has too many policies: expected at most ${MAX_POLICIES}, got ${ids.length}. Split them over several servers.`,
+    );
+  }
+  const budget = new ValueBudget();
+  const policies: PolicyDefinition[] = [];
+  const faulty: { readonly id: string; readonly faults: readonly PolicyFault[] }[] = [];
+  for (const id of ids) {
+    const read = readPolicyDefinition(id, root[id], budget);
+    if (read.definition === undefined) {
+      faulty.push({ id, faults: read.faults });
+    } else {
+      policies.push(read.definition);
+    }
+  }
+  return { policies, problems: locateFaults(text, faulty) };
+}
+
+function locateFaults(
+  text: string,
+  faulty: readonly { readonly id: string; readonly faults: readonly PolicyFault[] }[],
+): PolicyProblem[] {
+  if (faulty.length === 0) {
+    return [];
+  }
+  const positions = new YamlPositions(text);
+  const lineStarts = startsOfLines(text);
+  return faulty.flatMap(({ id, faults }) =>
+    faults.map(({ code, message, path }) => {
+      const { line, column } = lineAndColumn(lineStarts, positions.offsetOf([id, ...path]));
+      return { id, code, message, line, column, field: path.join('.') };
+    }),
+  );
+}
+
+/** Offsets of all lines: with thousands of problems, counting anew for each would be quadratic. */
+function startsOfLines(text: string): number[] {
+  const starts = [0];
+  for (let newline = text.indexOf('\n'); newline !== -1; newline = text.indexOf('\n', newline + 1)) {
+    starts.push(newline + 1);
+  }
+  return starts;
+}
+
+function lineAndColumn(starts: readonly number[], offset: number): { line: number; column: number } {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= offset) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+}
+
+function parseDocument(text: string, fileName: string): JsonObject {
+  const root = parseAsJson(text) ?? parseAsYaml(text, fileName);
+  if (!isJsonObject(root)) {
+    throw new EngineError(
+      'policies-file-wrong-shape',
+      `${fileName} has the wrong shape: expected a mapping of policy ids to policies, got ${describe(root)}. Write "<id>:" and the policy below it, indented.`,
+    );
+  }
+  return root;
+}
+
+/**
+ * The controller writes JSON, which JSON.parse reads ten times faster than a YAML parser. It keeps the last of two
+ * equal keys, so the keys of the text are counted against those of the value; the YAML parser then says where.
+ */
+function parseAsJson(text: string): unknown {
+  if (!text.trimStart().startsWith('{')) {
+    return undefined;
+  }
+  try {
+    let keys = 0;
+    const value: unknown = JSON.parse(text, undefined);
+    for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+      at = endOfString(text, at);
+      while (isJsonSpace(text.charCodeAt(at))) {
+        at++;
+      }
+      if (text.charCodeAt(at) === 0x3a) {
+        keys++;
+      }
+    }
+    return keys === countKeys(value) ? value : undefined;
+  } catch {
+    // Not JSON, or nested beyond the stack: flow YAML starts with a brace as well, and that parser has limits.
+    return undefined;
+  }
+}
+
+function isJsonSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) {
+    return 0;
+  }
+  const members = Object.values(value);
+  let keys = Array.isArray(value) ? 0 : members.length;
+  for (const member of members) {
+    keys += countKeys(member);
+  }
+  return keys;
+}
+
+function parseAsYaml(text: string, fileName: string): unknown {
+  try {
+    const documents = parseYaml(text);
+    if (documents.length > 1) {
+      throw new EngineError(
+        'policies-file-wrong-shape',
+        `${fileName} has the wrong shape: expected one YAML document, got ${documents.length}. Join them and remove the "---" lines.`,
+      );
+    }
+    // An empty file is an empty set of policies.
+    return documents[0] ?? {};
+  } catch (error) {
+    if (!(error instanceof YamlSyntaxError)) {
+      throw error;
+    }
+    // The offset of a quoted key is that of its content.
+    const isQuoted = /^["']$/.test(text.charAt(error.offset - 1)) && /duplicated/.test(error.message);
+    const offset = isQuoted ? error.offset - 1 : error.offset;
+    const position = textPosition(text, offset);
+    const where = `${fileName}:${position.line}:${position.column}`;
+    const duplicate = /duplicated mapping key/.test(error.message) ? duplicateKey(text, offset) : undefined;
+    const what =
+      duplicate === undefined
+        ? `${where} is not YAML: ${errorText(error)}. Correct the line.`
+        : `${where} names ${JSON.stringify(duplicate)} twice: expected every key of a mapping once. Rename or remove one of them.`;
+    throw new EngineError('policies-file-malformed', `${what}\n${position.excerpt}`, { position, cause: error });
+  }
+}
+
+/** The key that starts at `offset`. */
+function duplicateKey(text: string, offset: number): string {
+  const rest = text.slice(offset, offset + 512);
+  const quoted = /^"((?:[^"\\]|\\.)*)"|^'((?:[^']|'')*)'/.exec(rest);
+  return quoted?.[1] ?? quoted?.[2] ?? rest.split(/\s*:(?:\s|$)|\n/, 1)[0] ?? '';
+}
+
+function describe(value: unknown): string {
+  if (value === null) {
+    return 'null';
+  }
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
+}

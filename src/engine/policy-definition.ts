@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from './json-text.ts';
+import type { JsonObject } from './json-text.ts';
+
+/** `protect` enforces verdicts; `monitor` only reports them and admits everything. */
+export type PolicyMode = 'protect' | 'monitor';
+/** What a policy that cannot give a verdict answers: a rejection, or an admission with a warning. */
+export type FailurePolicy = 'Fail' | 'Ignore';
+
+/** A kind that a context-aware policy may read from the cluster. */
+export interface ContextAwareResource {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** The code of a policy and what it may do: what single policies and members of groups share. */
+export interface ModuleUse {
+  /** Reference of the module, as written. */
+  readonly module: string;
+  /** Never null: a missing or null `settings` is `{}`. */
+  readonly settings: JsonObject;
+  readonly contextAwareResources: readonly ContextAwareResource[];
+  /** Seconds of evaluation; undefined means the server's default. */
+  readonly timeoutEvalSeconds?: number;
+  /** Patterns `*`, `ns/*`, `ns/v1/*`, or a capability's exact path. Empty denies all but tracing. */
+  readonly hostCapabilities: readonly string[];
+}
+
+export interface SinglePolicyDefinition extends ModuleUse {
+  readonly kind: 'policy';
+  readonly id: string;
+  readonly mode: PolicyMode;
+  readonly allowedToMutate: boolean;
+  /** Replaces the text of a denial; the original goes to `status.details.causes`. */
+  readonly message?: string;
+  readonly failurePolicy: FailurePolicy;
+}
+
+export interface GroupMemberDefinition extends ModuleUse {
+  readonly name: string;
+}
+
+export interface PolicyGroupDefinition {
+  readonly kind: 'group';
+  readonly id: string;
+  readonly mode: PolicyMode;
+  readonly expression: string;
+  /** The text of the group's denials. */
+  readonly message: string;
+  readonly members: readonly GroupMemberDefinition[];
+  readonly failurePolicy: FailurePolicy;
+}
+
+/** One entry of the policies file: plain data, structured-cloneable. */
+export type PolicyDefinition = SinglePolicyDefinition | PolicyGroupDefinition;
+
+/** SHA-256 (hex) of everything in a definition: equal exactly when nothing changed. */
+export function definitionHash(definition: PolicyDefinition): string {
+  return sha256(canonicalJson(definition));
+}
+
+/** SHA-256 (hex) of the settings alone (of all members' settings by name, for a group). */
+export function settingsHash(definition: PolicyDefinition): string {
+  const settings =
+    definition.kind === 'policy'
+      ? definition.settings
+      : Object.fromEntries(definition.members.map((member) => [member.name, member.settings]));
+  return sha256(canonicalJson(settings));
+}
+
+/** The modules that a definition uses, each once. */
+export function modulesOf(definition: PolicyDefinition): string[] {
+  return definition.kind === 'policy'
+    ? [definition.module]
+    : [...new Set(definition.members.map((member) => member.module))];
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,192 @@
+import {
+  boolYaml11Tag,
+  constructFromEvents,
+  defineScalarTag,
+  EVENT_ID,
+  getScalarValue,
+  mapTag,
+  mergeTag,
+  NOT_RESOLVED,
+  nullYaml11Tag,
+  parseEvents,
+  Schema,
+  seqTag,
+  strTag,
+  YAMLException,
+} from 'js-yaml';
+
+/** Aliases per document. Values are shared, not copied, so this only bounds what a reader expands later. */
+const MAX_ALIASES = 10_000;
+/** Collections inside collections. js-yaml's own default; Kubernetes manifests stay below 30. */
+const MAX_YAML_DEPTH = 100;
+
+const DIGITS = [...'+-0123456789'];
+const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
+const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
+
+/** Integers as Go's ParseInt with base 0 reads them: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
+const goInteger = defineScalarTag<number>('tag:yaml.org,2002:int', {
+  implicit: true,
+  implicitFirstChars: DIGITS,
+  resolve: (source) => {
+    const plain = source.replaceAll('_', '');
+    if (!INTEGER.test(plain)) {
+      return NOT_RESOLVED;
+    }
+    const negative = plain.startsWith('-');
+    const digits = plain.replace(/^[-+]/, '');
+    const value = /^0[0-7]/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
+    return negative ? -value : value;
+  },
+  identify: () => false,
+});
+
+const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
+  implicit: true,
+  implicitFirstChars: [...DIGITS, '.'],
+  resolve: (source) => {
+    const plain = source.replaceAll('_', '');
+    if (FLOAT.test(plain)) {
+      return Number(plain);
+    }
+    if (NOT_A_NUMBER.test(source)) {
+      return Number.NaN;
+    }
+    const infinity = INFINITY.exec(source);
+    return infinity === null ? NOT_RESOLVED : infinity[1] === '-' ? -Infinity : Infinity;
+  },
+  identify: () => false,
+});
+
+/**
+ * Scalars as kubectl and the API server read them (sigs.k8s.io/yaml): YAML 1.1 booleans (`yes`, `on`, `y`), Go's
+ * numbers, merge keys; dates stay text; tags of other types are errors.
+ */
+const KUBERNETES_SCHEMA = new Schema([
+  strTag,
+  seqTag,
+  mapTag,
+  nullYaml11Tag,
+  boolYaml11Tag,
+  goInteger,
+  goFloat,
+  mergeTag,
+]);
+
+/** Where the text stops being YAML. */
+export class YamlSyntaxError extends Error {
+  override readonly name = 'YamlSyntaxError';
+  readonly offset: number;
+
+  constructor(reason: string, offset: number, cause: unknown) {
+    super(reason, { cause });
+    this.offset = offset;
+  }
+}
+
+/**
+ * All documents of a YAML (or JSON) text. Values that an alias names twice are the same object twice, cycles included:
+ * walk them with a budget. Throws {@link YamlSyntaxError}.
+ */
+export function parseYaml(text: string): unknown[] {
+  try {
+    const events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
+    return constructFromEvents(events, { source: text, schema: KUBERNETES_SCHEMA, maxAliases: MAX_ALIASES });
+  } catch (error) {
+    if (error instanceof YAMLException) {
+      throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);
+    }
+    throw new YamlSyntaxError(error instanceof Error ? error.message : String(error), 0, error);
+  }
+}
+
+type YamlEvent = ReturnType<typeof parseEvents>[number];
+
+interface YamlNode {
+  readonly start: number;
+  /** Keys of a mapping, indices of a sequence. */
+  readonly children: Map<string, { readonly keyStart: number; readonly node: YamlNode }>;
+}
+
+/** Finds where values stand in a YAML text; built only when there is something to point at. */
+export class YamlPositions {
+  readonly #text: string;
+  readonly #events: readonly YamlEvent[];
+  #at = 0;
+  readonly #root: YamlNode | undefined;
+
+  /** `text` must be one that {@link parseYaml} accepts. */
+  constructor(text: string) {
+    this.#text = text;
+    this.#events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
+    this.#at = 1;
+    this.#root = this.#node();
+  }
+
+  /** Offset of the key (or list element) at `path`, or of the innermost parent that is written out. */
+  offsetOf(path: readonly string[]): number {
+    let node = this.#root;
+    let offset = node?.start ?? 0;
+    for (const key of path) {
+      const child = node?.children.get(key);
+      if (child === undefined) {
+        break;
+      }
+      offset = child.keyStart;
+      node = child.node;
+    }
+    return offset;
+  }
+
+  #node(): YamlNode | undefined {
+    const event = this.#events[this.#at++];
+    const children: YamlNode['children'] = new Map();
+    switch (event?.type) {
+      case EVENT_ID.SCALAR:
+        return { start: event.valueStart, children };
+      case EVENT_ID.ALIAS:
+        return { start: event.anchorStart, children };
+      case EVENT_ID.MAPPING:
+        while (!this.#isClosed()) {
+          const key = this.#key();
+          const keyStart = this.#node()?.start ?? event.start;
+          const node = this.#node();
+          if (key !== undefined && node !== undefined) {
+            children.set(key, { keyStart, node });
+          }
+        }
+        return { start: event.start, children };
+      case EVENT_ID.SEQUENCE:
+        for (let index = 0; !this.#isClosed(); index++) {
+          const node = this.#node();
+          if (node !== undefined) {
+            children.set(String(index), { keyStart: node.start, node });
+          }
+        }
+        return { start: event.start, children };
+      default:
+        return undefined;
+    }
+  }
+
+  /** The text of the scalar that comes next, undefined when something else does. */
+  #key(): string | undefined {
+    const event = this.#events[this.#at];
+    return event?.type === EVENT_ID.SCALAR ? getScalarValue(this.#text, event) : undefined;
+  }
+
+  /** Steps over the end of the innermost collection when it is next. */
+  #isClosed(): boolean {
+    const event = this.#events[this.#at];
+    if (event === undefined) {
+      return true;
+    }
+    if (event.type === EVENT_ID.POP) {
+      this.#at++;
+      return true;
+    }
+    return false;
+  }
+}

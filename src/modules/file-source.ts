@@ -1,0 +1,54 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+
+import { ModuleError, systemCode } from './errors.ts';
+import type { FileReference } from './module-reference.ts';
+import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
+
+/**
+ * Reads a module from a file.
+ * @throws ModuleError `file-unreadable`, `module-too-large`, `not-wasm`
+ */
+export async function readModuleFile(reference: FileReference, maxBytes: number): Promise<Uint8Array> {
+  try {
+    // Not blocking: opening a FIFO that nobody writes to would wait for ever.
+    await using file = await open(reference.path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const bytes = await readRegularFile(file, reference, maxBytes);
+    assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), reference.path);
+    return bytes;
+  } catch (error) {
+    throw error instanceof ModuleError ? error : unreadable(reference, error);
+  }
+}
+
+async function readRegularFile(file: FileHandle, reference: FileReference, maxBytes: number): Promise<Uint8Array> {
+  const status = await file.stat();
+  if (!status.isFile()) {
+    const what = status.isDirectory() ? 'a folder' : 'a device, pipe or socket';
+    throw new ModuleError('file-unreadable', `${reference.path} is not a module: expected a regular file, got ${what}`);
+  }
+  if (status.size > maxBytes) {
+    throw new ModuleError(
+      'module-too-large',
+      `${reference.path} is too large: expected at most ${maxBytes} bytes, got ${status.size}`,
+    );
+  }
+  // No more than that, even when the file grows meanwhile.
+  const buffer = new Uint8Array(status.size);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) {
+      break;
+    }
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}
+
+function unreadable(reference: FileReference, error: unknown): ModuleError {
+  const code = systemCode(error) ?? 'unknown error';
+  const advice = code === 'ENOENT' ? 'there is no such file: check the path' : `${code}: check the permissions`;
+  return new ModuleError('file-unreadable', `${reference.path} cannot be read, ${advice}`, { cause: error });
+}

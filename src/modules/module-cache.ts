@@ -1,0 +1,179 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { ModuleError, systemCode } from './errors.ts';
+import { isDigest } from './module-reference.ts';
+import type { Digest, ModuleReference } from './module-reference.ts';
+
+/** Age at which an unfinished file is taken for the leftover of a process that died. */
+const STALE_TEMPORARY_MS = 24 * 60 * 60 * 1000;
+const TEMPORARY_PREFIX = '.tmp-';
+
+/** What a location last served. */
+export interface KnownLocation {
+  readonly digest: Digest;
+  /** The location as it may be shown. */
+  readonly shown: string;
+  /** When it was fetched, in ISO 8601. */
+  readonly fetchedAt: string;
+}
+
+/** The digest of a module's bytes. */
+export function digestOf(bytes: Uint8Array): Digest {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/**
+ * Modules on disk by their digest, and which digest each location last served. Every file is written beside its place and
+ * renamed into it, so any number of processes may share one folder, and a crash leaves whole files only.
+ *
+ *     sha256/<hex>.wasm     modules
+ *     corrupt/<hex>.wasm    modules that no longer had their digest when they were read, for inspection
+ *     locations/<hex>.json  last digest by location; named by the digest of the location, which may hold secrets
+ */
+export class ModuleCache {
+  readonly #dir: string;
+  readonly #maxBytes: number;
+  #swept: Promise<void> | undefined;
+
+  /** The folder is made when something is written. Entries larger than `maxBytes` count as absent. */
+  constructor(dir: string, maxBytes: number) {
+    this.#dir = dir;
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * The module of that digest, verified; undefined when it is not there, or was corrupt and is now set aside.
+   * @throws ModuleError `cache-failed`
+   */
+  async read(digest: Digest): Promise<Uint8Array | undefined> {
+    const path = this.#modulePath(digest);
+    try {
+      const { size } = await stat(path);
+      if (size > this.#maxBytes) {
+        return undefined;
+      }
+      const bytes = await readFile(path);
+      if (digestOf(bytes) === digest) {
+        return bytes;
+      }
+      await this.#setAside(digest);
+      return undefined;
+    } catch (error) {
+      return absentOr(error, `read ${path}`);
+    }
+  }
+
+  /** Keeps a module. @throws ModuleError `cache-failed` */
+  async write(digest: Digest, bytes: Uint8Array): Promise<void> {
+    if ((await this.read(digest)) === undefined) {
+      await this.#writeFile(this.#modulePath(digest), bytes);
+    }
+  }
+
+  /** What a location last served; undefined when unknown. @throws ModuleError `cache-failed` */
+  async locate(reference: ModuleReference): Promise<KnownLocation | undefined> {
+    const path = this.#locationPath(reference);
+    try {
+      return knownLocation(await readFile(path, 'utf8'));
+    } catch (error) {
+      return absentOr(error, `read ${path}`);
+    }
+  }
+
+  /** Notes what a location has just served. @throws ModuleError `cache-failed` */
+  async remember(reference: ModuleReference, digest: Digest): Promise<void> {
+    const known: KnownLocation = { digest, shown: reference.shown, fetchedAt: new Date().toISOString() };
+    await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
+  }
+
+  #modulePath(digest: Digest): string {
+    return join(this.#dir, 'sha256', `${digest.slice('sha256:'.length)}.wasm`);
+  }
+
+  #locationPath(reference: ModuleReference): string {
+    const name = createHash('sha256').update(reference.key).digest('hex');
+    return join(this.#dir, 'locations', `${name}.json`);
+  }
+
+  async #setAside(digest: Digest): Promise<void> {
+    const place = join(this.#dir, 'corrupt', `${digest.slice('sha256:'.length)}.wasm`);
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 });
+    await rename(this.#modulePath(digest), place);
+  }
+
+  async #writeFile(path: string, bytes: Uint8Array): Promise<void> {
+    const folder = dirname(path);
+    const temporary = join(folder, `${TEMPORARY_PREFIX}${randomUUID()}`);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await (this.#swept ??= this.#sweep());
+      await writeDurably(temporary, bytes);
+      await rename(temporary, path);
+      await syncFolder(folder);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw cacheFailed(`write ${path}`, error);
+    }
+  }
+
+  /** Removes what processes that died while writing have left, once per cache object. */
+  async #sweep(): Promise<void> {
+    for (const folder of ['sha256', 'locations'].map((name) => join(this.#dir, name))) {
+      const names = await readdir(folder).catch(() => []);
+      for (const path of names.filter((name) => name.startsWith(TEMPORARY_PREFIX)).map((name) => join(folder, name))) {
+        const status = await stat(path).catch(() => undefined);
+        if (status !== undefined && Date.now() - status.mtimeMs > STALE_TEMPORARY_MS) {
+          await rm(path, { force: true }).catch(() => undefined);
+        }
+      }
+    }
+  }
+}
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  await using file = await open(path, 'wx', 0o600);
+  await file.writeFile(bytes);
+  await file.sync();
+}
+
+/** Makes a rename survive a power loss, where folders can be synchronised (not on Windows). */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    await using handle = await open(folder, 'r');
+    await handle.sync();
+  } catch (error) {
+    if (!['EISDIR', 'EPERM', 'EACCES', 'EINVAL'].includes(systemCode(error) ?? '')) {
+      throw error;
+    }
+  }
+}
+
+/** Reads an entry; one that does not have the expected form counts as absent, it is written anew with the next fetch. */
+function knownLocation(text: string): KnownLocation | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<KnownLocation> | null;
+    const { digest, shown, fetchedAt } = value ?? {};
+    return typeof digest === 'string' && isDigest(digest) && typeof shown === 'string' && typeof fetchedAt === 'string'
+      ? { digest, shown, fetchedAt }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Another process may remove or set aside a file at any time: that is the same as absent. */
+function absentOr(error: unknown, action: string): undefined {
+  if (systemCode(error) !== 'ENOENT') {
+    throw cacheFailed(action, error);
+  }
+}
+
+function cacheFailed(action: string, error: unknown): ModuleError {
+  return new ModuleError(
+    'cache-failed',
+    `the module cache could not ${action} (${systemCode(error) ?? String(error)}): check the folder's permissions and free space`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,185 @@
+import { isAbsolute, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { ModuleError } from './errors.ts';
+
+/** A SHA-256 digest, as OCI writes it: 64 lower-case hexadecimal digits. */
+export type Digest = `sha256:${string}`;
+
+/** A module in a file of this machine. */
+export interface FileReference {
+  readonly kind: 'file';
+  /** Absolute path. */
+  readonly path: string;
+  /** The digest that the module must have. */
+  readonly digest?: Digest;
+  /** The location for messages and status, without the digest. */
+  readonly shown: string;
+  /** Identifies the location (not the content) in the cache. */
+  readonly key: string;
+}
+
+/** A module on an HTTP server. */
+export interface HttpReference {
+  readonly kind: 'http';
+  /** Where to get it. May hold credentials or a signed query: never show it, use `shown`. */
+  readonly url: URL;
+  readonly digest?: Digest;
+  /** The location for messages and status, without the digest, credentials, and query string. */
+  readonly shown: string;
+  readonly key: string;
+}
+
+/** Where the code of a policy is. */
+export type ModuleReference = FileReference | HttpReference;
+
+/** How to read references. */
+export interface ReferenceOptions {
+  /** Absolute folder against which `file://./x.wasm` is resolved. Without it, only absolute paths are allowed. */
+  readonly baseDir?: string;
+}
+
+/** Longest reference: browsers and servers agree on about 8 KiB for a URL. */
+export const REFERENCE_LIMIT = 8192;
+
+const DIGEST_SUFFIX = /@(sha\d+):([^/@]*)$/i;
+const SHA256_HEX = /^[0-9a-f]{64}$/i;
+const FORMS =
+  'file:///path/policy.wasm, file://./policy.wasm, https://host/policy.wasm, each with an optional @sha256:<64 hex digits>';
+
+/**
+ * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`.
+ * @throws ModuleError `reference-invalid`, `registry-unsupported`
+ */
+export function parseReference(text: string, options: ReferenceOptions = {}): ModuleReference {
+  if (text.length > REFERENCE_LIMIT) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the module reference is too long: expected at most ${REFERENCE_LIMIT} characters, got ${text.length}`,
+    );
+  }
+  const { location, digest } = splitDigest(text.trim());
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case 'file':
+      return fileReference(location, digest, options.baseDir);
+    case 'http':
+    case 'https':
+      return httpReference(location, digest);
+    case 'registry':
+    case 'oci':
+      throw new ModuleError(
+        'registry-unsupported',
+        `modules cannot be fetched from an OCI registry yet (${redactUrl(location)}): ` +
+          'pull the module to a file ("kwctl pull", then "kwctl save", or "oras pull") and name it with file:// or https://',
+      );
+    default:
+      throw new ModuleError(
+        'reference-invalid',
+        scheme === undefined
+          ? `the module reference has no scheme: expected one of ${FORMS}`
+          : `the module reference has the unknown scheme ${scheme}:// : expected one of ${FORMS}`,
+      );
+  }
+}
+
+/** Whether a text is a digest in the one form that this project uses. */
+export function isDigest(text: string): text is Digest {
+  return /^sha256:[0-9a-f]{64}$/.test(text);
+}
+
+/** A URL as it may be shown: without user, password, query string, and fragment. Not a URL: only its scheme. */
+export function redactUrl(text: string): string {
+  if (!URL.canParse(text)) {
+    return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ''}…`;
+  }
+  const url = new URL(text);
+  return `${url.protocol}//${url.host}${url.pathname}${url.search === '' ? '' : '?…'}`;
+}
+
+function splitDigest(text: string): { location: string; digest: Digest | undefined } {
+  const match = DIGEST_SUFFIX.exec(text);
+  if (match === null) {
+    return { location: text, digest: undefined };
+  }
+  const [suffix, algorithm = '', hex = ''] = match;
+  if (algorithm.toLowerCase() !== 'sha256' || !SHA256_HEX.test(hex)) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the module reference ends in a malformed digest: expected @sha256: and 64 hexadecimal digits, got ${algorithm} and ${hex.length} characters`,
+    );
+  }
+  return { location: text.slice(0, -suffix.length), digest: `sha256:${hex.toLowerCase()}` };
+}
+
+function httpReference(location: string, digest: Digest | undefined): HttpReference {
+  if (!URL.canParse(location)) {
+    throw new ModuleError('reference-invalid', `the module reference is not a valid URL: expected one of ${FORMS}`);
+  }
+  const url = new URL(location);
+  url.hash = '';
+  if (!isDecodable(url.username) || !isDecodable(url.password)) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the credentials of ${redactUrl(url.href)} are malformed: write "%" in a user name or password as %25`,
+    );
+  }
+  const anonymous = new URL(url);
+  anonymous.username = '';
+  anonymous.password = '';
+  return {
+    kind: 'http',
+    url,
+    shown: redactUrl(url.href),
+    key: anonymous.href,
+    ...(digest === undefined ? {} : { digest }),
+  };
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text).length >= 0;
+  } catch {
+    return false;
+  }
+}
+
+function fileReference(location: string, digest: Digest | undefined, baseDir: string | undefined): FileReference {
+  const path = filePath(location, baseDir);
+  const shown = pathToFileURL(path).href;
+  return { kind: 'file', path, shown, key: shown, ...(digest === undefined ? {} : { digest }) };
+}
+
+function filePath(location: string, baseDir: string | undefined): string {
+  const rest = location.slice('file://'.length);
+  if (/[?#\0]/.test(rest)) {
+    throw new ModuleError(
+      'reference-invalid',
+      'the module reference is a file URL with "?" or "#": write these characters of the path as %3F and %23',
+    );
+  }
+  const isRelative = rest === '.' || rest === '..' || rest.startsWith('./') || rest.startsWith('../');
+  if (isRelative && (baseDir === undefined || !isAbsolute(baseDir))) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the module reference has a relative path where none is allowed: expected file:///absolute/path, got ${location}`,
+    );
+  }
+  if (!isRelative && !rest.startsWith('/') && !rest.toLowerCase().startsWith('localhost/')) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the module reference names another machine: expected file:///absolute/path or file://./relative/path, got ${location}`,
+    );
+  }
+  try {
+    const path = fileURLToPath(isRelative ? new URL(rest, pathToFileURL(join(baseDir ?? '', '/'))) : new URL(location));
+    if (path.includes('\0')) {
+      throw new TypeError('the path holds a zero byte');
+    }
+    return path;
+  } catch (error) {
+    throw new ModuleError('reference-invalid', `the module reference is not a valid file URL: got ${location}`, {
+      cause: error,
+    });
+  }
+}

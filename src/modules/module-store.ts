@@ -1,0 +1,193 @@
+import { ModuleError } from './errors.ts';
+import { readModuleFile } from './file-source.ts';
+import { downloadModule } from './http-source.ts';
+import type { FetchTimeouts } from './http-source.ts';
+import { digestOf, ModuleCache } from './module-cache.ts';
+import { parseReference } from './module-reference.ts';
+import type { Digest, ModuleReference } from './module-reference.ts';
+import { SharedTasks } from './shared-task.ts';
+import { DEFAULT_SOURCES } from './sources.ts';
+import type { SourcesConfig } from './sources.ts';
+
+/** Largest module by default: policies built with Go's standard toolchain, the largest there are, have about 20 MiB. */
+export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
+
+/** How a store works. */
+export interface ModuleStoreOptions {
+  /** The folder of the cache; several processes may share it. */
+  readonly cacheDir: string;
+  /** How to reach servers. Default: `DEFAULT_SOURCES`. */
+  readonly sources?: SourcesConfig;
+  /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
+  readonly maxModuleBytes?: number;
+  /** Time for one download as a whole, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
+  readonly fetchTimeoutMs?: number;
+  /** Finer time limits; `fetchTimeoutMs` wins over their `totalMs`. */
+  readonly timeouts?: FetchTimeouts;
+}
+
+/** How to fetch one module. */
+export interface FetchOptions {
+  readonly signal?: AbortSignal;
+  /** Takes the module from the cache, whatever the source may have by now. Default: false. */
+  readonly offline?: boolean;
+  /** Absolute folder for relative `file://` references that are given as text. */
+  readonly baseDir?: string;
+  /** Called as bytes arrive; not when the module comes from the cache. */
+  readonly onProgress?: (received: number, total?: number) => void;
+}
+
+/** A module and where it came from. */
+export interface FetchedModule {
+  /** The location, as it may be shown. */
+  readonly url: string;
+  readonly digest: Digest;
+  /** Shared with whoever fetched the same at the same time: not to be written to. */
+  readonly bytes: Uint8Array;
+  readonly origin: 'source' | 'cache';
+  /** Why the source was not used, when the cache stands in for it. */
+  readonly sourceError?: ModuleError;
+  /** Why the module could not be kept for later; it can be used all the same. */
+  readonly cacheError?: ModuleError;
+}
+
+interface Progress {
+  readonly received: number;
+  readonly total: number | undefined;
+}
+
+/** Gets modules: from their source, verified and kept in the cache, or from the cache when the source is down. */
+export class ModuleStore {
+  readonly #cache: ModuleCache;
+  readonly #sources: SourcesConfig;
+  readonly #maxBytes: number;
+  readonly #timeouts: FetchTimeouts;
+  readonly #tasks = new SharedTasks<FetchedModule, Progress>();
+
+  constructor(options: ModuleStoreOptions) {
+    const { fetchTimeoutMs } = options;
+    this.#maxBytes = options.maxModuleBytes ?? DEFAULT_MAX_MODULE_BYTES;
+    this.#cache = new ModuleCache(options.cacheDir, this.#maxBytes);
+    this.#sources = options.sources ?? DEFAULT_SOURCES;
+    this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
+  }
+
+  /**
+   * The module that a reference names. A pinned module that is in the cache needs no source. Otherwise the source is
+   * asked; when it fails, the last module that it served stands in, with `sourceError` saying so. Callers that ask for
+   * the same at the same time share one download.
+   * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
+   */
+  async fetch(reference: string | ModuleReference, options: FetchOptions = {}): Promise<FetchedModule> {
+    const { signal, offline = false, baseDir, onProgress } = options;
+    const parsed =
+      typeof reference === 'string' ? parseReference(reference, baseDir === undefined ? {} : { baseDir }) : reference;
+    const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
+    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline]);
+    return await this.#tasks.run(
+      key,
+      async (shared, report) => (offline ? await this.#fromCache(parsed) : await this.#resolve(parsed, shared, report)),
+      {
+        ...(signal === undefined ? {} : { signal }),
+        ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
+      },
+    );
+  }
+
+  async #fromCache(reference: ModuleReference): Promise<FetchedModule> {
+    const known = await this.#lastKnown(reference);
+    if (known === undefined) {
+      throw new ModuleError(
+        'not-cached',
+        `${reference.shown} is not in the cache, and fetching is off: fetch it once while its source can be reached`,
+      );
+    }
+    return known;
+  }
+
+  async #resolve(
+    reference: ModuleReference,
+    signal: AbortSignal,
+    report: (progress: Progress) => void,
+  ): Promise<FetchedModule> {
+    const pinned = reference.digest === undefined ? undefined : await this.#lastKnown(reference).catch(() => undefined);
+    if (pinned !== undefined) {
+      return pinned;
+    }
+    let bytes: Uint8Array;
+    try {
+      bytes = await this.#fromSource(reference, signal, report);
+    } catch (error) {
+      // A broken cache must not hide what is wrong with the source.
+      const known = isSourceError(error) ? await this.#lastKnown(reference).catch(() => undefined) : undefined;
+      if (known === undefined || !isSourceError(error)) {
+        throw error;
+      }
+      return { ...known, sourceError: error };
+    }
+    const digest = verifiedDigest(reference, bytes);
+    const cacheError = await this.#keep(reference, digest, bytes);
+    return {
+      url: reference.shown,
+      digest,
+      bytes,
+      origin: 'source',
+      ...(cacheError === undefined ? {} : { cacheError }),
+    };
+  }
+
+  async #fromSource(
+    reference: ModuleReference,
+    signal: AbortSignal,
+    report: (progress: Progress) => void,
+  ): Promise<Uint8Array> {
+    if (reference.kind === 'file') {
+      return await readModuleFile(reference, this.#maxBytes);
+    }
+    return await downloadModule(reference, {
+      sources: this.#sources,
+      maxBytes: this.#maxBytes,
+      timeouts: this.#timeouts,
+      signal,
+      onProgress: (received, total) => report({ received, total }),
+    });
+  }
+
+  /** The pinned module, or the last that the location served, if the cache has it. */
+  async #lastKnown(reference: ModuleReference): Promise<FetchedModule | undefined> {
+    const digest = reference.digest ?? (await this.#cache.locate(reference))?.digest;
+    const bytes = digest === undefined ? undefined : await this.#cache.read(digest);
+    return digest === undefined || bytes === undefined
+      ? undefined
+      : { url: reference.shown, digest, bytes, origin: 'cache' };
+  }
+
+  async #keep(reference: ModuleReference, digest: Digest, bytes: Uint8Array): Promise<ModuleError | undefined> {
+    try {
+      await this.#cache.write(digest, bytes);
+      await this.#cache.remember(reference, digest);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ModuleError) {
+        return error;
+      }
+      throw error;
+    }
+  }
+}
+
+function isSourceError(error: unknown): error is ModuleError {
+  return error instanceof ModuleError && error.isRetryable;
+}
+
+function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {
+  const digest = digestOf(bytes);
+  if (reference.digest !== undefined && reference.digest !== digest) {
+    throw new ModuleError(
+      'digest-mismatch',
+      `${reference.shown} is not the pinned module: expected ${reference.digest}, got ${digest}. ` +
+        'If the new one is trusted, change the digest of the reference',
+    );
+  }
+  return digest;
+}

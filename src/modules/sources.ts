@@ -1,0 +1,241 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+
+import { CORE_SCHEMA, load, YAMLException } from 'js-yaml';
+
+import { ModuleError, systemCode } from './errors.ts';
+import { yamlPosition } from './yaml-position.ts';
+import type { ValuePath } from './yaml-position.ts';
+
+/** A certificate authority for one host: in a file (PEM or DER), which is read at every fetch, or as PEM text. */
+export type SourceAuthority =
+  | { readonly type: 'Path'; readonly path: string }
+  | { readonly type: 'Data'; readonly data: string };
+
+/** Proxies as the variables `http_proxy`, `https_proxy` and `no_proxy` give them. URLs may hold credentials. */
+export interface ProxyConfig {
+  readonly httpProxy?: string;
+  readonly httpsProxy?: string;
+  readonly noProxy?: string;
+}
+
+/** How module sources are to be reached (`sources.yml`). Plain data. */
+export interface SourcesConfig {
+  /** Hosts (`host`, or `host:port` for another port than the scheme's own) whose certificates are not checked. */
+  readonly insecureSources: readonly string[];
+  /** Certificate authorities by host, trusted in addition to those of the system. */
+  readonly sourceAuthorities: Readonly<Record<string, readonly SourceAuthority[]>>;
+  readonly proxies: ProxyConfig;
+}
+
+/** No proxy, the system's authorities, every certificate checked. */
+export const DEFAULT_SOURCES: SourcesConfig = { insecureSources: [], sourceAuthorities: {}, proxies: {} };
+
+/** Largest `sources.yml`: Kubernetes keeps it in a ConfigMap, which holds 1 MiB. */
+export const SOURCES_LIMIT_BYTES = 1024 * 1024;
+
+const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
+
+/**
+ * Reads the text of a `sources.yml`.
+ * @param fileName how messages name the file
+ * @param baseDir absolute folder against which relative certificate paths are resolved: that of the file
+ * @throws ModuleError `sources-invalid`, with line and column
+ */
+export function parseSources(text: string, fileName: string, baseDir: string): SourcesConfig {
+  if (Buffer.byteLength(text) > SOURCES_LIMIT_BYTES) {
+    throw new ModuleError('sources-invalid', `${fileName} is too large: expected at most ${SOURCES_LIMIT_BYTES} bytes`);
+  }
+  return new SourcesReader(text, fileName, baseDir).read();
+}
+
+/**
+ * The PEM certificates of a host's authorities; undefined when the host has none of its own.
+ * @throws ModuleError `sources-invalid`
+ */
+export async function authoritiesOf(sources: SourcesConfig, host: string): Promise<readonly string[] | undefined> {
+  const authorities = Object.hasOwn(sources.sourceAuthorities, host) ? sources.sourceAuthorities[host] : undefined;
+  return authorities === undefined ? undefined : await Promise.all(authorities.map(certificateText));
+}
+
+async function certificateText(authority: SourceAuthority): Promise<string> {
+  if (authority.type === 'Data') {
+    return authority.data;
+  }
+  try {
+    const bytes = await readFile(authority.path);
+    return bytes.includes('-----BEGIN CERTIFICATE-----')
+      ? bytes.toString('latin1')
+      : new X509Certificate(bytes).toString();
+  } catch (error) {
+    throw new ModuleError(
+      'sources-invalid',
+      `the certificate authority ${authority.path} of sources.yml cannot be used (${systemCode(error) ?? 'no certificate'}): ` +
+        'expected a readable file with a PEM or DER certificate',
+      { cause: error },
+    );
+  }
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+class SourcesReader {
+  readonly #text: string;
+  readonly #fileName: string;
+  readonly #baseDir: string;
+
+  constructor(text: string, fileName: string, baseDir: string) {
+    this.#text = text;
+    this.#fileName = fileName;
+    this.#baseDir = baseDir;
+  }
+
+  read(): SourcesConfig {
+    const root = this.#mapping(this.#parse() ?? {}, [], ['insecure_sources', 'source_authorities', 'proxies']);
+    return {
+      insecureSources: this.#list(root['insecure_sources'], ['insecure_sources']).map((host, index) =>
+        this.#host(host, ['insecure_sources', index]),
+      ),
+      sourceAuthorities: this.#authorities(root['source_authorities']),
+      proxies: this.#proxies(root['proxies']),
+    };
+  }
+
+  #parse(): unknown {
+    if (this.#text.trim() === '') {
+      return undefined;
+    }
+    try {
+      return load(this.#text, { schema: CORE_SCHEMA });
+    } catch (error) {
+      const mark = error instanceof YAMLException ? error.mark : undefined;
+      const reason = error instanceof YAMLException ? error.reason : String(error);
+      const at = mark === undefined ? '' : `:${mark.line + 1}:${mark.column + 1}`;
+      throw new ModuleError('sources-invalid', `${this.#fileName}${at}: not valid YAML: ${reason}`, { cause: error });
+    }
+  }
+
+  #authorities(value: unknown): Record<string, readonly SourceAuthority[]> {
+    const hosts = this.#mapping(value ?? {}, ['source_authorities']);
+    return Object.fromEntries(
+      Object.entries(hosts).map(([key, list]) => {
+        const path = ['source_authorities', key];
+        const authorities = this.#list(list, path).map((entry, index) => this.#authority(entry, [...path, index]));
+        return [this.#host(key, path), authorities];
+      }),
+    );
+  }
+
+  #authority(value: unknown, path: ValuePath): SourceAuthority {
+    const entry = this.#mapping(value, path, ['type', 'path', 'data']);
+    switch (entry['type']) {
+      case 'Path':
+        this.#mapping(value, path, ['type', 'path']);
+        return { type: 'Path', path: resolve(this.#baseDir, this.#string(entry['path'], [...path, 'path'])) };
+      case 'Data': {
+        this.#mapping(value, path, ['type', 'data']);
+        const data = this.#string(entry['data'], [...path, 'data']);
+        if (!isCertificate(data)) {
+          throw this.#error([...path, 'data'], 'expected a PEM certificate ("-----BEGIN CERTIFICATE-----…")');
+        }
+        return { type: 'Data', data };
+      }
+      default:
+        throw this.#error([...path, 'type'], `expected Path or Data, got ${show(entry['type'])}`);
+    }
+  }
+
+  #proxies(value: unknown): ProxyConfig {
+    const proxies = this.#mapping(value ?? {}, ['proxies'], ['http_proxy', 'https_proxy', 'no_proxy']);
+    const httpProxy = this.#proxyUrl(proxies['http_proxy'], ['proxies', 'http_proxy']);
+    const httpsProxy = this.#proxyUrl(proxies['https_proxy'], ['proxies', 'https_proxy']);
+    const noProxy = isAbsent(proxies['no_proxy'])
+      ? undefined
+      : this.#string(proxies['no_proxy'], ['proxies', 'no_proxy']);
+    return {
+      ...(httpProxy === undefined ? {} : { httpProxy }),
+      ...(httpsProxy === undefined ? {} : { httpsProxy }),
+      ...(noProxy === undefined ? {} : { noProxy }),
+    };
+  }
+
+  #proxyUrl(value: unknown, path: ValuePath): string | undefined {
+    if (isAbsent(value)) {
+      return undefined;
+    }
+    const text = this.#string(value, path);
+    if (!URL.canParse(text) || !['http:', 'https:'].includes(new URL(text).protocol)) {
+      // Not shown: it may hold a password.
+      throw this.#error(path, 'expected the URL of a proxy (http://host:port)');
+    }
+    return text;
+  }
+
+  #host(value: unknown, path: ValuePath): string {
+    const host = this.#string(value, path).toLowerCase();
+    if (!HOST.test(host)) {
+      throw this.#error(
+        path,
+        'expected a host name, optionally with a port (registry.example.com:5000), without scheme or path',
+      );
+    }
+    return host;
+  }
+
+  #mapping(value: unknown, path: ValuePath, known?: readonly string[]): Mapping {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw this.#error(path, `expected a mapping, got ${show(value)}`);
+    }
+    const unknownKey = known === undefined ? undefined : Object.keys(value).find((key) => !known.includes(key));
+    if (unknownKey !== undefined) {
+      throw this.#error([...path, unknownKey], `unknown key: expected ${(known ?? []).join(', ')}`);
+    }
+    return value as Mapping;
+  }
+
+  #list(value: unknown, path: ValuePath): readonly unknown[] {
+    if (isAbsent(value)) {
+      return [];
+    }
+    if (!Array.isArray(value)) {
+      throw this.#error(path, `expected a list, got ${show(value)}`);
+    }
+    return value;
+  }
+
+  #string(value: unknown, path: ValuePath): string {
+    if (typeof value !== 'string' || value === '') {
+      throw this.#error(path, `expected a text, got ${show(value)}`);
+    }
+    return value;
+  }
+
+  #error(path: ValuePath, expectation: string): ModuleError {
+    const { line, column } = yamlPosition(this.#text, path);
+    const where = path.length === 0 ? '' : ` ${path.join('.')}:`;
+    return new ModuleError('sources-invalid', `${this.#fileName}:${line}:${column}:${where} ${expectation}`);
+  }
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) {
+    return 'a list';
+  }
+  if (typeof value === 'object' && value !== null) {
+    return 'a mapping';
+  }
+  return value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80);
+}

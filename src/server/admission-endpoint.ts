@@ -1,0 +1,113 @@
+// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id} (contract 3.3).
+// The main thread reads bytes and passes them on; it never looks into a review.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RequestRefused, ServerError } from './errors.ts';
+import type { Route } from './evaluation-protocol.ts';
+import { readBody, sendError, sendJson } from './http-body.ts';
+import type { Answer, WorkerPool } from './worker-pool.ts';
+
+/** How long the API server waits for a webhook at most, when its request does not say. Milliseconds. */
+const DEFAULT_PATIENCE_MS = 10_000;
+/** The longest webhook timeout that Kubernetes allows. Milliseconds. */
+const LONGEST_PATIENCE_MS = 30_000;
+/** Kept between our answer and the moment at which the API server gives up. Milliseconds. */
+const PATIENCE_MARGIN_MS = 250;
+
+const ROUTES: ReadonlyMap<string, Route> = new Map([
+  ['validate', 'validate'],
+  ['audit', 'audit'],
+  ['validate_raw', 'validate_raw'],
+]);
+
+/** What the endpoint tells about the requests that it dealt with. */
+export interface AdmissionListener {
+  reviewed(route: Route, answer: Answer): void;
+  refused(status: number, message: string): void;
+}
+
+/** The request handler of the admission port. */
+export function admissionHandler(
+  pool: WorkerPool,
+  listener: AdmissionListener,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    const refuse = (status: number, message: string): void => {
+      listener.refused(status, message);
+      request.resume();
+      sendError(response, status, message);
+    };
+    const target = parseTarget(request);
+    if (target instanceof RequestRefused) {
+      refuse(target.status, target.message);
+      return;
+    }
+    readBody(request, (error, body) => {
+      if (error !== undefined) {
+        refuse(error.status, error.message);
+        return;
+      }
+      if (!pool.has(target.policy)) {
+        refuse(404, `unknown policy: ${target.policy}`);
+        return;
+      }
+      try {
+        pool.submit(target.route, target.policy, body, target.patienceMs, (answer) => {
+          listener.reviewed(target.route, answer);
+          sendJson(response, answer.status, answer.body);
+        });
+      } catch (failure) {
+        const message = failure instanceof ServerError ? failure.message : 'Something went wrong';
+        refuse(failure instanceof ServerError ? 503 : 500, message);
+      }
+    });
+  };
+}
+
+interface Target {
+  readonly route: Route;
+  readonly policy: string;
+  readonly patienceMs: number;
+}
+
+function parseTarget(request: IncomingMessage): Target | RequestRefused {
+  const url = request.url ?? '/';
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
+  const slash = path.indexOf('/', 1);
+  const route = ROUTES.get(path.slice(1, slash));
+  if (slash === -1 || route === undefined) {
+    return new RequestRefused(404, `no such path: expected /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`);
+  }
+  if (request.method !== 'POST') {
+    return new RequestRefused(405, `expected POST, got ${request.method ?? 'no method'}`);
+  }
+  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
+    return new RequestRefused(415, `expected Content-Type: application/json, got ${request.headers['content-type'] ?? 'none'}`);
+  }
+  const policy = decoded(path.slice(slash + 1));
+  if (policy === undefined) {
+    return new RequestRefused(400, 'the policy in the path is not valid percent-encoded UTF-8');
+  }
+  return { route, policy, patienceMs: query === -1 ? DEFAULT_PATIENCE_MS : patience(url.slice(query + 1)) };
+}
+
+function decoded(segment: string): string | undefined {
+  if (!segment.includes('%')) {
+    return segment;
+  }
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The API server adds its webhook timeout to the URL, as in `?timeout=10s`. */
+function patience(query: string): number {
+  const match = /(?:^|&)timeout=(\d{1,6})(ms|s)(?:&|$)/.exec(query);
+  if (match === null) {
+    return DEFAULT_PATIENCE_MS;
+  }
+  const ms = Number(match[1]) * (match[2] === 's' ? 1000 : 1);
+  return Math.max(PATIENCE_MARGIN_MS, Math.min(ms, LONGEST_PATIENCE_MS) - PATIENCE_MARGIN_MS);
+}

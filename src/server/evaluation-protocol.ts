@@ -1,0 +1,128 @@
+// What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
+// structured clone of a tuple costs less than that of an object with keys.
+import type { PolicyDefinition, Observation } from '../engine/index.ts';
+import type { CapabilityConnection } from './capability-connection.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+
+/** Which route a review came in by; it decides how much of a policy's settings for answers applies. */
+export type Route = 'validate' | 'audit' | 'validate_raw';
+
+/** What a worker serves under one policy id: a policy, or the reason why there is none. */
+export type TableEntry =
+  | {
+      readonly id: string;
+      readonly definition: PolicyDefinition;
+      /** Digest of each module that the definition names, by the name that it uses. */
+      readonly digests: Readonly<Record<string, string>>;
+    }
+  | { readonly id: string; readonly failed: { readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' } };
+
+/** A change of the policy table. Workers apply it between two evaluations. */
+export interface TableChange {
+  readonly upserts: readonly TableEntry[];
+  readonly removals: readonly string[];
+  /** Compiled modules that upserts need and that the workers have not been given yet, by digest. */
+  readonly modules: readonly CompiledPolicyModule[];
+  /** Digests of modules that no policy uses any more. */
+  readonly retired: readonly string[];
+}
+
+/** A review to evaluate: number, route, policy id, body, ids of policies and members that must be answered as timed out. */
+export type ReviewMessage = readonly [
+  seq: number,
+  route: Route,
+  policy: string,
+  body: Uint8Array,
+  timedOut: readonly string[] | null,
+];
+
+/** To a worker. */
+export type ToWorker =
+  | { readonly type: 'table'; readonly version: number; readonly change: TableChange }
+  | { readonly type: 'reviews'; readonly reviews: readonly ReviewMessage[] };
+
+/** The answer to one review: HTTP status, body, what metrics need, and the time that its evaluation took. */
+export type AnswerMessage = readonly [
+  seq: number,
+  status: number,
+  body: string,
+  observation: Observation | null,
+  evaluationMs: number,
+];
+
+/** A line that a worker wants logged; the main thread owns the log. */
+export interface LogMessage {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** From a worker. */
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'applied'; readonly version: number; readonly failures: readonly { id: string; message: string }[] }
+  | { readonly type: 'answers'; readonly answers: readonly AnswerMessage[] }
+  | { readonly type: 'log'; readonly entry: LogMessage };
+
+/** Given to a worker when it starts. */
+export interface WorkerStart {
+  /** Where the worker publishes what it is doing, see {@link WorkerActivity}. */
+  readonly activity: SharedArrayBuffer;
+  /** Where host capabilities are answered. */
+  readonly capabilities: CapabilityConnection;
+  /** How long a policy may take unless it says otherwise. Seconds. */
+  readonly defaultTimeoutSeconds: number;
+  /** Requests for objects of this namespace are always allowed. */
+  readonly alwaysAcceptNamespace?: string;
+}
+
+const SEQ = 0;
+const MEMBER = 1;
+const ACTIVITY_BYTES = 16;
+
+/** Monotonic milliseconds that all threads of the process agree on (performance.now() starts anew in each thread). */
+function monotonicMs(): bigint {
+  return process.hrtime.bigint() / 1_000_000n;
+}
+
+/**
+ * What a worker is doing, in memory that the main thread can read while the worker is busy: the review, the member of
+ * a group (-1: not a group's), and the moment by which the guest must answer (0: no guest is running).
+ */
+export class WorkerActivity {
+  readonly buffer: SharedArrayBuffer;
+  readonly #work: Int32Array;
+  readonly #deadline: BigInt64Array;
+
+  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(ACTIVITY_BYTES)) {
+    this.buffer = buffer;
+    this.#work = new Int32Array(buffer, 0, 2);
+    this.#deadline = new BigInt64Array(buffer, 8, 1);
+  }
+
+  /** Worker: a guest starts, and has this long. */
+  enter(seq: number, timeoutMs: number, member: number): void {
+    Atomics.store(this.#work, SEQ, seq);
+    Atomics.store(this.#work, MEMBER, member);
+    Atomics.store(this.#deadline, 0, monotonicMs() + BigInt(Math.ceil(timeoutMs)));
+  }
+
+  /** Worker: no guest is running any more. */
+  leave(): void {
+    Atomics.store(this.#deadline, 0, 0n);
+  }
+
+  /** Main thread: the review and member whose guest runs, if one does. */
+  current(): { readonly seq: number; readonly member: number } | undefined {
+    if (Atomics.load(this.#deadline, 0) === 0n) {
+      return undefined;
+    }
+    return { seq: Atomics.load(this.#work, SEQ), member: Atomics.load(this.#work, MEMBER) };
+  }
+
+  /** Main thread: the same, if the guest is past its deadline. */
+  overdue(): { readonly seq: number; readonly member: number } | undefined {
+    const deadline = Atomics.load(this.#deadline, 0);
+    return deadline !== 0n && monotonicMs() > deadline ? this.current() : undefined;
+  }
+}

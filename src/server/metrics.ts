@@ -1,0 +1,127 @@
+// What the server counts, for Prometheus. Names that Kubewarden's policy server has are kept (contract 3.4); what it
+// lacks has the prefix portcullis_. Docs: docs/metrics.md.
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Observation } from '../engine/index.ts';
+import { POLICY_PHASES, type PolicyPhase } from './policy-status.ts';
+import type { RestartReason } from './worker-pool.ts';
+
+/** Buckets for times of evaluations and reviews: from a CEL rule to a webhook's longest timeout. Seconds. */
+const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10, 30];
+/** The same for the histogram that upstream keeps in milliseconds. */
+const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
+
+/** How a change of one policy ended. */
+export type ReloadResult = 'served' | 'failed' | 'removed';
+
+/** The metrics of one policy server. */
+export class ServerMetrics {
+  readonly #registry = new Registry();
+  readonly #evaluations;
+  readonly #latency;
+  readonly #review;
+  readonly #reloads;
+  readonly #reloadSeconds;
+  readonly #timeouts;
+  readonly #restarts;
+  readonly #refused;
+  readonly #phase;
+
+  constructor(gauges: { readonly waiting: () => number; readonly held: () => number }) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#evaluations = new Counter({
+      name: 'kubewarden_policy_evaluations_total',
+      help: 'Evaluations by policy and verdict',
+      labelNames: ['policy_name', 'policy_mode', 'resource_kind', 'resource_namespace', 'resource_request_operation', 'accepted', 'mutated', 'request_origin', 'error_code'],
+      registers,
+    });
+    this.#latency = new Histogram({
+      name: 'kubewarden_policy_evaluation_latency_milliseconds',
+      help: 'Time in the policy, without waiting for a worker',
+      labelNames: ['policy_name', 'policy_mode'],
+      buckets: MILLISECONDS_BUCKETS,
+      registers,
+    });
+    this.#review = new Histogram({
+      name: 'portcullis_review_duration_seconds',
+      help: 'Time from a complete request to its answer, waiting for a worker included',
+      labelNames: ['route'],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    });
+    this.#reloads = new Counter({ name: 'portcullis_policy_reloads_total', help: 'Changes of policies by result', labelNames: ['result'], registers });
+    this.#reloadSeconds = new Histogram({
+      name: 'portcullis_policy_reload_duration_seconds',
+      help: 'Time from a change of the policies file to the new version in every worker',
+      buckets: SECONDS_BUCKETS,
+      registers,
+    });
+    this.#timeouts = new Counter({ name: 'portcullis_policy_timeouts_total', help: 'Evaluations that were cut off', labelNames: ['policy_name'], registers });
+    this.#restarts = new Counter({ name: 'portcullis_worker_restarts_total', help: 'Workers that were replaced, by reason', labelNames: ['reason'], registers });
+    this.#refused = new Counter({ name: 'portcullis_requests_refused_total', help: 'Requests answered without a policy, by HTTP status', labelNames: ['status'], registers });
+    this.#phase = new Gauge({ name: 'portcullis_policy_phase', help: 'One for the phase that a policy is in', labelNames: ['policy_name', 'phase'], registers });
+    new Gauge({ name: 'portcullis_reviews_waiting', help: 'Reviews that wait for a worker', registers, collect() { this.set(gauges.waiting()); } });
+    new Gauge({ name: 'portcullis_reviews_held', help: 'Reviews that wait or run', registers, collect() { this.set(gauges.held()); } });
+  }
+
+  /** A review was answered. Times in milliseconds. */
+  reviewed(route: string, observation: Observation | null, evaluationMs: number, totalMs: number): void {
+    this.#review.observe({ route }, totalMs / 1000);
+    if (observation === null) {
+      return;
+    }
+    const labels = {
+      policy_name: observation.policy,
+      policy_mode: observation.mode,
+      accepted: String(observation.accepted),
+      mutated: String(observation.mutated),
+      request_origin: route === 'audit' ? 'audit' : 'validate',
+      ...(observation.kind === undefined ? {} : { resource_kind: observation.kind }),
+      ...(observation.namespace === undefined ? {} : { resource_namespace: observation.namespace }),
+      ...(observation.operation === undefined ? {} : { resource_request_operation: observation.operation }),
+      ...(observation.errorCode === undefined ? {} : { error_code: String(observation.errorCode) }),
+    };
+    this.#evaluations.inc(labels);
+    this.#latency.observe({ policy_name: observation.policy, policy_mode: observation.mode }, evaluationMs);
+  }
+
+  reloaded(result: ReloadResult): void {
+    this.#reloads.inc({ result });
+  }
+
+  reloadTook(ms: number): void {
+    this.#reloadSeconds.observe(ms / 1000);
+  }
+
+  timedOut(policy: string): void {
+    this.#timeouts.inc({ policy_name: policy });
+  }
+
+  restarted(reason: RestartReason): void {
+    this.#restarts.inc({ reason });
+  }
+
+  refused(status: number): void {
+    this.#refused.inc({ status: String(status) });
+  }
+
+  /** A policy entered a phase; undefined when it is gone. */
+  phase(policy: string, phase: PolicyPhase | undefined): void {
+    for (const name of POLICY_PHASES) {
+      if (name === phase) {
+        this.#phase.set({ policy_name: policy, phase: name }, 1);
+      } else {
+        this.#phase.remove({ policy_name: policy, phase: name });
+      }
+    }
+  }
+
+  /** Everything in the Prometheus text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+}

@@ -1,0 +1,381 @@
+// The life of every policy of one server: what is declared, what serves, and what happens when they differ.
+// Holds no sockets, files or threads: what it needs done it asks for through its collaborators.
+import { type PolicyDefinition, type PolicyProblem, definitionHash, settingsHash } from '../engine/index.ts';
+import { jitteredBackoff } from '../modules/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { TableChange, TableEntry } from './evaluation-protocol.ts';
+import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from './policy-status.ts';
+
+/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
+export interface PinnedPolicy {
+  readonly definition: PolicyDefinition;
+  /** Digest by module reference, as the definition writes it. */
+  readonly digests: Readonly<Record<string, string>>;
+  /** When it began to serve, ISO 8601. */
+  readonly since: string;
+}
+
+/** One thing that the loader is to try. */
+export interface LoadRequest {
+  readonly id: string;
+  readonly definition: PolicyDefinition;
+  /** Take these very digests from the cache, and ask no source. */
+  readonly digests?: Readonly<Record<string, string>>;
+}
+
+/** What became of a {@link LoadRequest}. */
+export type LoadOutcome =
+  | {
+      readonly ok: true;
+      readonly digests: Readonly<Record<string, string>>;
+      readonly modules: readonly CompiledPolicyModule[];
+      /** Why a module came from the cache although its source was asked. */
+      readonly sourceError?: string;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: PolicyReason;
+      readonly message: string;
+      /** Whether trying the same again may end differently. */
+      readonly transient: boolean;
+    };
+
+/** Whom the registry asks and tells. */
+export interface RegistryCollaborators {
+  /** Fetches, compiles and checks. Outcomes come in any order; those that come together are published together. */
+  load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
+  /** Changes the table of every worker; resolves when all have changed over. */
+  publish(change: TableChange): Promise<void>;
+  /** A policy's status differs from what was told before; undefined when the policy is gone. */
+  statusChanged(id: string, status: PolicyStatus | undefined): void;
+  /** What serves differs: the set to keep for the next start, with the digests of its modules. */
+  servingChanged(digests: readonly string[]): void;
+}
+
+/** What a policies file declares. */
+export interface Declared {
+  readonly policies: readonly PolicyDefinition[];
+  readonly problems: readonly PolicyProblem[];
+}
+
+/** The declared side of an entry. */
+type Declaration =
+  | { readonly hash: string; readonly definition: PolicyDefinition }
+  | { readonly hash: string; readonly problem: PolicyProblem };
+
+interface Entry {
+  readonly id: string;
+  declared: Declaration;
+  serving: PinnedPolicy | undefined;
+  /** Digests of the declared version, once it was fetched. */
+  desiredDigests: Readonly<Record<string, string>>;
+  phase: PolicyPhase;
+  reason: PolicyReason;
+  message: string;
+  since: Date;
+  attempts: number;
+  nextRetry: Date | undefined;
+  retry: NodeJS.Timeout | undefined;
+  /** Whether what serves now has been tried to be brought back after a failed first load. */
+  triedLastGood: boolean;
+}
+
+/** The policies of one server. */
+export class PolicyRegistry {
+  readonly #entries = new Map<string, Entry>();
+  readonly #modules = new Map<string, CompiledPolicyModule>();
+  readonly #with: RegistryCollaborators;
+  readonly #lastGood: Map<string, PinnedPolicy>;
+  readonly #settling = new Set<string>();
+  readonly #settled: { readonly resolve: () => void }[] = [];
+
+  /** @param lastGood what served before a restart, by id: used for policies whose declared version fails. */
+  constructor(collaborators: RegistryCollaborators, lastGood: ReadonlyMap<string, PinnedPolicy> = new Map()) {
+    this.#with = collaborators;
+    this.#lastGood = new Map(lastGood);
+  }
+
+  /** Takes over what the policies file declares. Only what differs from before is loaded. */
+  declare({ policies, problems }: Declared): void {
+    const declarations = new Map<string, Declaration>();
+    for (const definition of policies) {
+      declarations.set(definition.id, { hash: definitionHash(definition), definition });
+    }
+    for (const problem of problems) {
+      declarations.set(problem.id, { hash: `problem:${problem.code}:${problem.message}`, problem });
+    }
+    this.#remove([...this.#entries.keys()].filter((id) => !declarations.has(id)));
+    const loads: LoadRequest[] = [];
+    const rejected: Entry[] = [];
+    for (const [id, declared] of declarations) {
+      const entry = this.#entries.get(id);
+      if (entry?.declared.hash === declared.hash) {
+        continue;
+      }
+      const changed = this.#redeclare(id, entry, declared);
+      if ('definition' in declared) {
+        loads.push({ id, definition: declared.definition });
+      } else {
+        const { message } = declared.problem;
+        loads.push(...this.#failed(changed, { ok: false, reason: 'InvalidDefinition', message, transient: false }));
+        rejected.push(changed);
+      }
+    }
+    this.#publishEntries(rejected, []);
+    const loading = new Set(loads.map(({ id }) => id));
+    this.#settle(rejected.map(({ id }) => id).filter((id) => !loading.has(id)));
+    this.#load(loads);
+  }
+
+  /** Serves what served before a restart, because nothing is declared: the policies file cannot be used. */
+  restoreLastGood(reason: string): void {
+    const requests = [...this.#lastGood.values()].map(({ definition, digests }) => {
+      // The hash matches no declaration, so that the next usable file is taken over whole.
+      const entry = this.#redeclare(definition.id, undefined, { hash: 'restored', definition });
+      entry.triedLastGood = true;
+      this.#set(entry, 'Pending', 'PoliciesFileUnusable', `what served before the restart is brought back: ${reason}`);
+      return { id: definition.id, definition, digests };
+    });
+    this.#load(requests);
+  }
+
+  /** Resolves when every declared policy has served or failed once. */
+  settled(): Promise<void> {
+    if (this.#settling.size === 0) {
+      return Promise.resolve();
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#settled.push({ resolve });
+    return promise;
+  }
+
+  /** Loads every policy anew whose last try failed, without waiting for its next retry. */
+  retryNow(): void {
+    const failed = [...this.#entries.values()].filter((entry) => entry.nextRetry !== undefined);
+    this.#load(failed.flatMap((entry) => this.#retryRequest(entry)));
+  }
+
+  /** A worker could not take up a version that the loader found good: the failure is shown, the next start tries again. */
+  activationFailed(id: string, message: string): void {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) {
+      this.#set(entry, 'Error', 'ActivationFailed', message);
+    }
+  }
+
+  has(id: string): boolean {
+    return this.#entries.has(id);
+  }
+
+  /** What serves, to be kept for the next start. */
+  serving(): PinnedPolicy[] {
+    return [...this.#entries.values()].flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
+  }
+
+  statuses(): PolicyStatus[] {
+    return [...this.#entries.values()].map((entry) => statusOf(entry)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  stop(): void {
+    for (const entry of this.#entries.values()) {
+      clearTimeout(entry.retry);
+    }
+  }
+
+  #redeclare(id: string, known: Entry | undefined, declared: Declaration): Entry {
+    const entry: Entry = known ?? {
+      id,
+      declared,
+      serving: undefined,
+      desiredDigests: {},
+      phase: 'Pending',
+      reason: 'Loading',
+      message: '',
+      since: new Date(),
+      attempts: 0,
+      nextRetry: undefined,
+      retry: undefined,
+      triedLastGood: false,
+    };
+    clearTimeout(entry.retry);
+    entry.declared = declared;
+    entry.desiredDigests = {};
+    entry.attempts = 0;
+    entry.nextRetry = undefined;
+    this.#entries.set(id, entry);
+    this.#settling.add(id);
+    this.#set(
+      entry,
+      entry.serving === undefined ? 'Pending' : 'Updating',
+      'Loading',
+      entry.serving === undefined ? 'the first version is being loaded' : 'a newer version is being loaded',
+    );
+    return entry;
+  }
+
+  #load(requests: readonly LoadRequest[]): void {
+    if (requests.length === 0) {
+      return;
+    }
+    // The declaration that an outcome is for: a newer one may have come before the outcome.
+    const declared = new Map(requests.map((request) => [request, this.#entries.get(request.id)?.declared]));
+    this.#with.load(requests, (outcomes) => {
+      const again: LoadRequest[] = [];
+      const touched: Entry[] = [];
+      const modules: CompiledPolicyModule[] = [];
+      for (const [request, outcome] of outcomes) {
+        const entry = this.#entries.get(request.id);
+        if (entry === undefined || entry.declared !== declared.get(request)) {
+          continue;
+        }
+        if (outcome.ok) {
+          modules.push(...outcome.modules);
+          this.#loaded(entry, request, outcome);
+        } else if (request.digests === undefined) {
+          again.push(...this.#failed(entry, outcome));
+        } else {
+          this.#set(entry, 'Error', entry.reason, `${entry.message}; and what served before cannot stand in: ${outcome.message}`);
+        }
+        touched.push(entry);
+      }
+      this.#publishEntries(touched, modules);
+      const repeated = new Set(again.map(({ id }) => id));
+      this.#settle(touched.map(({ id }) => id).filter((id) => !repeated.has(id)));
+      this.#load(again);
+    });
+  }
+
+  #settle(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#settling.delete(id);
+    }
+    if (this.#settling.size === 0) {
+      for (const { resolve } of this.#settled.splice(0)) {
+        resolve();
+      }
+    }
+  }
+
+  #loaded(entry: Entry, request: LoadRequest, outcome: LoadOutcome & { ok: true }): void {
+    if (request.digests !== undefined) {
+      // A stand-in serves; why it was needed stays what is told.
+      entry.serving = this.#lastGood.get(entry.id);
+      this.#set(entry, 'Degraded', entry.reason, entry.message);
+      return;
+    }
+    entry.serving = { definition: request.definition, digests: outcome.digests, since: new Date().toISOString() };
+    entry.desiredDigests = outcome.digests;
+    entry.attempts += 1;
+    if (outcome.sourceError === undefined) {
+      this.#set(entry, 'Active', 'Serving', 'the declared version serves');
+    } else {
+      this.#set(entry, 'Active', 'ServingFromCache', `the module comes from the cache: ${outcome.sourceError}`);
+    }
+  }
+
+  /** The declared version cannot serve. Returns what is to be loaded instead, if anything can stand in. */
+  #failed(entry: Entry, outcome: LoadOutcome & { ok: false }): LoadRequest[] {
+    entry.attempts += 1;
+    this.#set(entry, entry.serving === undefined ? 'Error' : 'Degraded', outcome.reason, outcome.message);
+    if (outcome.transient) {
+      this.#retryLater(entry);
+    }
+    const lastGood = this.#lastGood.get(entry.id);
+    if (entry.serving !== undefined || lastGood === undefined || entry.triedLastGood) {
+      return [];
+    }
+    entry.triedLastGood = true;
+    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests }];
+  }
+
+  #retryLater(entry: Entry): void {
+    const delayMs = jitteredBackoff(entry.attempts);
+    entry.nextRetry = new Date(Date.now() + delayMs);
+    entry.retry = setTimeout(() => this.#load(this.#retryRequest(entry)), delayMs);
+    entry.retry.unref();
+    this.#with.statusChanged(entry.id, statusOf(entry));
+  }
+
+  #retryRequest(entry: Entry): LoadRequest[] {
+    clearTimeout(entry.retry);
+    entry.nextRetry = undefined;
+    return 'definition' in entry.declared ? [{ id: entry.id, definition: entry.declared.definition }] : [];
+  }
+
+  #remove(ids: readonly string[]): void {
+    for (const id of ids) {
+      clearTimeout(this.#entries.get(id)?.retry);
+      this.#entries.delete(id);
+      this.#lastGood.delete(id);
+      this.#settling.delete(id);
+      this.#with.statusChanged(id, undefined);
+    }
+    if (ids.length > 0) {
+      this.#publish([], ids, []);
+    }
+  }
+
+  #publishEntries(entries: readonly Entry[], modules: readonly CompiledPolicyModule[]): void {
+    if (entries.length > 0) {
+      this.#publish(entries.map((entry) => tableEntry(entry)), [], modules);
+    }
+  }
+
+  #publish(upserts: readonly TableEntry[], removals: readonly string[], modules: readonly CompiledPolicyModule[]): void {
+    const used = new Set(this.serving().flatMap(({ digests }) => Object.values(digests)));
+    const added = new Map(modules.filter(({ digest }) => used.has(digest) && !this.#modules.has(digest)).map((module) => [module.digest, module]));
+    const retired = [...this.#modules.keys()].filter((digest) => !used.has(digest));
+    for (const digest of retired) {
+      this.#modules.delete(digest);
+    }
+    for (const [digest, module] of added) {
+      this.#modules.set(digest, module);
+    }
+    void this.#with.publish({ upserts, removals, modules: [...added.values()], retired });
+    this.#with.servingChanged([...used]);
+  }
+
+  #set(entry: Entry, phase: PolicyPhase, reason: PolicyReason, message: string): void {
+    if (entry.phase !== phase || entry.reason !== reason) {
+      entry.since = new Date();
+    }
+    entry.phase = phase;
+    entry.reason = reason;
+    entry.message = message;
+    this.#with.statusChanged(entry.id, statusOf(entry));
+  }
+}
+
+function tableEntry(entry: Entry): TableEntry {
+  if (entry.serving !== undefined) {
+    return { id: entry.id, definition: entry.serving.definition, digests: entry.serving.digests };
+  }
+  const failurePolicy = 'definition' in entry.declared ? entry.declared.definition.failurePolicy : 'Fail';
+  return { id: entry.id, failed: { message: entry.message, failurePolicy } };
+}
+
+function versionOf(definition: PolicyDefinition, digests: Readonly<Record<string, string>>): PolicyVersion {
+  const hash = definitionHash(definition);
+  return { version: hash.slice(0, 12), settingsHash: settingsHash(definition), modules: digests };
+}
+
+function statusOf(entry: Entry): PolicyStatus {
+  const declared = 'definition' in entry.declared ? entry.declared.definition : undefined;
+  const shown = declared ?? entry.serving?.definition;
+  return {
+    id: entry.id,
+    kind: shown?.kind ?? 'unknown',
+    mode: shown?.mode ?? 'unknown',
+    phase: entry.phase,
+    reason: entry.reason,
+    message: entry.message,
+    since: entry.since.toISOString(),
+    desired: declared === undefined ? null : versionOf(declared, entry.desiredDigests),
+    serving:
+      entry.serving === undefined
+        ? null
+        : { ...versionOf(entry.serving.definition, entry.serving.digests), since: entry.serving.since },
+    attempts: entry.attempts,
+    nextRetry: entry.nextRetry?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,333 @@
+// One policy server: its two ports, its threads, its policies. Assembly only; each part is in a file of its own.
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { SourcesConfig } from '../modules/index.ts';
+import { admissionHandler } from './admission-endpoint.ts';
+import { ServerError } from './errors.ts';
+import { FileWatch } from './file-watch.ts';
+import { CapabilityService } from './capability-service.ts';
+import { Loader } from './loader.ts';
+import type { Logger } from './log.ts';
+import type { LogMessage, Route } from './evaluation-protocol.ts';
+import { ServerMetrics } from './metrics.ts';
+import { operationsHandler, type PoliciesView } from './operations-endpoint.ts';
+import { PolicyRegistry } from './policy-registry.ts';
+import type { PolicyStatus } from './policy-status.ts';
+import { ServingRecord } from './serving-record.ts';
+import { type TlsFiles, watchTls } from './tls.ts';
+import { type Answer, WorkerPool } from './worker-pool.ts';
+
+/** How long a policy may take when neither it nor the server's options say otherwise; Kubewarden's default. Seconds. */
+export const DEFAULT_POLICY_TIMEOUT_SECONDS = 2;
+/** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
+export const DEFAULT_DRAIN_MS = 25_000;
+/** Two at least, so that a policy that does not answer never holds the last one. */
+export const MIN_DEFAULT_WORKERS = 2;
+/** A guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
+export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
+/** A client that has not sent its headers by then is cut off. Milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A client that has not sent its whole request by then is cut off: the longest that any webhook may take. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often slow clients are looked for. Milliseconds. */
+const CONNECTION_CHECK_MS = 2_000;
+/** Longer than the API server keeps idle connections (90 s), so that it is never the one to find them closed. Milliseconds. */
+const KEEP_ALIVE_MS = 120_000;
+/** Connections at once; an API server opens a few dozen. */
+const MAX_CONNECTIONS = 5_000;
+
+/** How a {@link PolicyServer} is set up. */
+export interface PolicyServerOptions {
+  /** Path of policies.yml; watched. */
+  readonly policiesFile: string;
+  /** Folder for the module cache and the record of what serves; created when missing. */
+  readonly dataDir: string;
+  /** Address of the admission port. Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Admission port; 0 takes a free one. */
+  readonly port: number;
+  /** Address of the operations port. Default: the admission port's. */
+  readonly operationsHost?: string;
+  /** Operations port (plain HTTP); 0 takes a free one. */
+  readonly operationsPort: number;
+  /** Certificate files, watched. Default: plain HTTP. */
+  readonly tls?: TlsFiles;
+  /** Evaluation threads. Default: the number of processors, at least {@link MIN_DEFAULT_WORKERS}. */
+  readonly workers?: number;
+  /** Default: {@link DEFAULT_POLICY_TIMEOUT_SECONDS}. */
+  readonly policyTimeoutSeconds?: number;
+  /** Default: {@link DEFAULT_MEMORY_LIMIT_BYTES}. */
+  readonly memoryLimitBytes?: number;
+  /** Default: no special sources. */
+  readonly sources?: SourcesConfig;
+  /** Requests for objects of this namespace are always allowed. Default: none. */
+  readonly alwaysAcceptNamespace?: string;
+  /** Default: {@link DEFAULT_DRAIN_MS}. */
+  readonly drainMs?: number;
+  readonly log: Logger;
+}
+
+/** Where a running server listens. */
+export interface Addresses {
+  /** Base URL of the admission port. */
+  readonly admission: string;
+  /** Base URL of the operations port. */
+  readonly operations: string;
+}
+
+/** A server of admission policies. */
+export class PolicyServer {
+  readonly #options: PolicyServerOptions;
+  readonly #log: Logger;
+  readonly #metrics: ServerMetrics;
+  readonly #loader: Loader;
+  readonly #pool: WorkerPool;
+  readonly #capabilities: CapabilityService;
+  readonly #record: ServingRecord;
+  readonly #registry: PolicyRegistry;
+  readonly #policies: FileWatch;
+  #admission: Server | SecureServer | undefined;
+  #operations: Server | undefined;
+  #stopTls: (() => void) | undefined;
+  #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
+  #isLoaded = false;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: PolicyServerOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
+    const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_POLICY_TIMEOUT_SECONDS;
+    this.#capabilities = new CapabilityService(log);
+    this.#pool = new WorkerPool({
+      size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
+      start: {
+        defaultTimeoutSeconds,
+        ...(options.alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace: options.alwaysAcceptNamespace }),
+      },
+      connectCapabilities: () => this.#capabilities.connect(),
+      log,
+      onTimeout: (policy) => {
+        this.#metrics.timedOut(policy);
+        this.#log.warn({ policy }, 'policy was cut off at its deadline');
+      },
+      onRestart: (reason) => this.#metrics.restarted(reason),
+      onApplyFailure: (id, message) => this.#registry.activationFailed(id, message),
+    });
+    this.#metrics = new ServerMetrics({ waiting: () => this.#pool.waiting, held: () => this.#pool.held });
+    this.#loader = new Loader(
+      {
+        cacheDir: join(options.dataDir, 'modules'),
+        baseDir: dirname(resolve(options.policiesFile)),
+        sources: options.sources,
+        defaultTimeoutSeconds,
+        memoryLimitBytes: options.memoryLimitBytes ?? DEFAULT_MEMORY_LIMIT_BYTES,
+        connectCapabilities: () => this.#capabilities.connect(),
+      },
+      log,
+    );
+    this.#record = new ServingRecord(options.dataDir, log);
+    this.#registry = new PolicyRegistry(
+      {
+        load: (requests, done) => this.#loader.load(requests, done),
+        publish: (change) => this.#pool.publish(change),
+        statusChanged: (id, status) => this.#statusChanged(id, status),
+        servingChanged: (digests) => {
+          this.#loader.keep(digests);
+          this.#record.changed(() => this.#registry.serving());
+        },
+      },
+      this.#record.read(),
+    );
+    this.#policies = new FileWatch([options.policiesFile], {
+      changed: ([content]) => this.#policiesChanged(content?.toString('utf8') ?? ''),
+      failed: (error) => this.#policiesFailed(error),
+    });
+  }
+
+  /**
+   * Starts listening, then loads the policies; resolves when every policy has served or failed once.
+   * @throws ServerError 'port-busy', 'tls-invalid'.
+   */
+  async start(): Promise<Addresses> {
+    try {
+      const addresses = await this.#listen();
+      await this.#pool.start();
+      await this.#policies.start();
+      await this.#registry.settled();
+      this.#isLoaded = true;
+      return addresses;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** What is known of every policy. */
+  policies(): PoliciesView {
+    return { source: { path: this.#options.policiesFile, ...this.#source }, policies: this.#registry.statuses() };
+  }
+
+  /** Reads the policies file now, and tries again what failed, without waiting for the next notification or retry. */
+  async reload(): Promise<void> {
+    await this.#policies.check();
+    this.#registry.retryNow();
+    await this.#registry.settled();
+  }
+
+  /** Takes no new connections, answers the reviews that it holds, then ends its threads. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#policies.stop();
+    this.#registry.stop();
+    this.#stopTls?.();
+    const admission = this.#admission;
+    const closed = admission === undefined ? undefined : new Promise<void>((done) => admission.close(() => done()));
+    admission?.closeIdleConnections();
+    await this.#pool.drain(this.#options.drainMs ?? DEFAULT_DRAIN_MS);
+    admission?.closeAllConnections();
+    await closed;
+    await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
+    if (this.#isLoaded) {
+      await this.#record.flush(this.#registry.serving());
+    }
+    const operations = this.#operations;
+    operations?.closeAllConnections();
+    await new Promise<void>((done) => (operations === undefined ? done() : operations.close(() => done())));
+  }
+
+  async #listen(): Promise<Addresses> {
+    const host = this.#options.host ?? '127.0.0.1';
+    const handler = admissionHandler(this.#pool, {
+      reviewed: (route, answer) => this.#reviewed(route, answer),
+      refused: (status, message) => {
+        this.#metrics.refused(status);
+        this.#log.debug({ status, reason: message }, 'request refused');
+      },
+    });
+    // A client that is told to go elsewhere does so, where one whose connection is cut retries here.
+    const admitUnlessStopping: typeof handler = (request, response) => {
+      if (this.#stopping !== undefined) {
+        closeAfter(response);
+      }
+      handler(request, response);
+    };
+    this.#admission = await this.#createAdmissionServer(admitUnlessStopping);
+    this.#operations = createServer(
+      operationsHandler({
+        notReady: () => (this.#stopping !== undefined ? 'stopping' : this.#isLoaded ? undefined : 'policies are being loaded'),
+        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+        policies: () => this.policies(),
+      }),
+    );
+    const port = await listen(this.#admission, this.#options.port, host);
+    const operationsHost = this.#options.operationsHost ?? host;
+    const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
+    return {
+      admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`,
+      operations: `http://${urlHost(operationsHost)}:${operationsPort}`,
+    };
+  }
+
+  async #createAdmissionServer(handler: ReturnType<typeof admissionHandler>): Promise<Server | SecureServer> {
+    const limits = {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CONNECTION_CHECK_MS,
+      noDelay: true,
+    };
+    const files = this.#options.tls;
+    let server: Server | SecureServer;
+    if (files === undefined) {
+      server = createServer(limits, handler);
+    } else {
+      const { options, stop } = await watchTls(files, {
+        reloaded: (changed) => {
+          secure.setSecureContext(changed);
+          this.#log.info({ file: files.certFile }, 'certificate reloaded');
+        },
+        failed: (error) => this.#log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
+      });
+      this.#stopTls = stop;
+      const isMutual = (files.clientCaFiles ?? []).length > 0;
+      const secure = createSecureServer({ ...limits, ...options, requestCert: isMutual, rejectUnauthorized: isMutual }, handler);
+      server = secure;
+    }
+    server.maxConnections = MAX_CONNECTIONS;
+    return server;
+  }
+
+  async #policiesChanged(text: string): Promise<void> {
+    const started = performance.now();
+    try {
+      const declared = await this.#loader.parse(text, this.#options.policiesFile);
+      this.#source = { loadedAt: new Date().toISOString(), error: null };
+      this.#registry.declare(declared);
+      this.#log.info(
+        { policies: declared.policies.length, problems: declared.problems.length },
+        'policies file read',
+      );
+      void this.#registry.settled().then(() => this.#metrics.reloadTook(performance.now() - started));
+    } catch (error) {
+      this.#policiesFailed(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The policies file cannot be used: what it declared before stays; at the start, what served before the restart. */
+  #policiesFailed(error: Error): void {
+    const isFirst = this.#source.loadedAt === null && this.#source.error === null;
+    this.#source = { ...this.#source, error: error.message };
+    this.#log.error({ file: this.#options.policiesFile, error: error.message }, 'policies file not used');
+    if (isFirst) {
+      this.#registry.restoreLastGood(error.message);
+    }
+  }
+
+  #statusChanged(id: string, status: PolicyStatus | undefined): void {
+    this.#metrics.phase(id, status?.phase);
+    if (status === undefined) {
+      this.#metrics.reloaded('removed');
+      this.#log.info({ policy: id }, 'policy removed');
+    } else if (status.phase === 'Active') {
+      this.#metrics.reloaded('served');
+      this.#log.debug({ policy: id, version: status.serving?.version }, 'policy serves');
+    } else if (status.phase === 'Error' || status.phase === 'Degraded') {
+      this.#metrics.reloaded('failed');
+      const { phase, reason, message, nextRetry } = status;
+      this.#log.warn({ policy: id, phase, reason, detail: message, ...(nextRetry === null ? {} : { nextRetry }) }, 'policy version failed');
+    }
+  }
+
+  #reviewed(route: Route, answer: Answer): void {
+    this.#metrics.reviewed(route, answer.observation, answer.evaluationMs, answer.totalMs);
+  }
+}
+
+function closeAfter(response: ServerResponse): void {
+  response.setHeader('connection', 'close');
+}
+
+function listen(server: Server | SecureServer, port: number, host: string): Promise<number> {
+  const { promise, resolve: done, reject } = Promise.withResolvers<number>();
+  server.once('error', (error: NodeJS.ErrnoException) =>
+    reject(
+      error.code === 'EADDRINUSE' || error.code === 'EACCES'
+        ? new ServerError('port-busy', `cannot listen on ${host}:${port}: ${error.code === 'EACCES' ? 'not permitted' : 'the port is in use'}`, { cause: error })
+        : error,
+    ),
+  );
+  server.listen(port, host, () => done((server.address() as AddressInfo).port));
+  return promise;
+}
+
+function urlHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,95 @@
+// What served last, kept on disk: after a restart with a broken policies file or unreachable sources it serves again.
+import { mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { LogMessage } from './evaluation-protocol.ts';
+import type { PinnedPolicy } from './policy-registry.ts';
+
+/** Changes within this time are written once. Milliseconds. */
+const WRITE_DELAY_MS = 100;
+/** The layout of the file; a file of another layout is set aside. */
+const FORMAT = 1;
+
+/** The file in which a server keeps the policies that serve, each with its modules' digests. */
+export class ServingRecord {
+  readonly #path: string;
+  readonly #log: (entry: LogMessage) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  /** @param folder where the record lies; created when missing. */
+  constructor(folder: string, log: (entry: LogMessage) => void) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#path = join(folder, 'serving.json');
+    this.#log = log;
+  }
+
+  /** What served when the record was last written, by id. A record that cannot be read is set aside and said. */
+  read(): Map<string, PinnedPolicy> {
+    try {
+      const record = JSON.parse(readFileSync(this.#path, 'utf8')) as { format: unknown; policies: PinnedPolicy[] };
+      if (record.format !== FORMAT || !Array.isArray(record.policies) || !record.policies.every(isPinned)) {
+        throw new Error(`expected format ${FORMAT}, got ${String(record.format)} or incomplete policies`);
+      }
+      return new Map(record.policies.map((policy) => [policy.definition.id, policy]));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        this.#setAside(error);
+      }
+      return new Map();
+    }
+  }
+
+  /** Writes the record soon; the set is asked for when it is written. */
+  changed(current: () => readonly PinnedPolicy[]): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.flush(current());
+    }, WRITE_DELAY_MS).unref();
+  }
+
+  /** Writes the record now; a write that fails is logged, serving goes on. */
+  flush(policies: readonly PinnedPolicy[]): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = JSON.stringify({ format: FORMAT, policies });
+    this.#writing = this.#writing.then(async () => {
+      const temporary = `${this.#path}.${process.pid}.new`;
+      try {
+        const file = await open(temporary, 'w', 0o600);
+        await file.writeFile(text);
+        await file.sync();
+        await file.close();
+        await rename(temporary, this.#path);
+      } catch (error) {
+        this.#log({
+          level: 'error',
+          message: 'cannot keep a record of what serves; a restart will need the policies file and its sources',
+          fields: { folder: dirname(this.#path), error: String(error) },
+        });
+      }
+    });
+    return this.#writing;
+  }
+
+  #setAside(error: unknown): void {
+    const aside = `${this.#path}.unreadable`;
+    try {
+      renameSync(this.#path, aside);
+    } catch {
+      // Nothing to keep, then.
+    }
+    this.#log({ level: 'warn', message: 'the record of what served cannot be read and was set aside', fields: { file: aside, error: String(error) } });
+  }
+}
+
+function isPinned(value: unknown): value is PinnedPolicy {
+  const pinned = value as Partial<PinnedPolicy> | null;
+  return (
+    typeof pinned === 'object' &&
+    pinned !== null &&
+    typeof pinned.definition?.id === 'string' &&
+    typeof pinned.digests === 'object' &&
+    typeof pinned.since === 'string'
+  );
+}

@@ -1,0 +1,488 @@
+// The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
+// review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
+import { Worker } from 'node:worker_threads';
+import type { Observation } from '../engine/index.ts';
+import type { CapabilityConnection } from './capability-connection.ts';
+import { ServerError } from './errors.ts';
+import {
+  type AnswerMessage,
+  type FromWorker,
+  type LogMessage,
+  type ReviewMessage,
+  type Route,
+  type TableChange,
+  type TableEntry,
+  type ToWorker,
+  WorkerActivity,
+  type WorkerStart,
+} from './evaluation-protocol.ts';
+
+/** How often the pool looks for guests past their deadline. Milliseconds. */
+export const WATCHDOG_INTERVAL_MS = 25;
+/**
+ * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
+ * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
+ */
+export const HOLD_LIMIT_MS = 100;
+/** How long a policy stays in the slow lane, where all such policies together leave one worker free. Milliseconds. */
+export const SLOW_LANE_MS = 60_000;
+/**
+ * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
+ * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
+ */
+export const MAX_HELD_REVIEWS = 20_000;
+/** Bytes of bodies that wait or run at once: room for 36 reviews of the largest size, or 50,000 ordinary ones. */
+export const MAX_HELD_BYTES = 256 * 1024 * 1024;
+/** How often one review is tried when workers end under it; then it is answered as if its policy had timed out. */
+export const MAX_TRIES = 2;
+/**
+ * Reviews handed to a worker at once. The worker evaluates them one after the other; the second fills the gap in
+ * which the answer to the first is on its way.
+ */
+export const REVIEWS_AHEAD = 2;
+/** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
+export const WORKER_HEAP_MB = 512;
+
+/** The answer to one review. Times in milliseconds. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly observation: Observation | null;
+  /** Time spent in the policy. */
+  readonly evaluationMs: number;
+  /** Time from submission to answer. */
+  readonly totalMs: number;
+}
+
+/** What the pool needs, and whom it tells. */
+export interface WorkerPoolOptions {
+  readonly size: number;
+  readonly start: Omit<WorkerStart, 'activity' | 'capabilities'>;
+  /** A connection to whatever answers host capabilities, one for each worker. */
+  readonly connectCapabilities: () => CapabilityConnection;
+  readonly log: (entry: LogMessage) => void;
+  /** A guest was past its deadline, or ended its worker. */
+  readonly onTimeout?: (policy: string) => void;
+  /** A worker ended and is replaced. */
+  readonly onRestart?: (reason: RestartReason) => void;
+  /** A worker could not take up a policy that the loader had found good. */
+  readonly onApplyFailure?: (id: string, message: string) => void;
+}
+
+/** Why a worker was replaced. */
+export type RestartReason = 'timeout' | 'crash' | 'held';
+
+interface Job {
+  readonly seq: number;
+  readonly route: Route;
+  readonly policy: string;
+  readonly body: Uint8Array;
+  readonly submittedAt: number;
+  /** When whoever asked has stopped waiting for the answer. */
+  readonly expiresAt: number;
+  readonly done: (answer: Answer) => void;
+  timedOut: string[] | null;
+  tries: number;
+}
+
+interface Member {
+  worker: Worker;
+  activity: WorkerActivity;
+  /** In the order in which the worker evaluates them. */
+  jobs: Job[];
+  /** The table version that it has told of. */
+  version: number;
+  /** When the job at the front was handed over or came to the front. */
+  busySince: number;
+  ready: boolean;
+  ending: boolean;
+}
+
+/** Threads that evaluate reviews against one policy table. */
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions;
+  readonly #members: Member[] = [];
+  readonly #table = new Map<string, TableEntry>();
+  readonly #modules = new Map<string, TableChange['modules'][number]>();
+  readonly #slowUntil = new Map<string, number>();
+  readonly #parked: Job[] = [];
+  #queue: Job[] = [];
+  #queueHead = 0;
+  #seq = 0;
+  #heldReviews = 0;
+  #heldBytes = 0;
+  #version = 0;
+  readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
+  #watchdog: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the workers; resolves when each is ready. */
+  async start(): Promise<void> {
+    this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
+    this.#watchdog.unref();
+    await Promise.all(
+      Array.from({ length: this.#options.size }, () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.#members.push(this.#spawn(resolve));
+        return promise;
+      }),
+    );
+  }
+
+  /** Reviews that wait for a worker. */
+  get waiting(): number {
+    return this.#queue.length - this.#queueHead + this.#parked.length;
+  }
+
+  /** Reviews that were submitted and are not answered. */
+  get held(): number {
+    return this.#heldReviews;
+  }
+
+  /** Whether a policy is in the table. */
+  has(id: string): boolean {
+    return this.#table.has(id);
+  }
+
+  /**
+   * Evaluates a review; `done` is called once. A review of a slow policy that has found no free worker after
+   * `patienceMs` is answered as if its policy had timed out.
+   * @throws ServerError 'overloaded' when too many reviews are held already, 'stopping' after stop().
+   */
+  submit(route: Route, policy: string, body: Uint8Array, patienceMs: number, done: (answer: Answer) => void): void {
+    if (this.#stopped) {
+      throw new ServerError('stopping', 'the policy server is stopping');
+    }
+    if (this.#heldReviews >= MAX_HELD_REVIEWS || this.#heldBytes + body.length > MAX_HELD_BYTES) {
+      throw new ServerError('overloaded', `${this.#heldReviews} reviews are waiting already; try again later`);
+    }
+    this.#heldReviews += 1;
+    this.#heldBytes += body.length;
+    // Sequence numbers live in a 32-bit cell of shared memory.
+    this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
+    const submittedAt = performance.now();
+    const expiresAt = submittedAt + patienceMs;
+    const job: Job = { seq: this.#seq, route, policy, body, done, timedOut: null, tries: 0, submittedAt, expiresAt };
+    this.#queue.push(job);
+    this.#dispatch();
+  }
+
+  /**
+   * Changes the table of every worker. Reviews submitted before may still be evaluated with the old table; reviews
+   * submitted afterwards never are, because a worker's messages arrive in order. Resolves when all have changed over.
+   */
+  publish(change: TableChange): Promise<void> {
+    for (const digest of change.retired) {
+      this.#modules.delete(digest);
+    }
+    for (const module of change.modules) {
+      this.#modules.set(module.digest, module);
+    }
+    for (const id of change.removals) {
+      this.#table.delete(id);
+      this.#slowUntil.delete(id);
+    }
+    for (const entry of change.upserts) {
+      this.#table.set(entry.id, entry);
+    }
+    this.#version += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaitingVersion.push({ version: this.#version, resolve });
+    for (const member of this.#members) {
+      this.#send(member, { type: 'table', version: this.#version, change });
+    }
+    return promise;
+  }
+
+  /** Resolves when nothing is held any more, or at the latest after the given time. */
+  async drain(timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    while (this.#heldReviews > 0 && performance.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Ends all workers. Reviews still held are not answered; call drain() before. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#watchdog);
+    await Promise.all(this.#members.map((member) => member.worker.terminate()));
+    for (const { resolve } of this.#awaitingVersion) {
+      resolve();
+    }
+  }
+
+  #spawn(onReady: () => void): Member {
+    const activity = new WorkerActivity();
+    const capabilities = this.#options.connectCapabilities();
+    const workerData: WorkerStart = { ...this.#options.start, activity: activity.buffer, capabilities };
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./evaluation-worker.${extension}`, import.meta.url), {
+      workerData,
+      transferList: [capabilities.port],
+      // Workers get no environment and no flags of ours: nothing that they run has a use for them.
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+    });
+    const member: Member = { worker, activity, jobs: [], version: 0, busySince: 0, ready: false, ending: false };
+    worker.on('message', (message: FromWorker) => this.#receive(member, message, onReady));
+    worker.on('error', (error) =>
+      this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
+    );
+    worker.on('exit', () => this.#exited(member));
+    return member;
+  }
+
+  #send(member: Member, message: ToWorker): void {
+    // A worker that has ended takes no messages; its replacement starts from the whole table.
+    member.worker.postMessage(message);
+  }
+
+  #receive(member: Member, message: FromWorker, onReady: () => void): void {
+    switch (message.type) {
+      case 'answers':
+        for (const answer of message.answers) {
+          this.#answered(member, answer);
+        }
+        this.#dispatch();
+        break;
+      case 'log':
+        this.#options.log(message.entry);
+        break;
+      case 'applied': {
+        for (const failure of message.failures) {
+          this.#options.onApplyFailure?.(failure.id, failure.message);
+        }
+        member.version = message.version;
+        this.#versionReached();
+        break;
+      }
+      case 'ready':
+        member.ready = true;
+        onReady();
+        this.#dispatch();
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Tells those who wait for a table version that every worker has it. */
+  #versionReached(): void {
+    const reached = Math.min(...this.#members.map(({ version }) => version));
+    while (this.#awaitingVersion[0] !== undefined && this.#awaitingVersion[0].version <= reached) {
+      this.#awaitingVersion.shift()?.resolve();
+    }
+  }
+
+  #answered(member: Member, [seq, status, body, observation, evaluationMs]: AnswerMessage): void {
+    const job = member.jobs[0];
+    if (job === undefined || job.seq !== seq || member.ending) {
+      // The job was given to another worker when this one was ended; the answer is on its way from there.
+      return;
+    }
+    member.jobs.shift();
+    const now = performance.now();
+    member.busySince = now;
+    this.#release(job);
+    job.done({ status, body, observation, evaluationMs, totalMs: now - job.submittedAt });
+  }
+
+  #release(job: Job): void {
+    this.#heldReviews -= 1;
+    this.#heldBytes -= job.body.length;
+  }
+
+  /** Hands waiting reviews to workers: first to idle ones, then one ahead. */
+  #dispatch(): void {
+    if (this.#slowUntil.size > 0) {
+      this.#unpark();
+    }
+    for (let ahead = 1; ahead <= REVIEWS_AHEAD; ahead += 1) {
+      for (const member of this.#members) {
+        while (member.ready && !member.ending && member.jobs.length < ahead && this.#queueHead < this.#queue.length) {
+          const job = this.#next(ahead);
+          if (job === undefined) {
+            break;
+          }
+          this.#hand(member, job);
+        }
+      }
+    }
+    if (this.#queueHead === this.#queue.length && this.#queueHead > 0) {
+      this.#queue = [];
+      this.#queueHead = 0;
+    }
+  }
+
+  /** The first waiting review that may run now; reviews of the slow lane are put aside while their share is taken. */
+  #next(ahead: number): Job | undefined {
+    while (this.#queueHead < this.#queue.length) {
+      const job = this.#queue[this.#queueHead];
+      this.#queueHead += 1;
+      if (this.#queueHead > 1024 && this.#queueHead * 2 > this.#queue.length) {
+        this.#queue = this.#queue.slice(this.#queueHead);
+        this.#queueHead = 0;
+      }
+      if (job === undefined) {
+        continue;
+      }
+      if (job.timedOut === null && this.#isSlow(job.policy) && (ahead > 1 || !this.#slowLaneHasRoom())) {
+        this.#parked.push(job);
+        continue;
+      }
+      return job;
+    }
+    return undefined;
+  }
+
+  #hand(member: Member, job: Job): void {
+    if (member.jobs.length === 0) {
+      member.busySince = performance.now();
+    }
+    member.jobs.push(job);
+    const review: ReviewMessage = [job.seq, job.route, job.policy, job.body, job.timedOut];
+    this.#send(member, { type: 'reviews', reviews: [review] });
+  }
+
+  #isSlow(policy: string): boolean {
+    if (this.#slowUntil.size === 0) {
+      return false;
+    }
+    const until = this.#slowUntil.get(policy);
+    if (until === undefined) {
+      return false;
+    }
+    if (until < performance.now()) {
+      this.#slowUntil.delete(policy);
+      return false;
+    }
+    return true;
+  }
+
+  #slowLaneHasRoom(): boolean {
+    const running = this.#members.filter(({ jobs }) => jobs.some((job) => this.#isSlow(job.policy))).length;
+    return running < Math.max(1, this.#members.length - 1);
+  }
+
+  #unpark(): void {
+    while (this.#parked.length > 0 && this.#slowLaneHasRoom()) {
+      const idle = this.#members.find((member) => member.ready && !member.ending && member.jobs.length === 0);
+      const job = idle && this.#parked.shift();
+      if (idle === undefined || job === undefined) {
+        return;
+      }
+      this.#hand(idle, job);
+    }
+  }
+
+  #watch(): void {
+    for (const member of this.#members) {
+      const overdue = member.activity.overdue();
+      const job = overdue && member.jobs[0];
+      if (overdue !== undefined && job !== undefined && job.seq === overdue.seq && !member.ending) {
+        this.#markTimedOut(job, overdue.member);
+        this.#end(member, 'timeout');
+      }
+    }
+    this.#freeAWorker();
+    this.#giveUpParked();
+    this.#dispatch();
+  }
+
+  /** Reviews that waited in the slow lane for as long as anybody waits for them get their policy's timeout answer. */
+  #giveUpParked(): void {
+    const now = performance.now();
+    // Patience differs little between reviews, so the oldest are the first to expire.
+    while (this.#parked[0] !== undefined && this.#parked[0].expiresAt <= now) {
+      const job = this.#parked.shift();
+      if (job !== undefined) {
+        this.#markTimedOut(job, -1);
+        this.#queue.push(job);
+      }
+    }
+  }
+
+  #markTimedOut(job: Job, memberIndex: number): void {
+    const entry = this.#table.get(job.policy);
+    const group = entry !== undefined && 'definition' in entry && entry.definition.kind === 'group' ? entry.definition : undefined;
+    const culprit = group?.members[memberIndex]?.name;
+    job.timedOut = [...(job.timedOut ?? []), culprit === undefined ? job.policy : `${job.policy}/${culprit}`];
+    this.#slowUntil.set(job.policy, performance.now() + SLOW_LANE_MS);
+    this.#options.onTimeout?.(job.policy);
+  }
+
+  /** When every worker has been held for long and others wait: the holders go to the slow lane, and one gives way. */
+  #freeAWorker(): void {
+    const now = performance.now();
+    const busy = this.#members.filter(({ jobs, ending }) => jobs.length > 0 && !ending);
+    if (
+      this.#members.length < 2 ||
+      busy.length < this.#members.length ||
+      busy.some(({ busySince }) => now - busySince < HOLD_LIMIT_MS)
+    ) {
+      return;
+    }
+    const holders = new Set(busy.map(({ jobs }) => jobs[0]?.policy));
+    const others = [...this.#queue.slice(this.#queueHead), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
+    if (!others.some(({ policy }) => !holders.has(policy))) {
+      return;
+    }
+    for (const policy of holders) {
+      if (policy !== undefined) {
+        this.#slowUntil.set(policy, now + SLOW_LANE_MS);
+      }
+    }
+    const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];
+    if (latest !== undefined) {
+      this.#end(latest, 'held');
+    }
+  }
+
+  /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
+  #end(member: Member, reason: RestartReason): void {
+    if (member.ending) {
+      return;
+    }
+    member.ending = true;
+    this.#options.onRestart?.(reason);
+    const jobs = member.jobs;
+    member.jobs = [];
+    this.#queue.splice(this.#queueHead, 0, ...jobs);
+    this.#replace(member);
+    void member.worker.terminate();
+  }
+
+  /** A worker ended on its own: out of memory, or a fault of ours. What it was evaluating is tried once more. */
+  #exited(member: Member): void {
+    if (member.ending || this.#stopped) {
+      return;
+    }
+    const job = member.jobs[0];
+    if (job !== undefined) {
+      job.tries += 1;
+      if (job.tries >= MAX_TRIES) {
+        this.#markTimedOut(job, -1);
+      }
+    }
+    this.#end(member, 'crash');
+  }
+
+  #replace(member: Member): void {
+    const index = this.#members.indexOf(member);
+    if (index === -1 || this.#stopped) {
+      return;
+    }
+    const fresh = this.#spawn(() => undefined);
+    this.#members[index] = fresh;
+    this.#send(fresh, {
+      type: 'table',
+      version: this.#version,
+      change: { upserts: [...this.#table.values()], removals: [], modules: [...this.#modules.values()], retired: [] },
+    });
+  }
+}

@@ -1,0 +1,109 @@
+const INITIAL_BYTES = 1024;
+
+/** Growing byte buffer with the number encodings of the WebAssembly binary format. */
+export class BinaryWriter {
+  #bytes: Uint8Array<ArrayBuffer>;
+  #length = 0;
+
+  constructor(capacity = INITIAL_BYTES) {
+    this.#bytes = new Uint8Array(Math.max(capacity, INITIAL_BYTES));
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** A view of what was written; invalid after the next write. */
+  get written(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  clear(): this {
+    this.#length = 0;
+    return this;
+  }
+
+  /** Raw bytes: opcodes and fixed fields. */
+  op(...bytes: number[]): this {
+    this.#reserve(bytes.length);
+    for (const byte of bytes) {
+      this.#bytes[this.#length++] = byte;
+    }
+    return this;
+  }
+
+  bytes(source: Uint8Array): this {
+    this.#reserve(source.length);
+    this.#bytes.set(source, this.#length);
+    this.#length += source.length;
+    return this;
+  }
+
+  /** Bytes `from` up to, not including, `to` of `source`. */
+  range(source: Uint8Array, from: number, to: number): this {
+    const length = to - from;
+    this.#reserve(length);
+    if (length < 64) {
+      // Below this a loop is faster than making a view for `set`.
+      for (let index = from; index < to; index++) {
+        this.#bytes[this.#length++] = source[index] as number;
+      }
+    } else {
+      this.#bytes.set(source.subarray(from, to), this.#length);
+      this.#length += length;
+    }
+    return this;
+  }
+
+  /** Unsigned LEB128 of at most 32 bits. */
+  u32(value: number): this {
+    this.#reserve(5);
+    let rest = value >>> 0;
+    while (rest >= 0x80) {
+      this.#bytes[this.#length++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    this.#bytes[this.#length++] = rest;
+    return this;
+  }
+
+  /** Signed LEB128 of a 32-bit integer (numbers above 2^31 are taken as their two's complement). */
+  s32(value: number): this {
+    return this.s64(value | 0);
+  }
+
+  /** Signed LEB128 of a safe integer. */
+  s64(value: number): this {
+    this.#reserve(10);
+    let rest = value;
+    for (;;) {
+      const low = ((rest % 128) + 128) % 128;
+      rest = Math.floor(rest / 128);
+      if ((rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0)) {
+        this.#bytes[this.#length++] = low;
+        return this;
+      }
+      this.#bytes[this.#length++] = low | 0x80;
+    }
+  }
+
+  /** A length-prefixed UTF-8 name. */
+  name(text: string): this {
+    const bytes = new TextEncoder().encode(text);
+    return this.u32(bytes.length).bytes(bytes);
+  }
+
+  /** A length-prefixed run of bytes: a section's or function's content. */
+  sized(content: Uint8Array): this {
+    return this.u32(content.length).bytes(content);
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more;
+    if (needed > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+      grown.set(this.written);
+      this.#bytes = grown;
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import { WasmError } from './errors.ts';
+import { ValueType } from './opcodes.ts';
+
+/** The error for a valid module that uses a feature which the sandbox does not run. */
+export function unsupported(feature: string): WasmError {
+  return new WasmError(
+    'feature-unsupported',
+    `the module uses ${feature}, which the sandbox does not run: expected WebAssembly 2.0 (with SIMD, tail calls and ` +
+      'extended constants); compile the policy without that feature',
+  );
+}
+
+/** @throws WasmError `feature-unsupported` unless `type` is a value type of a supported feature. */
+export function checkValueType(type: number): number {
+  if ((type >= ValueType.v128 && type <= ValueType.i32) || type === ValueType.funcref || type === ValueType.externref) {
+    return type;
+  }
+  throw unsupported(`value type 0x${type.toString(16)} (garbage collection or typed references)`);
+}

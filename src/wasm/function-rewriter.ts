@@ -1,0 +1,727 @@
+import type { BinaryReader } from './binary-reader.ts';
+import { BinaryWriter } from './binary-writer.ts';
+import { WasmError } from './errors.ts';
+import { checkValueType, unsupported } from './features.ts';
+import { BLOCK_COST_THRESHOLD, CARD_SHIFT, HOST_CALL_FUEL, LOCALS_PER_FUEL, MARK_REACH_BITS } from './metering.ts';
+import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
+
+/** What a function's code refers to in the rest of the rewritten module. */
+export interface CodeEnvironment {
+  /** Parameter and result counts by function index, imports first. */
+  readonly paramCounts: Uint32Array;
+  readonly resultCounts: Uint32Array;
+  /** The same by type index, for indirect calls. */
+  readonly typeParamCounts: Uint32Array;
+  readonly typeResultCounts: Uint32Array;
+  readonly importedFunctions: number;
+  /** Index of the i64 global that holds the fuel left. */
+  readonly fuelGlobal: number;
+  /** Index of the i32 global that holds the guest's memory size in pages; undefined: the memory's real size counts. */
+  readonly pagesGlobal: number | undefined;
+  /** Index of the memory whose bytes mark written granules; undefined: writes are not tracked. */
+  readonly cardMemory: number | undefined;
+  /** Helper functions, see `runtime-functions.ts`. */
+  readonly growFunction: number;
+  readonly bulkFunction: number;
+  readonly tableFunction: number;
+}
+
+/** Why an instance of a module cannot be put back after a call: it changes a table, or drops a segment. */
+export type Obstacle = 'table-mutation' | 'segment-drop';
+
+/** Kinds of changes to the code; `a` and `b` are their parameters. */
+const Edit = {
+  /** Charge region `a`. */
+  charge: 0,
+  /** A store of value type `a` at offset `b` whose address only the operand stack knows. */
+  storeUnknown: 1,
+  /** A mark after a store through local `a` at offset `b`. */
+  markLocal: 2,
+  /** A mark of card `a`. */
+  markCard: 3,
+  /** memory.copy, memory.fill or memory.init: destination, ..., length on the operand stack. */
+  bulkMemory: 4,
+  /** A table operation with its length on top of the operand stack. */
+  bulkTable: 5,
+  memorySize: 6,
+  memoryGrow: 7,
+} as const;
+const EDIT_FIELDS = 5;
+
+/** What is known of an operand, besides the index of the local that it was read from. */
+const UNKNOWN = -1;
+const CONSTANT = -2;
+
+/** More results of one call than this are forgotten rather than pushed, so that hostile signatures cannot slow the scan. */
+const MAX_TRACKED_RESULTS = 16;
+
+const EMPTY_BLOCK_TYPE = 0x40;
+const SELECT_WITH_TYPES = 0x1c;
+
+/** An open block, loop, if or the function itself. */
+interface Frame {
+  /** The region that pays for what follows this block. */
+  readonly outerRegion: number;
+  /** The block itself can never be reached. */
+  readonly deadAtOpen: boolean;
+  readonly markLogHeight: number;
+}
+
+/**
+ * Rewrites function bodies: adds fuel charges, makes stores mark what they write, and puts memory growth under the
+ * host's control. One object serves all functions of a module.
+ *
+ * Fuel. A body is divided into regions: stretches of code that are entered only through their head (function entry,
+ * loop head, arm of an `if`, code behind a block that ends in a jump). At its head, a region is charged for those of its
+ * instructions that no inner region pays for. Small regions are paid by the region around them. A region's head
+ * dominates all that it pays for, and only loops repeat code, so whatever runs has been paid for.
+ *
+ * Tracking. A store marks the card of the granule that its base address lies in, and `restore` puts a marked granule
+ * back together with the one after it. One mark at address x thus covers stores at x to x + one granule: a second store
+ * through the same local needs no mark, if the first mark is certain to have run since the local was last set.
+ */
+export class FunctionRewriter {
+  readonly #env: CodeEnvironment;
+  readonly #out = new BinaryWriter(4096);
+  readonly #body = new BinaryWriter(4096);
+  readonly #edits: number[] = [];
+  readonly #frames: Frame[] = [];
+
+  readonly #regionCost: number[] = [];
+  readonly #regionParent: number[] = [];
+  readonly #regionForced: boolean[] = [];
+  /** The region that pays for the code being read, and whether that code can run at all. */
+  #region = 0;
+  #dead = false;
+
+  // The top of the operand stack, as far as known: a local's index with the time of reading, or a constant's value.
+  readonly #operand: number[] = [];
+  readonly #operandDetail: number[] = [];
+  #depth = 0;
+
+  // Time grows with every event and never restarts, so that the tables by local need no clearing between functions.
+  #now = 1;
+  #marksSince = 0;
+  #setAt = new Float64Array(64);
+  #markedAt = new Float64Array(64);
+  #markedFrom = new Float64Array(64);
+  readonly #markLog: number[] = [];
+
+  #localCount = 0;
+  /** Types of the locals added to the function, in order. */
+  #temporaries: number[] = [];
+
+  constructor(env: CodeEnvironment) {
+    this.#env = env;
+  }
+
+  /**
+   * Reads one body (the reader spans exactly it) and returns the new one, without the size in front, valid until the
+   * next call; or, when writes are tracked, the obstacle to putting back an instance of this module.
+   * @throws WasmError `feature-unsupported`, `module-invalid`
+   */
+  rewrite(reader: BinaryReader, paramCount: number): Uint8Array | Obstacle {
+    const declarationsStart = reader.pos;
+    const declarations = readLocals(reader);
+    const codeStart = reader.pos;
+    this.#begin(paramCount + declarations.count);
+    this.#openRegion(-1, 1 + Math.floor(declarations.count / LOCALS_PER_FUEL), true, codeStart);
+    const obstacle = this.#scan(reader);
+    if (obstacle !== undefined) {
+      return obstacle;
+    }
+    if (!reader.done) {
+      throw malformed(reader.pos);
+    }
+    this.#mergeSmallRegions();
+    this.#applyEdits(reader.bytes, codeStart, reader.end);
+    this.#body.clear().u32(declarations.groups + this.#temporaries.length);
+    this.#body.range(reader.bytes, declarations.groupsStart, codeStart);
+    for (const type of this.#temporaries) {
+      this.#body.op(1, type);
+    }
+    if (codeStart < declarationsStart) {
+      throw malformed(codeStart);
+    }
+    return this.#body.bytes(this.#out.written).written;
+  }
+
+  #begin(localCount: number): void {
+    this.#edits.length = 0;
+    this.#frames.length = 0;
+    this.#regionCost.length = 0;
+    this.#regionParent.length = 0;
+    this.#regionForced.length = 0;
+    this.#markLog.length = 0;
+    this.#temporaries = [];
+    this.#depth = 0;
+    this.#dead = false;
+    this.#marksSince = ++this.#now;
+    this.#localCount = localCount;
+    if (this.#setAt.length < localCount) {
+      this.#setAt = new Float64Array(localCount * 2);
+      this.#markedAt = new Float64Array(localCount * 2);
+      this.#markedFrom = new Float64Array(localCount * 2);
+    }
+  }
+
+  // ---- Scanning: reads the code once and notes the edits -----------------------------------------------------------
+
+  #scan(reader: BinaryReader): Obstacle | undefined {
+    this.#frames.push({ outerRegion: 0, deadAtOpen: false, markLogHeight: 0 });
+    while (this.#frames.length > 0) {
+      const obstacle = this.#scanInstruction(reader);
+      if (obstacle !== undefined) {
+        return obstacle;
+      }
+    }
+    return undefined;
+  }
+
+  #scanInstruction(reader: BinaryReader): Obstacle | undefined {
+    const at = reader.pos;
+    const opcode = reader.u8();
+    switch (opcode) {
+      case Op.block:
+      case Op.loop:
+      case Op.if:
+        readBlockType(reader);
+        this.#open(opcode, reader.pos);
+        return undefined;
+      case Op.else:
+        this.#else(reader.pos);
+        return undefined;
+      case Op.end:
+        this.#end(reader.pos);
+        return undefined;
+      case Op.br:
+        reader.skipLeb();
+        this.#jump(1);
+        return undefined;
+      case Op.brTable:
+        for (let targets = reader.u32() + 1; targets > 0; targets--) {
+          reader.skipLeb();
+        }
+        this.#jump(2);
+        return undefined;
+      case Op.return:
+      case Op.unreachable:
+        this.#jump(1);
+        return undefined;
+      case Op.returnCall:
+        this.#jump(this.#callCost(reader.u32()));
+        return undefined;
+      case Op.returnCallIndirect:
+        reader.skipLeb();
+        reader.skipLeb();
+        this.#jump(HOST_CALL_FUEL);
+        return undefined;
+      case Op.brIf:
+        reader.skipLeb();
+        this.#count(1, 1, 0);
+        return undefined;
+      case Op.call: {
+        const callee = reader.u32();
+        this.#count(this.#callCost(callee), this.#env.paramCounts[callee] ?? 0, this.#env.resultCounts[callee] ?? 0);
+        return undefined;
+      }
+      case Op.callIndirect: {
+        const type = reader.u32();
+        reader.skipLeb();
+        const { typeParamCounts, typeResultCounts } = this.#env;
+        this.#count(2, 1 + (typeParamCounts[type] ?? 0), typeResultCounts[type] ?? 0);
+        return undefined;
+      }
+      case SELECT_WITH_TYPES:
+        for (let types = reader.u32(); types > 0; types--) {
+          checkValueType(reader.u8());
+        }
+        this.#count(1, 3, 1);
+        return undefined;
+      case Op.localGet:
+        this.#count(1, 0, 0);
+        this.#push(reader.u32(), this.#now);
+        return undefined;
+      case Op.localSet:
+        this.#count(1, 1, 0);
+        this.#setAt[reader.u32()] = ++this.#now;
+        return undefined;
+      case Op.localTee: {
+        const local = reader.u32();
+        this.#count(1, 1, 0);
+        this.#setAt[local] = ++this.#now;
+        this.#push(local, this.#now);
+        return undefined;
+      }
+      case Op.i32Const:
+        this.#count(1, 0, 0);
+        this.#push(CONSTANT, reader.s32() >>> 0);
+        return undefined;
+      case Op.tableSet:
+        reader.skipLeb();
+        this.#count(1, 2, 0);
+        return this.#obstacle('table-mutation');
+      case Op.memorySize:
+        reader.skipLeb();
+        this.#count(1, 0, 1);
+        if (this.#env.pagesGlobal !== undefined) {
+          this.#edit(Edit.memorySize, at, reader.pos);
+        }
+        return undefined;
+      case Op.memoryGrow:
+        reader.skipLeb();
+        this.#count(1, 1, 1);
+        this.#edit(Edit.memoryGrow, at, reader.pos);
+        return undefined;
+      case Op.miscPrefix:
+        return this.#scanMisc(reader, at);
+      case Op.simdPrefix:
+        this.#scanSimd(reader, at);
+        return undefined;
+      default:
+        if (opcode >= Op.i32Store && opcode <= Op.i64Store32) {
+          this.#store(at, reader, storedType(opcode));
+        } else {
+          this.#scanPlain(reader, opcode);
+        }
+        return undefined;
+    }
+  }
+
+  #scanPlain(reader: BinaryReader, opcode: number): void {
+    switch (PLAIN.immediate[opcode]) {
+      case Immediate.none:
+        break;
+      case Immediate.index:
+        reader.skipLeb();
+        break;
+      case Immediate.memory:
+        readMemoryArgument(reader);
+        break;
+      case Immediate.bytes4:
+        reader.skip(4);
+        break;
+      case Immediate.bytes8:
+        reader.skip(8);
+        break;
+      case Immediate.heapType:
+        checkHeapType(reader.u8());
+        break;
+      default:
+        throw unsupported(featureOfOpcode(opcode));
+    }
+    this.#count(1, PLAIN.pops[opcode] ?? 0, PLAIN.pushes[opcode] ?? 0);
+  }
+
+  #scanMisc(reader: BinaryReader, at: number): Obstacle | undefined {
+    const opcode = reader.u32();
+    switch (opcode) {
+      case Misc.memoryInit:
+      case Misc.memoryCopy:
+        reader.skipLeb();
+        reader.skipLeb();
+        this.#count(1, 3, 0);
+        this.#edit(Edit.bulkMemory, at, reader.pos);
+        return undefined;
+      case Misc.memoryFill:
+        reader.skipLeb();
+        this.#count(1, 3, 0);
+        this.#edit(Edit.bulkMemory, at, reader.pos);
+        return undefined;
+      case Misc.dataDrop:
+      case Misc.elemDrop:
+        reader.skipLeb();
+        this.#count(1, 0, 0);
+        return this.#obstacle('segment-drop');
+      case Misc.tableInit:
+      case Misc.tableCopy:
+        reader.skipLeb();
+        reader.skipLeb();
+        this.#count(1, 3, 0);
+        this.#edit(Edit.bulkTable, at, reader.pos);
+        return this.#obstacle('table-mutation');
+      case Misc.tableFill:
+        reader.skipLeb();
+        this.#count(1, 3, 0);
+        this.#edit(Edit.bulkTable, at, reader.pos);
+        return this.#obstacle('table-mutation');
+      case Misc.tableGrow:
+        reader.skipLeb();
+        this.#count(1, 2, 1);
+        this.#edit(Edit.bulkTable, at, reader.pos);
+        return this.#obstacle('table-mutation');
+      case Misc.tableSize:
+        reader.skipLeb();
+        this.#count(1, 0, 1);
+        return undefined;
+      default:
+        if (opcode > Misc.tableFill) {
+          throw unsupported(`opcode 0xfc ${opcode}`);
+        }
+        // Saturating truncation.
+        this.#count(1, 1, 1);
+        return undefined;
+    }
+  }
+
+  #scanSimd(reader: BinaryReader, at: number): void {
+    const opcode = reader.u32();
+    if (opcode === Simd.store || (opcode >= Simd.firstStoreLane && opcode <= Simd.lastStoreLane)) {
+      this.#store(at, reader, ValueType.v128, opcode !== Simd.store);
+      return;
+    }
+    if (opcode <= Simd.lastPlainLoad || opcode === Simd.loadZero32 || opcode === Simd.loadZero64) {
+      readMemoryArgument(reader);
+      this.#count(1, 1, 1);
+      return;
+    }
+    if (opcode === Simd.const) {
+      reader.skip(16);
+      this.#count(1, 0, 1);
+      return;
+    }
+    if (opcode > Simd.last) {
+      throw unsupported(`SIMD opcode ${opcode}`);
+    }
+    if (opcode >= Simd.firstLoadLane && opcode <= Simd.lastLoadLane) {
+      readMemoryArgument(reader);
+      reader.skip(1);
+    } else if (opcode === Simd.shuffle) {
+      reader.skip(16);
+    } else if (opcode >= Simd.firstLane && opcode <= Simd.lastLane) {
+      reader.skip(1);
+    }
+    // The many arithmetic operations: instead of a table of their operands, nothing is known of the stack afterwards.
+    this.#count(1, 0, 0);
+    this.#depth = 0;
+  }
+
+  // ---- Control flow and regions ------------------------------------------------------------------------------------
+
+  #open(opcode: number, after: number): void {
+    this.#count(opcode === Op.if ? 1 : 0, 0, 0);
+    this.#depth = 0;
+    this.#frames.push({
+      outerRegion: this.#region,
+      deadAtOpen: this.#dead,
+      markLogHeight: this.#markLog.length,
+    });
+    if (opcode === Op.loop) {
+      // From the second round on, a mark from before the loop may belong to an older value of the local.
+      this.#marksSince = ++this.#now;
+      this.#openRegion(this.#region, 1, true, after);
+    } else if (opcode === Op.if) {
+      this.#openRegion(this.#region, 0, false, after);
+    }
+  }
+
+  #else(after: number): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) {
+      throw malformed(after);
+    }
+    this.#depth = 0;
+    this.#forgetMarks(frame);
+    this.#dead = frame.deadAtOpen;
+    this.#openRegion(frame.outerRegion, 0, false, after);
+  }
+
+  #end(after: number): void {
+    const frame = this.#frames.pop();
+    if (frame === undefined) {
+      throw malformed(after);
+    }
+    this.#depth = 0;
+    this.#forgetMarks(frame);
+    const reachedByBranchOnly = this.#dead && !frame.deadAtOpen;
+    this.#region = frame.outerRegion;
+    this.#dead = frame.deadAtOpen;
+    if (reachedByBranchOnly && this.#frames.length > 0) {
+      // The cases of a switch and what follows an early exit: charged only when they run.
+      this.#openRegion(frame.outerRegion, 0, false, after);
+    }
+  }
+
+  #jump(cost: number): void {
+    this.#count(cost, 0, 0);
+    this.#depth = 0;
+    this.#dead = true;
+  }
+
+  /** From here on a new region pays, at least until the innermost open block ends. */
+  #openRegion(parent: number, cost: number, forced: boolean, at: number): void {
+    if (this.#dead) {
+      return;
+    }
+    this.#region = this.#regionCost.length;
+    this.#regionCost.push(cost);
+    this.#regionParent.push(parent);
+    this.#regionForced.push(forced);
+    this.#edit(Edit.charge, at, at, this.#region);
+  }
+
+  #mergeSmallRegions(): void {
+    for (let region = this.#regionCost.length - 1; region > 0; region--) {
+      const cost = this.#regionCost[region] ?? 0;
+      if (this.#regionForced[region] !== true && cost < BLOCK_COST_THRESHOLD) {
+        const parent = this.#regionParent[region] ?? 0;
+        this.#regionCost[parent] = (this.#regionCost[parent] ?? 0) + cost;
+        this.#regionCost[region] = 0;
+      }
+    }
+  }
+
+  #callCost(callee: number): number {
+    return callee < this.#env.importedFunctions ? HOST_CALL_FUEL : 1;
+  }
+
+  /** Notes an instruction's price and its effect on the operand stack. */
+  #count(cost: number, pops: number, pushes: number): void {
+    this.#regionCost[this.#region] = (this.#regionCost[this.#region] ?? 0) + cost;
+    this.#depth = Math.max(0, this.#depth - pops);
+    if (pushes > MAX_TRACKED_RESULTS) {
+      this.#depth = 0;
+      return;
+    }
+    for (let index = 0; index < pushes; index++) {
+      this.#push(UNKNOWN, 0);
+    }
+  }
+
+  #push(operand: number, detail: number): void {
+    this.#operand[this.#depth] = operand;
+    this.#operandDetail[this.#depth] = detail;
+    this.#depth++;
+  }
+
+  #edit(kind: number, from: number, to: number, a = 0, b = 0): void {
+    if (!this.#dead) {
+      this.#edits.push(kind, from, to, a, b);
+    }
+  }
+
+  #obstacle(obstacle: Obstacle): Obstacle | undefined {
+    return this.#env.cardMemory === undefined ? undefined : obstacle;
+  }
+
+  // ---- Stores ------------------------------------------------------------------------------------------------------
+
+  #store(at: number, reader: BinaryReader, type: number, hasLane = false): void {
+    const offset = readMemoryArgument(reader);
+    if (hasLane) {
+      reader.skip(1);
+    }
+    if (this.#env.cardMemory !== undefined && !this.#dead) {
+      this.#trackStore(at, reader.pos, type, offset);
+    }
+    this.#count(1, 2, 0);
+  }
+
+  #trackStore(from: number, to: number, type: number, offset: number): void {
+    const base = this.#depth >= 2 ? (this.#operand[this.#depth - 2] ?? UNKNOWN) : UNKNOWN;
+    const detail = this.#operandDetail[this.#depth - 2] ?? 0;
+    if (base === CONSTANT && detail + offset <= 0xffff_ffff) {
+      this.#edit(Edit.markCard, to, to, (detail + offset) >>> CARD_SHIFT);
+      return;
+    }
+    const setAt = base >= 0 ? (this.#setAt[base] ?? 0) : 0;
+    if (base < 0 || setAt > detail) {
+      this.#edit(Edit.storeUnknown, from, to, type, offset);
+      return;
+    }
+    const markFrom = roundedOffset(offset);
+    const markedAt = this.#markedAt[base] ?? 0;
+    const isCovered = markedAt > setAt && markedAt > this.#marksSince && this.#markedFrom[base] === markFrom;
+    if (!isCovered) {
+      this.#markedAt[base] = ++this.#now;
+      this.#markedFrom[base] = markFrom;
+      this.#markLog.push(base);
+      this.#edit(Edit.markLocal, to, to, base, offset);
+    }
+  }
+
+  /** Marks made inside of a block that ends may have been jumped over. */
+  #forgetMarks(frame: Frame): void {
+    while (this.#markLog.length > frame.markLogHeight) {
+      const local = this.#markLog.pop();
+      if (local !== undefined) {
+        this.#markedAt[local] = 0;
+      }
+    }
+  }
+
+  // ---- Writing -----------------------------------------------------------------------------------------------------
+
+  #applyEdits(source: Uint8Array, start: number, end: number): void {
+    const out = this.#out.clear();
+    const edits = this.#edits;
+    let copied = start;
+    for (let index = 0; index < edits.length; index += EDIT_FIELDS) {
+      const from = edits[index + 1] as number;
+      const to = edits[index + 2] as number;
+      const a = edits[index + 3] as number;
+      const b = edits[index + 4] as number;
+      out.range(source, copied, from);
+      copied = to;
+      switch (edits[index]) {
+        case Edit.charge:
+          this.#writeCharge(this.#regionCost[a] ?? 0);
+          break;
+        case Edit.storeUnknown:
+          this.#writeUnknownStore(source, from, to, a, b);
+          break;
+        case Edit.markLocal:
+          this.#writeMark(a, b);
+          break;
+        case Edit.markCard:
+          out.op(Op.i32Const).s32(a);
+          this.#writeCardStore();
+          break;
+        case Edit.bulkMemory:
+          this.#writeBulkMemory(source, from, to);
+          break;
+        case Edit.bulkTable: {
+          const length = this.#temporary(ValueType.i32, 0);
+          out.op(Op.localTee).u32(length).op(Op.call).u32(this.#env.tableFunction).op(Op.localGet).u32(length);
+          out.range(source, from, to);
+          break;
+        }
+        case Edit.memorySize:
+          out.op(Op.globalGet).u32(this.#env.pagesGlobal ?? 0);
+          break;
+        default:
+          out.op(Op.call).u32(this.#env.growFunction);
+      }
+    }
+    out.range(source, copied, end);
+  }
+
+  #writeCharge(cost: number): void {
+    if (cost === 0) {
+      return;
+    }
+    const fuel = this.#env.fuelGlobal;
+    const left = this.#temporary(ValueType.i64, 0);
+    this.#out.op(Op.globalGet).u32(fuel).op(Op.i64Const).s64(cost).op(Op.i64Sub);
+    this.#out.op(Op.localTee).u32(left).op(Op.globalSet).u32(fuel);
+    this.#out.op(Op.localGet).u32(left).op(Op.i64Const, 0, Op.i64LtS);
+    this.#out.op(Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
+  }
+
+  /** The store itself, then a mark at the address saved before. */
+  #writeUnknownStore(source: Uint8Array, from: number, to: number, type: number, offset: number): void {
+    const address = this.#temporary(ValueType.i32, 0);
+    const value = this.#temporary(type, type === ValueType.i32 ? 1 : 0);
+    this.#out.op(Op.localSet).u32(value).op(Op.localTee).u32(address).op(Op.localGet).u32(value);
+    this.#out.range(source, from, to);
+    this.#writeMark(address, offset);
+  }
+
+  #writeMark(local: number, offset: number): void {
+    const rounded = roundedOffset(offset);
+    this.#out.op(Op.localGet).u32(local);
+    if (rounded !== 0) {
+      this.#out.op(Op.i32Const).s32(rounded).op(Op.i32Add);
+    }
+    this.#out.op(Op.i32Const).s32(CARD_SHIFT).op(Op.i32ShrU);
+    this.#writeCardStore();
+  }
+
+  /** Sets the card whose index is on the operand stack. */
+  #writeCardStore(): void {
+    const hasMemoryIndex = 0x40;
+    this.#out.op(Op.i32Const, 1, Op.i32Store8, hasMemoryIndex);
+    this.#out.u32(this.#env.cardMemory ?? 0).op(0);
+  }
+
+  #writeBulkMemory(source: Uint8Array, from: number, to: number): void {
+    const target = this.#temporary(ValueType.i32, 0);
+    const middle = this.#temporary(ValueType.i32, 1);
+    const length = this.#temporary(ValueType.i32, 2);
+    this.#out.op(Op.localSet).u32(length).op(Op.localSet).u32(middle).op(Op.localTee).u32(target);
+    this.#out.op(Op.localGet).u32(length).op(Op.call).u32(this.#env.bulkFunction);
+    this.#out.op(Op.localGet).u32(target).op(Op.localGet).u32(middle).op(Op.localGet).u32(length);
+    this.#out.range(source, from, to);
+  }
+
+  /** Index of the added local number `which` of that type. */
+  #temporary(type: number, which: number): number {
+    let seen = 0;
+    for (let index = 0; index < this.#temporaries.length; index++) {
+      if (this.#temporaries[index] === type && seen++ === which) {
+        return this.#localCount + index;
+      }
+    }
+    while (seen <= which) {
+      this.#temporaries.push(type);
+      seen++;
+    }
+    return this.#localCount + this.#temporaries.length - 1;
+  }
+}
+
+interface LocalDeclarations {
+  readonly groups: number;
+  readonly groupsStart: number;
+  readonly count: number;
+}
+
+function readLocals(reader: BinaryReader): LocalDeclarations {
+  const groups = reader.u32();
+  const groupsStart = reader.pos;
+  let count = 0;
+  for (let group = 0; group < groups; group++) {
+    count += reader.u32();
+    checkValueType(reader.u8());
+  }
+  return { groups, groupsStart, count };
+}
+
+function readBlockType(reader: BinaryReader): void {
+  const first = reader.u8();
+  if (first >= 0x80) {
+    // A type index of several bytes.
+    reader.skipLeb();
+  } else if (first > EMPTY_BLOCK_TYPE) {
+    checkValueType(first);
+  }
+}
+
+/** Reads alignment and offset. @returns the offset */
+function readMemoryArgument(reader: BinaryReader): number {
+  // 6 bits of alignment; bit 6 says that a memory index follows.
+  if (reader.u32() >= 0x40) {
+    throw unsupported('several memories');
+  }
+  return reader.u32();
+}
+
+function checkHeapType(type: number): void {
+  if (type !== ValueType.funcref && type !== ValueType.externref) {
+    throw unsupported('garbage collection or typed references');
+  }
+}
+
+/** Where a mark for a store at `offset` is put: see MARK_REACH_BITS. */
+function roundedOffset(offset: number): number {
+  return offset - (offset % (1 << MARK_REACH_BITS));
+}
+
+function storedType(opcode: number): number {
+  switch (opcode) {
+    case Op.i32Store:
+    case Op.i32Store8:
+    case Op.i32Store16:
+      return ValueType.i32;
+    case Op.f32Store:
+      return ValueType.f32;
+    case Op.f64Store:
+      return ValueType.f64;
+    default:
+      return ValueType.i64;
+  }
+}
+
+function malformed(at: number): WasmError {
+  return new WasmError('module-invalid', `malformed function body at byte ${at} of the module`);
+}

@@ -1,0 +1,105 @@
+/**
+ * A Rego number: a decimal of any size, kept as the JSON text that it was written in, because a double would corrupt
+ * what policies really see (nanosecond timestamps, byte quantities, 64-bit ids).
+ */
+export class RegoNumber {
+  readonly text: string;
+
+  /** @param text a number in JSON syntax */
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(value: number | bigint): RegoNumber {
+    return new RegoNumber(String(value));
+  }
+}
+
+/** `0.digits * 10^point`, without zeros at either end of `digits`; zero has no digits. */
+export interface Decimal {
+  readonly negative: boolean;
+  readonly digits: string;
+  readonly point: number;
+}
+
+const NUMBER_PARTS = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
+
+/** Takes a number's text apart. Linear in the text's length: no power of ten is ever computed. */
+export function decimalOf(text: string): Decimal {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
+  const all = whole + fraction;
+  let start = 0;
+  while (start < all.length && all[start] === '0') {
+    start += 1;
+  }
+  let end = all.length;
+  while (end > start && all[end - 1] === '0') {
+    end -= 1;
+  }
+  if (start === end) {
+    return { negative: false, digits: '', point: 0 };
+  }
+  return { negative: sign === '-', digits: all.slice(start, end), point: whole.length - start + Number(exponent) };
+}
+
+/** A text that is equal for equal numbers, however they are written (1, 1.0, 10e-1). */
+export function canonicalNumber(text: string): string {
+  const { negative, digits, point } = decimalOf(text);
+  return `${negative ? '-' : ''}${digits}e${point}`;
+}
+
+export function compareNumbers(a: string, b: string): number {
+  const x = decimalOf(a);
+  const y = decimalOf(b);
+  if (x.negative !== y.negative) {
+    return x.negative ? -1 : 1;
+  }
+  const magnitude = compareMagnitudes(x, y);
+  return x.negative ? -magnitude : magnitude;
+}
+
+function compareMagnitudes(x: Decimal, y: Decimal): number {
+  if (x.digits === '' || y.digits === '') {
+    return Math.sign(x.digits.length - y.digits.length) * (x.negative ? -1 : 1);
+  }
+  if (x.point !== y.point) {
+    return x.point < y.point ? -1 : 1;
+  }
+  return x.digits === y.digits ? 0 : x.digits < y.digits ? -1 : 1;
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+const INT64_MIN = -(2n ** 63n);
+const INT64_TEXT = /^[+-]?(\d+)(\.0*)?$/;
+/** Go's largest int64 has 19 digits; OPA gives up on longer texts, a fraction of zeros included. */
+const INT64_TEXT_LENGTH = 19;
+
+/**
+ * The value of a number that OPA takes for an int64: digits, perhaps followed by a fraction of zeros. Exponents (1e3)
+ * are not taken, as in OPA.
+ */
+export function int64Of(text: string): bigint | undefined {
+  const match = INT64_TEXT.exec(text);
+  if (match === null || text.replace(/^[+-]/, '').length > INT64_TEXT_LENGTH) {
+    return undefined;
+  }
+  const value = BigInt(text.split('.')[0] ?? '');
+  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;
+}
+
+export function isInt64(value: bigint): boolean {
+  return value >= INT64_MIN && value <= INT64_MAX;
+}
+
+/** Integers of more digits than this are refused: nothing legitimate is near, and their arithmetic is not linear. */
+const MAX_INTEGER_DIGITS = 10_000;
+
+/** The exact value of a number that is an integer, however it is written; undefined for fractions and giants. */
+export function integerOf(text: string): bigint | undefined {
+  const { negative, digits, point } = decimalOf(text);
+  if (point < digits.length || point > MAX_INTEGER_DIGITS) {
+    return undefined;
+  }
+  const value = BigInt(digits.padEnd(point, '0') || '0');
+  return negative ? -value : value;
+}

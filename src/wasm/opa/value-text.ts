@@ -1,0 +1,270 @@
+import { WasmError } from '../errors.ts';
+import { BuiltinError } from './errors.ts';
+import { quote } from './quote.ts';
+import { RegoNumber } from './number.ts';
+import { isArray, RegoObject, RegoSet } from './value.ts';
+import type { RegoValue } from './value.ts';
+
+/**
+ * Nesting that builtins take. Kubernetes objects stay below 100; the bound keeps recursion over values far from the
+ * end of the stack, which at this point already holds the guest's frames.
+ */
+export const MAX_VALUE_DEPTH = 1000;
+
+/** Largest result of one builtin, as text: above any admission review, small against a guest's memory. */
+export const MAX_RESULT_CHARS = 16 * 1024 * 1024;
+
+/** Reads what OPA's `opa_value_dump` writes: JSON, plus sets (`{1, 2}`, `set()`) and keys of any type. */
+export function parseRegoText(text: string): RegoValue {
+  return new ValueReader(text, true).read();
+}
+
+/**
+ * Reads strict JSON without losing a digit of any number.
+ * @throws BuiltinError `operand-value`
+ */
+export function parseJsonText(text: string): RegoValue {
+  return new ValueReader(text, false).read();
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
+const JSON_NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const SPACE = /[ \t\r\n]*/y;
+const PLAIN_STRING = /"[^"\\\u0000-\u001f]*"/y;
+const ESCAPED_STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+
+class ValueReader {
+  readonly #text: string;
+  readonly #rego: boolean;
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string, rego: boolean) {
+    this.#text = text;
+    this.#rego = rego;
+  }
+
+  read(): RegoValue {
+    const value = this.#value();
+    this.#match(SPACE);
+    if (this.#at !== this.#text.length) {
+      this.#fail('the end');
+    }
+    return value;
+  }
+
+  #value(): RegoValue {
+    this.#match(SPACE);
+    switch (this.#text[this.#at]) {
+      case '"':
+        return this.#string();
+      case '[':
+        return this.#nested(() => this.#array());
+      case '{':
+        return this.#nested(() => this.#braces());
+      case 't':
+        return this.#word('true', true);
+      case 'f':
+        return this.#word('false', false);
+      case 'n':
+        return this.#word('null', null);
+      case 's':
+        return this.#rego ? this.#word('set()', new RegoSet([])) : this.#fail('a value');
+      default:
+        return new RegoNumber(this.#match(this.#rego ? NUMBER : JSON_NUMBER) ?? this.#fail('a value'));
+    }
+  }
+
+  #nested(read: () => RegoValue): RegoValue {
+    this.#depth += 1;
+    if (this.#depth > MAX_VALUE_DEPTH) {
+      throw new WasmError('guest-error', `a value is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+    }
+    this.#at += 1;
+    const value = read();
+    this.#depth -= 1;
+    return value;
+  }
+
+  #string(): string {
+    const plain = this.#match(PLAIN_STRING);
+    if (plain !== undefined) {
+      return plain.slice(1, -1);
+    }
+    return JSON.parse(this.#match(ESCAPED_STRING) ?? this.#fail('a string')) as string;
+  }
+
+  #array(): RegoValue {
+    const items: RegoValue[] = [];
+    if (this.#take(']')) {
+      return items;
+    }
+    do {
+      items.push(this.#value());
+    } while (this.#take(','));
+    this.#expect(']');
+    return items;
+  }
+
+  #braces(): RegoValue {
+    if (this.#take('}')) {
+      return new RegoObject([]);
+    }
+    const first = this.#key();
+    if (this.#rego && !this.#take(':')) {
+      return this.#setFrom(first);
+    }
+    if (!this.#rego) {
+      this.#expect(':');
+    }
+    const entries: [RegoValue, RegoValue][] = [[first, this.#value()]];
+    while (this.#take(',')) {
+      const key = this.#key();
+      this.#expect(':');
+      entries.push([key, this.#value()]);
+    }
+    this.#expect('}');
+    return new RegoObject(entries);
+  }
+
+  #key(): RegoValue {
+    if (this.#rego) {
+      return this.#value();
+    }
+    this.#match(SPACE);
+    return this.#string();
+  }
+
+  #setFrom(first: RegoValue): RegoSet {
+    const items = [first];
+    while (this.#take(',')) {
+      items.push(this.#value());
+    }
+    this.#expect('}');
+    return new RegoSet(items);
+  }
+
+  #word<T extends RegoValue>(word: string, value: T): T {
+    if (!this.#text.startsWith(word, this.#at)) {
+      this.#fail(word);
+    }
+    this.#at += word.length;
+    return value;
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text)?.[0];
+    this.#at += match?.length ?? 0;
+    return match;
+  }
+
+  #take(character: string): boolean {
+    this.#match(SPACE);
+    const taken = this.#text[this.#at] === character;
+    this.#at += taken ? 1 : 0;
+    return taken;
+  }
+
+  #expect(character: string): void {
+    if (!this.#take(character)) {
+      this.#fail(`"${character}"`);
+    }
+  }
+
+  #fail(expected: string): never {
+    throw new BuiltinError('operand-value', `not valid JSON: expected ${expected} at character ${this.#at}`);
+  }
+}
+
+/**
+ * Writes a value in the notation of `opa_value_parse`.
+ * @throws WasmError `out-of-fuel` for a text above MAX_RESULT_CHARS: values that share parts (YAML aliases) can be
+ *   exponentially larger as text than in memory, so the size is counted while writing.
+ */
+export function regoText(value: RegoValue): string {
+  const writer = new ValueWriter(stringifyWellFormed);
+  writer.write(value, 0);
+  return writer.text();
+}
+
+/** How OPA prints a value inside of `sprintf`: Go-quoted strings, sorted keys and elements. */
+export function printValue(value: RegoValue): string {
+  const writer = new ValueWriter(quote);
+  writer.write(value, 0);
+  return writer.text();
+}
+
+/** Guests refuse lone surrogates, and Go would have replaced them. */
+function stringifyWellFormed(text: string): string {
+  return JSON.stringify(text.toWellFormed());
+}
+
+class ValueWriter {
+  readonly #quote: (text: string) => string;
+  readonly #parts: string[] = [];
+  #chars = 0;
+
+  constructor(quoteText: (text: string) => string) {
+    this.#quote = quoteText;
+  }
+
+  text(): string {
+    return this.#parts.join('');
+  }
+
+  write(value: RegoValue, depth: number): void {
+    if (depth > MAX_VALUE_DEPTH) {
+      throw new WasmError('guest-error', `a value is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+    }
+    if (typeof value === 'string') {
+      this.#put(this.#quote(value));
+    } else if (value === null || typeof value === 'boolean') {
+      this.#put(String(value));
+    } else if (value instanceof RegoNumber) {
+      this.#put(value.text);
+    } else if (isArray(value)) {
+      this.#list('[', value, ']', depth);
+    } else if (value instanceof RegoSet) {
+      this.#set(value, depth);
+    } else {
+      this.#object(value, depth);
+    }
+  }
+
+  #set(set: RegoSet, depth: number): void {
+    if (set.size === 0) {
+      this.#put('set()');
+    } else {
+      this.#list('{', set.sorted(), '}', depth);
+    }
+  }
+
+  #list(open: string, items: readonly RegoValue[], close: string, depth: number): void {
+    this.#put(open);
+    for (const [index, item] of items.entries()) {
+      this.#put(index === 0 ? '' : ', ');
+      this.write(item, depth + 1);
+    }
+    this.#put(close);
+  }
+
+  #object(object: RegoObject, depth: number): void {
+    this.#put('{');
+    for (const [index, [key, item]] of object.sorted().entries()) {
+      this.#put(index === 0 ? '' : ', ');
+      this.write(key, depth + 1);
+      this.#put(': ');
+      this.write(item, depth + 1);
+    }
+    this.#put('}');
+  }
+
+  #put(text: string): void {
+    this.#chars += text.length;
+    if (this.#chars > MAX_RESULT_CHARS) {
+      throw new WasmError('out-of-fuel', `a builtin's result exceeds ${MAX_RESULT_CHARS} characters`);
+    }
+    this.#parts.push(text);
+  }
+}

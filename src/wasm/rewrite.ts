@@ -1,0 +1,708 @@
+import { BinaryReader } from './binary-reader.ts';
+import { BinaryWriter } from './binary-writer.ts';
+import { WasmError } from './errors.ts';
+import { checkValueType, unsupported } from './features.ts';
+import { FunctionRewriter } from './function-rewriter.ts';
+import type { CodeEnvironment, Obstacle } from './function-rewriter.ts';
+import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
+import { Op, Simd, ValueType } from './opcodes.ts';
+import {
+  bulkBody,
+  cardBytes,
+  cardPages,
+  growBody,
+  isUsedBody,
+  restoreBody,
+  snapshotBody,
+  tableBody,
+  zeroOf,
+} from './runtime-functions.ts';
+import type { TrackingEnvironment } from './runtime-functions.ts';
+
+/**
+ * Names under which the rewritten module exports what the host needs. A guest's own exports cannot start with this
+ * prefix: such a module is refused.
+ */
+export const PRIVATE_PREFIX = '\u0001portcullis:';
+export const PrivateExport = {
+  memory: `${PRIVATE_PREFIX}memory`,
+  cards: `${PRIVATE_PREFIX}cards`,
+  fuel: `${PRIVATE_PREFIX}fuel`,
+  pages: `${PRIVATE_PREFIX}pages`,
+  start: `${PRIVATE_PREFIX}start`,
+  snapshot: `${PRIVATE_PREFIX}snapshot`,
+  restore: `${PRIVATE_PREFIX}restore`,
+} as const;
+
+/** Functions of one module: ten times what the largest Go policies have (about 30,000); V8 takes 1,000,000. */
+export const MAX_FUNCTIONS = 300_000;
+
+/** Imports and exports are objects of the JavaScript heap, made anew with every instance; real modules have below 100. */
+export const MAX_IMPORTS_AND_EXPORTS = 20_000;
+
+/** Entries of all tables together (24 bytes each, in V8's own memory, where exhaustion would end the process). */
+export const MAX_TABLE_ENTRIES = 1_048_576;
+
+/** Tables of one module; compilers make one, reference types at most a few more. */
+export const MAX_TABLES = 16;
+
+/** Largest linear memory that can be asked for: positions and sizes stay within 31 bits. 1 GiB. */
+export const MAX_MEMORY_PAGES = 16_384;
+
+/** What is found out about a module while it is rewritten. */
+export interface RewrittenModule {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly functions: number;
+  readonly hasMemory: boolean;
+  /** Upper bound of the guest's memory in pages. */
+  readonly memoryPages: number;
+  readonly hasStart: boolean;
+  readonly functionImports: readonly { readonly module: string; readonly name: string }[];
+  readonly functionExports: readonly string[];
+  readonly globalExports: readonly string[];
+}
+
+const SectionId = {
+  custom: 0,
+  type: 1,
+  import: 2,
+  function: 3,
+  table: 4,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+  element: 9,
+  code: 10,
+  data: 11,
+  dataCount: 12,
+  tag: 13,
+} as const;
+
+/** Order of sections in a module. */
+const SECTION_ORDER = [
+  SectionId.type,
+  SectionId.import,
+  SectionId.function,
+  SectionId.table,
+  SectionId.memory,
+  SectionId.global,
+  SectionId.export,
+  SectionId.element,
+  SectionId.dataCount,
+  SectionId.code,
+  SectionId.data,
+] as const;
+
+const FUNCTION_FORM = 0x60;
+const HEADER_BYTES = 8;
+const EXPORT_FUNCTION = 0;
+const EXPORT_MEMORY = 2;
+const EXPORT_GLOBAL = 3;
+
+interface GlobalType {
+  readonly type: number;
+  readonly mutable: boolean;
+  /** The initial value, when it is an i32 known now. */
+  readonly i32Value: number | undefined;
+}
+
+interface Limits {
+  readonly min: number;
+  readonly max: number | undefined;
+}
+
+/**
+ * Adds fuel, memory limit and (with `tracked`) write tracking to a module that WebAssembly.validate accepts.
+ * @param limitPages upper bound of the guest's memory
+ * @returns the new module, or the obstacle to tracking it
+ * @throws WasmError `feature-unsupported`, `module-invalid`, `import-missing`, `memory-limit`
+ */
+export function rewriteModule(bytes: Uint8Array, limitPages: number, tracked: boolean): RewrittenModule | Obstacle {
+  return new ModuleRewriter(bytes, limitPages, tracked).rewrite();
+}
+
+class ModuleRewriter {
+  readonly #bytes: Uint8Array;
+  readonly #limitPages: number;
+  #tracked: boolean;
+  /** Where each section's content is, by id. */
+  readonly #sections = new Map<number, { from: number; to: number }>();
+
+  readonly #typeParams: number[] = [];
+  readonly #typeResults: number[] = [];
+  /** Type index by function index, imports first. */
+  readonly #functionTypes: number[] = [];
+  readonly #functionImports: { module: string; name: string }[] = [];
+  readonly #functionExports: string[] = [];
+  readonly #globalExports: string[] = [];
+  readonly #globals: GlobalType[] = [];
+  #memory: Limits | undefined;
+
+  constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
+    this.#bytes = bytes;
+    this.#limitPages = Math.min(limitPages, MAX_MEMORY_PAGES);
+    this.#tracked = tracked;
+  }
+
+  rewrite(): RewrittenModule | Obstacle {
+    this.#findSections();
+    const types = this.#readTypes();
+    const imports = this.#readImports();
+    const functions = this.#readFunctions();
+    const tables = this.#rewriteTables();
+    this.#readMemory();
+    const globals = this.#readGlobals();
+    const exports = this.#readExports();
+    const start = this.#read(SectionId.start)?.u32();
+    const memory = this.#memory;
+    const memoryPages = memory === undefined ? 0 : this.#memoryBound(memory);
+    this.#tracked &&= memory !== undefined;
+    if (memory !== undefined) {
+      this.#checkDataSegments(memory.min * PAGE_BYTES);
+    }
+
+    // Indices of what is added.
+    const importedFunctions = this.#functionImports.length;
+    const added = this.#functionTypes.length;
+    const [bulk, table, grow, snapshot, restore, isUsed] = [0, 1, 2, 3, 4, 5].map((index) => added + index) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const fuelGlobal = this.#globals.length;
+    const tracking = this.#tracked && memory !== undefined ? this.#tracking(memoryPages) : undefined;
+
+    const code = this.#rewriteCode(functions, {
+      paramCounts: this.#byFunction(this.#typeParams),
+      resultCounts: this.#byFunction(this.#typeResults),
+      typeParamCounts: Uint32Array.from(this.#typeParams),
+      typeResultCounts: Uint32Array.from(this.#typeResults),
+      importedFunctions,
+      fuelGlobal,
+      pagesGlobal: tracking?.pagesGlobal,
+      cardMemory: tracking?.cardMemory,
+      growFunction: grow,
+      bulkFunction: bulk,
+      tableFunction: table,
+    });
+    if (typeof code === 'string') {
+      return code;
+    }
+
+    // Helper functions, with the types that they need: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
+    const { i32 } = ValueType;
+    const helperTypes = [[FUNCTION_FORM, 0, 0], [FUNCTION_FORM, 1, i32, 0], [FUNCTION_FORM, 2, i32, i32, 0]];
+    helperTypes.push([FUNCTION_FORM, 1, i32, 1, i32]);
+    const firstType = this.#typeParams.length;
+    const [toNothing, fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2, firstType + 3];
+    const environment = { fuelGlobal, tracking };
+    const helpers: [type: number, body: Uint8Array][] = [
+      [fromRange, bulkBody(environment)],
+      [fromLength, tableBody(environment)],
+    ];
+    if (memory !== undefined) {
+      helpers.push([toNumber, growBody(environment)]);
+    }
+    if (tracking !== undefined) {
+      helpers.push([toNothing, snapshotBody(tracking, restore, isUsed)]);
+      helpers.push([toNumber, restoreBody(tracking)]);
+      helpers.push([toNumber, isUsedBody()]);
+    }
+
+    const memories = memory === undefined ? [] : this.#memories(memory, memoryPages);
+    const newGlobals = this.#newGlobals(tracking, memory?.min ?? 0);
+    const newExports = this.#newExports({ fuelGlobal, tracking, start, snapshot, restore, hasMemory: memories.length > 0 });
+
+    const sections = new Map<number, Uint8Array | undefined>([
+      [SectionId.type, counted(types, helperTypes.map((bytes) => Uint8Array.from(bytes)))],
+      [SectionId.import, imports],
+      [SectionId.function, counted(functions.entries, helpers.map(([type]) => new BinaryWriter().u32(type).written))],
+      [SectionId.table, tables],
+      [SectionId.memory, memories.length === 0 ? undefined : counted(NOTHING, memories)],
+      [SectionId.global, counted(globals, newGlobals)],
+      [SectionId.export, counted(exports, newExports)],
+      [SectionId.element, this.#content(SectionId.element)],
+      [SectionId.dataCount, this.#content(SectionId.dataCount)],
+      [SectionId.code, counted(code, helpers.map(([, body]) => new BinaryWriter().sized(body).written))],
+      [SectionId.data, this.#content(SectionId.data)],
+    ]);
+    return {
+      bytes: assemble(this.#bytes.subarray(0, HEADER_BYTES), sections),
+      functions: this.#functionTypes.length,
+      hasMemory: memory !== undefined,
+      memoryPages,
+      hasStart: start !== undefined,
+      functionImports: this.#functionImports,
+      functionExports: this.#functionExports,
+      globalExports: this.#globalExports,
+    };
+  }
+
+  // ---- Reading -----------------------------------------------------------------------------------------------------
+
+  #findSections(): void {
+    const reader = new BinaryReader(this.#bytes, HEADER_BYTES);
+    while (!reader.done) {
+      const id = reader.u8();
+      const size = reader.u32();
+      const from = reader.pos;
+      reader.skip(size);
+      if (id === SectionId.tag) {
+        throw unsupported('exception handling');
+      }
+      if (id > SectionId.tag) {
+        throw unsupported(`section ${id}`);
+      }
+      if (id !== SectionId.custom) {
+        this.#sections.set(id, { from, to: reader.pos });
+      }
+    }
+  }
+
+  #read(id: number): BinaryReader | undefined {
+    const section = this.#sections.get(id);
+    return section && new BinaryReader(this.#bytes, section.from, section.to);
+  }
+
+  #content(id: number): Uint8Array | undefined {
+    const section = this.#sections.get(id);
+    return section && this.#bytes.subarray(section.from, section.to);
+  }
+
+  #readTypes(): Entries {
+    const reader = this.#read(SectionId.type);
+    if (reader === undefined) {
+      return NOTHING;
+    }
+    const count = reader.u32();
+    const from = reader.pos;
+    for (let index = 0; index < count; index++) {
+      if (reader.u8() !== FUNCTION_FORM) {
+        throw unsupported('garbage collection or typed references');
+      }
+      this.#typeParams.push(readValueTypes(reader));
+      this.#typeResults.push(readValueTypes(reader));
+    }
+    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+  }
+
+  /** Reads the imports and returns the section without a memory import, which becomes the guest's own memory. */
+  #readImports(): Uint8Array | undefined {
+    const reader = this.#read(SectionId.import);
+    if (reader === undefined) {
+      return undefined;
+    }
+    const kept: Uint8Array[] = [];
+    const count = reader.u32();
+    checkCount('imports', count, MAX_IMPORTS_AND_EXPORTS);
+    for (let index = 0; index < count; index++) {
+      const from = reader.pos;
+      const module = reader.name();
+      const name = reader.name();
+      const kind = reader.u8();
+      if (kind === 0) {
+        this.#functionTypes.push(reader.u32());
+        this.#functionImports.push({ module, name });
+        kept.push(this.#bytes.subarray(from, reader.pos));
+      } else if (kind === 2) {
+        this.#setMemory(readMemoryLimits(reader));
+      } else if (kind === 4) {
+        throw unsupported('exception handling');
+      } else {
+        throw new WasmError(
+          'import-missing',
+          `the module imports the ${kind === 1 ? 'table' : 'global'} ${module}.${name}: expected imports of functions ` +
+            'and one memory only, got something that no host offers',
+        );
+      }
+    }
+    return counted(NOTHING, kept);
+  }
+
+  #readFunctions(): FunctionSection {
+    const reader = this.#read(SectionId.function);
+    if (reader === undefined) {
+      return { count: 0, entries: NOTHING };
+    }
+    const count = reader.u32();
+    checkCount('functions', count, MAX_FUNCTIONS);
+    const from = reader.pos;
+    for (let index = 0; index < count; index++) {
+      this.#functionTypes.push(reader.u32());
+    }
+    return { count, entries: { count, bytes: this.#bytes.subarray(from, reader.end) } };
+  }
+
+  /** Tables as they are, with their maximum clamped. */
+  #rewriteTables(): Uint8Array | undefined {
+    const reader = this.#read(SectionId.table);
+    if (reader === undefined) {
+      return undefined;
+    }
+    const count = reader.u32();
+    checkCount('tables', count, MAX_TABLES);
+    const share = Math.floor(MAX_TABLE_ENTRIES / Math.max(count, 1));
+    const tables: Uint8Array[] = [];
+    let entries = 0;
+    for (let index = 0; index < count; index++) {
+      const type = reader.u8();
+      if (type !== ValueType.funcref && type !== ValueType.externref) {
+        throw unsupported('garbage collection or typed references');
+      }
+      const flags = reader.u8();
+      if (flags > 1) {
+        throw unsupported(flags === 3 ? 'threads (atomics, shared memory)' : '64-bit tables');
+      }
+      const min = reader.u32();
+      const max = flags === 1 ? reader.u32() : MAX_TABLE_ENTRIES;
+      entries += min;
+      checkCount('table entries', entries, MAX_TABLE_ENTRIES);
+      const clamped = Math.max(min, Math.min(max, share));
+      tables.push(new BinaryWriter().op(type, 1).u32(min).u32(clamped).written);
+    }
+    return counted(NOTHING, tables);
+  }
+
+  #readMemory(): void {
+    const reader = this.#read(SectionId.memory);
+    if (reader === undefined) {
+      return;
+    }
+    for (let count = reader.u32(); count > 0; count--) {
+      this.#setMemory(readMemoryLimits(reader));
+    }
+  }
+
+  #setMemory(limits: Limits): void {
+    if (this.#memory !== undefined) {
+      throw unsupported('several memories');
+    }
+    this.#memory = limits;
+  }
+
+  #memoryBound(memory: Limits): number {
+    const bound = Math.min(memory.max ?? this.#limitPages, this.#limitPages);
+    if (memory.min > bound) {
+      throw new WasmError(
+        'memory-limit',
+        `the module needs ${memory.min} pages of memory at the start: expected at most ${bound} pages of 64 KiB; ` +
+          'raise the memory limit or build the policy with less memory',
+      );
+    }
+    return bound;
+  }
+
+  #readGlobals(): Entries {
+    const reader = this.#read(SectionId.global);
+    if (reader === undefined) {
+      return NOTHING;
+    }
+    const count = reader.u32();
+    const from = reader.pos;
+    for (let index = 0; index < count; index++) {
+      const type = checkValueType(reader.u8());
+      const mutable = reader.u8() === 1;
+      this.#globals.push({ type, mutable, i32Value: this.#readConstant(reader) });
+    }
+    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+  }
+
+  /** Reads a constant expression. @returns its value, if it is an i32 */
+  #readConstant(reader: BinaryReader): number | undefined {
+    const stack: (number | undefined)[] = [];
+    for (;;) {
+      const opcode = reader.u8();
+      switch (opcode) {
+        case Op.end:
+          return stack.at(-1);
+        case Op.i32Const:
+          stack.push(reader.s32());
+          break;
+        case Op.i64Const:
+        case Op.refFunc:
+          reader.skipLeb();
+          stack.push(undefined);
+          break;
+        case Op.f32Const:
+          reader.skip(4);
+          stack.push(undefined);
+          break;
+        case Op.f64Const:
+          reader.skip(8);
+          stack.push(undefined);
+          break;
+        case Op.refNull:
+          checkValueType(reader.u8());
+          stack.push(undefined);
+          break;
+        case Op.globalGet: {
+          const global = this.#globals[reader.u32()];
+          stack.push(global?.mutable === false ? global.i32Value : undefined);
+          break;
+        }
+        case Op.i32Add:
+        case Op.i32Sub:
+        case Op.i32Mul:
+        case Op.i64Add:
+        case Op.i64Sub:
+        case Op.i64Mul: {
+          const right = stack.pop();
+          const left = stack.pop();
+          stack.push(left === undefined || right === undefined ? undefined : constantResult(opcode, left, right));
+          break;
+        }
+        case Op.simdPrefix:
+          if (reader.u32() !== Simd.const) {
+            throw unsupported('a computed constant');
+          }
+          reader.skip(16);
+          stack.push(undefined);
+          break;
+        default:
+          throw unsupported(`opcode 0x${opcode.toString(16)} in a constant`);
+      }
+    }
+  }
+
+  #readExports(): Entries {
+    const reader = this.#read(SectionId.export);
+    if (reader === undefined) {
+      return NOTHING;
+    }
+    const count = reader.u32();
+    checkCount('exports', count, MAX_IMPORTS_AND_EXPORTS);
+    const from = reader.pos;
+    for (let index = 0; index < count; index++) {
+      const name = reader.name();
+      if (name.startsWith(PRIVATE_PREFIX)) {
+        throw new WasmError('module-invalid', `the module exports "${name}": names with that prefix are the sandbox's own`);
+      }
+      const kind = reader.u8();
+      reader.skipLeb();
+      if (kind === EXPORT_FUNCTION) {
+        this.#functionExports.push(name);
+      } else if (kind === EXPORT_GLOBAL) {
+        this.#globalExports.push(name);
+      }
+    }
+    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+  }
+
+  /**
+   * Active segments must lie within the memory that the guest asks for: the rewritten memory may be larger, so that
+   * the engine would no longer refuse them.
+   */
+  #checkDataSegments(memoryBytes: number): void {
+    const reader = this.#read(SectionId.data);
+    if (reader === undefined) {
+      return;
+    }
+    for (let count = reader.u32(); count > 0; count--) {
+      const flags = reader.u32();
+      if (flags === 2) {
+        reader.u32();
+      }
+      const isActive = flags !== 1;
+      const offset = isActive ? this.#readConstant(reader) : 0;
+      const length = reader.u32();
+      reader.skip(length);
+      if (offset === undefined) {
+        throw unsupported('a data segment at a computed address');
+      }
+      if (isActive && (offset >>> 0) + length > memoryBytes) {
+        throw new WasmError(
+          'module-invalid',
+          `a data segment lies outside of the module's memory: expected an end of at most ${memoryBytes}, got ` +
+            `${(offset >>> 0) + length}`,
+        );
+      }
+    }
+  }
+
+  // ---- Writing -----------------------------------------------------------------------------------------------------
+
+  #byFunction(byType: readonly number[]): Uint32Array {
+    return Uint32Array.from(this.#functionTypes, (type) => byType[type] ?? 0);
+  }
+
+  #rewriteCode(functions: FunctionSection, env: CodeEnvironment): Entries | Obstacle {
+    const reader = this.#read(SectionId.code);
+    if (reader === undefined) {
+      return NOTHING;
+    }
+    const rewriter = new FunctionRewriter(env);
+    const code = new BinaryWriter((reader.end - reader.pos) * 2);
+    const count = reader.u32();
+    if (count !== functions.count) {
+      throw new WasmError('module-invalid', `expected ${functions.count} function bodies, got ${count}`);
+    }
+    for (let index = 0; index < count; index++) {
+      const size = reader.u32();
+      const from = reader.pos;
+      reader.skip(size);
+      const body = rewriter.rewrite(
+        new BinaryReader(this.#bytes, from, reader.pos),
+        env.paramCounts[env.importedFunctions + index] ?? 0,
+      );
+      if (typeof body === 'string') {
+        return body;
+      }
+      code.sized(body);
+    }
+    return { count, bytes: code.written };
+  }
+
+  #tracking(limitPages: number): TrackingEnvironment {
+    const pagesGlobal = this.#globals.length + 1;
+    const snapshotBytesGlobal = pagesGlobal + 1;
+    let saved = snapshotBytesGlobal + 1;
+    const savedGlobals = [{ live: pagesGlobal, saved: saved++ }];
+    this.#globals.forEach(({ mutable }, live) => {
+      if (mutable) {
+        savedGlobals.push({ live, saved: saved++ });
+      }
+    });
+    return {
+      cardMemory: 1,
+      snapshotMemory: 2,
+      cardBytes: cardBytes(limitPages),
+      limitPages,
+      limitBytes: limitPages * PAGE_BYTES,
+      pagesGlobal,
+      snapshotBytesGlobal,
+      savedGlobals,
+    };
+  }
+
+  /** The guest's memory, and with tracking its cards and its snapshot. */
+  #memories(memory: Limits, pages: number): Uint8Array[] {
+    const limits = (min: number, max: number): Uint8Array => new BinaryWriter().op(1).u32(min).u32(max).written;
+    if (!this.#tracked) {
+      return [limits(memory.min, pages)];
+    }
+    // Full size from the start: growth is only counted, and can be taken back. Untouched pages cost nothing.
+    return [limits(pages, pages), limits(cardPages(pages), cardPages(pages)), limits(0, pages)];
+  }
+
+  /** Fuel; with tracking the page count, the snapshot's length and the saved globals. */
+  #newGlobals(tracking: TrackingEnvironment | undefined, minPages: number): Uint8Array[] {
+    const mutable = 1;
+    const { i32, i64 } = ValueType;
+    const fuel = new BinaryWriter().op(i64, mutable, Op.i64Const).s64(INIT_FUEL).op(Op.end).written;
+    if (tracking === undefined) {
+      return [fuel];
+    }
+    const pages = new BinaryWriter().op(i32, mutable, Op.i32Const).s32(minPages).op(Op.end).written;
+    const saved = tracking.savedGlobals.map(({ live }) => {
+      const type = this.#globals[live]?.type ?? i32;
+      return new BinaryWriter().op(type, mutable).bytes(zeroOf(type)).written;
+    });
+    return [fuel, pages, new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written, ...saved];
+  }
+
+  #newExports(added: {
+    fuelGlobal: number;
+    tracking: TrackingEnvironment | undefined;
+    start: number | undefined;
+    snapshot: number;
+    restore: number;
+    hasMemory: boolean;
+  }): Uint8Array[] {
+    const entry = (name: string, kind: number, index: number): Uint8Array =>
+      new BinaryWriter().name(name).op(kind).u32(index).written;
+    const exports = [entry(PrivateExport.fuel, EXPORT_GLOBAL, added.fuelGlobal)];
+    if (added.hasMemory) {
+      exports.push(entry(PrivateExport.memory, EXPORT_MEMORY, 0));
+    }
+    if (added.start !== undefined) {
+      exports.push(entry(PrivateExport.start, EXPORT_FUNCTION, added.start));
+    }
+    if (added.tracking !== undefined) {
+      exports.push(
+        entry(PrivateExport.cards, EXPORT_MEMORY, added.tracking.cardMemory),
+        entry(PrivateExport.pages, EXPORT_GLOBAL, added.tracking.pagesGlobal),
+        entry(PrivateExport.snapshot, EXPORT_FUNCTION, added.snapshot),
+        entry(PrivateExport.restore, EXPORT_FUNCTION, added.restore),
+      );
+    }
+    return exports;
+  }
+}
+
+/** Entries of a section, without their count. */
+interface Entries {
+  readonly count: number;
+  readonly bytes: Uint8Array;
+}
+
+interface FunctionSection {
+  readonly count: number;
+  readonly entries: Entries;
+}
+
+const NOTHING: Entries = { count: 0, bytes: new Uint8Array(0) };
+
+/** A section's content: the entries that were there and the new ones behind them. */
+function counted(present: Entries, added: readonly Uint8Array[]): Uint8Array {
+  const writer = new BinaryWriter(present.bytes.length + 1024).u32(present.count + added.length).bytes(present.bytes);
+  for (const entry of added) {
+    writer.bytes(entry);
+  }
+  return writer.written;
+}
+
+function assemble(header: Uint8Array, sections: ReadonlyMap<number, Uint8Array | undefined>): Uint8Array<ArrayBuffer> {
+  const writer = new BinaryWriter(1 << 16).bytes(header);
+  for (const id of SECTION_ORDER) {
+    const content = sections.get(id);
+    if (content !== undefined) {
+      writer.op(id).sized(content);
+    }
+  }
+  return writer.written;
+}
+
+function readValueTypes(reader: BinaryReader): number {
+  const count = reader.u32();
+  for (let index = 0; index < count; index++) {
+    checkValueType(reader.u8());
+  }
+  return count;
+}
+
+function readMemoryLimits(reader: BinaryReader): Limits {
+  const flags = reader.u8();
+  if ((flags & 2) !== 0) {
+    throw unsupported('threads (atomics, shared memory)');
+  }
+  if ((flags & 4) !== 0) {
+    throw unsupported('64-bit memory');
+  }
+  if (flags > 1) {
+    throw unsupported('memory with a page size of its own');
+  }
+  return { min: reader.u32(), max: flags === 1 ? reader.u32() : undefined };
+}
+
+function constantResult(opcode: number, left: number, right: number): number | undefined {
+  switch (opcode) {
+    case Op.i32Add:
+      return (left + right) | 0;
+    case Op.i32Sub:
+      return (left - right) | 0;
+    case Op.i32Mul:
+      return Math.imul(left, right);
+    default:
+      return undefined;
+  }
+}
+
+function checkCount(what: string, count: number, max: number): void {
+  if (count > max) {
+    throw new WasmError('module-invalid', `the module has too many ${what}: expected at most ${max}, got ${count}`);
+  }
+}

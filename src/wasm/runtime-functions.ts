@@ -1,0 +1,256 @@
+import { BinaryWriter } from './binary-writer.ts';
+import { BULK_BYTES_SHIFT, CARD_SHIFT, GROW_PAGE_FUEL, PAGE_BYTES, TABLE_ENTRY_FUEL } from './metering.ts';
+import { Misc, Op, Simd, ValueType } from './opcodes.ts';
+
+/** What the functions that the rewriter adds to a module refer to. */
+export interface RuntimeEnvironment {
+  readonly fuelGlobal: number;
+  /** Set when instances of the module are put back. */
+  readonly tracking: TrackingEnvironment | undefined;
+}
+
+export interface TrackingEnvironment {
+  /** The guest's memory has index 0. */
+  readonly cardMemory: number;
+  readonly snapshotMemory: number;
+  /** Bytes of the card memory that may be set: one per granule of the guest's largest memory, and one more. */
+  readonly cardBytes: number;
+  readonly limitPages: number;
+  readonly limitBytes: number;
+  readonly pagesGlobal: number;
+  /** Each mutable global (the page count included) with the global that keeps its value of the snapshot. */
+  readonly savedGlobals: readonly { readonly live: number; readonly saved: number }[];
+  /** Global that keeps the snapshot's length in bytes. */
+  readonly snapshotBytesGlobal: number;
+}
+
+const { i32, i64 } = ValueType;
+const EMPTY_BLOCK_TYPE = 0x40;
+const GRANULE_BYTES = 2 ** CARD_SHIFT;
+/** Cards looked at per round of the scan: four vectors. */
+const SCAN_BYTES = 64;
+
+/** Result of `restore` when more was written than is worth putting back. */
+export const RESTORE_REFUSED = -1;
+
+/**
+ * More written memory than this is not put back; the instance is replaced instead. Copying 8 MiB takes about 1 ms, as
+ * long as a new instance with its init, and a guest that once needed much memory would keep it resident for ever.
+ */
+export const MAX_RESTORE_BYTES = 8 * 1024 * 1024;
+
+/** A function body (locals and code, without its size). */
+type Body = Uint8Array;
+
+/** Takes `length >> BULK_BYTES_SHIFT` fuel and, when tracked, marks the cards of `length` bytes at `start`. (i32 start, i32 length) */
+export function bulkBody(env: RuntimeEnvironment): Body {
+  const [start, length] = [0, 1];
+  const code = new BinaryWriter().u32(0);
+  code.op(Op.localGet, length, Op.i32Const, BULK_BYTES_SHIFT, Op.i32ShrU);
+  chargeI32(code, env.fuelGlobal);
+  if (env.tracking !== undefined) {
+    // fill(cards, start >> S, 1, ((start + length - 1) >> S) - (start >> S) + 1), unless length is 0. A range that wraps
+    // around traps here instead of in the operation itself.
+    code.op(Op.localGet, length, Op.if, EMPTY_BLOCK_TYPE);
+    code.op(Op.localGet, start, Op.i32Const, CARD_SHIFT, Op.i32ShrU);
+    code.op(Op.i32Const, 1);
+    code.op(Op.localGet, start, Op.localGet, length, Op.i32Add, Op.i32Const, 1, Op.i32Sub);
+    code.op(Op.i32Const, CARD_SHIFT, Op.i32ShrU);
+    code.op(Op.localGet, start, Op.i32Const, CARD_SHIFT, Op.i32ShrU, Op.i32Sub, Op.i32Const, 1, Op.i32Add);
+    code.op(Op.miscPrefix, Misc.memoryFill).u32(env.tracking.cardMemory);
+    code.op(Op.end);
+  }
+  return code.op(Op.end).written;
+}
+
+/** Takes the fuel of a table operation on `length` entries. (i32 length) */
+export function tableBody(env: RuntimeEnvironment): Body {
+  const code = new BinaryWriter().u32(0);
+  code.op(Op.localGet, 0);
+  chargeI32(code, env.fuelGlobal, TABLE_ENTRY_FUEL);
+  return code.op(Op.end).written;
+}
+
+/** memory.grow: charged, and when tracked only counted. (i32 pages) -> i32 */
+export function growBody(env: RuntimeEnvironment): Body {
+  const [delta, old] = [0, 1];
+  const code = new BinaryWriter().u32(1).op(1, i32);
+  code.op(Op.localGet, delta);
+  chargeI32(code, env.fuelGlobal, GROW_PAGE_FUEL);
+  if (env.tracking === undefined) {
+    return code.op(Op.localGet, delta, Op.memoryGrow, 0, Op.end).written;
+  }
+  // old > limit - delta would wrap for a large delta: delta > limit - old cannot, because old <= limit.
+  const { pagesGlobal, limitPages } = env.tracking;
+  code.op(Op.localGet, delta, Op.i32Const).s32(limitPages);
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.localTee, old, Op.i32Sub, Op.i32GtU);
+  code.op(Op.if, EMPTY_BLOCK_TYPE, Op.i32Const).s32(-1).op(Op.return, Op.end);
+  code.op(Op.localGet, old, Op.localGet, delta, Op.i32Add, Op.globalSet).u32(pagesGlobal);
+  return code.op(Op.localGet, old, Op.end).written;
+}
+
+/** Keeps memory and globals as they are now for `restore`, and forgets all marks. () */
+export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: number, isUsedFunction: number): Body {
+  const { snapshotMemory, pagesGlobal } = tracking;
+  const [granule, bytes] = [0, 1];
+  const code = new BinaryWriter().u32(1).op(2, i32);
+  for (const { live, saved } of tracking.savedGlobals) {
+    code.op(Op.globalGet).u32(live).op(Op.globalSet).u32(saved);
+  }
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl, Op.localTee, bytes);
+  code.op(Op.globalSet).u32(tracking.snapshotBytesGlobal);
+  // Grow the snapshot memory as far as needed; it starts empty.
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(snapshotMemory);
+  code.op(Op.i32Const).s32(-1).op(Op.i32Eq, Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
+  // Copy the granules that are not zero, so that untouched memory stays untouched in the copy.
+  code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE);
+  code.op(Op.localGet, granule, Op.localGet, bytes, Op.i32GeU, Op.brIf, 1);
+  code.op(Op.localGet, granule, Op.call).u32(isUsedFunction);
+  code.op(Op.if, EMPTY_BLOCK_TYPE);
+  code.op(Op.localGet, granule, Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES);
+  code.op(Op.miscPrefix, Misc.memoryCopy).u32(snapshotMemory).u32(0);
+  code.op(Op.end);
+  code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES).op(Op.i32Add, Op.localSet, granule, Op.br, 0);
+  code.op(Op.end, Op.end);
+  // What init wrote behind the end of its memory (rewritten, that does not trap) must not be seen by some calls only.
+  code.op(Op.i32Const).s32(tracking.limitBytes).op(Op.call).u32(restoreFunction).op(0x1a);
+  return code.op(Op.end).written;
+}
+
+/** Whether the granule of guest memory at `start` holds anything but zeros. (i32 start) -> i32 */
+export function isUsedBody(): Body {
+  const [start, end] = [0, 1];
+  const code = new BinaryWriter().u32(1).op(1, i32);
+  code.op(Op.localGet, start, Op.i32Const).s32(GRANULE_BYTES).op(Op.i32Add, Op.localSet, end);
+  code.op(Op.loop, EMPTY_BLOCK_TYPE);
+  loadCards(code, 0, start);
+  code.op(Op.simdPrefix, Simd.anyTrue, Op.if, EMPTY_BLOCK_TYPE, Op.i32Const, 1, Op.return, Op.end);
+  code.op(Op.localGet, start, Op.i32Const).s32(SCAN_BYTES).op(Op.i32Add, Op.localTee, start);
+  code.op(Op.localGet, end, Op.i32Ne, Op.brIf, 0);
+  code.op(Op.end, Op.i32Const, 0);
+  return code.op(Op.end).written;
+}
+
+/**
+ * Puts memory and globals back to the snapshot and clears all marks. Each run of marked granules, and the granule after
+ * it, is copied back; beyond the snapshot's end it is zeroed. Returns the bytes put back, or RESTORE_REFUSED (and leaves
+ * the instance unusable) once that exceeds `maxBytes`. (i32 maxBytes) -> i32
+ */
+export function restoreBody(tracking: TrackingEnvironment): Body {
+  const { cardMemory, snapshotMemory, snapshotBytesGlobal } = tracking;
+  const [maxBytes, card, run, from, to, middle, total] = [0, 1, 2, 3, 4, 5, 6];
+  const code = new BinaryWriter().u32(1).op(6, i32);
+  const scanEnd = Math.ceil(tracking.cardBytes / SCAN_BYTES) * SCAN_BYTES;
+
+  code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE); // scan
+  code.op(Op.localGet, card, Op.i32Const).s32(scanEnd).op(Op.i32GeU, Op.brIf, 1);
+  loadCards(code, cardMemory, card);
+  code.op(Op.simdPrefix, Simd.anyTrue, Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
+  code.op(Op.localGet, card, Op.i32Const).s32(SCAN_BYTES).op(Op.i32Add, Op.localSet, card, Op.br, 1);
+  code.op(Op.end);
+
+  // Some of these 64 are set: find the first.
+  code.op(Op.loop, EMPTY_BLOCK_TYPE);
+  loadCard(code, cardMemory, card);
+  code.op(Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
+  code.op(Op.localGet, card, Op.i32Const, 1, Op.i32Add, Op.localSet, card, Op.br, 1);
+  code.op(Op.end, Op.end);
+  // The run of set cards from there; the card memory has room for one that is never set.
+  code.op(Op.localGet, card, Op.localSet, run);
+  code.op(Op.loop, EMPTY_BLOCK_TYPE);
+  code.op(Op.localGet, run, Op.i32Const, 0, Op.i32Store8, 0x40).u32(cardMemory).op(0);
+  code.op(Op.localGet, run, Op.i32Const, 1, Op.i32Add, Op.localTee, run);
+  code.op(Op.i32Load8U, 0x40).u32(cardMemory).op(0).op(Op.brIf, 0);
+  code.op(Op.end);
+
+  // from = card << S; to = min((run + 1) << S, limit); middle = clamp(snapshot's end, from, to)
+  code.op(Op.localGet, card, Op.i32Const, CARD_SHIFT, Op.i32Shl, Op.localSet, from);
+  code.op(Op.localGet, run, Op.i32Const, 1, Op.i32Add, Op.i32Const, CARD_SHIFT, Op.i32Shl, Op.localSet, to);
+  clampAbove(code, to, tracking.limitBytes);
+  code.op(Op.globalGet).u32(snapshotBytesGlobal).op(Op.localSet, middle);
+  maxLocal(code, middle, from);
+  minLocal(code, middle, to);
+  code.op(Op.localGet, total, Op.localGet, to, Op.localGet, from, Op.i32Sub, Op.i32Add, Op.localTee, total);
+  code.op(Op.localGet, maxBytes, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
+  code.op(Op.i32Const).s32(RESTORE_REFUSED).op(Op.return, Op.end);
+  code.op(Op.localGet, from, Op.localGet, from, Op.localGet, middle, Op.localGet, from, Op.i32Sub);
+  code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(snapshotMemory);
+  code.op(Op.localGet, middle, Op.i32Const, 0, Op.localGet, to, Op.localGet, middle, Op.i32Sub);
+  code.op(Op.miscPrefix, Misc.memoryFill, 0);
+  // Go on at the start of the 64 cards that `run` lies in; their lower ones are clear by now.
+  code.op(Op.localGet, run, Op.i32Const).s32(-SCAN_BYTES).op(Op.i32And, Op.localSet, card, Op.br, 0);
+  code.op(Op.end, Op.end);
+
+  for (const { live, saved } of tracking.savedGlobals) {
+    code.op(Op.globalGet).u32(saved).op(Op.globalSet).u32(live);
+  }
+  return code.op(Op.localGet, total, Op.end).written;
+}
+
+/** The constant value that a saved global starts with. */
+export function zeroOf(type: number): Uint8Array {
+  const code = new BinaryWriter();
+  switch (type) {
+    case i32:
+      return code.op(Op.i32Const, 0, Op.end).written;
+    case i64:
+      return code.op(Op.i64Const, 0, Op.end).written;
+    case ValueType.f32:
+      return code.op(Op.f32Const).bytes(new Uint8Array(4)).op(Op.end).written;
+    case ValueType.f64:
+      return code.op(Op.f64Const).bytes(new Uint8Array(8)).op(Op.end).written;
+    case ValueType.v128:
+      return code.op(Op.simdPrefix, Simd.const).bytes(new Uint8Array(16)).op(Op.end).written;
+    default:
+      return code.op(Op.refNull, type, Op.end).written;
+  }
+}
+
+/** Pages of card memory for a guest of that many pages. */
+export function cardPages(limitPages: number): number {
+  return Math.ceil(cardBytes(limitPages) / PAGE_BYTES);
+}
+
+/** Cards for a guest of that many pages: one per granule, and one that is never set and ends the last run. */
+export function cardBytes(limitPages: number): number {
+  return (limitPages * PAGE_BYTES) / GRANULE_BYTES + 1;
+}
+
+/** Takes the i32 on the operand stack, times `factor`, from the fuel; traps when that is used up. */
+function chargeI32(code: BinaryWriter, fuelGlobal: number, factor = 1): void {
+  // fuel = (-amount) + fuel needs no local.
+  code.op(Op.i64ExtendI32U, Op.i64Const).s64(-factor).op(Op.i64Mul, Op.globalGet).u32(fuelGlobal);
+  code.op(Op.i64Add, Op.globalSet).u32(fuelGlobal);
+  code.op(Op.globalGet).u32(fuelGlobal).op(Op.i64Const, 0, Op.i64LtS);
+  code.op(Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
+}
+
+/** 64 bytes at local `at` of a memory, combined by OR into one vector. */
+function loadCards(code: BinaryWriter, memory: number, at: number): void {
+  for (let offset = 0; offset < SCAN_BYTES; offset += 16) {
+    code.op(Op.localGet, at, Op.simdPrefix, Simd.load, 0x40).u32(memory).u32(offset);
+    if (offset > 0) {
+      code.op(Op.simdPrefix, Simd.or);
+    }
+  }
+}
+
+function loadCard(code: BinaryWriter, memory: number, at: number): void {
+  code.op(Op.localGet, at, Op.i32Load8U, 0x40).u32(memory).op(0);
+}
+
+/** local = min(local, limit), unsigned; 0 (a wrapped 2^32) counts as above. */
+function clampAbove(code: BinaryWriter, local: number, limit: number): void {
+  code.op(Op.localGet, local, Op.i32Const, 1, Op.i32Sub, Op.i32Const).s32(limit);
+  code.op(Op.i32GeU, Op.if, EMPTY_BLOCK_TYPE, Op.i32Const).s32(limit).op(Op.localSet, local, Op.end);
+}
+
+function maxLocal(code: BinaryWriter, local: number, other: number): void {
+  code.op(Op.localGet, local, Op.localGet, other, Op.i32LtU);
+  code.op(Op.if, EMPTY_BLOCK_TYPE, Op.localGet, other, Op.localSet, local, Op.end);
+}
+
+function minLocal(code: BinaryWriter, local: number, other: number): void {
+  code.op(Op.localGet, local, Op.localGet, other, Op.i32GtU);
+  code.op(Op.if, EMPTY_BLOCK_TYPE, Op.localGet, other, Op.localSet, local, Op.end);
+}

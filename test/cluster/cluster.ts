@@ -1,0 +1,432 @@
+// A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, no container engine, no nodes.
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { Agent, request as httpsRequest } from 'node:https';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { clusterAvailable } from './binaries.ts';
+import type { ClusterBinaries } from './binaries.ts';
+import { SupervisedProcess } from './supervised-process.ts';
+
+/** The name of the user whom everything is allowed; each request is made as this one unless it names another. */
+export const ADMIN = 'admin';
+
+/** How long etcd and the API server may take to become ready: 3 s here, ten times as much on a machine under load. */
+const START_TIMEOUT_MS = 90_000;
+
+/** Room that the data of a cluster needs: etcd preallocates 64 MiB log segments; small /dev/shm mounts (containers) are passed over. */
+const DATA_BYTES = 512 * 1024 ** 2;
+
+/** How often a start is tried when another process took a free port before ours could. */
+const START_ATTEMPTS = 3;
+
+/** A user without rights of its own; tests grant them with RBAC objects. */
+export interface ClusterUser {
+  /** Groups besides `system:authenticated`, which everyone is in. Default: none. */
+  readonly groups?: readonly string[];
+}
+
+/** What {@link startCluster} may be told. */
+export interface ClusterOptions {
+  /** Users besides {@link ADMIN}, by name. Default: none. */
+  readonly users?: Readonly<Record<string, ClusterUser>>;
+  /** More arguments for kube-apiserver, such as `--feature-gates=X=true`. Default: none. */
+  readonly apiServerArgs?: readonly string[];
+  /** The programs to use. Default: those that {@link clusterAvailable} finds. */
+  readonly binaries?: ClusterBinaries;
+  /** Aborts the start. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a kubectl call ended. */
+export interface KubectlResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Exit code; -1 when a signal or the time limit ended it. */
+  readonly code: number;
+}
+
+/** An answer of the API server. A status of 400 or more is an answer like any other, not an exception. */
+export interface ApiResponse<T = KubernetesObject> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The parsed JSON; for other content types (`/readyz`, `/metrics`) the text, to be read as `T = string`. */
+  readonly body: T;
+}
+
+/** A Kubernetes object as tests look at it. */
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly [key: string]: unknown;
+  };
+  readonly [key: string]: unknown;
+}
+
+interface Ports {
+  readonly etcdClient: number;
+  readonly etcdPeer: number;
+  readonly apiServer: number;
+}
+
+/** A running API server with its etcd. Get one with {@link startCluster}; `await using` stops it at the end of the scope. */
+export class Cluster implements AsyncDisposable {
+  /** `https://127.0.0.1:PORT` */
+  readonly url: string;
+  /** The temporary folder of this cluster: logs, keys, etcd's data. Gone after {@link stop}. */
+  readonly folder: string;
+  /** File with the certificate authority that {@link url} is verified with. */
+  readonly caFile: string;
+  /** File for KUBECONFIG, readable by this user only: the admin, and each user of the options under its name. */
+  readonly kubeconfig: string;
+  readonly #processes: readonly SupervisedProcess[];
+  readonly #tokens: ReadonlyMap<string, string>;
+  readonly #kubectl: string;
+  readonly #agent: Agent;
+
+  constructor(parts: {
+    url: string;
+    folder: string;
+    caFile: string;
+    tokens: ReadonlyMap<string, string>;
+    kubectl: string;
+    processes: readonly SupervisedProcess[];
+  }) {
+    this.url = parts.url;
+    this.folder = parts.folder;
+    this.caFile = parts.caFile;
+    this.#tokens = parts.tokens;
+    this.#kubectl = parts.kubectl;
+    this.#processes = parts.processes;
+    this.#agent = new Agent({ keepAlive: true, ca: readFileSync(this.caFile) });
+    this.kubeconfig = join(this.folder, 'kubeconfig.json');
+    writeFileSync(this.kubeconfig, JSON.stringify(this.#kubeconfigObject()), { mode: 0o600 });
+  }
+
+  /** Bearer token of the admin. */
+  get adminToken(): string {
+    return this.token(ADMIN);
+  }
+
+  /** Bearer token of a user of the options. */
+  token(user: string): string {
+    const token = this.#tokens.get(user);
+    if (token === undefined) {
+      throw new Error(`the cluster has no user ${user}: expected one of ${[...this.#tokens.keys()].join(', ')}`);
+    }
+    return token;
+  }
+
+  /** Runs kubectl against this cluster as the admin or `user`, with `stdin` as its input; at most `timeoutMs` (default 60,000). */
+  async kubectl(
+    args: readonly string[],
+    options: { readonly stdin?: string; readonly user?: string; readonly timeoutMs?: number } = {},
+  ): Promise<KubectlResult> {
+    const child = spawn(this.#kubectl, ['--context', options.user ?? ADMIN, ...args], {
+      // A cache of its own: the one of the user knows the resources of other clusters at this address.
+      env: {
+        ...process.env,
+        KUBECONFIG: this.kubeconfig,
+        KUBECACHEDIR: join(this.folder, 'kubectl-cache'),
+        KUBERC: 'off',
+      },
+      stdio: 'pipe',
+      timeout: options.timeoutMs ?? 60_000,
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    // kubectl may end before it has read everything.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(options.stdin ?? '');
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? -1));
+    const code = await promise;
+    return { stdout, stderr, code };
+  }
+
+  /** Makes one API request as the admin or `user`. A PATCH body is a JSON merge patch unless `contentType` says otherwise. */
+  request<T = KubernetesObject>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: { readonly user?: string; readonly contentType?: string } = {},
+  ): Promise<ApiResponse<T>> {
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const contentType =
+      options.contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json');
+    const { promise, resolve, reject } = Promise.withResolvers<ApiResponse<T>>();
+    const outgoing = httpsRequest(
+      new URL(path, this.url),
+      {
+        method,
+        agent: this.#agent,
+        headers: {
+          authorization: `Bearer ${this.token(options.user ?? ADMIN)}`,
+          accept: 'application/json, */*;q=0.5',
+          ...(payload === undefined ? {} : { 'content-type': contentType, 'content-length': payload.length }),
+        },
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          const isJson = incoming.headers['content-type']?.startsWith('application/json') === true;
+          const parsed: unknown = isJson ? JSON.parse(text) : text;
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: parsed as T });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(payload);
+    return promise;
+  }
+
+  /** Makes the request and returns the body, or throws with the server's message when the status is 400 or more. */
+  async expect<T = KubernetesObject>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await this.request<T>(method, path, body);
+    if (response.status >= 400) {
+      const message = (response.body as { message?: string }).message ?? String(response.body);
+      throw new Error(`${method} ${path}: expected success, got ${response.status}: ${message}`);
+    }
+    return response.body;
+  }
+
+  /** Creates a namespace. Nothing else is in it: no controller runs that adds a service account or a root CA. */
+  createNamespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<KubernetesObject> {
+    return this.expect('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels },
+    });
+  }
+
+  /** The last lines of the API server's log, for messages of failed tests. */
+  apiServerLog(lines = 50): string {
+    return this.#processes[0]?.logTail(lines) ?? '';
+  }
+
+  /** Stops the API server, then etcd, and deletes their data. Idempotent. */
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    await stopAll(this.#processes, this.folder);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  // JSON is YAML, so kubectl reads it.
+  #kubeconfigObject(): object {
+    const users = [...this.#tokens.keys()];
+    return {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'test', cluster: { server: this.url, 'certificate-authority': this.caFile } }],
+      users: users.map((name) => ({ name, user: { token: this.token(name) } })),
+      contexts: users.map((name) => ({ name, context: { cluster: 'test', user: name } })),
+      'current-context': ADMIN,
+    };
+  }
+}
+
+/**
+ * Starts etcd and kube-apiserver and waits until the API server is ready and has made its own objects. Everything listens on
+ * loopback, is in one temporary folder (in memory where there is room), and ends when this process does, however that happens.
+ * @throws Error when programs are missing (it says how to build them) or one did not become ready (with the end of its log).
+ */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const binaries = options.binaries ?? foundBinaries();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(binaries, options);
+    } catch (error) {
+      if (
+        attempt === START_ATTEMPTS ||
+        !(error instanceof Error) ||
+        !error.message.includes('address already in use')
+      ) {
+        throw error;
+      }
+    }
+  }
+}
+
+function foundBinaries(): ClusterBinaries {
+  const availability = clusterAvailable();
+  if (!availability.available) {
+    throw new Error(availability.reason);
+  }
+  return availability.binaries;
+}
+
+async function startOnce(binaries: ClusterBinaries, options: ClusterOptions): Promise<Cluster> {
+  const folder = mkdtempSync(join(dataParent(), 'portcullis-cluster-'));
+  const processes: SupervisedProcess[] = [];
+  try {
+    const [etcdClient, etcdPeer, apiServer] = await freePorts(3);
+    const ports: Ports = { etcdClient: etcdClient ?? 0, etcdPeer: etcdPeer ?? 0, apiServer: apiServer ?? 0 };
+    const users = { ...options.users, [ADMIN]: { groups: ['system:masters'] } };
+    const tokens = new Map(Object.keys(users).map((name) => [name, randomBytes(24).toString('base64url')]));
+    writeCredentials(folder, users, tokens);
+    const etcd = new SupervisedProcess({
+      program: binaries.etcd,
+      args: etcdArgs(folder, ports),
+      logFile: join(folder, 'etcd.log'),
+      // etcd's is the last to end when everything is ended at once, and the API server creates no files by then.
+      scratch: folder,
+    });
+    processes.unshift(etcd);
+    // The API server waits for etcd itself, so both start at once.
+    const server = new SupervisedProcess({
+      program: binaries['kube-apiserver'],
+      args: [...apiServerArgs(folder, ports), ...(options.apiServerArgs ?? [])],
+      logFile: join(folder, 'kube-apiserver.log'),
+    });
+    processes.unshift(server);
+    const cluster = await becomeReady({ server, etcd, signal: options.signal }, () => {
+      const url = `https://127.0.0.1:${ports.apiServer}`;
+      const caFile = join(folder, 'certs', 'apiserver.crt');
+      return new Cluster({ url, folder, caFile, tokens, kubectl: binaries.kubectl, processes });
+    });
+    return cluster;
+  } catch (error) {
+    await stopAll(processes, folder);
+    throw error;
+  }
+}
+
+/** Waits until the API server says that it is ready and the namespace `default` exists, which it creates a moment later. */
+async function becomeReady(
+  parts: { server: SupervisedProcess; etcd: SupervisedProcess; signal: AbortSignal | undefined },
+  connect: () => Cluster,
+): Promise<Cluster> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  let cluster: Cluster | undefined;
+  let last = 'no answer yet';
+  for (;;) {
+    parts.signal?.throwIfAborted();
+    for (const [name, child] of [['etcd', parts.etcd] as const, ['kube-apiserver', parts.server] as const]) {
+      if (child.exit !== undefined) {
+        throw new Error(
+          `${name} ${child.exit} while the test cluster started. The end of its log:\n${child.logTail()}`,
+        );
+      }
+    }
+    try {
+      // Fails until the API server has written its certificate, and must read it again when that was only half of it.
+      cluster ??= connect();
+      const ready = await cluster.request<string>('GET', '/readyz');
+      const namespace = await cluster.request('GET', '/api/v1/namespaces/default');
+      if (ready.status === 200 && namespace.status === 200) {
+        return cluster;
+      }
+      last = `/readyz ${ready.status}, namespace "default" ${namespace.status}`;
+    } catch (error) {
+      cluster = undefined;
+      last = error instanceof Error ? error.message : String(error);
+    }
+    if (performance.now() > deadline) {
+      throw new Error(
+        `kube-apiserver is not ready after ${START_TIMEOUT_MS / 1000} s (${last}). The end of its log:\n${parts.server.logTail()}`,
+      );
+    }
+    await sleep(50);
+  }
+}
+
+/** /dev/shm where it has room, because etcd syncs every write to its disk; else the folder for temporary files. */
+function dataParent(): string {
+  try {
+    const memory = statfsSync('/dev/shm');
+    return memory.bavail * memory.bsize >= DATA_BYTES ? '/dev/shm' : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
+/** Ports of 127.0.0.1 that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(
+    servers.map((server) => {
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => {
+        const address = server.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+      return promise;
+    }),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** The files that both programs read at start: the key pair of service account tokens, and the tokens of the users. */
+function writeCredentials(
+  folder: string,
+  users: Readonly<Record<string, ClusterUser>>,
+  tokens: ReadonlyMap<string, string>,
+): void {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const write = (name: string, text: string | Buffer): void => writeFileSync(join(folder, name), text, { mode: 0o600 });
+  write('sa.key', keys.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  write('sa.pub', keys.publicKey.export({ type: 'spki', format: 'pem' }));
+  const lines = Object.entries(users).map(
+    ([name, user]) => `${tokens.get(name)},${name},${name},"${(user.groups ?? []).join(',')}"`,
+  );
+  write('tokens.csv', `${lines.join('\n')}\n`);
+  mkdirSync(join(folder, 'certs'), { mode: 0o700 });
+}
+
+function etcdArgs(folder: string, ports: Ports): string[] {
+  const client = `http://127.0.0.1:${ports.etcdClient}`;
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
+  return [
+    `--data-dir=${join(folder, 'etcd')}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+  ];
+}
+
+function apiServerArgs(folder: string, ports: Ports): string[] {
+  return [
+    `--etcd-servers=http://127.0.0.1:${ports.etcdClient}`,
+    `--secure-port=${ports.apiServer}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--cert-dir=${join(folder, 'certs')}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${join(folder, 'sa.pub')}`,
+    `--service-account-signing-key-file=${join(folder, 'sa.key')}`,
+    `--token-auth-file=${join(folder, 'tokens.csv')}`,
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.0.0.0/24',
+    // No controller creates the service account "default" of a namespace, which this plugin would demand for every pod.
+    '--disable-admission-plugins=ServiceAccount',
+  ];
+}
+
+/** In order, so that the API server does not spend its last seconds looking for etcd. */
+async function stopAll(processes: readonly SupervisedProcess[], folder: string): Promise<void> {
+  for (const child of processes) {
+    await child.stop();
+  }
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,93 @@
+// A child process that cannot outlive the process that started it, even when that one is killed.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+
+/**
+ * The supervisor, a shell: starts the program ($2…) and ends it when its own stdin closes, which the kernel does when the parent
+ * ends for whatever reason. $1 is a folder to delete after that (not when the program ends by itself: its log is there). It leads a process group of its own, so that a program
+ * that does not heed SIGTERM is killed with its group, and a Ctrl-C on a terminal reaches only the parent, who stops things in order.
+ */
+const supervisor = `
+scratch=$1
+shift
+exec 3<&0
+"$@" </dev/null 3<&- &
+program=$!
+(
+  read -r _ <&3
+  [ -z "$scratch" ] || : >"$scratch/stopping"
+  kill -TERM $program
+  sleep 5
+  kill -KILL $program
+) 2>/dev/null &
+wait $program
+status=$?
+trap '' TERM
+kill -TERM 0
+if [ -n "$scratch" ] && [ -e "$scratch/stopping" ]; then
+  rm -rf "$scratch"
+fi
+exit $status
+`;
+
+/** How to start a {@link SupervisedProcess}. */
+export interface ProcessOptions {
+  /** Path of the program. */
+  readonly program: string;
+  readonly args: readonly string[];
+  /** File that receives its stdout and stderr. */
+  readonly logFile: string;
+  /** Folder to delete when the program has ended because its parent did. Default: none. */
+  readonly scratch?: string;
+}
+
+/** A running program with a supervisor; neither keeps Node's event loop alive. */
+export class SupervisedProcess {
+  readonly #child: ChildProcess;
+  readonly #logFile: string;
+  readonly #ended: Promise<void>;
+  #exit: string | undefined;
+
+  /** Starts the program at once; that it could not be started shows as {@link exit}. */
+  constructor(options: ProcessOptions) {
+    this.#logFile = options.logFile;
+    const log = openSync(options.logFile, 'a', 0o600);
+    const args = ['-c', supervisor, 'supervisor', options.scratch ?? '', options.program, ...options.args];
+    this.#child = spawn('/bin/sh', args, { stdio: ['pipe', log, log], detached: true });
+    closeSync(log);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
+    const end = (how: string): void => {
+      this.#exit ??= how;
+      resolve();
+    };
+    this.#child.once('error', (error) => end(`could not be started: ${error.message}`));
+    this.#child.once('exit', (code, signal) =>
+      end(signal === null ? `ended with exit code ${code}` : `ended by ${signal}`),
+    );
+    // The pipe to a supervisor that has ended is closed on its side first, which is no error here.
+    this.#child.stdin?.on('error', () => undefined);
+    this.#child.unref();
+    if (this.#child.stdin !== null && 'unref' in this.#child.stdin && typeof this.#child.stdin.unref === 'function') {
+      this.#child.stdin.unref();
+    }
+  }
+
+  /** How it ended, as the end of a sentence, or undefined while it runs. */
+  get exit(): string | undefined {
+    return this.#exit;
+  }
+
+  /** The last lines of its log, without the newline at the end. */
+  logTail(lines = 20): string {
+    return readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /** Ends the program (SIGTERM, SIGKILL five seconds later) and waits until it and its supervisor have. Idempotent. */
+  async stop(): Promise<void> {
+    this.#child.ref();
+    this.#child.stdin?.end();
+    await this.#ended;
+  }
+}

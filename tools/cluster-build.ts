@@ -1,0 +1,186 @@
+// Gets the programs of the end-to-end tests' Kubernetes cluster: `npm run cluster:build`.
+//   kube-apiserver  built from the pinned Go module in test/cluster/apiserver
+//   kubectl         the one on PATH, else built from the same module
+//   etcd            the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
+// Everything lands in one cache folder of the user; when all is there, this takes no time and says so in one line.
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import {
+  clusterAvailable,
+  clusterCacheFolder,
+  findBinary,
+  findOnPath,
+  goBuildArguments,
+  goModuleFolder,
+  kubernetesVersion,
+} from '../test/cluster/binaries.ts';
+
+/** How often a build that runs says how far it is, in milliseconds. */
+const PROGRESS_INTERVAL_MS = 10_000;
+
+/** Memory that a Go compiler process of the largest packages needs; decides how many run at once. */
+const COMPILER_BYTES = 1024 ** 3;
+
+class BuildError extends Error {}
+
+const cache = clusterCacheFolder();
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** The end of a child process; its exit code, or -1 when it could not start or was ended by a signal. */
+function ended(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(-1));
+    child.once('close', (code) => resolve(code ?? -1));
+  });
+}
+
+/** Go as the build runs it: without the user's flags, and where memory is short with smaller heaps for more time in its collector. */
+function spawnGo(args: readonly string[]): ChildProcess {
+  const collector = process.availableMemory() < 4 * COMPILER_BYTES ? { GOGC: '50' } : {};
+  return spawn('go', args, {
+    cwd: goModuleFolder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...collector, ...process.env, GOFLAGS: '', GOWORK: 'off', CGO_ENABLED: '0' },
+  });
+}
+
+/** Runs `go list`: downloads the module's dependencies when they are missing and returns the number of packages to compile. */
+async function downloadAndCount(target: string): Promise<number> {
+  const child = spawnGo(['list', '-mod=readonly', '-deps', target]);
+  let packages = 0;
+  let downloads = 0;
+  let problems = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    packages += chunk.toString().split('\n').length - 1;
+  });
+  createInterface({ input: child.stderr ?? process.stdin }).on('line', (line) => {
+    if (!line.startsWith('go: downloading ')) {
+      problems += `${line}\n`;
+      return;
+    }
+    downloads += 1;
+    if (downloads === 1) {
+      say('  downloading Go modules…');
+    }
+  });
+  if ((await ended(child)) !== 0) {
+    throw new BuildError(`"go list" failed in ${goModuleFolder}; is the Go module proxy reachable?\n${problems}`);
+  }
+  return packages;
+}
+
+/** Builds one Go program into the cache, telling its progress, and returns its path. */
+async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
+  if (findOnPath('go') === undefined) {
+    throw new BuildError(
+      `${program} is built with Go, and no "go" is on PATH. Install Go 1.24 or newer and run this again.`,
+    );
+  }
+  const started = performance.now();
+  const seconds = (): string => `${Math.round((performance.now() - started) / 1000)} s`;
+  say(`Building ${program} ${kubernetesVersion()} (2 to 5 minutes the first time)…`);
+  const args = goBuildArguments(program);
+  const total = await downloadAndCount(args.at(-1) ?? '.');
+  const atOnce = Math.max(1, Math.min(availableParallelism(), Math.floor(process.availableMemory() / COMPILER_BYTES)));
+  const partial = join(cache, `${program}.${process.pid}.partial`);
+  // -v names each package on stderr once it is compiled; what else comes there is an error message.
+  const child = spawnGo(['build', '-v', '-p', String(atOnce), '-o', partial, ...args]);
+  let compiled = 0;
+  const messages: string[] = [];
+  createInterface({ input: child.stderr ?? process.stdin }).on('line', (line) => {
+    if (/^[\w./~-]+$/.test(line)) {
+      compiled += 1;
+    } else {
+      messages.push(line);
+    }
+  });
+  const ticker = setInterval(
+    () => say(`  ${program}: ${compiled} of at most ${total} packages compiled, ${seconds()}`),
+    PROGRESS_INTERVAL_MS,
+  );
+  try {
+    if ((await ended(child)) !== 0) {
+      throw new BuildError(`"go build" of ${program} failed in ${goModuleFolder}:\n${messages.join('\n')}`);
+    }
+    // Renamed only when whole, so that tests that start meanwhile never see half a program.
+    renameSync(partial, join(cache, program));
+  } finally {
+    clearInterval(ticker);
+    rmSync(partial, { force: true });
+  }
+  say(`  ${program}: ${compiled} packages compiled and linked in ${seconds()}`);
+  return join(cache, program);
+}
+
+/** Unpacks etcd from Debian's package into the cache and returns its path. Needs no root unless the package lists are missing. */
+function unpackEtcd(): string {
+  const advice =
+    'Install etcd 3.4 or newer so that "etcd" is on PATH (https://etcd.io/docs/latest/install/) and run this again.';
+  if (findOnPath('apt-get') === undefined || findOnPath('dpkg') === undefined) {
+    throw new BuildError(
+      `etcd is not on PATH, and this machine has no apt-get to fetch Debian's package with. ${advice}`,
+    );
+  }
+  say("Fetching etcd (Debian's package etcd-server)…");
+  const folder = mkdtempSync(join(cache, 'etcd-'));
+  try {
+    const run = (command: string, ...args: string[]): { done: boolean; output: string } => {
+      const result = spawnSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+      return { done: result.status === 0, output: `${result.stdout}${result.stderr}` };
+    };
+    let fetched = run('apt-get', 'download', 'etcd-server');
+    if (!fetched.done && process.getuid?.() === 0) {
+      say('  updating the package lists (apt-get update)…');
+      run('apt-get', 'update');
+      fetched = run('apt-get', 'download', 'etcd-server');
+    }
+    const archive = readdirSync(folder).find((file) => file.endsWith('.deb'));
+    if (!fetched.done || archive === undefined) {
+      const lists =
+        process.getuid?.() === 0 ? '' : ' Perhaps the package lists are missing: run "apt-get update" as root.';
+      throw new BuildError(`"apt-get download etcd-server" failed.${lists} ${advice}\n${fetched.output}`);
+    }
+    const unpacked = run('dpkg', '-x', archive, 'package');
+    if (!unpacked.done) {
+      throw new BuildError(`"dpkg -x" of Debian's etcd-server failed. ${advice}\n${unpacked.output}`);
+    }
+    const partial = join(folder, 'etcd');
+    copyFileSync(join(folder, 'package', 'usr', 'bin', 'etcd'), partial);
+    chmodSync(partial, 0o755);
+    renameSync(partial, join(cache, 'etcd'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return join(cache, 'etcd');
+}
+
+async function main(): Promise<void> {
+  const before = clusterAvailable();
+  if (before.available) {
+    say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${Object.values(before.binaries).join(', ')}`);
+    return;
+  }
+  mkdirSync(cache, { recursive: true });
+  const etcd = findBinary('etcd') ?? unpackEtcd();
+  const apiserver = findBinary('kube-apiserver') ?? (await buildGo('kube-apiserver'));
+  const kubectl = findBinary('kubectl') ?? (await buildGo('kubectl'));
+  say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}):`);
+  say([`  kube-apiserver  ${apiserver}`, `  etcd            ${etcd}`, `  kubectl         ${kubectl}`].join('\n'));
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof BuildError)) {
+    throw error;
+  }
+  process.stderr.write(`error: ${error.message}\n`);
+  process.exitCode = 1;
+}

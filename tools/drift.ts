@@ -1,0 +1,15 @@
+// Checks that what is generated and committed is what would be generated now. `npm run drift`.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Each makes its own comparison, and says what differs and how to make it anew. */
+const CHECKS: readonly (readonly string[])[] = [['tools/examples.ts', '--check']];
+
+let failed = false;
+for (const check of CHECKS) {
+  const { status } = spawnSync(process.execPath, [...check], { cwd: root, stdio: 'inherit' });
+  failed ||= status !== 0;
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,73 @@
+// A quiet test reporter: a line per file, every failure and skip with its reason, and one closing line.
+import type { TestEvent } from 'node:test/reporters';
+import { relative } from 'node:path';
+import { inspect, styleText } from 'node:util';
+
+/** What is counted of one test file. */
+interface Count {
+  passed: number;
+  failed: number;
+  skipped: number;
+  ms: number;
+}
+
+/** The name of a test with the names of the suites around it. */
+function title(path: readonly string[], name: string, nesting: number): string {
+  return [...path.slice(0, nesting), name].join(' › ');
+}
+
+export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const counts = new Map<string, Count>();
+  const suites: string[] = [];
+  const failures: string[] = [];
+  const skips: string[] = [];
+  for await (const event of source) {
+    switch (event.type) {
+      case 'test:start':
+        suites[event.data.nesting] = event.data.name;
+        suites.length = event.data.nesting + 1;
+        break;
+      case 'test:pass':
+      case 'test:fail': {
+        const { file = '(unknown file)', name, nesting, details } = event.data;
+        if (details.type === 'suite' && event.type === 'test:pass') {
+          break;
+        }
+        const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0, ms: 0 };
+        counts.set(file, count);
+        count.ms += nesting === 0 ? details.duration_ms : 0;
+        if (event.type === 'test:fail') {
+          count.failed += 1;
+          const error = 'error' in details ? (details.error.cause ?? details.error) : 'failed';
+          const text = error instanceof Error ? (error.stack ?? error.message) : inspect(error);
+          failures.push(`${styleText('red', '✖')} ${title(suites, name, nesting)}\n  ${file}\n${text.replaceAll(/^/gm, '    ')}\n`);
+        } else if (event.data.skip !== undefined && event.data.skip !== false) {
+          count.skipped += 1;
+          skips.push(`- skipped: ${title(suites, name, nesting)} (${String(event.data.skip)})\n`);
+        } else {
+          count.passed += 1;
+        }
+        break;
+      }
+      case 'test:stderr':
+      case 'test:stdout':
+        yield event.data.message;
+        break;
+      default:
+        break;
+    }
+  }
+  for (const [file, count] of counts) {
+    const mark = count.failed > 0 ? styleText('red', '✖') : styleText('green', '✔');
+    yield `${mark} ${relative(process.cwd(), file)}  ${count.passed + count.failed} tests, ${Math.round(count.ms)} ms\n`;
+  }
+  yield* skips;
+  yield* failures;
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  for (const count of counts.values()) {
+    total.passed += count.passed;
+    total.failed += count.failed;
+    total.skipped += count.skipped;
+  }
+  yield `\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`;
+}
