@@ -85,7 +85,7 @@ async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
   }
   const started = performance.now();
   const seconds = (): string => `${Math.round((performance.now() - started) / 1000)} s`;
-  say(`Building ${program} ${kubernetesVersion()} (2 to 5 minutes the first time)…`);
+  say(`Building ${program} ${kubernetesVersion()} (minutes the first time)…`);
   const args = goBuildArguments(program);
   const total = await downloadAndCount(args.at(-1) ?? '.');
   const atOnce = Math.max(1, Math.min(availableParallelism(), Math.floor(process.availableMemory() / COMPILER_BYTES)));
@@ -121,8 +121,7 @@ async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
 
 /** Unpacks etcd from Debian's package into the cache and returns its path. Needs no root unless the package lists are missing. */
 function unpackEtcd(): string {
-  const advice =
-    'Install etcd 3.4 or newer so that "etcd" is on PATH (https://etcd.io/docs/latest/install/) and run this again.';
+  const advice = 'Install etcd 3.4 or newer so that "etcd" is on PATH and run this again.';
   if (findOnPath('apt-get') === undefined || findOnPath('dpkg') === undefined) {
     throw new BuildError(
       `etcd is not on PATH, and this machine has no apt-get to fetch Debian's package with. ${advice}`,

@@ -130,10 +130,7 @@ const toolchains = {
 } satisfies Record<string, Toolchain>;
 
 /** Every call finds its memory as the module made it, so that a collector would only cost. */
-const assemblyScriptOptions = [
-  ...['-O3', '--converge', '--runtime', 'stub', '--exportStart', 'wapc_init'],
-  ...['--use', 'abort=examples/assemblyscript/wapc/onAbort'],
-];
+const assemblyScriptOptions = '-O3 --converge --runtime stub --exportStart wapc_init'.split(' ');
 
 function assemblyScript(folder: string, source: string): (scratch: string) => Uint8Array {
   return (scratch) => {
@@ -144,6 +141,8 @@ function assemblyScript(folder: string, source: string): (scratch: string) => Ui
         join(npmPackage('assemblyscript'), 'bin', 'asc.js'),
         `${folder}/${source}`,
         ...assemblyScriptOptions,
+        '--use',
+        'abort=examples/assemblyscript/wapc/onAbort',
         '--outFile',
         relative(root, output),
       ],
@@ -188,11 +187,14 @@ function rust(folder: string): (scratch: string) => Uint8Array {
     const target = join(root, '.cache', 'cargo-target');
     const cargoHome = process.env['CARGO_HOME'] ?? join(homedir(), '.cargo');
     const sysroot = run(rustc, ['--print', 'sysroot']).trim();
-    // The longest path comes last: of several that fit, the compiler takes the last.
+    run('cargo', ['fetch', '--locked'], { cwd: join(root, folder) });
+    const registry = join(cargoHome, 'registry', 'src');
+    // Of several that fit the compiler takes the last, so that the longest path comes last. The folders of the registry
+    // are named after where its index is fetched from, which is no business of the bytes.
     const remap = [
-      [cargoHome, '/cargo'],
       [root, '/portcullis'],
       [sysroot, '/rust'],
+      ...readdirSync(registry).map((folderOfIndex) => [join(registry, folderOfIndex), '/crates']),
     ].map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
     const env: NodeJS.ProcessEnv = {
       ...process.env,
@@ -241,7 +243,12 @@ const regoPolicy = (entrypoint: string): Builder => ({ toolchain: 'opa', build: 
 
 const examples: Record<string, Builder> = {
   'required-labels': assemblyScriptPolicy,
+  'default-seccomp': assemblyScriptPolicy,
+  'namespace-owner': assemblyScriptPolicy,
   'pod-privileged': rustPolicy,
+  'image-registries': goPolicy,
+  'host-namespaces': regoPolicy('policy/main'),
+  'container-limits': regoPolicy('policy/violation'),
 };
 
 /** Files of an example that its bytes do not depend on. */
@@ -461,9 +468,7 @@ function main(): number {
     options: { check: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
-  const record: Record<string, Built> = existsSync(recordFile)
-    ? (JSON.parse(readFileSync(recordFile, 'utf8')) as Record<string, Built>)
-    : {};
+  const record = readRecord();
   const all = [...Object.entries(examples).map(([name, builder]) => exampleGuest(name, builder)), ...fixtureGuests()];
   const unknown = positionals.filter(
     (name) => !all.some((guest) => guest.name === name || basename(guest.name) === name),
@@ -493,13 +498,18 @@ function main(): number {
     }
     if (outcome.built !== undefined) {
       record[guest.name] = outcome.built;
-      writeFileSync(recordFile, recordText(record, all));
+      // Read again: another run may have built other guests meanwhile.
+      writeFileSync(recordFile, recordText({ ...readRecord(), [guest.name]: outcome.built }, all));
     }
     failures += outcome.failed ? 1 : 0;
     const size = `${((record[guest.name]?.bytes ?? 0) / 1024).toFixed(1)} KiB`;
     console.log(`${guest.name.padEnd(width)}  ${guest.toolchain.padEnd(14)}  ${size.padStart(11)}  ${outcome.text}`);
   }
   return failures === 0 ? 0 : 1;
+}
+
+function readRecord(): Record<string, Built> {
+  return existsSync(recordFile) ? (JSON.parse(readFileSync(recordFile, 'utf8')) as Record<string, Built>) : {};
 }
 
 /** The record in the order of the guests, without those that are gone. */

@@ -30,12 +30,12 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
       case 'test:pass':
       case 'test:fail': {
         const { file = '(unknown file)', name, nesting, details } = event.data;
-        if (details.type === 'suite' && event.type === 'test:pass') {
-          break;
-        }
         const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0, ms: 0 };
         counts.set(file, count);
         count.ms += nesting === 0 ? details.duration_ms : 0;
+        if (details.type === 'suite' && event.type === 'test:pass') {
+          break;
+        }
         if (event.type === 'test:fail') {
           count.failed += 1;
           const error = 'error' in details ? (details.error.cause ?? details.error) : 'failed';

@@ -17,16 +17,20 @@ export const enum Kind {
   Object,
 }
 
+/** What the many values without members share: two arrays for each of them would be most of the work of reading. */
+const NO_ITEMS: Json[] = [];
+const NO_NAMES: string[] = [];
+
 /** One JSON value. Which of the fields mean something is told by `kind`. */
 export class Json {
   /** The value of a boolean. */
   flag: bool = false;
   /** The characters of a string, or the source text of a number. */
   text: string = '';
-  /** The items of an array, or the values of an object in the order of `names`. */
-  items: Json[] = [];
+  /** The items of an array, or the values of an object in the order of `names`; only these two kinds have their own. */
+  items: Json[] = NO_ITEMS;
   /** The member names of an object. */
-  names: string[] = [];
+  names: string[] = NO_NAMES;
 
   constructor(public kind: Kind) {}
 
@@ -53,11 +57,16 @@ export class Json {
   }
 
   static array(): Json {
-    return new Json(Kind.Array);
+    const json = new Json(Kind.Array);
+    json.items = [];
+    return json;
   }
 
   static object(): Json {
-    return new Json(Kind.Object);
+    const json = new Json(Kind.Object);
+    json.items = [];
+    json.names = [];
+    return json;
   }
 
   isObject(): bool {

@@ -80,6 +80,12 @@ export function log(text: string): void {
   consoleLog(changetype<usize>(bytes), bytes.byteLength);
 }
 
+/** Reads JSON that the host gave; a null value when it is none. */
+export function parse(text: string): Json {
+  const json = parseJson(text);
+  return json === null ? Json.nothing() : json;
+}
+
 /** Calls a capability of the host, such as binding `kubewarden`, namespace `kubernetes`, operation `get_resource`. */
 export function hostCall(binding: string, namespace: string, operation: string, payload: string): HostAnswer {
   const b = String.UTF8.encode(binding);

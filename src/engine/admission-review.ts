@@ -150,7 +150,11 @@ function parse(source: string): JsonObject {
     throw new ReviewError('review-malformed', 400, `the body is not JSON: ${found} at line ${line}, column ${column}`);
   }
   if (!isJsonObject(review)) {
-    throw new ReviewError('review-wrong-shape', 422, `the body has the wrong shape: expected an object, got ${show(review)}`);
+    throw new ReviewError(
+      'review-wrong-shape',
+      422,
+      `the body has the wrong shape: expected an object, got ${show(review)}`,
+    );
   }
   return review;
 }
@@ -243,7 +247,10 @@ function scanReview(source: string): ReviewLayout {
   /** -1 in an object whose first key is still to come. */
   let keyStart = -1;
   let requestStart = 0;
-  for (let at = source.indexOf('{') + 1; at < source.length; at++) {
+  const open = source.indexOf('{');
+  // A body that does not start with a brace is no review; it is still not handed to the parser unchecked.
+  const start = source.slice(0, open).trim() === '' ? open + 1 : 0;
+  for (let at = start; at < source.length; at++) {
     switch (source.charCodeAt(at)) {
       case QUOTE: {
         const end = endOfString(source, at);

@@ -77,6 +77,9 @@ export function textPosition(text: string, offset: number): TextPosition {
   // A long line is cut around the column, so that the caret is always on the excerpt.
   const cut = Math.max(0, column - MAX_EXCERPT_COLUMNS / 2);
   const end = Math.min(lineEnd === -1 ? text.length : lineEnd, lineStart + cut + MAX_EXCERPT_COLUMNS);
-  const shown = text.slice(lineStart + cut, end).replaceAll('\t', ' ').trimEnd();
+  const shown = text
+    .slice(lineStart + cut, end)
+    .replaceAll('\t', ' ')
+    .trimEnd();
   return { line, column: column + 1, excerpt: `${shown}\n${' '.repeat(column - cut)}^` };
 }

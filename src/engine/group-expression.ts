@@ -81,6 +81,8 @@ export function evaluateGroupExpression(
       }
       return (left === right) === (expression.kind === 'equal');
     }
+    default:
+      return expression satisfies never;
   }
 }
 
@@ -194,7 +196,10 @@ class Parser {
     const at = this.#source.length - this.#source.slice(this.#end).trimStart().length;
     if (at < this.#source.length) {
       const character = String.fromCodePoint(this.#source.codePointAt(at) ?? 0);
-      throw this.#error(`the expression has an unexpected character: expected ==, !=, &&, ||, !, ( or a member, got ${JSON.stringify(character)}`, at);
+      throw this.#error(
+        `the expression has an unexpected character: expected ==, !=, &&, ||, !, ( or a member, got ${JSON.stringify(character)}`,
+        at,
+      );
     }
     return { text: '', at };
   }

@@ -64,8 +64,35 @@ export function canonicalJson(value: unknown): string {
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SPACE = /[ \t\n\r]*/y;
+
+/**
+ * Index just behind the JSON string that opens at `open`; undefined when there is none, or an invalid one. No regular
+ * expression: those need stack for every character of a long string.
+ */
+function endOfValidString(text: string, open: number): number | undefined {
+  if (text.charCodeAt(open) !== QUOTE) {
+    return undefined;
+  }
+  for (let at = open + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      return at + 1;
+    }
+    if (code < 0x20) {
+      return undefined;
+    }
+    if (code === BACKSLASH) {
+      const escape = text.charAt(++at);
+      if (escape === 'u' && /^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5))) {
+        at += 4;
+      } else if (!'"\\/bfnrt'.includes(escape) || escape === '') {
+        return undefined;
+      }
+    }
+  }
+  return undefined;
+}
 
 /**
  * Where a text stops being JSON (its length when it ends too early), for error messages: the engine's own message does
@@ -90,13 +117,18 @@ export function findJsonError(text: string): number | undefined {
     at += token.length;
     return true;
   };
+  const string = (): boolean => {
+    const end = endOfValidString(text, at);
+    at = end ?? at;
+    return end !== undefined;
+  };
   /** A key and its colon, when the innermost bracket wants one. */
   const key = (): boolean => {
     match(SPACE);
     if (open.at(-1) !== '{') {
       return true;
     }
-    if (!match(STRING)) {
+    if (!string()) {
       return false;
     }
     match(SPACE);
@@ -136,7 +168,7 @@ export function findJsonError(text: string): number | undefined {
         open.push('[');
         continue;
       }
-    } else if (!(match(STRING) || match(NUMBER) || take('true') || take('false') || take('null'))) {
+    } else if (!(string() || match(NUMBER) || take('true') || take('false') || take('null'))) {
       return at;
     }
     if (!afterValue()) {

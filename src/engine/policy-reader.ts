@@ -83,11 +83,17 @@ export function readPolicyDefinition(
   id: string,
   value: unknown,
   budget: ValueBudget = new ValueBudget(),
-): { readonly definition: PolicyDefinition; readonly faults?: undefined } | { readonly definition?: undefined; readonly faults: readonly PolicyFault[] } {
+):
+  | { readonly definition: PolicyDefinition; readonly faults?: undefined }
+  | { readonly definition?: undefined; readonly faults: readonly PolicyFault[] } {
   const faults: PolicyFault[] = [];
   checkId(id, faults);
   if (!isJsonObject(value)) {
-    faults.push({ code: 'wrong-type', message: `expected a mapping with "module" or "policies", got ${typeName(value)}`, path: [] });
+    faults.push({
+      code: 'wrong-type',
+      message: `expected a mapping with "module" or "policies", got ${typeName(value)}`,
+      path: [],
+    });
     return { faults };
   }
   const fields = new Fields(value, [], faults, budget);
@@ -211,7 +217,11 @@ function readTimeout(fields: Fields): number | undefined {
   const isValid = typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMEOUT_SECONDS;
   if (!isValid) {
     const code = typeof value === 'number' ? 'invalid-value' : 'wrong-type';
-    fields.fault(code, 'timeoutEvalSeconds', `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${show(value)}`);
+    fields.fault(
+      code,
+      'timeoutEvalSeconds',
+      `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${show(value)}`,
+    );
     return undefined;
   }
   return value;
@@ -239,7 +249,8 @@ function readCapabilities(fields: Fields): readonly string[] {
     if (typeof pattern === 'string' && CAPABILITY_PATTERN.test(pattern)) {
       patterns.push(pattern);
     } else {
-      const expected = 'expected "*", "net/*", "oci/v1/*" or the path of one capability such as "net/v1/dns_lookup_host"';
+      const expected =
+        'expected "*", "net/*", "oci/v1/*" or the path of one capability such as "net/v1/dns_lookup_host"';
       const code = typeof pattern === 'string' ? 'invalid-value' : 'wrong-type';
       fields.fault(code, 'hostCapabilities', `${expected}, got ${show(pattern)}`, String(index));
     }
@@ -288,7 +299,11 @@ class Fields {
   }
 
   missing(key: string): void {
-    this.#faults.push({ code: 'missing-key', message: `expected the key "${key}", which is missing`, path: this.#path });
+    this.#faults.push({
+      code: 'missing-key',
+      message: `expected the key "${key}", which is missing`,
+      path: this.#path,
+    });
   }
 
   knownKeys(known: readonly string[], owner: string): void {
@@ -414,7 +429,10 @@ class JsonCopy {
 
   #value(value: JsonValue, path: string[]): JsonValue {
     if (++this.#values > MAX_SETTINGS_VALUES || !this.#budget.take()) {
-      throw new NotJson(`expected at most ${MAX_SETTINGS_VALUES} values (${MAX_FILE_SETTINGS_VALUES} in all policies) after aliases are expanded, got more`, []);
+      throw new NotJson(
+        `expected at most ${MAX_SETTINGS_VALUES} values (${MAX_FILE_SETTINGS_VALUES} in all policies) after aliases are expanded, got more`,
+        [],
+      );
     }
     if (typeof value === 'number') {
       return this.#number(value, path);
@@ -442,7 +460,10 @@ class JsonCopy {
     }
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
       const limit = Number.MAX_SAFE_INTEGER;
-      throw new NotJson(`expected a whole number from -${limit} to ${limit}, got a larger one, whose last digits would be lost: put it in quotes`, [...path]);
+      throw new NotJson(
+        `expected a whole number from -${limit} to ${limit}, got a larger one, whose last digits would be lost: put it in quotes`,
+        [...path],
+      );
     }
     return value;
   }
@@ -452,11 +473,11 @@ function typeName(value: unknown): string {
   if (value === null || value === undefined) {
     return 'nothing';
   }
-  return Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'a mapping' : show(value);
+  return Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'a mapping' : show(value as JsonValue);
 }
 
 /** A short form of a value, for messages. */
-function show(value: unknown): string {
+function show(value: JsonValue): string {
   if (typeof value === 'object') {
     return typeName(value);
   }

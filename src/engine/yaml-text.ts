@@ -1,6 +1,7 @@
 import {
   boolYaml11Tag,
   constructFromEvents,
+  CORE_SCHEMA,
   defineScalarTag,
   EVENT_ID,
   getScalarValue,
@@ -20,7 +21,7 @@ const MAX_ALIASES = 10_000;
 /** Collections inside collections. js-yaml's own default; Kubernetes manifests stay below 30. */
 const MAX_YAML_DEPTH = 100;
 
-const DIGITS = [...'+-0123456789'];
+const DIGITS = '+-0123456789'.split('');
 const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
@@ -88,12 +89,14 @@ export class YamlSyntaxError extends Error {
 
 /**
  * All documents of a YAML (or JSON) text. Values that an alias names twice are the same object twice, cycles included:
- * walk them with a budget. Throws {@link YamlSyntaxError}.
+ * walk them with a budget. `dialect` says which scalars are numbers and booleans: `kubernetes` as kubectl reads them,
+ * `core` as YAML 1.2 (and serde) does. Throws {@link YamlSyntaxError}.
  */
-export function parseYaml(text: string): unknown[] {
+export function parseYaml(text: string, dialect: 'kubernetes' | 'core' = 'kubernetes'): unknown[] {
   try {
     const events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
-    return constructFromEvents(events, { source: text, schema: KUBERNETES_SCHEMA, maxAliases: MAX_ALIASES });
+    const schema = dialect === 'core' ? CORE_SCHEMA : KUBERNETES_SCHEMA;
+    return constructFromEvents(events, { source: text, schema, maxAliases: MAX_ALIASES });
   } catch (error) {
     if (error instanceof YAMLException) {
       throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);

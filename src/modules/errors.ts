@@ -4,9 +4,9 @@ export type ModuleErrorCode =
   | 'reference-invalid'
   /** A reference names an OCI registry (`registry://`), which this version cannot fetch from. */
   | 'registry-unsupported'
-  /** `sources.yml` is malformed, has an unknown key or a wrong value, or names a certificate file that cannot be used. */
+  /** `sources.yml` is malformed, or has an unknown key or a wrong value. The message gives line and column. */
   | 'sources-invalid'
-  /** The file of a `file://` reference does not exist, is no regular file, or cannot be read. */
+  /** The file of a `file://` reference, or of a certificate authority of `sources.yml`, does not exist or cannot be used. */
   | 'file-unreadable'
   /** The server could not be reached: name not found, connection refused or lost. */
   | 'source-unreachable'

@@ -48,7 +48,7 @@ const TLS_FAILURE =
 
 /**
  * Downloads a module over HTTP or HTTPS.
- * @throws ModuleError `source-…`, `module-too-large`, `not-wasm`, `sources-invalid`; the signal's reason when it is aborted
+ * @throws ModuleError `source-…`, `module-too-large`, `not-wasm`, `file-unreadable` (an authority); the signal's reason when it is aborted
  */
 export async function downloadModule(reference: HttpReference, options: DownloadOptions): Promise<Uint8Array> {
   const limits = new TimeLimits(reference, options.timeouts ?? {}, options.signal);

@@ -118,9 +118,12 @@ export class ModuleStore {
     try {
       bytes = await this.#fromSource(reference, signal, report);
     } catch (error) {
+      if (!(error instanceof ModuleError)) {
+        throw error;
+      }
       // A broken cache must not hide what is wrong with the source.
-      const known = isSourceError(error) ? await this.#lastKnown(reference).catch(() => undefined) : undefined;
-      if (known === undefined || !isSourceError(error)) {
+      const known = await this.#lastKnown(reference).catch(() => undefined);
+      if (known === undefined) {
         throw error;
       }
       return { ...known, sourceError: error };
@@ -174,10 +177,6 @@ export class ModuleStore {
       throw error;
     }
   }
-}
-
-function isSourceError(error: unknown): error is ModuleError {
-  return error instanceof ModuleError && error.isRetryable;
 }
 
 function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {

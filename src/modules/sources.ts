@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
-import { CORE_SCHEMA, load, YAMLException } from 'js-yaml';
+import { CORE_SCHEMA, loadAll, YAMLException } from 'js-yaml';
 
 import { ModuleError, systemCode } from './errors.ts';
 import { yamlPosition } from './yaml-position.ts';
@@ -40,10 +40,14 @@ const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 /**
  * Reads the text of a `sources.yml`.
  * @param fileName how messages name the file
- * @param baseDir absolute folder against which relative certificate paths are resolved: that of the file
+ * @param baseDir folder against which relative certificate paths are resolved. Default: that of the file
  * @throws ModuleError `sources-invalid`, with line and column
  */
-export function parseSources(text: string, fileName: string, baseDir: string): SourcesConfig {
+export function parseSources(
+  text: string,
+  fileName: string,
+  baseDir: string = dirname(resolve(fileName)),
+): SourcesConfig {
   if (Buffer.byteLength(text) > SOURCES_LIMIT_BYTES) {
     throw new ModuleError('sources-invalid', `${fileName} is too large: expected at most ${SOURCES_LIMIT_BYTES} bytes`);
   }
@@ -52,7 +56,7 @@ export function parseSources(text: string, fileName: string, baseDir: string): S
 
 /**
  * The PEM certificates of a host's authorities; undefined when the host has none of its own.
- * @throws ModuleError `sources-invalid`
+ * @throws ModuleError `file-unreadable`
  */
 export async function authoritiesOf(sources: SourcesConfig, host: string): Promise<readonly string[] | undefined> {
   const authorities = Object.hasOwn(sources.sourceAuthorities, host) ? sources.sourceAuthorities[host] : undefined;
@@ -70,7 +74,7 @@ async function certificateText(authority: SourceAuthority): Promise<string> {
       : new X509Certificate(bytes).toString();
   } catch (error) {
     throw new ModuleError(
-      'sources-invalid',
+      'file-unreadable',
       `the certificate authority ${authority.path} of sources.yml cannot be used (${systemCode(error) ?? 'no certificate'}): ` +
         'expected a readable file with a PEM or DER certificate',
       { cause: error },
@@ -103,11 +107,12 @@ class SourcesReader {
   }
 
   #parse(): unknown {
-    if (this.#text.trim() === '') {
-      return undefined;
-    }
     try {
-      return load(this.#text, { schema: CORE_SCHEMA });
+      const [document, ...more] = loadAll(this.#text, { schema: CORE_SCHEMA });
+      if (more.length > 0) {
+        throw new YAMLException('expected one document, got several');
+      }
+      return document;
     } catch (error) {
       const mark = error instanceof YAMLException ? error.mark : undefined;
       const reason = error instanceof YAMLException ? error.reason : String(error);

@@ -26,10 +26,9 @@ export function assertModulePreamble(head: Uint8Array, shown: string, contentTyp
 /** Content that people get instead of a module, by how it begins. */
 const KNOWN: readonly { readonly start: readonly number[] | RegExp; readonly what: string }[] = [
   {
-    start: /^\0asm\r\0\x01\0/,
-    what: 'a WebAssembly component: build a core module instead (target wasm32-wasip1, not wasip2)',
+    start: [0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00],
+    what: 'a WebAssembly component: build a core module instead (target wasm32-wasip1, not wasm32-wasip2)',
   },
-  { start: /^\0asm/, what: 'a WebAssembly binary of a version other than 1' },
   {
     start: /^\s*<(!doctype html|html|head|body)/i,
     what: 'an HTML page: is it a login or download page? Use the address of the file itself',
@@ -56,8 +55,11 @@ function describe(head: Uint8Array): string {
   if (known !== undefined) {
     return known.what;
   }
-  if (head.length < MODULE_PREAMBLE.length && text === '\0asm\x01\0\0'.slice(0, head.length)) {
-    return `only ${head.length} bytes of one`;
+  if (head.length < MODULE_PREAMBLE.length && head.every((byte, index) => byte === MODULE_PREAMBLE[index])) {
+    return `only the first ${head.length} bytes of one`;
+  }
+  if (MODULE_PREAMBLE.slice(0, 4).every((byte, index) => head[index] === byte)) {
+    return 'a WebAssembly binary of a version other than 1';
   }
   return /^[\t\n\r\x20-\x7e]*$/.test(text)
     ? 'plain text'

@@ -36,7 +36,7 @@ class EventReader {
 
   constructor(text: string) {
     this.#text = text;
-    this.#events = parseEvents(text).filter(({ type }) => type !== EVENT_ID.DOCUMENT);
+    this.#events = parseEvents(text, {}).filter(({ type }) => type !== EVENT_ID.DOCUMENT);
   }
 
   read(): Located {

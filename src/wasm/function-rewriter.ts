@@ -2,7 +2,15 @@ import type { BinaryReader } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
 import { checkValueType, unsupported } from './features.ts';
-import { BLOCK_COST_THRESHOLD, CARD_SHIFT, HOST_CALL_FUEL, LOCALS_PER_FUEL, MARK_REACH_BITS } from './metering.ts';
+import {
+  BLOCK_COST_THRESHOLD,
+  BULK_FUEL,
+  CARD_SHIFT,
+  HOST_CALL_FUEL,
+  LOCALS_PER_FUEL,
+  MARK_REACH_BITS,
+  SMALL_BULK_BYTES,
+} from './metering.ts';
 import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
 
 /** What a function's code refers to in the rest of the rewritten module. */
@@ -35,8 +43,8 @@ const Edit = {
   charge: 0,
   /** A store of value type `a` at offset `b` whose address only the operand stack knows. */
   storeUnknown: 1,
-  /** A mark after a store through local `a` at offset `b`. */
-  markLocal: 2,
+  /** Mark `a`, after a store through a local. */
+  mark: 2,
   /** A mark of card `a`. */
   markCard: 3,
   /** memory.copy, memory.fill or memory.init: destination, ..., length on the operand stack. */
@@ -45,6 +53,8 @@ const Edit = {
   bulkTable: 5,
   memorySize: 6,
   memoryGrow: 7,
+  /** The marks in list `a`, before a loop. */
+  loopMarks: 8,
 } as const;
 const EDIT_FIELDS = 5;
 
@@ -55,6 +65,12 @@ const CONSTANT = -2;
 /** More results of one call than this are forgotten rather than pushed, so that hostile signatures cannot slow the scan. */
 const MAX_TRACKED_RESULTS = 16;
 
+/**
+ * Marks are moved in front of loops up to this nesting. Every level looks at the marks of the levels inside of it, so
+ * without a bound a hostile function could make the scan quadratic.
+ */
+const MAX_HOISTING_DEPTH = 16;
+
 const EMPTY_BLOCK_TYPE = 0x40;
 const SELECT_WITH_TYPES = 0x1c;
 
@@ -64,7 +80,20 @@ interface Frame {
   readonly outerRegion: number;
   /** The block itself can never be reached. */
   readonly deadAtOpen: boolean;
-  readonly markLogHeight: number;
+  /** Height of the log of marks at opening. */
+  readonly logHeight: number;
+  readonly loop: LoopState | undefined;
+}
+
+/** What the end of a loop must know of its beginning. */
+interface LoopState {
+  readonly openedAt: number;
+  /** `marksSince` around the loop. */
+  readonly marksSince: number;
+  /** Marks from here on in `loopMarks` are inside of the loop. */
+  readonly firstMark: number;
+  /** Where the marks in front of the loop are listed. */
+  readonly hoisted: number[];
 }
 
 /**
@@ -78,7 +107,9 @@ interface Frame {
  *
  * Tracking. A store marks the card of the granule that its base address lies in, and `restore` puts a marked granule
  * back together with the one after it. One mark at address x thus covers stores at x to x + one granule: a second store
- * through the same local needs no mark, if the first mark is certain to have run since the local was last set.
+ * through the same local needs no mark, if the first mark is certain to have run since the local was last set. Marks in
+ * a loop through a local that the loop does not set are moved in front of it. (A mark too many does no harm: it only
+ * puts back what has not changed. It cannot trap either, there is a card for every address.)
  */
 export class FunctionRewriter {
   readonly #env: CodeEnvironment;
@@ -103,9 +134,19 @@ export class FunctionRewriter {
   #now = 1;
   #marksSince = 0;
   #setAt = new Float64Array(64);
+  /** The latest mark through each local that is certain to have run, and the offset at which it was put. */
   #markedAt = new Float64Array(64);
   #markedFrom = new Float64Array(64);
+  /** What the two tables held before each change (local, time, offset), to be undone at the end of a block. */
   readonly #markLog: number[] = [];
+  /** All marks through locals, by number. */
+  readonly #markLocal: number[] = [];
+  readonly #markOffset: number[] = [];
+  readonly #markAlive: boolean[] = [];
+  /** Marks inside of the open loops that may still move in front of them. */
+  readonly #loopMarks: number[] = [];
+  readonly #loopMarkLists: number[][] = [];
+  #loopDepth = 0;
 
   #localCount = 0;
   /** Types of the locals added to the function, in order. */
@@ -153,6 +194,12 @@ export class FunctionRewriter {
     this.#regionParent.length = 0;
     this.#regionForced.length = 0;
     this.#markLog.length = 0;
+    this.#markLocal.length = 0;
+    this.#markOffset.length = 0;
+    this.#markAlive.length = 0;
+    this.#loopMarks.length = 0;
+    this.#loopMarkLists.length = 0;
+    this.#loopDepth = 0;
     this.#temporaries = [];
     this.#depth = 0;
     this.#dead = false;
@@ -168,7 +215,7 @@ export class FunctionRewriter {
   // ---- Scanning: reads the code once and notes the edits -----------------------------------------------------------
 
   #scan(reader: BinaryReader): Obstacle | undefined {
-    this.#frames.push({ outerRegion: 0, deadAtOpen: false, markLogHeight: 0 });
+    this.#frames.push({ outerRegion: 0, deadAtOpen: false, logHeight: 0, loop: undefined });
     while (this.#frames.length > 0) {
       const obstacle = this.#scanInstruction(reader);
       if (obstacle !== undefined) {
@@ -186,7 +233,7 @@ export class FunctionRewriter {
       case Op.loop:
       case Op.if:
         readBlockType(reader);
-        this.#open(opcode, reader.pos);
+        this.#open(opcode, at, reader.pos);
         return undefined;
       case Op.else:
         this.#else(reader.pos);
@@ -320,12 +367,12 @@ export class FunctionRewriter {
       case Misc.memoryCopy:
         reader.skipLeb();
         reader.skipLeb();
-        this.#count(1, 3, 0);
+        this.#count(BULK_FUEL, 3, 0);
         this.#edit(Edit.bulkMemory, at, reader.pos);
         return undefined;
       case Misc.memoryFill:
         reader.skipLeb();
-        this.#count(1, 3, 0);
+        this.#count(BULK_FUEL, 3, 0);
         this.#edit(Edit.bulkMemory, at, reader.pos);
         return undefined;
       case Misc.dataDrop:
@@ -398,20 +445,56 @@ export class FunctionRewriter {
 
   // ---- Control flow and regions ------------------------------------------------------------------------------------
 
-  #open(opcode: number, after: number): void {
+  #open(opcode: number, at: number, after: number): void {
     this.#count(opcode === Op.if ? 1 : 0, 0, 0);
     this.#depth = 0;
+    const loop = opcode === Op.loop && !this.#dead ? this.#openLoop(at) : undefined;
     this.#frames.push({
       outerRegion: this.#region,
       deadAtOpen: this.#dead,
-      markLogHeight: this.#markLog.length,
+      logHeight: this.#markLog.length,
+      loop,
     });
     if (opcode === Op.loop) {
-      // From the second round on, a mark from before the loop may belong to an older value of the local.
-      this.#marksSince = ++this.#now;
       this.#openRegion(this.#region, 1, true, after);
     } else if (opcode === Op.if) {
       this.#openRegion(this.#region, 0, false, after);
+    }
+  }
+
+  #openLoop(at: number): LoopState {
+    const hoisted: number[] = [];
+    this.#loopMarkLists.push(hoisted);
+    this.#edit(Edit.loopMarks, at, at, this.#loopMarkLists.length - 1);
+    const state = {
+      openedAt: ++this.#now,
+      marksSince: this.#marksSince,
+      firstMark: this.#loopMarks.length,
+      hoisted,
+    };
+    // From the second round on, a mark from before the loop may belong to an older value of the local.
+    this.#marksSince = ++this.#now;
+    this.#loopDepth++;
+    return state;
+  }
+
+  /** Moves marks through locals that the loop does not set in front of it, where they may turn out to be covered. */
+  #closeLoop(loop: LoopState): void {
+    this.#marksSince = loop.marksSince;
+    const inside = this.#loopMarks.splice(loop.firstMark);
+    if (this.#loopDepth-- > MAX_HOISTING_DEPTH) {
+      return;
+    }
+    for (const mark of inside) {
+      const local = this.#markLocal[mark] ?? 0;
+      const offset = this.#markOffset[mark] ?? 0;
+      if ((this.#setAt[local] ?? 0) > loop.openedAt) {
+        continue;
+      }
+      this.#markAlive[mark] = false;
+      if (!this.#isMarked(local, offset)) {
+        loop.hoisted.push(this.#newMark(local, offset, loop.openedAt));
+      }
     }
   }
 
@@ -433,6 +516,9 @@ export class FunctionRewriter {
     }
     this.#depth = 0;
     this.#forgetMarks(frame);
+    if (frame.loop !== undefined) {
+      this.#closeLoop(frame.loop);
+    }
     const reachedByBranchOnly = this.#dead && !frame.deadAtOpen;
     this.#region = frame.outerRegion;
     this.#dead = frame.deadAtOpen;
@@ -529,24 +615,43 @@ export class FunctionRewriter {
       this.#edit(Edit.storeUnknown, from, to, type, offset);
       return;
     }
-    const markFrom = roundedOffset(offset);
-    const markedAt = this.#markedAt[base] ?? 0;
-    const isCovered = markedAt > setAt && markedAt > this.#marksSince && this.#markedFrom[base] === markFrom;
-    if (!isCovered) {
-      this.#markedAt[base] = ++this.#now;
-      this.#markedFrom[base] = markFrom;
-      this.#markLog.push(base);
-      this.#edit(Edit.markLocal, to, to, base, offset);
+    const rounded = roundedOffset(offset);
+    if (!this.#isMarked(base, rounded)) {
+      const mark = this.#newMark(base, rounded, ++this.#now);
+      this.#edit(Edit.mark, to, to, mark);
     }
   }
 
-  /** Marks made inside of a block that ends may have been jumped over. */
+  /** Whether a mark through `local` at `offset` is certain to have run since the local was last set. */
+  #isMarked(local: number, offset: number): boolean {
+    const markedAt = this.#markedAt[local] ?? 0;
+    return (
+      markedAt > (this.#setAt[local] ?? 0) && markedAt > this.#marksSince && this.#markedFrom[local] === offset
+    );
+  }
+
+  #newMark(local: number, offset: number, time: number): number {
+    this.#markLog.push(local, this.#markedAt[local] ?? 0, this.#markedFrom[local] ?? 0);
+    this.#markedAt[local] = time;
+    this.#markedFrom[local] = offset;
+    const mark = this.#markLocal.push(local) - 1;
+    this.#markOffset.push(offset);
+    this.#markAlive.push(true);
+    if (this.#loopDepth > 0) {
+      this.#loopMarks.push(mark);
+    }
+    return mark;
+  }
+
+  /** Marks made inside of a block that ends may have been jumped over: only those from before it are certain. */
   #forgetMarks(frame: Frame): void {
-    while (this.#markLog.length > frame.markLogHeight) {
-      const local = this.#markLog.pop();
-      if (local !== undefined) {
-        this.#markedAt[local] = 0;
-      }
+    const log = this.#markLog;
+    while (log.length > frame.logHeight) {
+      const offset = log.pop() ?? 0;
+      const time = log.pop() ?? 0;
+      const local = log.pop() ?? 0;
+      this.#markedAt[local] = time;
+      this.#markedFrom[local] = offset;
     }
   }
 
@@ -570,8 +675,13 @@ export class FunctionRewriter {
         case Edit.storeUnknown:
           this.#writeUnknownStore(source, from, to, a, b);
           break;
-        case Edit.markLocal:
-          this.#writeMark(a, b);
+        case Edit.mark:
+          this.#writeLocalMark(a);
+          break;
+        case Edit.loopMarks:
+          for (const mark of this.#loopMarkLists[a] ?? []) {
+            this.#writeLocalMark(mark);
+          }
           break;
         case Edit.markCard:
           out.op(Op.i32Const).s32(a);
@@ -617,6 +727,12 @@ export class FunctionRewriter {
     this.#writeMark(address, offset);
   }
 
+  #writeLocalMark(mark: number): void {
+    if (this.#markAlive[mark] === true) {
+      this.#writeMark(this.#markLocal[mark] ?? 0, this.#markOffset[mark] ?? 0);
+    }
+  }
+
   #writeMark(local: number, offset: number): void {
     const rounded = roundedOffset(offset);
     this.#out.op(Op.localGet).u32(local);
@@ -634,12 +750,21 @@ export class FunctionRewriter {
     this.#out.u32(this.#env.cardMemory ?? 0).op(0);
   }
 
+  /** Small ranges (the common case by far) are marked in place, for the flat price; others by the helper function. */
   #writeBulkMemory(source: Uint8Array, from: number, to: number): void {
     const target = this.#temporary(ValueType.i32, 0);
     const middle = this.#temporary(ValueType.i32, 1);
     const length = this.#temporary(ValueType.i32, 2);
-    this.#out.op(Op.localSet).u32(length).op(Op.localSet).u32(middle).op(Op.localTee).u32(target);
-    this.#out.op(Op.localGet).u32(length).op(Op.call).u32(this.#env.bulkFunction);
+    this.#out.op(Op.localSet).u32(length).op(Op.localSet).u32(middle).op(Op.localSet).u32(target);
+    // 0 - 1 wraps around: an empty range is not small, because its address may lie behind the last card.
+    this.#out.op(Op.localGet).u32(length).op(Op.i32Const, 1, Op.i32Sub, Op.i32Const).s32(SMALL_BULK_BYTES);
+    this.#out.op(Op.i32GeU, Op.if, EMPTY_BLOCK_TYPE);
+    this.#out.op(Op.localGet).u32(target).op(Op.localGet).u32(length).op(Op.call).u32(this.#env.bulkFunction);
+    if (this.#env.cardMemory !== undefined) {
+      this.#out.op(Op.else);
+      this.#writeMark(target, 0);
+    }
+    this.#out.op(Op.end);
     this.#out.op(Op.localGet).u32(target).op(Op.localGet).u32(middle).op(Op.localGet).u32(length);
     this.#out.range(source, from, to);
   }

@@ -8,8 +8,8 @@ import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { Op, Simd, ValueType } from './opcodes.ts';
 import {
   bulkBody,
-  cardBytes,
-  cardPages,
+  CARD_PAGES,
+  cardCount,
   growBody,
   isUsedBody,
   restoreBody,
@@ -569,7 +569,7 @@ class ModuleRewriter {
     return {
       cardMemory: 1,
       snapshotMemory: 2,
-      cardBytes: cardBytes(limitPages),
+      cardCount: cardCount(limitPages),
       limitPages,
       limitBytes: limitPages * PAGE_BYTES,
       pagesGlobal,
@@ -585,7 +585,7 @@ class ModuleRewriter {
       return [limits(memory.min, pages)];
     }
     // Full size from the start: growth is only counted, and can be taken back. Untouched pages cost nothing.
-    return [limits(pages, pages), limits(cardPages(pages), cardPages(pages)), limits(0, pages)];
+    return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES), limits(0, pages)];
   }
 
   /** Fuel; with tracking the page count, the snapshot's length and the saved globals. */

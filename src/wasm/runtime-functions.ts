@@ -13,8 +13,8 @@ export interface TrackingEnvironment {
   /** The guest's memory has index 0. */
   readonly cardMemory: number;
   readonly snapshotMemory: number;
-  /** Bytes of the card memory that may be set: one per granule of the guest's largest memory, and one more. */
-  readonly cardBytes: number;
+  /** Cards that count: one per granule of the guest's largest memory. */
+  readonly cardCount: number;
   readonly limitPages: number;
   readonly limitBytes: number;
   readonly pagesGlobal: number;
@@ -71,21 +71,29 @@ export function tableBody(env: RuntimeEnvironment): Body {
   return code.op(Op.end).written;
 }
 
-/** memory.grow: charged, and when tracked only counted. (i32 pages) -> i32 */
+/** memory.grow: charged when it succeeds, and when tracked only counted. (i32 pages) -> i32 */
 export function growBody(env: RuntimeEnvironment): Body {
   const [delta, old] = [0, 1];
   const code = new BinaryWriter().u32(1).op(1, i32);
+  const failIf = (condition: () => void): void => {
+    condition();
+    code.op(Op.if, EMPTY_BLOCK_TYPE, Op.i32Const).s32(-1).op(Op.return, Op.end);
+  };
+  if (env.tracking === undefined) {
+    failIf(() => {
+      code.op(Op.localGet, delta, Op.memoryGrow, 0, Op.localTee, old).op(Op.i32Const).s32(-1).op(Op.i32Eq);
+    });
+  } else {
+    const { pagesGlobal, limitPages } = env.tracking;
+    // old + delta could wrap around; limit - old cannot, because old <= limit.
+    failIf(() => {
+      code.op(Op.localGet, delta, Op.i32Const).s32(limitPages);
+      code.op(Op.globalGet).u32(pagesGlobal).op(Op.localTee, old, Op.i32Sub, Op.i32GtU);
+    });
+    code.op(Op.localGet, old, Op.localGet, delta, Op.i32Add, Op.globalSet).u32(pagesGlobal);
+  }
   code.op(Op.localGet, delta);
   chargeI32(code, env.fuelGlobal, GROW_PAGE_FUEL);
-  if (env.tracking === undefined) {
-    return code.op(Op.localGet, delta, Op.memoryGrow, 0, Op.end).written;
-  }
-  // old > limit - delta would wrap for a large delta: delta > limit - old cannot, because old <= limit.
-  const { pagesGlobal, limitPages } = env.tracking;
-  code.op(Op.localGet, delta, Op.i32Const).s32(limitPages);
-  code.op(Op.globalGet).u32(pagesGlobal).op(Op.localTee, old, Op.i32Sub, Op.i32GtU);
-  code.op(Op.if, EMPTY_BLOCK_TYPE, Op.i32Const).s32(-1).op(Op.return, Op.end);
-  code.op(Op.localGet, old, Op.localGet, delta, Op.i32Add, Op.globalSet).u32(pagesGlobal);
   return code.op(Op.localGet, old, Op.end).written;
 }
 
@@ -140,10 +148,9 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   const { cardMemory, snapshotMemory, snapshotBytesGlobal } = tracking;
   const [maxBytes, card, run, from, to, middle, total] = [0, 1, 2, 3, 4, 5, 6];
   const code = new BinaryWriter().u32(1).op(6, i32);
-  const scanEnd = Math.ceil(tracking.cardBytes / SCAN_BYTES) * SCAN_BYTES;
 
   code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE); // scan
-  code.op(Op.localGet, card, Op.i32Const).s32(scanEnd).op(Op.i32GeU, Op.brIf, 1);
+  code.op(Op.localGet, card, Op.i32Const).s32(tracking.cardCount).op(Op.i32GeU, Op.brIf, 1);
   loadCards(code, cardMemory, card);
   code.op(Op.simdPrefix, Simd.anyTrue, Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, card, Op.i32Const).s32(SCAN_BYTES).op(Op.i32Add, Op.localSet, card, Op.br, 1);
@@ -155,7 +162,7 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, card, Op.i32Const, 1, Op.i32Add, Op.localSet, card, Op.br, 1);
   code.op(Op.end, Op.end);
-  // The run of set cards from there; the card memory has room for one that is never set.
+  // The run of set cards from there. It may go on behind the last card that counts, and is cleared all the same.
   code.op(Op.localGet, card, Op.localSet, run);
   code.op(Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, run, Op.i32Const, 0, Op.i32Store8, 0x40).u32(cardMemory).op(0);
@@ -173,8 +180,10 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.localGet, total, Op.localGet, to, Op.localGet, from, Op.i32Sub, Op.i32Add, Op.localTee, total);
   code.op(Op.localGet, maxBytes, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.i32Const).s32(RESTORE_REFUSED).op(Op.return, Op.end);
+  // A copy of nothing from behind the snapshot's end would trap.
+  code.op(Op.localGet, middle, Op.localGet, from, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, from, Op.localGet, from, Op.localGet, middle, Op.localGet, from, Op.i32Sub);
-  code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(snapshotMemory);
+  code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(snapshotMemory).op(Op.end);
   code.op(Op.localGet, middle, Op.i32Const, 0, Op.localGet, to, Op.localGet, middle, Op.i32Sub);
   code.op(Op.miscPrefix, Misc.memoryFill, 0);
   // Go on at the start of the 64 cards that `run` lies in; their lower ones are clear by now.
@@ -206,14 +215,12 @@ export function zeroOf(type: number): Uint8Array {
   }
 }
 
-/** Pages of card memory for a guest of that many pages. */
-export function cardPages(limitPages: number): number {
-  return Math.ceil(cardBytes(limitPages) / PAGE_BYTES);
-}
+/** A card for every granule of a 32-bit address, so that marks cannot trap, and one more that ends the last run. */
+export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
 
-/** Cards for a guest of that many pages: one per granule, and one that is never set and ends the last run. */
-export function cardBytes(limitPages: number): number {
-  return (limitPages * PAGE_BYTES) / GRANULE_BYTES + 1;
+/** Cards that count for a guest of that many pages; a multiple of SCAN_BYTES? See `restoreBody`. */
+export function cardCount(limitPages: number): number {
+  return (limitPages * PAGE_BYTES) / GRANULE_BYTES;
 }
 
 /** Takes the i32 on the operand stack, times `factor`, from the fuel; traps when that is used up. */

@@ -1,5 +1,8 @@
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
+import { CARD_SHIFT, INIT_FUEL, PAGE_BYTES } from './metering.ts';
+import { PrivateExport } from './rewrite.ts';
+import { MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
 
 /** A function that a guest may import. i64 arguments and results are bigint, all others numbers. */
 export type HostFunction = (...args: never[]) => number | bigint | void;
@@ -19,38 +22,66 @@ export interface SandboxHost {
   init?(instance: SandboxInstance): void;
 }
 
-/** Fuel for a module's start function and its kind's init routine: Go and Rust runtimes need below 10 M. */
-export const INIT_FUEL = 1_000_000_000;
+type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
+
+/**
+ * An instance is replaced after this many calls, so that random numbers which its init drew (hash seeds) do not serve
+ * for ever. A new instance takes up to 1 ms with init: 1 µs per call.
+ */
+export const CALLS_PER_INSTANCE = 1000;
+
+/** An instance is replaced after this time, for the same reason. */
+export const INSTANCE_LIFETIME_MS = 30_000;
+
+/** Fuel is kept in 64 bits; beyond this, numbers are no longer exact. */
+const MAX_FUEL = Number.MAX_SAFE_INTEGER;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /**
  * One instance of a module: its exports, its memory, its fuel. Belongs to one thread, is not reentrant.
- * Guest kinds normally use it through `Sandbox.call`.
+ * Guest kinds use it through `Sandbox.call`.
  */
 export class SandboxInstance {
   readonly #exports: WebAssembly.Exports;
-  #u8: Uint8Array = new Uint8Array(0);
-  #view: DataView = new DataView(new ArrayBuffer(0));
-  #memory: WebAssembly.Memory | undefined;
+  readonly #memory: WebAssembly.Memory | undefined;
+  readonly #fuel: WebAssembly.Global;
+  readonly #restore: GuestFunction | undefined;
+  /** The guest's memory size in pages and the marks of what was written, when writes are tracked. */
+  readonly #pages: WebAssembly.Global | undefined;
+  readonly #cards: Uint8Array | undefined;
+  #u8 = new Uint8Array(0);
+  #view = new DataView(new ArrayBuffer(0));
+  #fuelGiven = INIT_FUEL;
 
+  /**
+   * Instantiates, runs the module's start function and the host's `init`, and takes the snapshot.
+   * @throws WasmError `import-missing`, `memory-limit` (none left on this machine), `trap`, `out-of-fuel`; what `init` throws
+   */
   constructor(compiled: CompiledModule, host: SandboxHost) {
-    const imports: WebAssembly.Imports = host.imports(this);
-    const missing = compiled.shape.imports.filter(({ module, name }) => imports[module]?.[name] === undefined);
-    if (missing.length > 0 && !missing.every((m) => m.name === 'memory')) {
-      throw new WasmError(
-        'import-missing',
-        `the module imports ${missing.map(({ module, name }) => `${module}.${name}`).join(', ')}, which this host does not offer`,
-      );
+    const imports = host.imports(this);
+    checkImports(compiled, imports);
+    this.#exports = instantiate(compiled.module, imports);
+    this.#fuel = this.#exports[PrivateExport.fuel] as WebAssembly.Global;
+    this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
+    const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
+    if (cards !== undefined) {
+      this.#cards = new Uint8Array(cards.buffer);
+      this.#pages = this.#exports[PrivateExport.pages] as WebAssembly.Global;
+      this.#restore = this.func(PrivateExport.restore);
     }
-    if (missing.length > 0) {
-      this.#memory = new WebAssembly.Memory({ initial: 64 });
-      imports['env'] = { ...imports['env'], memory: this.#memory };
+    try {
+      if (compiled.shape.hasStart) {
+        this.func(PrivateExport.start)();
+      }
+      host.init?.(this);
+    } catch (error) {
+      throw this.explain(error);
     }
-    this.#exports = new WebAssembly.Instance(compiled.module, imports).exports;
-    const memory = this.#exports['memory'];
-    if (memory instanceof WebAssembly.Memory) {
-      this.#memory = memory;
+    if (this.resettable) {
+      this.func(PrivateExport.snapshot)();
     }
-    host.init?.(this);
   }
 
   /** Whether the guest exports a function of that name. */
@@ -62,12 +93,12 @@ export class SandboxInstance {
    * The guest's exported function.
    * @throws WasmError `export-missing`
    */
-  func(name: string): (...args: (number | bigint)[]) => number | bigint | undefined {
+  func(name: string): GuestFunction {
     const value = this.#exports[name];
     if (typeof value !== 'function') {
       throw new WasmError('export-missing', `the module does not export the function ${name}`);
     }
-    return value as never;
+    return value as GuestFunction;
   }
 
   /** The value of a guest's exported global of a number type; undefined when there is none. */
@@ -76,7 +107,10 @@ export class SandboxInstance {
     return value instanceof WebAssembly.Global ? (value.value as number | bigint) : undefined;
   }
 
-  /** The guest's memory, for READING only (writes past `write*` would survive `restore`). Do not keep it: growth detaches it. */
+  /**
+   * The guest's memory, for READING only: what is not written by `write...` survives `restore`. It may be longer than
+   * `memoryBytes`. Do not keep it: growth detaches it.
+   */
   get u8(): Uint8Array {
     this.#refresh();
     return this.#u8;
@@ -85,7 +119,7 @@ export class SandboxInstance {
   /** Size of the guest's memory as the guest sees it, in bytes. */
   get memoryBytes(): number {
     this.#refresh();
-    return this.#u8.length;
+    return this.#pages === undefined ? this.#u8.length : (this.#pages.value as number) * PAGE_BYTES;
   }
 
   /**
@@ -104,27 +138,33 @@ export class SandboxInstance {
 
   /** UTF-8 text in guest memory; invalid sequences become U+FFFD. @throws WasmError `bad-pointer` */
   readString(ptr: number, length: number): string {
-    return new TextDecoder().decode(this.view(ptr, length));
+    return decoder.decode(this.view(ptr, length));
   }
 
   /** Copies bytes into guest memory. @throws WasmError `bad-pointer` */
   write(ptr: number, bytes: Uint8Array): void {
-    const at = this.#check(ptr, bytes.length);
+    const at = this.#checkWrite(ptr, bytes.length);
     this.#u8.set(bytes, at);
   }
 
-  /** Writes text as UTF-8 and returns the bytes written. @throws WasmError `bad-pointer` when it does not fit in `maxBytes`. */
+  /**
+   * Writes text as UTF-8.
+   * @param maxBytes room for it; `Buffer.byteLength(text)` or more
+   * @returns the bytes written
+   * @throws WasmError `bad-pointer` when it does not fit
+   */
   writeString(ptr: number, text: string, maxBytes: number): number {
-    const at = this.#check(ptr, maxBytes);
-    const { read, written } = new TextEncoder().encodeInto(text, this.#u8.subarray(at, at + maxBytes));
+    const at = this.#checkWrite(ptr, maxBytes);
+    const { read, written } = encoder.encodeInto(text, this.#u8.subarray(at, at + maxBytes));
     if (read !== text.length) {
-      throw new WasmError('bad-pointer', `text does not fit in ${maxBytes} bytes of guest memory`);
+      throw new WasmError('bad-pointer', `the text does not fit: expected room for it, got ${maxBytes} bytes`);
     }
     return written;
   }
 
   getUint8(ptr: number): number {
-    return this.#view.getUint8(this.#check(ptr, 1));
+    const at = this.#check(ptr, 1);
+    return this.#view.getUint8(at);
   }
 
   getUint32(ptr: number): number {
@@ -133,64 +173,97 @@ export class SandboxInstance {
   }
 
   setUint8(ptr: number, value: number): void {
-    const at = this.#check(ptr, 1);
+    const at = this.#checkWrite(ptr, 1);
     this.#view.setUint8(at, value);
   }
 
   setUint32(ptr: number, value: number): void {
-    const at = this.#check(ptr, 4);
+    const at = this.#checkWrite(ptr, 4);
     this.#view.setUint32(at, value, true);
   }
 
   setUint64(ptr: number, value: bigint): void {
-    const at = this.#check(ptr, 8);
+    const at = this.#checkWrite(ptr, 8);
     this.#view.setBigUint64(at, value, true);
   }
 
   /** Gives the guest this much fuel from now on, and starts counting `fuelUsed` from zero. */
-  setFuel(_fuel: number): void {
-    // The first version does not meter.
+  setFuel(fuel: number): void {
+    this.#fuelGiven = Math.max(0, Math.min(Math.floor(fuel), MAX_FUEL));
+    this.#fuel.value = BigInt(this.#fuelGiven);
   }
 
   /** Takes fuel for work that the host does on the guest's behalf. @throws WasmError `out-of-fuel` */
-  chargeFuel(_fuel: number): void {
-    // The first version does not meter.
+  chargeFuel(fuel: number): void {
+    this.#fuel.value = (this.#fuel.value as bigint) - BigInt(Math.ceil(fuel));
+    if (this.isOutOfFuel) {
+      throw new WasmError('out-of-fuel', outOfFuelMessage(this.#fuelGiven));
+    }
   }
 
-  /** Fuel used since the last `setFuel`. */
+  /** Fuel used since the last `setFuel`. More than was given when it ran out. */
   get fuelUsed(): number {
-    return 0;
+    return this.#fuelGiven - Number(this.#fuel.value);
+  }
+
+  get isOutOfFuel(): boolean {
+    return (this.#fuel.value as bigint) < 0n;
+  }
+
+  /** What an exception that came out of guest code means: a WasmError, or itself when it is not the guest's doing. */
+  explain(error: unknown): unknown {
+    if (error instanceof WasmError) {
+      return error;
+    }
+    if (error instanceof WebAssembly.RuntimeError && this.isOutOfFuel) {
+      return new WasmError('out-of-fuel', outOfFuelMessage(this.#fuelGiven), { cause: error });
+    }
+    return isGuestFault(error) ? trap(error) : error;
   }
 
   /** Whether `restore` can put this instance back. */
   get resettable(): boolean {
-    return false;
+    return this.#restore !== undefined;
   }
 
-  /** Puts memory, globals and growth back to what they were after init. False: throw the instance away. */
+  /**
+   * Puts memory, globals and growth back to what they were after init.
+   * @returns false when that is impossible or not worth it: throw the instance away
+   */
   restore(): boolean {
-    return false;
+    return this.#restore !== undefined && this.#restore(MAX_RESTORE_BYTES) !== RESTORE_REFUSED;
   }
 
   #refresh(): void {
-    const memory = this.#memory;
-    if (memory === undefined) {
-      throw new WasmError('export-missing', 'the module has no memory');
-    }
-    if (this.#u8.buffer !== memory.buffer) {
-      this.#u8 = new Uint8Array(memory.buffer);
-      this.#view = new DataView(memory.buffer);
+    // Growth detaches the old buffer, which makes every view of it empty.
+    if (this.#u8.length === 0) {
+      if (this.#memory === undefined) {
+        throw new WasmError('export-missing', 'the module has no memory');
+      }
+      this.#u8 = new Uint8Array(this.#memory.buffer);
+      this.#view = new DataView(this.#memory.buffer);
     }
   }
 
   #check(ptr: number, length: number): number {
-    this.#refresh();
     const at = ptr >>> 0;
-    if (!(length >= 0 && at + length <= this.#u8.length)) {
+    const size = this.memoryBytes;
+    if (!(length >= 0 && at + length <= size)) {
       throw new WasmError(
         'bad-pointer',
-        `expected a range within ${this.#u8.length} bytes of guest memory, got ${length} bytes at ${at}`,
+        `the guest named memory that it does not have: expected a range within ${size} bytes, got ${length} bytes at ${at}`,
       );
+    }
+    return at;
+  }
+
+  #checkWrite(ptr: number, length: number): number {
+    const at = this.#check(ptr, length);
+    if (this.#cards !== undefined && length > 0) {
+      const last = (at + length - 1) >>> CARD_SHIFT;
+      for (let card = at >>> CARD_SHIFT; card <= last; card++) {
+        this.#cards[card] = 1;
+      }
     }
     return at;
   }
@@ -204,7 +277,11 @@ export class Sandbox {
   readonly #compiled: CompiledModule;
   readonly #host: SandboxHost;
   #instance: SandboxInstance | undefined;
+  #callsLeft = 0;
+  #replaceAt = 0;
+  #fuelUsed = 0;
 
+  /** @throws WasmError whatever making the first instance throws */
   constructor(compiled: CompiledModule, host: SandboxHost) {
     this.#compiled = compiled;
     this.#host = host;
@@ -212,22 +289,24 @@ export class Sandbox {
   }
 
   /**
-   * Runs `body` with an instance in the state that follows init, with that much fuel. What `body` returns must not be
-   * a view of guest memory. Traps, stack overflow and exhausted fuel become WasmError `trap` / `out-of-fuel`; other
-   * exceptions (host functions', `body`'s own) pass unchanged. After any exception the instance is thrown away; catch an
-   * orderly exit (`proc_exit`) inside of `body`.
+   * Runs `body` with an instance in the state that follows init, and with that much fuel. What `body` returns must not be
+   * a view of guest memory. After any exception the instance is thrown away; catch an orderly exit (`proc_exit`) inside
+   * of `body`.
+   * @throws WasmError `trap` (stack overflow and misdeclared imports included), `out-of-fuel`; other exceptions of host
+   *   functions and of `body` pass unchanged
    */
   call<T>(fuel: number, body: (instance: SandboxInstance) => T): T {
-    const instance = this.#instance ?? this.#create();
-    this.#instance = undefined;
+    const instance = this.#take();
     instance.setFuel(fuel);
     let result: T;
     try {
       result = body(instance);
     } catch (error) {
-      throw asWasmError(error);
+      throw instance.explain(error);
+    } finally {
+      this.#fuelUsed = instance.fuelUsed;
     }
-    if (instance.resettable && instance.restore()) {
+    if (--this.#callsLeft > 0 && instance.restore()) {
       this.#instance = instance;
     }
     return result;
@@ -235,21 +314,66 @@ export class Sandbox {
 
   /** Fuel that the last call used. */
   get fuelUsed(): number {
-    return 0;
+    return this.#fuelUsed;
+  }
+
+  #take(): SandboxInstance {
+    let instance = this.#instance;
+    if (instance === undefined || performance.now() > this.#replaceAt) {
+      instance = this.#create();
+    }
+    this.#instance = undefined;
+    return instance;
   }
 
   #create(): SandboxInstance {
-    try {
-      return new SandboxInstance(this.#compiled, this.#host);
-    } catch (error) {
-      throw asWasmError(error);
-    }
+    this.#callsLeft = CALLS_PER_INSTANCE;
+    this.#replaceAt = performance.now() + INSTANCE_LIFETIME_MS;
+    return new SandboxInstance(this.#compiled, this.#host);
   }
 }
 
-function asWasmError(error: unknown): unknown {
-  if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) {
-    return new WasmError('trap', `the guest trapped: ${error.message}`, { cause: error });
+function checkImports(compiled: CompiledModule, offered: HostImports): void {
+  const missing = compiled.shape.imports.filter(({ module, name }) => {
+    const functions = Object.hasOwn(offered, module) ? offered[module] : undefined;
+    return functions === undefined || !Object.hasOwn(functions, name);
+  });
+  if (missing.length > 0) {
+    const names = missing.slice(0, 20).map(({ module, name }) => `${module}.${name}`);
+    throw new WasmError(
+      'import-missing',
+      `the module imports ${missing.length} functions that this kind of policy does not have: ${names.join(', ')}` +
+        `${missing.length > names.length ? ', ...' : ''}; check the policy's execution mode`,
+    );
   }
-  return error;
+}
+
+function instantiate(module: WebAssembly.Module, imports: HostImports): WebAssembly.Exports {
+  try {
+    return new WebAssembly.Instance(module, imports).exports;
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw new WasmError('memory-limit', `no memory for another instance: ${error.message}`, { cause: error });
+    }
+    throw isGuestFault(error) ? trap(error) : error;
+  }
+}
+
+function trap(error: Error): WasmError {
+  return new WasmError('trap', `the guest trapped: ${error.message}`, { cause: error });
+}
+
+/** Traps; stack overflow (RangeError); values that do not fit a guest's declaration of an import or export (the others). */
+function isGuestFault(error: unknown): error is Error {
+  return (
+    error instanceof WebAssembly.RuntimeError ||
+    error instanceof WebAssembly.LinkError ||
+    error instanceof RangeError ||
+    error instanceof TypeError ||
+    error instanceof SyntaxError
+  );
+}
+
+function outOfFuelMessage(fuel: number): string {
+  return `the guest used up its fuel: expected at most ${fuel} units; an endless loop, or a limit that is too low`;
 }

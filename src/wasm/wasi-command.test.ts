@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 
 import type { CallContext } from './call.ts';
 import { compileModule } from './compile.ts';
-import { commandModule, UNREACHABLE } from './testing/command-module.ts';
+import { commandModule, ENDLESS_LOOP, UNREACHABLE } from './testing/command-module.ts';
 import type { CommandSource, ImportedFunction } from './testing/command-module.ts';
 import { WasiCommand } from './wasi-command.ts';
 
@@ -112,6 +112,11 @@ describe('WasiCommand', () => {
     });
     assert.throws(() => command.run(['p'], '', context({ log: (line) => logged.push(line) })), { code: 'trap' });
     assert.deepEqual(logged, ['help']);
+  });
+
+  it('ends a loop that has no end', () => {
+    const command = load({ steps: [ENDLESS_LOOP] });
+    assert.throws(() => command.run(['p'], '', context()), { code: 'out-of-fuel' });
   });
 
   it('does not load a library', () => {

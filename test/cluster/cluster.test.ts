@@ -75,7 +75,8 @@ describe('the test cluster', { skip }, () => {
       createLoopbackCertificate(),
     ]);
   });
-  after(() => cluster.stop());
+  // Undefined when the start failed.
+  after(() => (cluster as Cluster | undefined)?.stop());
 
   it('is the pinned release and answers kubectl', async () => {
     const { status, body } = await cluster.request<{ gitVersion: string }>('GET', '/version');
@@ -190,9 +191,10 @@ describe('stopping the test cluster', { skip }, () => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const folder = await new Promise<string>((resolve) =>
-      child.stdout.once('data', (data: Buffer) => resolve(data.toString())),
-    );
+    const folder = await new Promise<string>((resolve, reject) => {
+      child.stdout.once('data', (data: Buffer) => resolve(data.toString()));
+      child.once('exit', () => reject(new Error('the child ended before its cluster had started')));
+    });
     assert.ok(someProcessMentions(folder));
     child.kill('SIGKILL');
     await eventually(

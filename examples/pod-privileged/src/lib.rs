@@ -4,8 +4,8 @@
 
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, PodSpec};
 use kubewarden_policy_sdk::{
-    accept_request, protocol_version_guest, reject_request, request::ValidationRequest, settings::Validatable,
-    validate_settings, wapc_guest as guest,
+    accept_request, protocol_version_guest, reject_request, request::ValidationRequest,
+    settings::Validatable, validate_settings, wapc_guest as guest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,19 +48,37 @@ fn validate(payload: &[u8]) -> guest::CallResult {
 
 /// The names of the containers that run privileged, in the order of the pod.
 fn privileged_containers<'a>(spec: &'a PodSpec, settings: &Settings) -> Vec<&'a str> {
-    let init = spec.init_containers.iter().flatten().filter(|_| !settings.skip_init_containers);
-    let ephemeral = spec.ephemeral_containers.iter().flatten().filter(|_| !settings.skip_ephemeral_containers);
+    let init = spec
+        .init_containers
+        .iter()
+        .flatten()
+        .filter(|_| !settings.skip_init_containers);
+    let ephemeral = spec
+        .ephemeral_containers
+        .iter()
+        .flatten()
+        .filter(|_| !settings.skip_ephemeral_containers);
     init.chain(&spec.containers)
         .filter(|container| is_privileged(container))
         .map(|container| container.name.as_str())
-        .chain(ephemeral.filter(|container| is_privileged_ephemeral(container)).map(|container| container.name.as_str()))
+        .chain(
+            ephemeral
+                .filter(|container| is_privileged_ephemeral(container))
+                .map(|container| container.name.as_str()),
+        )
         .collect()
 }
 
 fn is_privileged(container: &Container) -> bool {
-    container.security_context.as_ref().is_some_and(|context| context.privileged == Some(true))
+    container
+        .security_context
+        .as_ref()
+        .is_some_and(|context| context.privileged == Some(true))
 }
 
 fn is_privileged_ephemeral(container: &EphemeralContainer) -> bool {
-    container.security_context.as_ref().is_some_and(|context| context.privileged == Some(true))
+    container
+        .security_context
+        .as_ref()
+        .is_some_and(|context| context.privileged == Some(true))
 }

@@ -1,0 +1,44 @@
+import { EngineError } from '../errors.ts';
+import type { JsonValue } from '../json-text.ts';
+import { answerKubernetes, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
+import type { KubernetesReader } from './kubernetes.ts';
+import { lookUpHost } from './net.ts';
+
+/** How long one capability may take before it is an error; below the default timeout of a policy (2 s). */
+export const DEFAULT_CAPABILITY_TIMEOUT_MS = 1_500;
+
+export interface AsyncCapabilitiesOptions {
+  /** The cluster that context-aware policies read. Default: none, and every read says so. */
+  readonly kubernetes?: KubernetesReader;
+  /** Limit for one capability, in milliseconds. Default {@link DEFAULT_CAPABILITY_TIMEOUT_MS}. */
+  readonly timeoutMs?: number;
+}
+
+/** Host capabilities that have to wait for something. Runs on another thread than the guests, behind a HostPort. */
+export class AsyncCapabilities {
+  readonly #kubernetes: KubernetesReader | undefined;
+  readonly #timeoutMs: number;
+
+  constructor(options: AsyncCapabilitiesOptions = {}) {
+    this.#kubernetes = options.kubernetes;
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_CAPABILITY_TIMEOUT_MS;
+  }
+
+  /** The answer as JSON, as {@link HostPort.request} wants it. Rejects with an Error whose message the guest gets. */
+  async answer(capability: string, payloadJson: string, signal?: AbortSignal): Promise<string> {
+    const payload = JSON.parse(payloadJson) as JsonValue;
+    const deadline = AbortSignal.timeout(this.#timeoutMs);
+    const bounded = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+    if (capability === 'net/v1/dns_lookup_host') {
+      return JSON.stringify(await lookUpHost(payload, this.#timeoutMs));
+    }
+    if (capability.startsWith('kubernetes/')) {
+      if (this.#kubernetes === undefined) {
+        throw new EngineError('capability-failed', NO_CLUSTER_MESSAGE);
+      }
+      const operation = capability.slice('kubernetes/'.length);
+      return JSON.stringify(await answerKubernetes(this.#kubernetes, operation, payload, bounded));
+    }
+    throw new EngineError('capability-failed', `unknown host capability: ${capability}`);
+  }
+}

@@ -1,0 +1,87 @@
+import { EngineError } from '../errors.ts';
+import type { HostPort } from '../host-port.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { ContextAwareResource } from '../policy-definition.ts';
+
+/**
+ * The objects of the declared kinds as Rego policies in OPA mode find them below `data.kubernetes`:
+ * `<plural>.<namespace>.<name>`, or `<plural>.<name>` for cluster-scoped kinds. JSON text.
+ */
+export function opaInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
+  const inventory: JsonObject = Object.create(null) as JsonObject;
+  for (const resource of resources) {
+    const plural = pluralName(port, resource);
+    for (const { object, name, namespace } of listAll(port, resource)) {
+      put(inventory, namespace === undefined ? [plural, name] : [plural, namespace, name], object);
+    }
+  }
+  return JSON.stringify(inventory);
+}
+
+/**
+ * The same as Gatekeeper policies find them in `data.inventory`: `cluster.<apiVersion>.<kind>.<name>` and
+ * `namespace.<namespace>.<apiVersion>.<kind>.<name>`. JSON text.
+ */
+export function gatekeeperInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
+  const inventory: JsonObject = Object.create(null) as JsonObject;
+  inventory.cluster = Object.create(null) as JsonObject;
+  inventory.namespace = Object.create(null) as JsonObject;
+  for (const resource of resources) {
+    for (const { object, name, namespace } of listAll(port, resource)) {
+      const path = [resource.apiVersion, resource.kind, name];
+      put(inventory, namespace === undefined ? ['cluster', ...path] : ['namespace', namespace, ...path], object);
+    }
+  }
+  return JSON.stringify(inventory);
+}
+
+interface Listed {
+  readonly object: JsonObject;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+function* listAll(port: HostPort, { apiVersion, kind }: ContextAwareResource): Generator<Listed> {
+  const answer = port.request('kubernetes/list_resources_all', JSON.stringify({ api_version: apiVersion, kind }));
+  const list = JSON.parse(answer) as JsonValue;
+  if (!isJsonObject(list) || !Array.isArray(list.items)) {
+    throw new EngineError('capability-failed', `cannot list ${apiVersion}/${kind}: expected a List with items`);
+  }
+  for (const object of list.items) {
+    const metadata = isJsonObject(object) && isJsonObject(object.metadata) ? object.metadata : undefined;
+    if (!isJsonObject(object) || typeof metadata?.name !== 'string') {
+      throw new EngineError(
+        'capability-failed',
+        `cannot list ${apiVersion}/${kind}: expected every item to have a name`,
+      );
+    }
+    const { name, namespace } = metadata;
+    yield { object, name, ...(typeof namespace === 'string' ? { namespace } : {}) };
+  }
+}
+
+function pluralName(port: HostPort, { apiVersion, kind }: ContextAwareResource): string {
+  const payload = JSON.stringify({ api_version: apiVersion, kind });
+  const plural = JSON.parse(port.request('kubernetes/get_resource_plural_name', payload)) as JsonValue;
+  if (typeof plural !== 'string') {
+    throw new EngineError('capability-failed', `cannot name the resource of ${apiVersion}/${kind}: expected text`);
+  }
+  return plural;
+}
+
+/** Objects without a prototype on the way, so that no name of an object can be more than a name. */
+function put(root: JsonObject, path: readonly string[], object: JsonObject): void {
+  let node = root;
+  for (const key of path.slice(0, -1)) {
+    const next = node[key];
+    if (isJsonObject(next)) {
+      node = next;
+    } else {
+      const created = Object.create(null) as JsonObject;
+      node[key] = created;
+      node = created;
+    }
+  }
+  node[path.at(-1) ?? ''] = object;
+}

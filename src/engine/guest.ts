@@ -1,0 +1,171 @@
+import type { ExecutionMode } from '../modules/index.ts';
+import { opaBuiltins, OpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
+import type { CallContext, CompiledModule } from '../wasm/index.ts';
+import { EngineError, errorText } from './errors.ts';
+import type { GuestInput, PolicyGuest } from './policy-guest.ts';
+import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/** The waPC protocol that this engine speaks; answer of `protocol_version`. */
+const PROTOCOL_VERSION = 'v1';
+/** Rego modules are built for one decision (contract 4.3). */
+const REGO_ENTRYPOINT = 0;
+/** Guests of Kubewarden's WASI mode look at the arguments behind the program's name. */
+const WASI_PROGRAM = 'policy.wasm';
+
+/**
+ * Loads a compiled module as a guest of the given execution mode. Throws WasmError when the module lacks what the mode
+ * needs.
+ */
+export function createGuest(compiled: CompiledModule, mode: ExecutionMode): PolicyGuest {
+  switch (mode) {
+    case 'kubewarden-wapc':
+      return new WapcPolicyGuest(new WapcGuest(compiled));
+    case 'wasi':
+      return new WasiPolicyGuest(new WasiCommand(compiled));
+    case 'opa':
+      return new OpaPolicyGuest(new OpaGuest(compiled, opaBuiltins));
+    case 'gatekeeper':
+      return new GatekeeperPolicyGuest(new OpaGuest(compiled, opaBuiltins));
+    default:
+      return mode satisfies never;
+  }
+}
+
+class WapcPolicyGuest implements PolicyGuest {
+  readonly mode = 'kubewarden-wapc';
+  readonly #guest: WapcGuest;
+  #isChecked = false;
+
+  constructor(guest: WapcGuest) {
+    this.#guest = guest;
+  }
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    return parseGuestVerdict(guarded(() => this.#guest.call('validate', validatePayload(input), context)));
+  }
+
+  validateSettings(settingsJson: string, context: CallContext): SettingsVerdict {
+    return parseSettingsVerdict(guarded(() => this.#guest.call('validate_settings', settingsJson, context)));
+  }
+
+  checkProtocol(context: CallContext): void {
+    if (this.#isChecked) {
+      return;
+    }
+    const answer = Buffer.from(guarded(() => this.#guest.call('protocol_version', '', context)))
+      .toString()
+      .trim();
+    if (answer !== JSON.stringify(PROTOCOL_VERSION)) {
+      const got = answer.length > 64 ? `${answer.slice(0, 64)}…` : answer;
+      throw new EngineError(
+        'protocol-unsupported',
+        `the module speaks another protocol: expected "${PROTOCOL_VERSION}", got ${got || 'nothing'}. Build it with a current SDK, or set its executionMode.`,
+      );
+    }
+    this.#isChecked = true;
+  }
+}
+
+class WasiPolicyGuest implements PolicyGuest {
+  readonly mode = 'wasi';
+  readonly #command: WasiCommand;
+
+  constructor(command: WasiCommand) {
+    this.#command = command;
+  }
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    return parseGuestVerdict(this.#run('validate', validatePayload(input), context));
+  }
+
+  validateSettings(settingsJson: string, context: CallContext): SettingsVerdict {
+    return parseSettingsVerdict(this.#run('validate-settings', settingsJson, context));
+  }
+
+  checkProtocol(): void {}
+
+  #run(operation: string, stdin: string, context: CallContext): Uint8Array {
+    const { stdout, exitCode } = guarded(() => this.#command.run([WASI_PROGRAM, operation], stdin, context));
+    if (exitCode !== 0) {
+      throw new EngineError('guest-error', `the policy exited with code ${exitCode} instead of 0: see its log`);
+    }
+    return stdout;
+  }
+}
+
+class OpaPolicyGuest implements PolicyGuest {
+  readonly mode = 'opa';
+  readonly #guest: OpaGuest;
+
+  constructor(guest: OpaGuest) {
+    this.#guest = guest;
+  }
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    const data = opaData(input);
+    const answer = guarded(() =>
+      this.#guest.evaluate(REGO_ENTRYPOINT, `{"request":${input.requestJson}}`, data, context),
+    );
+    return parseOpaVerdict(answer);
+  }
+
+  validateSettings(): SettingsVerdict {
+    return { valid: true };
+  }
+
+  checkProtocol(): void {}
+}
+
+class GatekeeperPolicyGuest implements PolicyGuest {
+  readonly mode = 'gatekeeper';
+  readonly #guest: OpaGuest;
+
+  constructor(guest: OpaGuest) {
+    this.#guest = guest;
+  }
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    if (input.isRaw) {
+      throw new EngineError('guest-error', 'Gatekeeper does not support raw validation requests');
+    }
+    const { requestJson, settingsJson, inventoryJson } = input;
+    const data = inventoryJson === undefined ? '{}' : `{"inventory":${inventoryJson}}`;
+    const answer = guarded(() =>
+      this.#guest.evaluate(REGO_ENTRYPOINT, `{"parameters":${settingsJson},"review":${requestJson}}`, data, context),
+    );
+    return parseGatekeeperVerdict(answer);
+  }
+
+  validateSettings(): SettingsVerdict {
+    return { valid: true };
+  }
+
+  checkProtocol(): void {}
+}
+
+function validatePayload(input: GuestInput): string {
+  return `{"request":${input.requestJson},"settings":${input.settingsJson}}`;
+}
+
+/** The settings, and the cluster's objects below `kubernetes`, which no setting may pretend to be. */
+function opaData({ settingsJson, inventoryJson }: GuestInput): string {
+  if (inventoryJson === undefined) {
+    return settingsJson;
+  }
+  const { kubernetes: _dropped, ...settings } = JSON.parse(settingsJson) as Record<string, unknown>;
+  const own = JSON.stringify(settings).slice(1, -1);
+  return `{${own === '' ? '' : `${own},`}"kubernetes":${inventoryJson}}`;
+}
+
+/** Runs a guest; whatever it does wrong becomes one of the engine's own errors. */
+function guarded<Result>(run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof WasmError && error.code === 'out-of-fuel') {
+      throw new EngineError('guest-timeout', error.message, { cause: error });
+    }
+    throw new EngineError('guest-error', errorText(error), { cause: error });
+  }
+}

@@ -1,0 +1,36 @@
+export { MAX_REVIEW_BYTES } from './admission-review.ts';
+export { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from './capabilities/async-capabilities.ts';
+export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities.ts';
+export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
+export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
+export { LocalCapabilities } from './capabilities/local-capabilities.ts';
+export { RecordingPort, ReplayPort } from './capabilities/session.ts';
+export { EngineError } from './errors.ts';
+export type { EngineErrorCode, TextPosition } from './errors.ts';
+export { checkSettings, evaluate, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from './evaluate.ts';
+export type { Entering, EvaluateOptions, Evaluation, Observation, Outcome, Route } from './evaluate.ts';
+export { createGuest } from './guest.ts';
+export type { HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
+export { diff } from './json-patch.ts';
+export type { PatchOperation } from './json-patch.ts';
+export type { JsonObject, JsonValue } from './json-text.ts';
+export { createFailedPolicy, createPolicy, DEFAULT_TIMEOUT_SECONDS } from './loaded-policy.ts';
+export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
+export { MAX_POLICIES, MAX_POLICIES_FILE_BYTES, parsePolicies } from './policies-file.ts';
+export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';
+export { definitionHash, modulesOf, settingsHash } from './policy-definition.ts';
+export type {
+  ContextAwareResource,
+  FailurePolicy,
+  GroupMemberDefinition,
+  ModuleUse,
+  PolicyDefinition,
+  PolicyGroupDefinition,
+  PolicyMode,
+  SinglePolicyDefinition,
+} from './policy-definition.ts';
+export type { GuestInput, PolicyGuest } from './policy-guest.ts';
+export type { PolicyProblemCode } from './policy-reader.ts';
+export { httpError, internalFailure, unknownPolicy } from './response.ts';
+export type { AdmissionResponse, HttpAnswer } from './response.ts';
+export type { GuestVerdict, SettingsVerdict } from './verdict.ts';

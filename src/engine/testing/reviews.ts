@@ -1,0 +1,29 @@
+import type { JsonObject } from '../json-text.ts';
+
+/** An AdmissionReview as the API server sends it for the creation of a pod, with some fields replaced. */
+export function podReview(request: JsonObject = {}): JsonObject {
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid: '1299d386-525b-4032-98ae-1949f69f9cfc',
+      kind: { group: '', version: 'v1', kind: 'Pod' },
+      resource: { group: '', version: 'v1', resource: 'pods' },
+      requestKind: { group: '', version: 'v1', kind: 'Pod' },
+      requestResource: { group: '', version: 'v1', resource: 'pods' },
+      name: 'nginx',
+      namespace: 'default',
+      operation: 'CREATE',
+      userInfo: { username: 'kubernetes-admin', groups: ['system:masters'] },
+      object: { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'nginx' }, spec: { containers: [{ name: 'a' }] } },
+      oldObject: null,
+      dryRun: false,
+      options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+      ...request,
+    },
+  };
+}
+
+export function bytes(value: unknown): Uint8Array {
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
+}

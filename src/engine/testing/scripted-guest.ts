@@ -1,0 +1,47 @@
+import type { CallContext } from '../../wasm/index.ts';
+import type { JsonValue } from '../json-text.ts';
+import type { GuestInput, PolicyGuest } from '../policy-guest.ts';
+import { parseGuestVerdict, parseSettingsVerdict } from '../verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict.ts';
+
+/** What a scripted guest sees of one call. */
+export interface ScriptedCall {
+  readonly request: JsonValue;
+  readonly settings: JsonValue;
+  readonly input: GuestInput;
+  readonly context: CallContext;
+}
+
+/** A policy guest whose code is a function of the test; its answers go through the real parsers. */
+export class ScriptedGuest implements PolicyGuest {
+  readonly mode: PolicyGuest['mode'];
+  calls = 0;
+  readonly #answer: (call: ScriptedCall) => unknown;
+  readonly #settings: (settings: JsonValue, context: CallContext) => unknown;
+
+  constructor(
+    answer: (call: ScriptedCall) => unknown,
+    options: {
+      readonly mode?: PolicyGuest['mode'];
+      readonly settings?: (settings: JsonValue, context: CallContext) => unknown;
+    } = {},
+  ) {
+    this.#answer = answer;
+    this.#settings = options.settings ?? (() => ({ valid: true }));
+    this.mode = options.mode ?? 'kubewarden-wapc';
+  }
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    this.calls++;
+    const request = JSON.parse(input.requestJson) as JsonValue;
+    const settings = JSON.parse(input.settingsJson) as JsonValue;
+    const answer = this.#answer({ request, settings, input, context });
+    return parseGuestVerdict(typeof answer === 'string' ? answer : JSON.stringify(answer));
+  }
+
+  validateSettings(settingsJson: string, context: CallContext): SettingsVerdict {
+    return parseSettingsVerdict(JSON.stringify(this.#settings(JSON.parse(settingsJson) as JsonValue, context)));
+  }
+
+  checkProtocol(): void {}
+}

@@ -1,0 +1,160 @@
+import { customSections, withCustomSection } from './custom-section.ts';
+import { ModuleError } from './errors.ts';
+import { EXECUTION_MODES } from './execution-mode.ts';
+import type { ExecutionMode } from './execution-mode.ts';
+import { FieldReader } from './field-reader.ts';
+import { readRule } from './policy-rule.ts';
+import type { PolicyRule } from './policy-rule.ts';
+
+/** Name of the custom section that holds a policy's metadata, as JSON. */
+export const METADATA_SECTION = 'io.kubewarden.metadata';
+
+/** Largest metadata: real ones, README included, have about 20 KiB. */
+export const METADATA_LIMIT_BYTES = 1024 * 1024;
+
+/** The version of Kubewarden's policy interface that this server implements. */
+export const SUPPORTED_KUBEWARDEN_VERSION = { major: 1, minor: 37 } as const;
+
+/** A kind of objects that a policy reads from the cluster. */
+export interface ContextAwareResource {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** What a policy says about itself. Keys that are not known here are ignored. */
+export interface PolicyMetadata {
+  /** Version of the waPC protocol. */
+  readonly protocolVersion?: string;
+  readonly rules: readonly PolicyRule[];
+  /** Title, description, author, ... by their well-known keys (`io.kubewarden.policy.…`). */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Whether the policy changes objects. Default: false. */
+  readonly mutating: boolean;
+  /** Whether the policy can be asked about objects that exist already. Default: true. */
+  readonly backgroundAudit: boolean;
+  /** The module's kind; absent: it is told by the module's imports and exports. */
+  readonly executionMode?: ExecutionMode;
+  /** Whether requests are admission reviews or anything. Default: `kubernetes`. */
+  readonly policyType: 'kubernetes' | 'raw';
+  readonly contextAwareResources: readonly ContextAwareResource[];
+  /** Host capabilities that the policy uses, as patterns. */
+  readonly hostCapabilities: readonly string[];
+  /** The oldest Kubewarden that has what the policy needs. */
+  readonly minimumKubewardenVersion?: string;
+}
+
+const PROTOCOL_VERSION = 'v1';
+const VERSION = /^v?(\d{1,9})\.(\d{1,9})(\.\d+)?([-+][\w.+-]*)?$/;
+
+/**
+ * The metadata of a module; undefined when it has none.
+ * @throws ModuleError `metadata-invalid`, `not-wasm`
+ */
+export function readMetadata(bytes: Uint8Array): PolicyMetadata | undefined {
+  const [section, ...more] = customSections(bytes, METADATA_SECTION);
+  if (section === undefined) {
+    return undefined;
+  }
+  if (more.length > 0) {
+    throw invalid(`expected one section ${METADATA_SECTION}, got ${more.length + 1}: annotate the module again`);
+  }
+  if (section.length > METADATA_LIMIT_BYTES) {
+    throw invalid(`expected at most ${METADATA_LIMIT_BYTES} bytes, got ${section.length}`);
+  }
+  return parseMetadata(parseJson(section));
+}
+
+/**
+ * A copy of the module with these metadata instead of those that it may have.
+ * @throws ModuleError `metadata-invalid` when they are not fit to be read again, `not-wasm`
+ */
+export function writeMetadata(bytes: Uint8Array, metadata: PolicyMetadata): Uint8Array {
+  const section = new TextEncoder().encode(JSON.stringify(parseMetadata(metadata)));
+  if (section.length > METADATA_LIMIT_BYTES) {
+    throw invalid(`expected at most ${METADATA_LIMIT_BYTES} bytes, got ${section.length}`);
+  }
+  return withCustomSection(bytes, METADATA_SECTION, section);
+}
+
+/**
+ * Checks metadata field by field: of a module, or out of a `metadata.yml`.
+ * @throws ModuleError `metadata-invalid`
+ */
+export function parseMetadata(value: unknown): PolicyMetadata {
+  const root = new FieldReader(value, '');
+  const protocolVersion = root.field('protocolVersion').optional((field) => field.text());
+  const executionMode = root.field('executionMode').optional((field) => field.oneOf(EXECUTION_MODES));
+  const minimumKubewardenVersion = root.field('minimumKubewardenVersion').optional(readVersion);
+  return {
+    ...(protocolVersion === undefined ? {} : { protocolVersion }),
+    rules: root.field('rules').list(readRule),
+    annotations: root.field('annotations').texts(),
+    mutating: root.field('mutating').optional((field) => field.flag()) ?? false,
+    backgroundAudit: root.field('backgroundAudit').optional((field) => field.flag()) ?? true,
+    ...(executionMode === undefined ? {} : { executionMode }),
+    policyType: root.field('policyType').optional((field) => field.oneOf(['kubernetes', 'raw'])) ?? 'kubernetes',
+    contextAwareResources: root.field('contextAwareResources').list((item) => ({
+      apiVersion: item.field('apiVersion').nonEmptyText(),
+      kind: item.field('kind').nonEmptyText(),
+    })),
+    hostCapabilities: root.field('hostCapabilities').list((item) => item.nonEmptyText()),
+    ...(minimumKubewardenVersion === undefined ? {} : { minimumKubewardenVersion }),
+  };
+}
+
+/**
+ * Refuses a waPC module that does not state protocol version v1. Other kinds have no protocol to state.
+ * @throws ModuleError `protocol-unsupported`
+ */
+export function requireProtocol(metadata: PolicyMetadata | undefined): void {
+  const version = metadata?.protocolVersion;
+  if (version !== PROTOCOL_VERSION) {
+    const got = metadata === undefined ? 'a module without metadata' : JSON.stringify(version ?? null);
+    throw new ModuleError(
+      'protocol-unsupported',
+      `expected a module whose metadata state protocolVersion "${PROTOCOL_VERSION}", got ${got}: ` +
+        'is it a policy? If so, annotate it ("portcullis annotate")',
+    );
+  }
+}
+
+/**
+ * Refuses a module that was made for a newer Kubewarden than this server stands for. Patch versions do not count.
+ * @throws ModuleError `version-unsupported`
+ */
+export function requireSupportedVersion(metadata: PolicyMetadata | undefined): void {
+  const minimum = metadata?.minimumKubewardenVersion;
+  if (minimum === undefined) {
+    return;
+  }
+  const [, major = 0, minor = 0] = (VERSION.exec(minimum) ?? []).map(Number);
+  const supported = SUPPORTED_KUBEWARDEN_VERSION;
+  if (major > supported.major || (major === supported.major && minor > supported.minor)) {
+    throw new ModuleError(
+      'version-unsupported',
+      `the policy needs Kubewarden ${minimum} or newer: expected at most ${supported.major}.${supported.minor}. ` +
+        'Use an older version of the policy, or a newer one of this server',
+    );
+  }
+}
+
+function readVersion(field: FieldReader): string {
+  const text = field.text();
+  if (!VERSION.test(text)) {
+    throw field.error(`expected a version like 1.30.0, got ${JSON.stringify(text.slice(0, 100))}`);
+  }
+  return text;
+}
+
+function parseJson(section: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(section));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ModuleError('metadata-invalid', `the metadata of the module are not JSON: ${reason}`, { cause: error });
+  }
+}
+
+function invalid(message: string): ModuleError {
+  return new ModuleError('metadata-invalid', `the metadata of the module are wrong: ${message}`);
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import * as fc from 'fast-check';
+
+import { ModuleError } from './errors.ts';
+import { isDigest, parseReference, REFERENCE_LIMIT } from './module-reference.ts';
+
+const HEX = 'ab'.repeat(32);
+
+describe('parseReference', () => {
+  it('reads absolute file URLs, escapes included', () => {
+    const reference = parseReference('file:///policies/a%20b%23.wasm');
+    assert.deepEqual(reference, {
+      kind: 'file',
+      path: '/policies/a b#.wasm',
+      shown: 'file:///policies/a%20b%23.wasm',
+      key: 'file:///policies/a%20b%23.wasm',
+    });
+  });
+
+  it('resolves relative file URLs against the folder of the caller', () => {
+    const pathOf = (text: string): unknown => {
+      const reference = parseReference(text, { baseDir: '/etc/my policies' });
+      return reference.kind === 'file' && reference.path;
+    };
+    assert.equal(pathOf('file://./x.wasm'), '/etc/my policies/x.wasm');
+    assert.equal(pathOf('file://../x.wasm'), '/etc/x.wasm');
+    assert.equal(pathOf('file:///x.wasm'), '/x.wasm');
+  });
+
+  it('takes the digest off the end, in lower case', () => {
+    const file = parseReference(`file:///x@y.wasm@SHA256:${HEX.toUpperCase()}`);
+    assert.deepEqual([file.digest, file.shown], [`sha256:${HEX}`, 'file:///x@y.wasm']);
+    const http = parseReference(`https://example.com/x.wasm?a=b@sha256:${HEX}`);
+    assert.deepEqual(
+      [http.digest, http.kind === 'http' && http.url.href],
+      [`sha256:${HEX}`, 'https://example.com/x.wasm?a=b'],
+    );
+  });
+
+  it('keeps credentials and query strings to itself', () => {
+    const reference = parseReference('https://joe:pa%73s@Example.com:443/x.wasm?token=secret#part');
+    assert.equal(reference.shown, 'https://example.com/x.wasm?…');
+    assert.equal(reference.key, 'https://example.com/x.wasm?token=secret');
+    assert.equal(reference.kind === 'http' && reference.url.username, 'joe');
+  });
+
+  for (const [text, code, says] of [
+    ['', 'reference-invalid', /has no scheme/],
+    ['./policy.wasm', 'reference-invalid', /file:\/\/\.\/policy\.wasm/],
+    ['ftp://example.com/x.wasm', 'reference-invalid', /ftp:\/\//],
+    ['registry://ghcr.io/kubewarden/policies/x:v1', 'registry-unsupported', /ghcr\.io\/kubewarden.*pull/],
+    ['file://./x.wasm', 'reference-invalid', /relative/],
+    ['file://host/x.wasm', 'reference-invalid', /another machine/],
+    ['file:///x.wasm?a', 'reference-invalid', /%3F/],
+    ['file:///x%2Fy.wasm', 'reference-invalid', /not a valid file URL/],
+    ['file:///x%00y.wasm', 'reference-invalid', /not a valid file URL/],
+    ['https://', 'reference-invalid', /not a valid URL/],
+    ['https://a%zz:b@example.com/', 'reference-invalid', /%25/],
+    [`https://example.com/x.wasm@sha256:${HEX}0`, 'reference-invalid', /64 hexadecimal/],
+    [`https://example.com/x.wasm@sha512:${HEX}`, 'reference-invalid', /sha512/],
+    [`https://example.com/${'x'.repeat(REFERENCE_LIMIT)}`, 'reference-invalid', /too long/],
+  ] as const) {
+    it(`refuses ${text.slice(0, 60) || 'nothing'}`, () => {
+      assert.throws(() => parseReference(text), { name: 'ModuleError', code, message: says });
+    });
+  }
+
+  it('never fails otherwise, and never shows a secret', () => {
+    const secret = 's3cr3t';
+    const parts = fc.array(
+      fc.oneof(
+        fc.constantFrom(
+          'file://',
+          'http://',
+          'https://',
+          'registry://',
+          '@',
+          ':',
+          '/',
+          '?',
+          '#',
+          '%',
+          '[',
+          `@sha256:${HEX}`,
+        ),
+        fc.constantFrom(`//u:${secret}@`, `?t=${secret}`),
+        fc.string({ maxLength: 6 }),
+        fc.constantFrom('\0', '\u2028', 'é', '\ud800', '\\'),
+      ),
+      { maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(fc.constantFrom('http:', 'https:', 'registry:', 'oci:', ''), parts, (scheme, rest) => {
+        // Secrets stand only where URLs have them: in the authority and in the query.
+        const text = `${scheme}//u:${secret}@host/p?q=${secret}${rest.filter((part) => !part.includes(secret)).join('')}`;
+        try {
+          const reference = parseReference(text, { baseDir: '/base' });
+          assert.ok(!reference.shown.includes(secret));
+          assert.ok(reference.digest === undefined || isDigest(reference.digest));
+        } catch (error) {
+          assert.ok(error instanceof ModuleError, String(error));
+          assert.ok(!error.message.includes(secret), error.message);
+        }
+      }),
+    );
+    fc.assert(
+      fc.property(parts, (rest) => {
+        try {
+          parseReference(rest.join(''), { baseDir: '/base' });
+        } catch (error) {
+          assert.ok(error instanceof ModuleError, String(error));
+        }
+      }),
+    );
+  });
+});

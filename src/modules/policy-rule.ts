@@ -1,0 +1,67 @@
+import type { FieldReader } from './field-reader.ts';
+
+/** Which requests a policy is made for, as in a webhook configuration of Kubernetes. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly resources: readonly string[];
+  readonly operations: readonly PolicyOperation[];
+}
+
+/** Operations that a rule can name. */
+export type PolicyOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*';
+
+const OPERATIONS: readonly PolicyOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT', '*'];
+
+/** Reads a rule and checks its wildcards as Kubernetes does. @throws ModuleError `metadata-invalid` */
+export function readRule(rule: FieldReader): PolicyRule {
+  return {
+    apiGroups: requireLoneWildcard(rule.field('apiGroups'), rule.field('apiGroups').nonEmptyTexts()),
+    apiVersions: requireLoneWildcard(
+      rule.field('apiVersions'),
+      rule.field('apiVersions').nonEmptyTexts({ emptyText: false }),
+    ),
+    resources: readResources(rule.field('resources')),
+    operations: requireLoneWildcard(
+      rule.field('operations'),
+      rule.field('operations').nonEmptyList((operation) => operation.oneOf(OPERATIONS)),
+    ),
+  };
+}
+
+function requireLoneWildcard<T extends string>(field: FieldReader, values: readonly T[]): readonly T[] {
+  if (values.length > 1 && values.some((value) => value === '*')) {
+    throw field.error('"*" stands for all: expected no other value beside it');
+  }
+  return values;
+}
+
+function readResources(field: FieldReader): readonly string[] {
+  const resources = field.nonEmptyTexts({ emptyText: false });
+  if (resources.length > 1 && resources.includes('*/*')) {
+    throw field.error('"*/*" stands for everything: expected no other resource beside it');
+  }
+  if (resources.includes('*') && resources.some((resource) => resource !== '*' && !resource.includes('/'))) {
+    throw field.error('"*" stands for all resources: expected only subresources beside it');
+  }
+  const pairs = resources.filter((resource) => resource.includes('/')).map(split);
+  // As in Kubernetes, a wildcard speaks for what follows it: "pods/exec" may stand before "pods/*", not behind it.
+  for (const [index, [resource, subresource]] of pairs.entries()) {
+    const later = pairs.slice(index + 1);
+    if (subresource === '*' && later.some(([other]) => other === resource)) {
+      throw field.error(`"${resource}/*" stands for all subresources of ${resource}: expected none of them after it`);
+    }
+    if (resource === '*' && later.some(([, other]) => other === subresource)) {
+      throw field.error(
+        `"*/${subresource}" stands for ${subresource} of all resources: expected none of them after it`,
+      );
+    }
+  }
+  return resources;
+}
+
+/** A resource and its subresource: `pods/exec`. */
+function split(resource: string): [resource: string, subresource: string] {
+  const slash = resource.indexOf('/');
+  return [resource.slice(0, slash), resource.slice(slash + 1)];
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { X509Certificate } from 'node:crypto';
+import { ensureLocalCertificates } from './local-certificates.ts';
+import { watchTls } from './tls.ts';
+
+describe('certificates', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'portcullis-tls-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('for this machine are signed by their own CA, name localhost, and keep their keys to the user', async () => {
+    const files = await ensureLocalCertificates(join(folder, 'pki'));
+    const leaf = new X509Certificate(readFileSync(files.certFile));
+    const ca = new X509Certificate(readFileSync(files.caFile));
+    assert.ok(leaf.verify(ca.publicKey));
+    assert.equal(leaf.checkHost('localhost'), 'localhost');
+    assert.equal(leaf.checkIP('127.0.0.1'), '127.0.0.1');
+    assert.ok(ca.ca && !leaf.ca);
+    assert.equal(statSync(files.keyFile).mode & 0o777, 0o600);
+  });
+
+  it('for this machine are kept from one start to the next', async () => {
+    const { certFile } = await ensureLocalCertificates(folder);
+    const first = readFileSync(certFile, 'utf8');
+    await ensureLocalCertificates(folder);
+    assert.equal(readFileSync(certFile, 'utf8'), first);
+  });
+
+  it('are refused when the key belongs to another one', async () => {
+    const one = await ensureLocalCertificates(join(folder, 'one'));
+    const other = await ensureLocalCertificates(join(folder, 'other'));
+    const listener = { reloaded: () => undefined, failed: () => undefined };
+    await assert.rejects(watchTls({ certFile: one.certFile, keyFile: other.keyFile }, listener), {
+      code: 'tls-invalid',
+      message: /does not belong to the certificate/,
+    });
+    await assert.rejects(watchTls({ certFile: join(folder, 'none'), keyFile: one.keyFile }, listener), {
+      code: 'tls-invalid',
+      message: /ENOENT/,
+    });
+  });
+
+  it('are reloaded when both files have changed, and a broken one leaves the old one in place', async () => {
+    const files = await ensureLocalCertificates(join(folder, 'served'));
+    const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
+    const events: string[] = [];
+    let arrived: () => void = () => undefined;
+    const watch = await watchTls(files, {
+      reloaded: (options) => {
+        events.push(String(options.cert) === readFileSync(renewed.certFile, 'utf8') ? 'renewed' : 'other');
+        arrived();
+      },
+      failed: (error) => {
+        events.push(error.message.includes('cannot be used') ? 'failed' : error.message);
+        arrived();
+      },
+    });
+    const next = async (act: () => void): Promise<void> => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      arrived = resolve;
+      act();
+      await promise;
+    };
+    await next(() => writeFileSync(files.certFile, 'nonsense'));
+    await next(() => {
+      copyFileSync(renewed.certFile, files.certFile);
+      copyFileSync(renewed.keyFile, files.keyFile);
+    });
+    watch.stop();
+    assert.deepEqual(events, ['failed', 'renewed']);
+  });
+});

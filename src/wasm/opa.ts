@@ -1,0 +1,329 @@
+import type { RE2JS } from 're2js';
+import type { CallContext } from './call.ts';
+import type { CompiledModule } from './compile.ts';
+import { WasmError } from './errors.ts';
+import { INIT_FUEL } from './metering.ts';
+import { BuiltinError, parseRegoText, regoText } from './opa/index.ts';
+import type { BuiltinContext, OpaBuiltin, OpaBuiltins, RegoValue } from './opa/index.ts';
+import { Sandbox } from './sandbox.ts';
+import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
+import { LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES } from './wasi.ts';
+
+export { opaBuiltins } from './opa/index.ts';
+export type { BuiltinContext, OpaBuiltin, OpaBuiltins } from './opa/index.ts';
+
+/** The ABI's major version; minor versions only add functions, of which this host needs none. */
+const ABI_VERSION = 1;
+
+/** Functions of ABI 1.0 that an evaluation calls. */
+const REQUIRED_EXPORTS = [
+  'builtins',
+  'entrypoints',
+  'eval',
+  'opa_eval_ctx_get_result',
+  'opa_eval_ctx_new',
+  'opa_eval_ctx_set_data',
+  'opa_eval_ctx_set_entrypoint',
+  'opa_eval_ctx_set_input',
+  'opa_json_dump',
+  'opa_json_parse',
+  'opa_malloc',
+  'opa_value_dump',
+  'opa_value_parse',
+];
+
+/** Builtins that reach the network: never offered, and worth a sentence of their own. */
+const NETWORK_BUILTINS: ReadonlySet<string> = new Set(['http.send', 'net.lookup_ip_addr']);
+
+/** Fuel of one builtin call, besides that for its operands and result: about what crossing into the host costs. */
+const FUEL_PER_CALL = 2000;
+
+/** Fuel for one byte of an operand or a result: it is read and written as text on both sides. */
+const FUEL_PER_BYTE = 10;
+
+/** The same rate as memory.copy. */
+const COPIED_BYTES_PER_FUEL = 16;
+
+/** Longest text of an abort: OPA's are one line. */
+const ABORT_TEXT_BYTES = 1024;
+
+/** Longest text of the maps of builtins and entrypoints: thousands of names. */
+const MAP_TEXT_BYTES = 1024 * 1024;
+
+const NS_PER_MS = 1_000_000n;
+
+interface WantedBuiltin {
+  readonly name: string;
+  readonly run: OpaBuiltin;
+}
+
+/** One evaluation on its way. */
+interface Evaluation {
+  readonly context: BuiltinContext;
+  readonly log: (text: string) => void;
+}
+
+/**
+ * A Rego policy that OPA compiled to WebAssembly (ABI 1.x). The host gives it memory, the builtins that OPA does not
+ * compile in, and nothing else. Contract: contracts/kubewarden.md section 4.3.
+ */
+export class OpaGuest {
+  /** Entrypoints by name (`policy/main`): the ids that `evaluate` takes. */
+  readonly entrypoints: ReadonlyMap<string, number>;
+  readonly #sandbox: Sandbox;
+  readonly #builtins = new Map<number, WantedBuiltin>();
+  readonly #patterns = new Map<string, RE2JS>();
+  #evaluation: Evaluation | undefined;
+
+  /**
+   * @param builtins what the module may ask for, normally `opaBuiltins`
+   * @throws WasmError `export-missing`, `abi-unsupported`, `builtin-missing` (naming all), and whatever the module's
+   *   start ends in
+   */
+  constructor(compiled: CompiledModule, builtins: OpaBuiltins) {
+    checkExports(compiled);
+    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) });
+    const maps = this.#sandbox.call(INIT_FUEL, (instance) => {
+      checkAbi(instance);
+      return { builtins: readMap(instance, 'builtins'), entrypoints: readMap(instance, 'entrypoints') };
+    });
+    this.entrypoints = maps.entrypoints;
+    this.#link(maps.builtins, builtins);
+  }
+
+  /** Names of the host's builtins that the module uses. */
+  get usedBuiltins(): readonly string[] {
+    return Array.from(this.#builtins.values(), ({ name }) => name);
+  }
+
+  /** Fuel that the last evaluation used. */
+  get fuelUsed(): number {
+    return this.#sandbox.fuelUsed;
+  }
+
+  /**
+   * Evaluates one entrypoint.
+   * @param entrypoint an id of `entrypoints`
+   * @param inputJson the document `input`
+   * @param dataJson the base document `data`, an object
+   * @returns OPA's result set as JSON: `[{"result": ...}]`, or `[]` when the entrypoint is undefined
+   * @throws WasmError `trap` (with the policy's words when it gave up), `out-of-fuel`, `answer-too-large`,
+   *   `guest-error` (a document that the guest cannot read), `bad-pointer`
+   */
+  evaluate(entrypoint: number, inputJson: string, dataJson: string, context: CallContext): string {
+    try {
+      return this.#sandbox.call(context.limits.fuel, (instance) => {
+        this.#evaluation = this.#begin(instance, context);
+        const data = parseDocument(instance, 'data', dataJson);
+        const input = parseDocument(instance, 'input', inputJson);
+        const evaluation = Number(instance.func('opa_eval_ctx_new')());
+        instance.func('opa_eval_ctx_set_input')(evaluation, input);
+        instance.func('opa_eval_ctx_set_data')(evaluation, data);
+        instance.func('opa_eval_ctx_set_entrypoint')(evaluation, entrypoint);
+        const status = Number(instance.func('eval')(evaluation));
+        if (status !== 0) {
+          throw new WasmError('guest-error', `the policy's evaluation failed: expected status 0, got ${status}`);
+        }
+        const result = Number(instance.func('opa_eval_ctx_get_result')(evaluation));
+        return readText(instance, Number(instance.func('opa_json_dump')(result)), context.limits.answerBytes);
+      });
+    } finally {
+      this.#evaluation = undefined;
+    }
+  }
+
+  #begin(instance: SandboxInstance, { log }: CallContext): Evaluation {
+    const cappedLog = capLog(log);
+    return {
+      log: cappedLog,
+      context: {
+        nowNs: BigInt(Date.now()) * NS_PER_MS,
+        drawn: new Map(),
+        patterns: this.#patterns,
+        charge: (fuel) => instance.chargeFuel(fuel),
+        log: cappedLog,
+      },
+    };
+  }
+
+  #link(wanted: ReadonlyMap<string, number>, offered: OpaBuiltins): void {
+    const missing: string[] = [];
+    for (const [name, id] of wanted) {
+      const run = offered.get(name);
+      if (run === undefined) {
+        missing.push(name);
+      } else {
+        this.#builtins.set(id, { name, run });
+      }
+    }
+    if (missing.length > 0) {
+      throw new WasmError('builtin-missing', missingMessage(missing.sort()));
+    }
+  }
+
+  #imports(instance: SandboxInstance): HostImports {
+    const builtin: HostFunction = (id: number, _reserved: number, ...operands: number[]) => this.#call(instance, id, operands);
+    return {
+      env: {
+        opa_abort: (address: number): void => {
+          throw new WasmError('trap', `the policy gave up: ${readLine(instance, address, ABORT_TEXT_BYTES)}`);
+        },
+        opa_println: (address: number): void => this.#evaluation?.log(readLine(instance, address, LOG_LINE_LIMIT_BYTES)),
+        opa_builtin0: builtin,
+        opa_builtin1: builtin,
+        opa_builtin2: builtin,
+        opa_builtin3: builtin,
+        opa_builtin4: builtin,
+      },
+    };
+  }
+
+  /** Runs a builtin on values in guest memory and gives the address of its result; 0 stands for undefined. */
+  #call(instance: SandboxInstance, id: number, addresses: readonly number[]): number {
+    const builtin = this.#builtins.get(id);
+    if (builtin === undefined || this.#evaluation === undefined) {
+      throw new WasmError('trap', `the policy called a builtin that it did not announce: number ${id}`);
+    }
+    instance.chargeFuel(FUEL_PER_CALL);
+    const operands = addresses.map((address) => readValue(instance, address));
+    let result: RegoValue | undefined;
+    try {
+      result = builtin.run(operands, this.#evaluation.context);
+    } catch (error) {
+      if (!(error instanceof BuiltinError)) {
+        throw error;
+      }
+    }
+    return result === undefined ? 0 : writeValue(instance, result);
+  }
+}
+
+function checkExports({ shape }: CompiledModule): void {
+  const missing = REQUIRED_EXPORTS.filter((name) => !shape.functionExports.includes(name));
+  if (missing.length > 0 || !shape.hasMemory) {
+    throw new WasmError(
+      'export-missing',
+      `the module is not a Rego policy: expected a memory and OPA's exported functions, got a module without ` +
+        `${missing.join(', ') || 'memory'}; check the execution mode, and build it with opa build -t wasm`,
+    );
+  }
+}
+
+function checkAbi(instance: SandboxInstance): void {
+  const major = instance.globalValue('opa_wasm_abi_version');
+  if (major !== ABI_VERSION) {
+    const got = major === undefined ? 'none (OPA before 0.27)' : String(major);
+    throw new WasmError('abi-unsupported', `the Rego module's ABI version: expected ${ABI_VERSION}, got ${got}; build it with a current OPA`);
+  }
+}
+
+function missingMessage(missing: readonly string[]): string {
+  const network = missing.filter((name) => NETWORK_BUILTINS.has(name));
+  const hint =
+    network.length === 0
+      ? 'docs/rego-builtins.md lists those that are'
+      : `${network.join(' and ')} will not be: policies have no network but the host capabilities that their definition grants`;
+  return `the Rego module needs builtins that are not available: ${missing.join(', ')}; ${hint}`;
+}
+
+/** A map of names to numbers, as `builtins` and `entrypoints` give. */
+function readMap(instance: SandboxInstance, name: string): ReadonlyMap<string, number> {
+  const address = Number(instance.func('opa_json_dump')(Number(instance.func(name)())));
+  const map: unknown = JSON.parse(readText(instance, address, MAP_TEXT_BYTES));
+  const entries = typeof map === 'object' && map !== null ? Object.entries(map) : [];
+  if (!entries.every(([, id]) => Number.isInteger(id))) {
+    throw new WasmError('guest-error', `the Rego module's ${name}: expected numbers by name`);
+  }
+  return new Map(entries);
+}
+
+function parseDocument(instance: SandboxInstance, name: string, json: string): number {
+  const value = parseInGuest(instance, 'opa_json_parse', json);
+  if (value === 0) {
+    throw new WasmError('guest-error', `the policy cannot read ${name}: expected a JSON document, got ${json.length} characters of something else`);
+  }
+  return value;
+}
+
+/** Reads an operand. It may be anything that the guest's memory holds, so the guest's own code writes it as text. */
+function readValue(instance: SandboxInstance, address: number): RegoValue {
+  const text = Number(instance.func('opa_value_dump')(address));
+  const length = lengthUpToNul(instance, text);
+  instance.chargeFuel(length * FUEL_PER_BYTE);
+  const value = parseOperand(instance.readString(text, length));
+  free(instance, text);
+  return value;
+}
+
+function parseOperand(text: string): RegoValue {
+  try {
+    return parseRegoText(text);
+  } catch (error) {
+    if (error instanceof BuiltinError) {
+      throw new WasmError('guest-error', `the policy passed a builtin something that is no value: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function writeValue(instance: SandboxInstance, value: RegoValue): number {
+  const text = regoText(value);
+  instance.chargeFuel(text.length * FUEL_PER_BYTE);
+  const address = parseInGuest(instance, 'opa_value_parse', text);
+  if (address === 0) {
+    throw new WasmError('guest-error', 'the policy cannot read the result of a builtin');
+  }
+  return address;
+}
+
+function parseInGuest(instance: SandboxInstance, parser: 'opa_json_parse' | 'opa_value_parse', text: string): number {
+  const length = Buffer.byteLength(text);
+  instance.chargeFuel(length / COPIED_BYTES_PER_FUEL);
+  const address = Number(instance.func('opa_malloc')(length));
+  instance.writeString(address, text, length);
+  const value = Number(instance.func(parser)(address, length));
+  free(instance, address);
+  return value;
+}
+
+/** Values are copied while they are read, so texts can go: a policy that calls builtins in a loop needs the room. */
+function free(instance: SandboxInstance, address: number): void {
+  if (instance.has('opa_free')) {
+    instance.func('opa_free')(address);
+  }
+}
+
+/** Count of bytes before the next zero byte. */
+function lengthUpToNul(instance: SandboxInstance, address: number): number {
+  const length = instance.view(address, instance.memoryBytes - (address >>> 0)).indexOf(0);
+  if (address === 0 || length === -1) {
+    throw new WasmError('bad-pointer', `the guest named a text that has no end: address ${address}`);
+  }
+  return length;
+}
+
+function readText(instance: SandboxInstance, address: number, maxBytes: number): string {
+  const length = lengthUpToNul(instance, address);
+  if (length > maxBytes) {
+    throw new WasmError('answer-too-large', `the guest's answer is too large: expected at most ${maxBytes} bytes, got ${length}`);
+  }
+  instance.chargeFuel(length / COPIED_BYTES_PER_FUEL);
+  return instance.readString(address, length);
+}
+
+/** A message for people: cut where it gets long. */
+function readLine(instance: SandboxInstance, address: number, maxBytes: number): string {
+  return instance.readString(address, Math.min(lengthUpToNul(instance, address), maxBytes));
+}
+
+/** A log that takes so much of one evaluation and drops the rest. */
+function capLog(log: (text: string) => void): (text: string) => void {
+  let left = LOG_LIMIT_BYTES;
+  return (text) => {
+    const line = text.slice(0, Math.min(LOG_LINE_LIMIT_BYTES, left));
+    left -= line.length;
+    if (line !== '') {
+      log(line);
+    }
+  };
+}

@@ -1,0 +1,31 @@
+import type { OpaBuiltins } from './builtin.ts';
+import { cryptoBuiltins } from './crypto.ts';
+import { encodingBuiltins } from './encoding.ts';
+import { jsonPatchBuiltins } from './json-patch.ts';
+import { netBuiltins } from './net.ts';
+import { objectBuiltins } from './objects.ts';
+import { randomBuiltins } from './random.ts';
+import { regexBuiltins } from './regex.ts';
+import { semverBuiltins } from './semver.ts';
+import { stringBuiltins } from './strings.ts';
+import { templateBuiltins } from './template.ts';
+import { timeBuiltins } from './time.ts';
+import { unitBuiltins } from './units.ts';
+import { yamlBuiltins } from './yaml.ts';
+
+/** Every builtin that the host offers. What OPA compiles into modules itself is not here. See docs/rego-builtins.md. */
+export const opaBuiltins: OpaBuiltins = new Map([
+  ...cryptoBuiltins,
+  ...encodingBuiltins,
+  ...jsonPatchBuiltins,
+  ...netBuiltins,
+  ...objectBuiltins,
+  ...randomBuiltins,
+  ...regexBuiltins,
+  ...semverBuiltins,
+  ...stringBuiltins,
+  ...templateBuiltins,
+  ...timeBuiltins,
+  ...unitBuiltins,
+  ...yamlBuiltins,
+]);

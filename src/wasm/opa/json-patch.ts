@@ -1,0 +1,155 @@
+import { arrayOperand, operand, undefinedBecause } from './builtin.ts';
+import type { OpaBuiltin } from './builtin.ts';
+import { int64Of, RegoNumber } from './number.ts';
+import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
+import type { RegoValue } from './value.ts';
+
+/** Steps into a document. Arrays of any values are paths too, which is how elements of sets are reached. */
+type Path = readonly RegoValue[];
+
+/**
+ * JSON Patch as OPA has it: also for sets (whose elements are their own keys), with paths as texts or arrays, and with
+ * leading slashes optional. Any operation that cannot be done makes the whole call undefined.
+ */
+const patch: OpaBuiltin = (operands, context) => {
+  let document: RegoValue | undefined = operand(operands, 0);
+  for (const operation of arrayOperand(operands, 1)) {
+    if (!(operation instanceof RegoObject)) {
+      undefinedBecause('json.patch: an operation must be an object');
+    }
+    const path = parsePath(field(operation, 'path'));
+    document = apply(document, operation, path, (size) => context.charge(size));
+  }
+  return document;
+};
+
+/** Hears of the size of every collection that is copied. */
+type CopyMeter = (size: number) => void;
+
+function apply(document: RegoValue | undefined, operation: RegoObject, path: Path, meter: CopyMeter): RegoValue | undefined {
+  switch (field(operation, 'op')) {
+    case 'add':
+      return insert(document, path, field(operation, 'value'), meter);
+    case 'remove':
+      return remove(document, path, meter);
+    case 'replace':
+      return insert(remove(document, path, meter), path, field(operation, 'value'), meter);
+    case 'move': {
+      const from = parsePath(field(operation, 'from'));
+      const moved = lookUp(document, from);
+      return insert(remove(document, from, meter), path, moved, meter);
+    }
+    case 'copy':
+      return insert(document, path, lookUp(document, parsePath(field(operation, 'from'))), meter);
+    case 'test':
+      return valuesEqual(lookUp(document, path), field(operation, 'value')) ? document : undefinedBecause('json.patch: test failed');
+    default:
+      return undefinedBecause('json.patch: unknown operation');
+  }
+}
+
+function field(operation: RegoObject, name: string): RegoValue {
+  return operation.get(name) ?? (operation.get(name) === null ? null : undefinedBecause(`json.patch: "${name}" is missing`));
+}
+
+function parsePath(path: RegoValue): Path {
+  if (isArray(path)) {
+    return path;
+  }
+  if (typeof path !== 'string') {
+    return undefinedBecause('json.patch: a path must be a string or an array');
+  }
+  if (path === '') {
+    return [];
+  }
+  const steps = path.replace(/^\/+/, '').split('/');
+  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function lookUp(document: RegoValue | undefined, path: Path): RegoValue {
+  if (document === undefined) {
+    return undefinedBecause('json.patch: nothing is left');
+  }
+  const [step, ...rest] = path;
+  return step === undefined ? document : lookUp(child(document, step), rest);
+}
+
+function child(parent: RegoValue, step: RegoValue): RegoValue {
+  let found: RegoValue | undefined;
+  if (parent instanceof RegoObject) {
+    found = parent.get(step);
+  } else if (parent instanceof RegoSet) {
+    found = parent.has(step) ? step : undefined;
+  } else if (isArray(parent)) {
+    found = parent[arrayIndex(parent, step)];
+  }
+  return found === undefined ? undefinedBecause('json.patch: no such path') : found;
+}
+
+/** Changes the collection that holds the path's last step, and copies those above it. */
+function edit(document: RegoValue | undefined, path: Path, meter: CopyMeter, change: (parent: RegoValue, step: RegoValue) => RegoValue): RegoValue {
+  const [step, ...rest] = path;
+  if (document === undefined || step === undefined) {
+    return undefinedBecause('json.patch: nothing is left');
+  }
+  meter(isArray(document) ? document.length : document instanceof RegoObject || document instanceof RegoSet ? document.size : 1);
+  if (rest.length === 0) {
+    return change(document, step);
+  }
+  const edited = edit(child(document, step), rest, meter, change);
+  if (document instanceof RegoObject) {
+    return new RegoObject([...document, [step, edited]]);
+  }
+  if (document instanceof RegoSet) {
+    return new RegoSet([...[...document].filter((item) => !valuesEqual(item, step)), edited]);
+  }
+  return isArray(document) ? document.with(arrayIndex(document, step), edited) : undefinedBecause('json.patch: not a collection');
+}
+
+function insert(document: RegoValue | undefined, path: Path, value: RegoValue, meter: CopyMeter): RegoValue {
+  if (path.length === 0) {
+    return value;
+  }
+  return edit(document, path, meter, (parent, step) => {
+    if (parent instanceof RegoObject) {
+      return new RegoObject([...parent, [step, value]]);
+    }
+    if (parent instanceof RegoSet) {
+      return valuesEqual(step, value) ? new RegoSet([...parent, value]) : undefinedBecause('json.patch: a set element is its own key');
+    }
+    if (!isArray(parent)) {
+      return undefinedBecause('json.patch: not a collection');
+    }
+    const index = arrayIndex(parent, step);
+    return index <= parent.length ? parent.toSpliced(index, 0, value) : undefinedBecause('json.patch: index out of bounds');
+  });
+}
+
+function remove(document: RegoValue | undefined, path: Path, meter: CopyMeter): RegoValue | undefined {
+  if (path.length === 0) {
+    return document === undefined ? undefinedBecause('json.patch: nothing is left') : undefined;
+  }
+  return edit(document, path, meter, (parent, step) => {
+    child(parent, step);
+    if (parent instanceof RegoObject) {
+      return new RegoObject([...parent].filter(([key]) => !valuesEqual(key, step)));
+    }
+    if (parent instanceof RegoSet) {
+      return new RegoSet([...parent].filter((item) => !valuesEqual(item, step)));
+    }
+    return isArray(parent) ? parent.toSpliced(arrayIndex(parent, step), 1) : undefinedBecause('json.patch: not a collection');
+  });
+}
+
+/** An index into an array; `-` is the place behind its last element. */
+function arrayIndex(array: readonly RegoValue[], step: RegoValue): number {
+  if (step === '-') {
+    return array.length;
+  }
+  const isPadded = typeof step === 'string' && step !== '0' && step.startsWith('0');
+  const text = step instanceof RegoNumber ? step.text : typeof step === 'string' && !isPadded ? step : '';
+  const index = int64Of(text);
+  return index !== undefined && index >= 0n ? Number(index) : undefinedBecause('json.patch: not an index');
+}
+
+export const jsonPatchBuiltins: readonly (readonly [string, OpaBuiltin])[] = [['json.patch', patch]];

@@ -1,0 +1,228 @@
+import { WasmError } from '../errors.ts';
+import { arrayOperand, numberOperand, objectOperand, operand, stringOperand, undefinedBecause, collectionOperand, wrongType } from './builtin.ts';
+import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
+import { integerOf, RegoNumber } from './number.ts';
+import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
+import type { RegoValue } from './value.ts';
+import { regoText } from './value-text.ts';
+
+/** Values in one result of a builtin that enumerates: far above what a policy can look at within its deadline. */
+export const MAX_RESULT_VALUES = 1_000_000;
+
+/** Fuel for one value that a builtin makes. */
+export const FUEL_PER_VALUE = 200;
+
+const subset: OpaBuiltin = (operands, context) => {
+  const whole = operand(operands, 0);
+  const part = operand(operands, 1);
+  if (isArray(whole) && part instanceof RegoSet) {
+    const present = new RegoSet(whole.filter((item) => part.has(item)));
+    // OPA takes an empty set for a subset of no empty array, and says false.
+    return whole.length > 0 && present.size === part.size;
+  }
+  return isSubset(whole, part, context) ?? undefinedBecause('object.subset: operands of different types');
+};
+
+/** Undefined for values that are not both objects, both sets or both arrays. */
+function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): boolean | undefined {
+  if (whole instanceof RegoObject && part instanceof RegoObject) {
+    return [...part].every(([key, value]) => {
+      const other = whole.get(key);
+      return other !== undefined && (valuesEqual(other, value) || isSubset(other, value, context) === true);
+    });
+  }
+  if (whole instanceof RegoSet && part instanceof RegoSet) {
+    return [...part].every((item) => whole.has(item));
+  }
+  return isArray(whole) && isArray(part) ? isRun(whole, part, context) : undefined;
+}
+
+/**
+ * Whether the part's elements follow each other somewhere in the whole. As OPA, after a partial match this goes on one
+ * place further with the part's first element.
+ */
+function isRun(whole: readonly RegoValue[], part: readonly RegoValue[], context: BuiltinContext): boolean {
+  context.charge((whole.length + 1) * (part.length + 1));
+  const starts = whole.length - part.length + 1;
+  for (let start = 0; start < starts; start += 1) {
+    if (part.every((item, offset) => valuesEqual(item, whole[start + offset] ?? null))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const jsonIsValid: OpaBuiltin = (operands) => {
+  const text = operand(operands, 0);
+  if (typeof text !== 'string') {
+    return false;
+  }
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const MARSHAL_OPTIONS: ReadonlySet<RegoValue> = new Set(['prefix', 'indent', 'pretty']);
+
+const marshalWithOptions: OpaBuiltin = (operands) => {
+  const options = objectOperand(operands, 1);
+  if (![...options].every(([name]) => MARSHAL_OPTIONS.has(name))) {
+    undefinedBecause('json.marshal_with_options: unknown option');
+  }
+  const prefix = options.get('prefix') ?? '';
+  const indent = options.get('indent') ?? '\t';
+  const pretty = options.get('pretty') ?? (options.get('prefix') !== undefined || options.get('indent') !== undefined);
+  if (typeof prefix !== 'string' || typeof indent !== 'string' || typeof pretty !== 'boolean') {
+    return undefinedBecause('json.marshal_with_options: wrong type of an option');
+  }
+  const value = operand(operands, 0);
+  return pretty ? prefix + marshal(value, { prefix, indent }, '') : marshal(value, undefined, '');
+};
+
+/** JSON as Go's encoder writes it: sorted keys, sets as arrays, characters that are special in HTML escaped. */
+function marshal(value: RegoValue, layout: { prefix: string; indent: string } | undefined, indentation: string): string {
+  if (typeof value === 'string') {
+    return goJsonString(value);
+  }
+  if (value === null || typeof value === 'boolean' || value instanceof RegoNumber) {
+    return value instanceof RegoNumber ? value.text : String(value);
+  }
+  const deeper = indentation + (layout?.indent ?? '');
+  const isObject = value instanceof RegoObject;
+  const items = isObject
+    ? value.sorted().map(([key, item]) => `${goJsonString(typeof key === 'string' ? key : regoText(key))}:${layout === undefined ? '' : ' '}${marshal(item, layout, deeper)}`)
+    : (isArray(value) ? value : value.sorted()).map((item) => marshal(item, layout, deeper));
+  const [open, close] = isObject ? ['{', '}'] : ['[', ']'];
+  if (items.length === 0 || layout === undefined) {
+    return `${open}${items.join()}${close}`;
+  }
+  const line = `\n${layout.prefix}`;
+  return `${open}${line}${deeper}${items.join(`,${line}${deeper}`)}${line}${indentation}${close}`;
+}
+
+function goJsonString(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const objectKeys: OpaBuiltin = (operands) => new RegoSet([...objectOperand(operands, 0)].map(([key]) => key));
+
+/** Merges from left to right; objects within objects are merged too. */
+const unionN: OpaBuiltin = (operands) => {
+  const objects = arrayOperand(operands, 0).map((item) => (item instanceof RegoObject ? item : wrongType(item, 0, 'object')));
+  return objects.reduce(mergeObjects, new RegoObject([]));
+};
+
+function mergeObjects(a: RegoObject, b: RegoObject): RegoObject {
+  const merged = [...b].map(([key, value]): readonly [RegoValue, RegoValue] => {
+    const other = a.get(key);
+    return [key, other instanceof RegoObject && value instanceof RegoObject ? mergeObjects(other, value) : value];
+  });
+  return new RegoObject([...a, ...merged]);
+}
+
+const arrayReverse: OpaBuiltin = (operands) => arrayOperand(operands, 0).toReversed();
+
+const rangeStep: OpaBuiltin = (operands, context) => {
+  const [from, to, step] = [0, 1, 2].map((index) => integerOf(numberOperand(operands, index).text));
+  if (from === undefined || to === undefined || step === undefined || step <= 0n) {
+    return undefinedBecause('numbers.range_step: expected integers and a positive step');
+  }
+  const count = (from <= to ? to - from : from - to) / step + 1n;
+  if (count > MAX_RESULT_VALUES) {
+    throw new WasmError('out-of-fuel', `numbers.range_step: more than ${MAX_RESULT_VALUES} numbers`);
+  }
+  context.charge(Number(count) * FUEL_PER_VALUE);
+  const signedStep = from <= to ? step : -step;
+  return Array.from({ length: Number(count) }, (_, index) => RegoNumber.of(from + BigInt(index) * signedStep));
+};
+
+const numbersRange: OpaBuiltin = (operands, context) => rangeStep([...operands.slice(0, 2), new RegoNumber('1')], context);
+
+/** All paths from the roots, each up to a node without further edges or to where it would close a cycle. */
+const reachablePaths: OpaBuiltin = (operands, context) => {
+  const graph = objectOperand(operands, 0);
+  const paths: RegoValue[] = [];
+  const follow = (node: RegoValue, path: readonly RegoValue[]): void => {
+    // The number of paths is exponential in the size of a graph.
+    context.charge(FUEL_PER_VALUE * (path.length + 1));
+    const edges = edgesOf(graph, node);
+    if (paths.length >= MAX_RESULT_VALUES) {
+      throw new WasmError('out-of-fuel', `graph.reachable_paths: more than ${MAX_RESULT_VALUES} paths`);
+    }
+    if (edges === undefined) {
+      paths.push(path);
+      return;
+    }
+    const longer = [...path, node];
+    if (edges.length === 0) {
+      paths.push(longer);
+    }
+    for (const next of edges) {
+      if (longer.some((seen) => valuesEqual(seen, next))) {
+        paths.push(longer);
+      } else {
+        follow(next, longer);
+      }
+    }
+  };
+  for (const root of collectionOperand(operands, 1)) {
+    const edges = edgesOf(graph, root);
+    if (edges !== undefined) {
+      if (edges.length === 0) {
+        paths.push([root]);
+      }
+      for (const next of edges) {
+        follow(next, [root]);
+      }
+    }
+  }
+  return new RegoSet(paths);
+};
+
+function edgesOf(graph: RegoObject, node: RegoValue): readonly RegoValue[] | undefined {
+  const edges = graph.get(node);
+  if (edges === undefined) {
+    return undefined;
+  }
+  return edges instanceof RegoSet ? edges.sorted() : isArray(edges) ? edges : [];
+}
+
+const trace: OpaBuiltin = (operands, context) => {
+  context.log(stringOperand(operands, 0));
+  return true;
+};
+
+/** `print`: every operand comes as the set of its values, empty when it is undefined. */
+const print: OpaBuiltin = (operands, context) => {
+  let lines: readonly string[][] = [[]];
+  for (const item of arrayOperand(operands, 0)) {
+    const values = item instanceof RegoSet ? item.sorted() : [item];
+    const texts = values.length === 0 ? ['<undefined>'] : values.map((value) => (typeof value === 'string' ? value : regoText(value)));
+    context.charge(lines.length * texts.length * FUEL_PER_VALUE);
+    lines = lines.flatMap((line) => texts.map((text) => [...line, text]));
+  }
+  for (const line of lines) {
+    context.log(line.join(' '));
+  }
+  return true;
+};
+
+const runtime: OpaBuiltin = () => new RegoObject([]);
+
+export const objectBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
+  ['object.subset', subset],
+  ['object.keys', objectKeys],
+  ['object.union_n', unionN],
+  ['array.reverse', arrayReverse],
+  ['json.is_valid', jsonIsValid],
+  ['json.marshal_with_options', marshalWithOptions],
+  ['numbers.range', numbersRange],
+  ['numbers.range_step', rangeStep],
+  ['graph.reachable_paths', reachablePaths],
+  ['trace', trace],
+  ['internal.print', print],
+  ['opa.runtime', runtime],
+];

@@ -1,0 +1,238 @@
+import { RE2JS } from 're2js';
+import { intOperand, operand, stringOperand, undefinedBecause } from './builtin.ts';
+import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
+import type { RegoValue } from './value.ts';
+import { FUEL_PER_CHAR } from './strings.ts';
+
+/** Patterns kept compiled per guest, as many as OPA keeps. */
+const MAX_CACHED_PATTERNS = 100;
+
+/** Longest pattern that is compiled: 64 KiB is far above any policy's, and compile time grows with it. */
+const MAX_PATTERN_CHARS = 64 * 1024;
+
+/** Largest compiled program; Go's parser refuses at about this size too ("expression too large"). */
+const MAX_PROGRAM_SIZE = 500_000;
+
+/**
+ * A search may look at everything that is left and still match only its beginning, but hardly ever does. Charged in
+ * full, splitting a long text into lines would cost as much as an attack; this share makes both affordable to judge.
+ */
+const LOOKAHEAD_SHARE = 16;
+
+function compile(pattern: string, context: BuiltinContext): RE2JS {
+  const cached = context.patterns.get(pattern);
+  if (cached !== undefined) {
+    return cached;
+  }
+  if (pattern.length > MAX_PATTERN_CHARS) {
+    undefinedBecause(`regular expression longer than ${MAX_PATTERN_CHARS} characters`);
+  }
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(pattern);
+  } catch (error) {
+    return undefinedBecause('not a valid regular expression', error);
+  }
+  context.charge((pattern.length + compiled.programSize()) * FUEL_PER_CHAR);
+  if (compiled.programSize() > MAX_PROGRAM_SIZE) {
+    undefinedBecause('regular expression too large');
+  }
+  if (context.patterns.size >= MAX_CACHED_PATTERNS) {
+    context.patterns.delete(context.patterns.keys().next().value ?? '');
+  }
+  context.patterns.set(pattern, compiled);
+  return compiled;
+}
+
+/** Start and end of a match and of each of its groups; -1 for a group that took no part. */
+type Match = readonly (readonly [number, number])[];
+
+/** All matches that do not overlap, the way Go finds them: no empty match right after another match. */
+function* matchesOf(pattern: RE2JS, text: string, limit: number, context: BuiltinContext): Generator<Match> {
+  const matcher = pattern.matcher(text);
+  const size = pattern.programSize();
+  let at = 0;
+  let previousEnd = -1;
+  let found = 0;
+  while (found !== limit && at <= text.length) {
+    context.charge(size * (1 + (text.length - at) / LOOKAHEAD_SHARE));
+    if (!matcher.find(at)) {
+      context.charge(size * (text.length - at));
+      return;
+    }
+    const match: Match = Array.from({ length: matcher.groupCount() + 1 }, (_, group) => [matcher.start(group), matcher.end(group)]);
+    const [start, end] = match[0] ?? [0, 0];
+    context.charge(size * (end - at));
+    const isEmptyAgain = end === at && start === previousEnd;
+    at = end === at ? at + runeLength(text, at) : end;
+    previousEnd = end;
+    if (!isEmptyAgain) {
+      found += 1;
+      yield match;
+    }
+  }
+}
+
+function runeLength(text: string, at: number): number {
+  return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+}
+
+function textOf(text: string, [start, end]: readonly [number, number]): string {
+  return start < 0 ? '' : text.slice(start, end);
+}
+
+const replace: OpaBuiltin = (operands, context) => {
+  const text = stringOperand(operands, 0);
+  const pattern = stringOperand(operands, 1);
+  const replacement = stringOperand(operands, 2);
+  const compiled = compile(pattern, context);
+  const names = compiled.namedGroups();
+  const parts: string[] = [];
+  let last = 0;
+  for (const match of matchesOf(compiled, text, -1, context)) {
+    const [start, end] = match[0] ?? [0, 0];
+    const expanded = expand(replacement, match, names, text);
+    context.charge((start - last + expanded.length) * FUEL_PER_CHAR);
+    parts.push(text.slice(last, start), expanded);
+    last = end;
+  }
+  parts.push(text.slice(last));
+  return parts.join('');
+};
+
+const REFERENCE = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;
+
+/** Go's template of a replacement: `$1`, `$name`, `${name}`, `$$`. The longest name counts: `$1x` is group "1x". */
+function expand(template: string, match: Match, names: Readonly<Record<string, number>>, text: string): string {
+  return template.replace(REFERENCE, (reference, braced?: string, bare?: string) => {
+    const name = braced ?? bare;
+    if (name === undefined) {
+      return reference.slice(1);
+    }
+    const index = /^\d+$/.test(name) ? Number(name) : Object.hasOwn(names, name) ? names[name] : undefined;
+    const group = index === undefined ? undefined : match[index];
+    return group === undefined ? '' : textOf(text, group);
+  });
+}
+
+const split: OpaBuiltin = (operands, context) => {
+  const pattern = stringOperand(operands, 0);
+  const text = stringOperand(operands, 1);
+  const compiled = compile(pattern, context);
+  if (pattern !== '' && text === '') {
+    return [''];
+  }
+  const parts: RegoValue[] = [];
+  let start = 0;
+  let end = 0;
+  for (const match of matchesOf(compiled, text, -1, context)) {
+    const [from, to] = match[0] ?? [0, 0];
+    end = from;
+    if (to !== 0) {
+      parts.push(text.slice(start, end));
+    }
+    start = to;
+  }
+  if (end !== text.length) {
+    parts.push(text.slice(start));
+  }
+  return parts;
+};
+
+const findN: OpaBuiltin = (operands, context) => {
+  const pattern = stringOperand(operands, 0);
+  const text = stringOperand(operands, 1);
+  const limit = Number(intOperand(operands, 2));
+  return Array.from(matchesOf(compile(pattern, context), text, limit < 0 ? -1 : limit, context), (match) =>
+    textOf(text, match[0] ?? [0, 0]),
+  );
+};
+
+const findSubmatches: OpaBuiltin = (operands, context) => {
+  const pattern = stringOperand(operands, 0);
+  const text = stringOperand(operands, 1);
+  const limit = Number(intOperand(operands, 2));
+  return Array.from(matchesOf(compile(pattern, context), text, limit < 0 ? -1 : limit, context), (match) =>
+    match.map((group) => textOf(text, group)),
+  );
+};
+
+const isValid: OpaBuiltin = (operands, context) => {
+  const pattern = operand(operands, 0);
+  if (typeof pattern !== 'string') {
+    return false;
+  }
+  try {
+    compile(pattern, context);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const match: OpaBuiltin = (operands, context) => {
+  const pattern = stringOperand(operands, 0);
+  return isMatch(compile(pattern, context), stringOperand(operands, 1), context);
+};
+
+function isMatch(pattern: RE2JS, text: string, context: BuiltinContext): boolean {
+  context.charge(pattern.programSize() * (text.length + 1));
+  return pattern.matcher(text).find();
+}
+
+const templateMatch: OpaBuiltin = (operands, context) => {
+  const template = stringOperand(operands, 0);
+  const text = stringOperand(operands, 1);
+  const start = delimiter(operands, 2);
+  const end = delimiter(operands, 3);
+  return isMatch(compile(templatePattern(template, start, end, context), context), text, context);
+};
+
+/** Go counts bytes here, so only ASCII characters are delimiters. */
+function delimiter(operands: readonly RegoValue[], index: number): string {
+  const text = stringOperand(operands, index);
+  return text.length === 1 && text <= '\u007f' ? text : undefinedBecause('a delimiter must be one character');
+}
+
+/** The text between the delimiters is a pattern, all else is literal. */
+function templatePattern(template: string, start: string, end: string, context: BuiltinContext): string {
+  let pattern = '^';
+  let literalFrom = 0;
+  let openedAt = 0;
+  let level = 0;
+  for (const [index, character] of [...template.split('')].entries()) {
+    if (character === start) {
+      level += 1;
+      openedAt = level === 1 ? index : openedAt;
+    } else if (character === end) {
+      level -= 1;
+      if (level === 0) {
+        const inner = template.slice(openedAt + 1, index);
+        compile(`^${inner}$`, context);
+        pattern += `${RE2JS.quote(template.slice(literalFrom, openedAt))}(${inner})`;
+        literalFrom = index + 1;
+      }
+    }
+    if (level < 0) {
+      break;
+    }
+  }
+  return level === 0 ? `${pattern}${RE2JS.quote(template.slice(literalFrom))}$` : undefinedBecause('unbalanced delimiters');
+}
+
+/** Characters that mean something in a glob. */
+const GLOB_SPECIAL = /[*?\\[\]{}]/g;
+
+const globQuoteMeta: OpaBuiltin = (operands) => stringOperand(operands, 0).replace(GLOB_SPECIAL, '\\$&');
+
+export const regexBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
+  ['regex.replace', replace],
+  ['regex.split', split],
+  ['regex.find_n', findN],
+  ['regex.find_all_string_submatch_n', findSubmatches],
+  ['regex.is_valid', isValid],
+  ['regex.match', match],
+  ['re_match', match],
+  ['regex.template_match', templateMatch],
+  ['glob.quote_meta', globQuoteMeta],
+];

@@ -1,0 +1,148 @@
+import { WasmError } from '../errors.ts';
+import { arrayOperand, intOperand, objectOperand, operand, stringOperand, stringsOperand, undefinedBecause, wrongType } from './builtin.ts';
+import type { OpaBuiltin } from './builtin.ts';
+import { formatGo } from './format.ts';
+import type { FormatArgument } from './format.ts';
+import { isInt64, RegoNumber } from './number.ts';
+import { isArray, RegoSet } from './value.ts';
+import type { RegoValue } from './value.ts';
+import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
+
+/** Fuel for one character that a builtin makes: about ten instructions of a guest that would make it. */
+export const FUEL_PER_CHAR = 10;
+
+const sprintf: OpaBuiltin = (operands, context) => {
+  const format = stringOperand(operands, 0);
+  const args = arrayOperand(operands, 1).map(formatArgument);
+  let chars = 0;
+  return formatGo(format, args, (more) => {
+    chars += more;
+    if (chars > MAX_RESULT_CHARS) {
+      throw new WasmError('out-of-fuel', `sprintf: the result exceeds ${MAX_RESULT_CHARS} characters`);
+    }
+    context.charge(more * FUEL_PER_CHAR);
+  });
+};
+
+/** OPA hands numbers to Go by how they are written: 1.0 is a float, 1 an int64, longer integers are big. */
+function formatArgument(value: RegoValue): FormatArgument {
+  if (typeof value === 'string') {
+    return { type: 'string', value };
+  }
+  if (!(value instanceof RegoNumber)) {
+    return { type: 'string', value: printValue(value) };
+  }
+  if (/[.eE]/.test(value.text)) {
+    const float = Number(value.text);
+    return Number.isFinite(float) ? { type: 'float64', value: float } : { type: 'string', value: value.text };
+  }
+  const integer = BigInt(value.text);
+  return { type: isInt64(integer) ? 'int64' : '*big.Int', value: integer };
+}
+
+/** Every position, in code points, at which the search string starts; overlaps included. */
+const indexOfN: OpaBuiltin = (operands, context) => {
+  const base = stringOperand(operands, 0);
+  const search = stringOperand(operands, 1);
+  if (search === '') {
+    undefinedBecause('indexof_n: empty search string');
+  }
+  const positions: RegoValue[] = [];
+  let runes = 0;
+  let counted = 0;
+  for (let at = base.indexOf(search); at !== -1; at = base.indexOf(search, at + 1)) {
+    for (; counted < at; counted += 1) {
+      runes += isLowSurrogate(base, counted) ? 0 : 1;
+    }
+    if (!isLowSurrogate(base, at)) {
+      positions.push(RegoNumber.of(runes));
+    }
+    // Long needles with long common prefixes make each probe expensive.
+    context.charge(search.length);
+  }
+  return positions;
+};
+
+function isLowSurrogate(text: string, index: number): boolean {
+  return (text.charCodeAt(index) & 0xfc00) === 0xdc00;
+}
+
+const count: OpaBuiltin = (operands) => {
+  const text = stringOperand(operands, 0);
+  const search = stringOperand(operands, 1);
+  if (search === '') {
+    return RegoNumber.of([...text].length + 1);
+  }
+  let found = 0;
+  for (let at = text.indexOf(search); at !== -1; at = text.indexOf(search, at + search.length)) {
+    found += 1;
+  }
+  return RegoNumber.of(found);
+};
+
+function anyAffix(matches: (text: string, affix: string) => boolean): OpaBuiltin {
+  return (operands, context) => {
+    const texts = stringOrStrings(operands, 0);
+    const affixes = stringOrStrings(operands, 1);
+    context.charge(texts.length * affixes.length);
+    return texts.some((text) => affixes.some((affix) => matches(text, affix)));
+  };
+}
+
+function stringOrStrings(operands: readonly RegoValue[], index: number): readonly string[] {
+  const value = operand(operands, index);
+  if (typeof value === 'string') {
+    return [value];
+  }
+  return isArray(value) || value instanceof RegoSet ? stringsOperand(operands, index) : wrongType(value, index, 'string', 'array', 'set');
+}
+
+const splitN: OpaBuiltin = (operands) => {
+  const text = stringOperand(operands, 0);
+  const delimiter = stringOperand(operands, 1);
+  const limit = intOperand(operands, 2);
+  const parts = delimiter === '' ? [...text] : text.split(delimiter);
+  return limit >= 0n ? parts.slice(0, Number(limit)) : parts.slice(Math.max(parts.length + Number(limit), 0));
+};
+
+const reverse: OpaBuiltin = (operands) => [...stringOperand(operands, 0)].reverse().join('');
+
+/** All patterns at once, left to right: the pattern that comes first in Rego's order wins at each place. */
+const replaceN: OpaBuiltin = (operands, context) => {
+  const pairs = objectOperand(operands, 0).sorted().map(([pattern, replacement]): [string, string] => {
+    if (typeof pattern !== 'string' || typeof replacement !== 'string') {
+      return wrongType(typeof pattern === 'string' ? replacement : pattern, 0, 'string');
+    }
+    return [pattern, replacement];
+  });
+  const text = stringOperand(operands, 1);
+  context.charge(text.length * pairs.length);
+  let output = '';
+  let at = 0;
+  let afterMatch = false;
+  while (at <= text.length) {
+    // As Go's replacer: an empty pattern matches at every place but right after another match.
+    const pair = pairs.find(([pattern]) => (pattern !== '' || !afterMatch) && text.startsWith(pattern, at));
+    output += pair?.[1] ?? '';
+    afterMatch = pair !== undefined && pair[0] !== '';
+    if (afterMatch) {
+      at += pair?.[0].length ?? 0;
+    } else {
+      const rune = at < text.length ? String.fromCodePoint(text.codePointAt(at) ?? 0) : '';
+      output += rune;
+      at += rune.length || 1;
+    }
+  }
+  return output;
+};
+
+export const stringBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
+  ['sprintf', sprintf],
+  ['indexof_n', indexOfN],
+  ['strings.count', count],
+  ['strings.any_prefix_match', anyAffix((text, affix) => text.startsWith(affix))],
+  ['strings.any_suffix_match', anyAffix((text, affix) => text.endsWith(affix))],
+  ['strings.split_n', splitN],
+  ['strings.reverse', reverse],
+  ['strings.replace_n', replaceN],
+];

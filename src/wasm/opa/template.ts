@@ -1,0 +1,2 @@
+import type { OpaBuiltin } from './builtin.ts';
+export const templateBuiltins: readonly (readonly [string, OpaBuiltin])[] = [];

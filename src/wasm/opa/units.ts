@@ -1,0 +1,96 @@
+import { stringOperand, undefinedBecause } from './builtin.ts';
+import type { OpaBuiltin } from './builtin.ts';
+import { decimalOf, RegoNumber } from './number.ts';
+
+const POWERS = ['k', 'm', 'g', 't', 'p', 'e'];
+
+/** Exponents of more digits are refused, as in OPA. */
+const MAX_EXPONENT_DIGITS = 6;
+
+/**
+ * Amounts beyond these powers of ten are refused (OPA goes to 10^999999, at a cost that is not linear). No quantity of
+ * Kubernetes comes near.
+ */
+const MAX_POWER = 5000;
+
+interface Amount {
+  readonly number: string;
+  readonly unit: string;
+}
+
+/** Splits `1.5e3Ki` into number and unit. An `e` that no digits follow is a unit. */
+function split(text: string): Amount {
+  if (text.includes(' ')) {
+    undefinedBecause('units: spaces are not allowed');
+  }
+  const number = /^(?:[\d.+-]|[eE][+-]?\d+|[eE][+-](?!\d))*/.exec(text)?.[0] ?? '';
+  if (new RegExp(`[eE][+-]?\\d{${MAX_EXPONENT_DIGITS + 1}}`).test(number)) {
+    undefinedBecause('units: exponent too large');
+  }
+  return { number, unit: text.slice(number.length) };
+}
+
+/** A number as numerator / 10^scale. */
+function rational(text: string): { readonly numerator: bigint; readonly scale: number } {
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) {
+    undefinedBecause('units: no amount');
+  }
+  const { negative, digits, point } = decimalOf(text);
+  const shift = point - digits.length;
+  if (Math.abs(shift) > MAX_POWER || digits.length > MAX_POWER) {
+    undefinedBecause('units: amount out of range');
+  }
+  const numerator = BigInt(digits.padEnd(digits.length + Math.max(shift, 0), '0') || '0');
+  return { numerator: negative ? -numerator : numerator, scale: Math.max(-shift, 0) };
+}
+
+function multiplier(base: bigint, letter: string): bigint | undefined {
+  const power = POWERS.indexOf(letter);
+  return power === -1 ? undefined : base ** BigInt(power + 1);
+}
+
+const parseBytes: OpaBuiltin = (operands) => {
+  const { number, unit } = split(stringOperand(operands, 0).toLowerCase().replaceAll('"', ''));
+  const [, letter = '', isBinary] = /^([a-z])(i?)b?$/.exec(unit) ?? [];
+  const factor = unit === '' ? 1n : multiplier(isBinary === 'i' ? 1024n : 1000n, letter);
+  if (factor === undefined) {
+    undefinedBecause('units.parse_bytes: unknown unit');
+  }
+  const { numerator, scale } = rational(number);
+  return RegoNumber.of((numerator * factor) / 10n ** BigInt(scale));
+};
+
+/** Digits after the point that OPA gives of a fraction. */
+const FRACTION_DIGITS = 10;
+
+const parse: OpaBuiltin = (operands) => {
+  const { number, unit } = split(stringOperand(operands, 0).replaceAll('"', ''));
+  const { numerator, scale } = rational(number);
+  if (unit === 'm') {
+    // OPA's milli is the double nearest to 0.001, which only shows beyond the digits that it gives.
+    return decimal(numerator, scale + 3, true);
+  }
+  const [, letter = '', isBinary] = /^([kKmMgGtTpPeE])([iI]?)$/.exec(unit) ?? [];
+  const factor = unit === '' ? 1n : multiplier(isBinary === '' ? 1000n : 1024n, letter.toLowerCase());
+  if (factor === undefined) {
+    undefinedBecause('units.parse: unknown unit');
+  }
+  return decimal(numerator * factor, scale, false);
+};
+
+function decimal(numerator: bigint, scale: number, isMilli: boolean): RegoNumber {
+  const denominator = 10n ** BigInt(scale);
+  if (numerator % denominator === 0n && !(isMilli && numerator !== 0n)) {
+    return RegoNumber.of(numerator / denominator);
+  }
+  const magnitude = numerator < 0n ? -numerator : numerator;
+  const scaled = (2n * magnitude * 10n ** BigInt(FRACTION_DIGITS) + denominator) / (2n * denominator);
+  const digits = scaled.toString().padStart(FRACTION_DIGITS + 1, '0');
+  const sign = numerator < 0n ? '-' : '';
+  return new RegoNumber(`${sign}${digits.slice(0, -FRACTION_DIGITS)}.${digits.slice(-FRACTION_DIGITS)}`);
+}
+
+export const unitBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
+  ['units.parse', parse],
+  ['units.parse_bytes', parseBytes],
+];

@@ -1,0 +1,313 @@
+import { defineMappingTag, defineScalarTag, defineSequenceTag, FAILSAFE_SCHEMA, loadAll, mergeTag, NOT_RESOLVED } from 'js-yaml';
+import { operand, stringOperand, undefinedBecause } from './builtin.ts';
+import type { OpaBuiltin } from './builtin.ts';
+import { FUEL_PER_CHAR } from './strings.ts';
+import { BuiltinError } from './errors.ts';
+import { decimalOf, integerOf, RegoNumber } from './number.ts';
+import { isArray, RegoObject } from './value.ts';
+import type { RegoValue } from './value.ts';
+import { regoText } from './value-text.ts';
+import { formatFloat } from './float.ts';
+
+/** Nesting that is read; Kubernetes manifests stay far below. */
+const MAX_DEPTH = 200;
+
+/** Aliases in one document. Each can multiply the document's size; the size itself is bounded when it is written. */
+const MAX_ALIASES = 1000;
+
+const NULLS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['True', true],
+  ['TRUE', true],
+  ['false', false],
+  ['False', false],
+  ['FALSE', false],
+]);
+
+/** What YAML 1.1, and people, take for booleans: strings here, but quoted when written. */
+const OLD_BOOLEANS = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
+const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const SPECIAL_FLOAT = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+
+const UINT64_LIMIT = 2n ** 64n;
+
+/** The number that a plain scalar means to go-yaml: decimal, 0x, 0o, 0b, a leading zero for octal, underscores. */
+function yamlNumber(source: string): RegoNumber | undefined {
+  const text = source.replaceAll('_', '');
+  const integer = yamlInteger(text);
+  if (integer !== undefined && integer < UINT64_LIMIT && integer >= -(UINT64_LIMIT / 2n)) {
+    return RegoNumber.of(integer);
+  }
+  // Signs of life that Go's reading of floats needs: not just a point or an exponent.
+  if (!FLOAT.test(text)) {
+    return undefined;
+  }
+  const float = Number(text);
+  return Number.isFinite(float) ? RegoNumber.of(Object.is(float, -0) ? 0 : float) : undefined;
+}
+
+function yamlInteger(text: string): bigint | undefined {
+  const [, sign = '', digits = ''] = /^([-+]?)([0-9][0-9a-zA-Z]*)$/.exec(text) ?? [];
+  const octal = /^0([0-7]+)$/.exec(digits);
+  const isNumber = /^(?:0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/.test(digits);
+  if (octal === null && !isNumber) {
+    return undefined;
+  }
+  const magnitude = BigInt(octal === null ? digits : `0o${octal[1] ?? '0'}`);
+  return sign === '-' ? -magnitude : magnitude;
+}
+
+const TAG = 'tag:yaml.org,2002:';
+const never = (): boolean => false;
+
+const nullTag = defineScalarTag<RegoValue>(`${TAG}null`, {
+  implicit: true,
+  resolve: (source) => (NULLS.has(source) ? null : NOT_RESOLVED),
+  identify: never,
+});
+const boolTag = defineScalarTag<RegoValue>(`${TAG}bool`, {
+  implicit: true,
+  resolve: (source) => BOOLEANS.get(source) ?? NOT_RESOLVED,
+  identify: never,
+});
+const intTag = defineScalarTag<RegoValue>(`${TAG}int`, {
+  implicit: true,
+  resolve: (source) => yamlNumber(source) ?? NOT_RESOLVED,
+  identify: never,
+});
+const floatTag = defineScalarTag<RegoValue>(`${TAG}float`, {
+  implicit: true,
+  resolve: (source) => {
+    if (SPECIAL_FLOAT.test(source)) {
+      return undefinedBecause('yaml: JSON has no infinities');
+    }
+    return yamlNumber(source) ?? NOT_RESOLVED;
+  },
+  identify: never,
+});
+// Both collections finish with a step of their own, which makes the reader refuse values that contain themselves.
+const sequenceTag = defineSequenceTag<RegoValue[], readonly RegoValue[]>(`${TAG}seq`, {
+  create: () => [],
+  addItem: (items, item) => {
+    items.push(item as RegoValue);
+  },
+  finalize: (items) => items,
+  identify: never,
+});
+const mapTag = defineMappingTag<Map<string, RegoValue>, RegoObject>(`${TAG}map`, {
+  create: () => new Map<string, RegoValue>(),
+  addPair: (map, key, value) => {
+    map.set(keyText(key as RegoValue), value as RegoValue);
+    return '';
+  },
+  has: (map, key) => map.has(keyText(key as RegoValue)),
+  keys: (object) => [...object].map(([key]) => key),
+  get: (object, key) => object.get(key as RegoValue),
+  finalize: (map) => new RegoObject(map),
+  identify: never,
+});
+
+const SCHEMA = FAILSAFE_SCHEMA.withTags(sequenceTag, mapTag, nullTag, boolTag, intTag, floatTag, mergeTag);
+
+function keyText(key: RegoValue): string {
+  if (typeof key === 'string' || typeof key === 'boolean') {
+    return String(key);
+  }
+  return key instanceof RegoNumber ? key.text : undefinedBecause('yaml: a key must be a scalar');
+}
+
+/** The first document, as JSON values. The others must be well-formed too. */
+function parseYaml(text: string): RegoValue {
+  let documents: unknown[];
+  try {
+    documents = loadAll(text, { schema: SCHEMA, json: true, maxDepth: MAX_DEPTH, maxAliases: MAX_ALIASES });
+  } catch (error) {
+    return error instanceof BuiltinError ? undefinedBecause(error.message, error) : undefinedBecause('not valid YAML', error);
+  }
+  return (documents[0] ?? null) as RegoValue;
+}
+
+const unmarshal: OpaBuiltin = (operands, context) => {
+  const text = stringOperand(operands, 0);
+  context.charge(text.length * FUEL_PER_CHAR);
+  return parseYaml(text);
+};
+
+const isValid: OpaBuiltin = (operands) => {
+  const text = operand(operands, 0);
+  if (typeof text !== 'string') {
+    return false;
+  }
+  try {
+    // Aliases make values that are larger as text than in memory: writing one is what bounds it.
+    regoText(parseYaml(text));
+    return true;
+  } catch (error) {
+    if (error instanceof BuiltinError) {
+      return false;
+    }
+    throw error;
+  }
+};
+
+const marshal: OpaBuiltin = (operands) => `${block(operand(operands, 0), '', false)}\n`;
+
+/** Writes a value at an indentation. Within a sequence, the first line of a collection follows the dash. */
+function block(value: RegoValue, indent: string, isNested: boolean): string {
+  if (value instanceof RegoObject) {
+    return value.size === 0 ? '{}' : mapping(value, indent, isNested);
+  }
+  if (typeof value === 'string') {
+    return scalarText(value, indent, false);
+  }
+  if (value === null || typeof value === 'boolean') {
+    return String(value);
+  }
+  if (value instanceof RegoNumber) {
+    return numberText(value.text);
+  }
+  const items = isArray(value) ? value : value.sorted();
+  if (items.length === 0) {
+    return '[]';
+  }
+  const lines = items.map((item) => `- ${block(item, `${indent}  `, true)}`);
+  return lines.join(`\n${indent}`);
+}
+
+function mapping(object: RegoObject, indent: string, _isNested: boolean): string {
+  const entries = [...object].map(([key, value]): [string, RegoValue] => [typeof key === 'string' ? key : regoText(key), value]);
+  entries.sort(([a], [b]) => compareKeys(a, b));
+  const lines = entries.map(([key, value]) => {
+    const isCollection = typeof value === 'object' && value !== null && !(value instanceof RegoNumber);
+    const isEmpty = isCollection && (isArray(value) ? value.length === 0 : value.size === 0);
+    const deeper = `${indent}  `;
+    const separator = isCollection && !isEmpty ? `\n${deeper}` : ' ';
+    const text = typeof value === 'string' ? scalarText(value, deeper, false) : block(value, deeper, false);
+    return `${scalarText(key, indent, true)}:${separator}${text}`;
+  });
+  return lines.join(`\n${indent}`);
+}
+
+/** Go-yaml keeps integers that fit 64 bits and writes all else as the shortest float. */
+function numberText(text: string): string {
+  const integer = /[.eE]/.test(text) ? undefined : integerOf(text);
+  if (integer !== undefined && integer < UINT64_LIMIT && integer >= -(UINT64_LIMIT / 2n)) {
+    return String(integer);
+  }
+  const float = Number(text);
+  return Number.isFinite(float) ? formatFloat(float, 'g') : undefinedBecause(`yaml.marshal: ${decimalOf(text).point} digits are too many`);
+}
+
+function scalarText(text: string, indent: string, isKey: boolean): string {
+  if (text.includes('\n') && !isKey && isBlockAllowed(text)) {
+    return literal(text, indent);
+  }
+  const isPlainAllowed = !text.includes('\n') && isStringWhenPlain(text) && !OLD_BOOLEANS.test(text) && !BASE_60.test(text);
+  if (!isPlainAllowed || UNPRINTABLE.test(text)) {
+    return doubleQuoted(text);
+  }
+  if (!PLAIN_FORBIDDEN.test(text)) {
+    return text;
+  }
+  return text.includes('\t') ? doubleQuoted(text) : `'${text.replaceAll("'", "''")}'`;
+}
+
+function isStringWhenPlain(text: string): boolean {
+  return !NULLS.has(text) && !BOOLEANS.has(text) && !SPECIAL_FLOAT.test(text) && yamlNumber(text) === undefined && text !== '<<' && !TIMESTAMP.test(text);
+}
+
+const TIMESTAMP = /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ ])\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** Where a plain scalar would mean something else: indicators, comments, spaces at the ends. */
+const PLAIN_FORBIDDEN = /^(?:---|\.\.\.)|^[#,[\]{}&*!|>'"%@`]|^[-?:](?=[ \t]|$)|:(?=[ \t]|$)|[ \t]#|^[ \t]|[ \t]$|\t/;
+// eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
+const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/;
+
+function isBlockAllowed(text: string): boolean {
+  return !UNPRINTABLE.test(text) && !/[ \t](?:\n|$)/.test(text) && !/\t/.test(text);
+}
+
+function literal(text: string, indent: string): string {
+  const hint = /^[ \n]/.test(text) ? '2' : '';
+  const chomp = text.endsWith('\n\n') || text === '\n' ? '+' : text.endsWith('\n') ? '' : '-';
+  const body = text.replace(/\n$/, '');
+  const base = indent === '' ? '  ' : indent;
+  return `|${hint}${chomp}\n${body.split('\n').map((line) => (line === '' ? '' : base + line)).join('\n')}`;
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\0', '\\0'],
+  ['\u0007', '\\a'],
+  ['\b', '\\b'],
+  ['\t', '\\t'],
+  ['\n', '\\n'],
+  ['\v', '\\v'],
+  ['\f', '\\f'],
+  ['\r', '\\r'],
+  ['\u001b', '\\e'],
+  ['"', '\\"'],
+  ['\\', '\\\\'],
+  ['\u0085', '\\N'],
+  ['\u2028', '\\L'],
+  ['\u2029', '\\P'],
+]);
+
+function doubleQuoted(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
+  const escaped = text.toWellFormed().replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, (character) => {
+    const code = character.charCodeAt(0);
+    return ESCAPES.get(character) ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`);
+  });
+  return `"${escaped}"`;
+}
+
+function hex(code: number, digits: number): string {
+  return code.toString(16).toUpperCase().padStart(digits, '0');
+}
+
+const DIGIT = /^\p{Nd}$/u;
+const LETTER = /^\p{L}$/u;
+
+/** Go-yaml's order of keys: numbers within keys by value (a2 before a10), letters after other characters. */
+function compareKeys(a: string, b: string): number {
+  const x = [...a];
+  const y = [...b];
+  const at = x.findIndex((character, index) => character !== y[index]);
+  if (at === -1 || at >= y.length) {
+    return x.length - y.length;
+  }
+  const [left = '', right = ''] = [x[at], y[at]];
+  const [leftIsLetter, rightIsLetter] = [LETTER.test(left), LETTER.test(right)];
+  const byCode = (left.codePointAt(0) ?? 0) - (right.codePointAt(0) ?? 0);
+  if (leftIsLetter && rightIsLetter) {
+    return byCode;
+  }
+  const afterDigit = DIGIT.test(x[at - 1] ?? '');
+  if (leftIsLetter || rightIsLetter) {
+    return leftIsLetter === afterDigit ? -1 : 1;
+  }
+  const leftNumber = numberAt(x, at);
+  const rightNumber = numberAt(y, at);
+  return Number(BigInt(leftNumber) - BigInt(rightNumber)) || leftNumber.length - rightNumber.length || byCode;
+}
+
+/** The digits from here on; those before count when a zero would otherwise change their meaning. */
+function numberAt(characters: readonly string[], at: number): string {
+  let start = at;
+  while (start > 0 && DIGIT.test(characters[start - 1] ?? '')) {
+    start -= 1;
+  }
+  let end = at;
+  while (end < characters.length && DIGIT.test(characters[end] ?? '')) {
+    end += 1;
+  }
+  return characters.slice(start, end).filter((character) => character >= '0' && character <= '9').join('') || '0';
+}
+
+export const yamlBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
+  ['yaml.marshal', marshal],
+  ['yaml.unmarshal', unmarshal],
+  ['yaml.is_valid', isValid],
+];
