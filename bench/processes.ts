@@ -1,9 +1,9 @@
 // What the benches share: processes that are ended with them, tables, and the machine's load.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { cpus, loadavg } from 'node:os';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { LoadOptions, LoadResult } from './load.ts';
+import { promisify } from 'node:util';
 
 /** A child process that speaks in lines and ends when its stdin does. */
 export class LineProcess {
@@ -48,12 +48,43 @@ export class LineProcess {
   }
 }
 
-/** Runs a load in a process of its own. */
+/** What to send to an admission port, and for how long. */
+export interface LoadOptions {
+  readonly url: string;
+  readonly bodyFile: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Requests per second over all connections. Default: as fast as answers come. */
+  readonly rate?: number;
+}
+
+/** What came of it. Times in milliseconds. */
+export interface LoadResult {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** Answers other than HTTP 2xx, broken connections, timeouts. */
+  readonly failed: number;
+}
+
+/** Runs autocannon in a process of its own: TLS, keep-alive, one request at a time on each connection. */
 export async function load(options: LoadOptions): Promise<LoadResult> {
-  const child = new LineProcess('./load.ts', [JSON.stringify(options)]);
-  const result = JSON.parse(await child.line()) as LoadResult;
-  await child.end();
-  return result;
+  const { url, bodyFile, connections, seconds, rate } = options;
+  const autocannon = fileURLToPath(new URL('../node_modules/autocannon/autocannon.js', import.meta.url));
+  const args = [autocannon, '-c', String(connections), '-d', String(seconds), '-m', 'POST', '-i', bodyFile];
+  args.push('-H', 'content-type=application/json', '--json', '-n', ...(rate === undefined ? [] : ['-R', String(rate)]), url);
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 });
+  const result = JSON.parse(stdout) as AutocannonResult;
+  const { p50, p99 } = result.latency;
+  return { perSecond: result.requests.mean, p50, p99, failed: result.non2xx + result.errors + result.timeouts };
+}
+
+interface AutocannonResult {
+  readonly requests: { readonly mean: number };
+  readonly latency: { readonly p50: number; readonly p99: number };
+  readonly non2xx: number;
+  readonly errors: number;
+  readonly timeouts: number;
 }
 
 /** One line that says on what machine, and how busy, the figures were taken. */

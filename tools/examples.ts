@@ -431,9 +431,8 @@ function check(guest: Guest, recorded: Built | undefined, version: string | unde
     return bad(`${drifted ?? 'never built'}: run npm run examples:build`);
   }
   if (version !== recorded.toolchain) {
-    return good(
-      `sources unchanged; not rebuilt, as ${version ?? 'the toolchain is not here'} is not ${recorded.toolchain}`,
-    );
+    const here = version === undefined ? `there is no ${guest.toolchain} here` : `${version} is here`;
+    return good(`its sources are unchanged; not rebuilt: ${here}, it was built with ${recorded.toolchain}`);
   }
   const digest = sha256(buildGuest(guest));
   return digest === recorded.sha256

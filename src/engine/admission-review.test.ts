@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { MAX_REVIEW_BYTES, parseAdmissionReview, parseRawReview, ReviewError } from './admission-review.ts';
 import type { JsonObject } from './json-text.ts';
 import { bytes, podReview } from './testing/reviews.ts';
@@ -34,7 +34,9 @@ test('a review gives the facts and the request as text, without what contract 3.
 test('a request with only kept fields is handed on byte for byte, spaces and numbers as they were', () => {
   const { oldObject: _oldObject, ...request } = podReview().request as JsonObject;
   const text = JSON.stringify(request, undefined, 2).replace('"a"', '"\\u0061é💥", "n": 1.0e2');
-  const { requestJson } = parseAdmissionReview(bytes(`{"apiVersion":"admission.k8s.io/v1","request":${text},"kind":"AdmissionReview"}`));
+  const { requestJson } = parseAdmissionReview(
+    bytes(`{"apiVersion":"admission.k8s.io/v1","request":${text},"kind":"AdmissionReview"}`),
+  );
   assert.equal(requestJson.trim(), text);
 });
 
@@ -45,7 +47,9 @@ test('the kind is the one that the client asked for', () => {
 });
 
 test('a DELETE has no object to compare with', () => {
-  const { object, requestJson } = parseAdmissionReview(bytes(podReview({ operation: 'DELETE', object: null, oldObject: {} })));
+  const { object, requestJson } = parseAdmissionReview(
+    bytes(podReview({ operation: 'DELETE', object: null, oldObject: {} })),
+  );
   assert.equal(object, undefined);
   assert.equal(Object.hasOwn(JSON.parse(requestJson) as object, 'object'), false);
 });
@@ -80,7 +84,12 @@ for (const [name, body, status, message] of [
   ['with a number as uid', podReview({ uid: 5 }), 422, /expected request\.uid to be text, got a value of type number/],
   ['without a kind', podReview({ kind: null }), 422, /request\.kind/],
   ['with an incomplete kind', podReview({ kind: { group: '', kind: 'Pod' } }), 422, /texts group, version and kind/],
-  ['with an incomplete resource', podReview({ requestResource: {} }), 422, /request\.requestResource.*version and resource/],
+  [
+    'with an incomplete resource',
+    podReview({ requestResource: {} }),
+    422,
+    /request\.requestResource.*version and resource/,
+  ],
   ['without an operation', podReview({ operation: null }), 422, /request\.operation/],
   ['without a user', podReview({ userInfo: null }), 422, /request\.userInfo/],
   ['with a list as object', podReview({ object: [] }), 422, /expected request\.object to be an object, got a list/],
@@ -143,17 +152,32 @@ test('any JSON as request reaches guests unchanged', () => {
 });
 
 test('the text for guests holds exactly the kept fields of any review', () => {
-  const field = fc.constantFrom('name', 'namespace', 'subResource', 'requestSubResource', 'object', 'oldObject', 'options', 'extra', '', 'ключ');
+  const field = fc.constantFrom(
+    'name',
+    'namespace',
+    'subResource',
+    'requestSubResource',
+    'object',
+    'oldObject',
+    'options',
+    'extra',
+    '',
+    'ключ',
+  );
   const value = (name: string): fc.Arbitrary<unknown> =>
     name.toLowerCase().includes('object') || name === 'options'
       ? fc.option(fc.dictionary(fc.string(), fc.jsonValue()))
       : fc.option(fc.string());
-  const fields = fc.uniqueArray(field).chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, value(name)]))));
+  const fields = fc
+    .uniqueArray(field)
+    .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, value(name)]))));
   fc.assert(
     fc.property(fields, fc.constantFrom(undefined, 1), (extra, indent) => {
       const review = podReview(extra as JsonObject);
       const { requestJson } = parseAdmissionReview(bytes(JSON.stringify(review, undefined, indent)));
-      const kept = Object.entries(review.request as JsonObject).filter(([name, content]) => content !== null && !['extra', '', 'ключ'].includes(name));
+      const kept = Object.entries(review.request as JsonObject).filter(
+        ([name, content]) => content !== null && !['extra', '', 'ключ'].includes(name),
+      );
       assert.deepEqual(JSON.parse(requestJson), JSON.parse(JSON.stringify(Object.fromEntries(kept))));
     }),
     { numRuns: 500 },
@@ -161,7 +185,23 @@ test('the text for guests holds exactly the kept fields of any review', () => {
 });
 
 test('no body makes the parsers throw anything but their own error', () => {
-  const token = fc.constantFrom('{', '}', '[', ']', ',', ':', '"request"', '"uid"', '"x"', '"', '\\', 'null', '1', ' ', 'é');
+  const token = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"request"',
+    '"uid"',
+    '"x"',
+    '"',
+    '\\',
+    'null',
+    '1',
+    ' ',
+    'é',
+  );
   const soup = fc.array(token, { maxLength: 20 }).map((tokens) => bytes(tokens.join('')));
   const cut = fc.tuple(fc.nat(800), fc.nat(800)).map(([from, to]) => {
     const text = JSON.stringify(podReview());

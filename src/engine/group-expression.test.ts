@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { EngineError } from './errors.ts';
 import { evaluateGroupExpression, MAX_EXPRESSION_DEPTH, parseGroupExpression } from './group-expression.ts';
 import type { GroupExpression } from './group-expression.ts';
@@ -87,29 +87,51 @@ test('depth and length are limited, so that neither parsing nor evaluating can o
 const { expression } = fc.letrec<{ expression: [string, (v: Record<string, boolean>) => boolean] }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 5 },
-    fc.constantFrom(...[...MEMBERS].map((name) => [`${name}()`, (v: Record<string, boolean>) => v[name] ?? false] as [string, (v: Record<string, boolean>) => boolean])),
-    fc.tuple(tie('expression'), fc.constantFrom('&&', '||', '==', '!='), tie('expression')).map(
-      ([[left, l], operator, [right, r]]): [string, (v: Record<string, boolean>) => boolean] => [
-        `(${left} ${operator} ${right})`,
-        (v) => (operator === '&&' ? l(v) && r(v) : operator === '||' ? l(v) || r(v) : (l(v) === r(v)) === (operator === '==')),
-      ],
+    fc.constantFrom(
+      ...[...MEMBERS].map(
+        (name) =>
+          [`${name}()`, (v: Record<string, boolean>) => v[name] ?? false] as [
+            string,
+            (v: Record<string, boolean>) => boolean,
+          ],
+      ),
     ),
-    tie('expression').map(([inner, f]): [string, (v: Record<string, boolean>) => boolean] => [`!${inner}`, (v) => !f(v)]),
+    fc
+      .tuple(tie('expression'), fc.constantFrom('&&', '||', '==', '!='), tie('expression'))
+      .map(([[left, l], operator, [right, r]]): [string, (v: Record<string, boolean>) => boolean] => [
+        `(${left} ${operator} ${right})`,
+        (v) =>
+          operator === '&&' ? l(v) && r(v) : operator === '||' ? l(v) || r(v) : (l(v) === r(v)) === (operator === '=='),
+      ]),
+    tie('expression').map(([inner, f]): [string, (v: Record<string, boolean>) => boolean] => [
+      `!${inner}`,
+      (v) => !f(v),
+    ]),
   ),
 }));
 
 test('any expression means what its operators mean', () => {
   fc.assert(
-    fc.property(expression, fc.record({ a: fc.boolean(), b: fc.boolean(), c: fc.boolean() }), ([source, meaning], values) => {
-      const parsed: GroupExpression = parseGroupExpression(source, MEMBERS);
-      assert.equal(evaluateGroupExpression(parsed, (name) => values[name as 'a']), meaning(values));
-    }),
+    fc.property(
+      expression,
+      fc.record({ a: fc.boolean(), b: fc.boolean(), c: fc.boolean() }),
+      ([source, meaning], values) => {
+        const parsed: GroupExpression = parseGroupExpression(source, MEMBERS);
+        assert.equal(
+          evaluateGroupExpression(parsed, (name) => values[name as 'a']),
+          meaning(values),
+        );
+      },
+    ),
   );
 });
 
 test('no text makes the parser throw anything but its own error', () => {
   const token = fc.constantFrom('a', 'b()', '(', ')', '!', '&&', '||', '==', '!=', 'true', ' ', '\n', '&', '💥', '"');
-  const text = fc.oneof(fc.array(token).map((tokens) => tokens.join('')), fc.string());
+  const text = fc.oneof(
+    fc.array(token).map((tokens) => tokens.join('')),
+    fc.string(),
+  );
   fc.assert(
     fc.property(text, (source) => {
       try {

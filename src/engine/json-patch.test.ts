@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { applyPatch } from 'rfc6902';
 import { diff, isEqual } from './json-patch.ts';
 import { canonicalJson } from './json-text.ts';
@@ -13,7 +13,10 @@ function apply(before: JsonValue, after: JsonValue): JsonValue {
   const holder = { root: copy(before) as JsonValue };
   const operations = diff(before, after).map((operation) => ({ ...operation, path: `/root${operation.path}` }));
   const results = applyPatch(holder, copy(operations) as Parameters<typeof applyPatch>[1]);
-  assert.deepEqual(results.filter((result) => result !== null), []);
+  assert.deepEqual(
+    results.filter((result) => result !== null),
+    [],
+  );
   return holder.root;
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { canonicalJson, findJsonError, isNestedDeeper } from './json-text.ts';
 
 function isJson(text: string): boolean {
@@ -13,7 +13,25 @@ function isJson(text: string): boolean {
 }
 
 test('findJsonError agrees with JSON.parse about what is JSON', () => {
-  const token = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '"a"', '1', '-', '0.5e3', '01', 'true', 'nul', '\\', '\n', ' ');
+  const token = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"',
+    '"a"',
+    '1',
+    '-',
+    '0.5e3',
+    '01',
+    'true',
+    'nul',
+    '\\',
+    '\n',
+    ' ',
+  );
   const soup = fc.array(token, { maxLength: 12 }).map((tokens) => tokens.join(''));
   const cut = fc.tuple(fc.json(), fc.nat(40)).map(([json, at]) => json.slice(0, at) + json.slice(at + 1));
   fc.assert(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { EngineError } from './errors.ts';
 import { parsePolicies } from './policies-file.ts';
 import type { PolicyProblem } from './policies-file.ts';
@@ -80,7 +80,14 @@ test('reads policies and groups with their defaults (contract 3.1)', () => {
       expression: 'signed() && !(broken() || old())',
       message: 'images must be signed',
       members: [
-        { name: 'signed', module: 'a.wasm', settings: { key: 'k' }, contextAwareResources: [], timeoutEvalSeconds: 1, hostCapabilities: [] },
+        {
+          name: 'signed',
+          module: 'a.wasm',
+          settings: { key: 'k' },
+          contextAwareResources: [],
+          timeoutEvalSeconds: 1,
+          hostCapabilities: [],
+        },
         { name: 'broken', module: 'b.wasm', settings: {}, contextAwareResources: [], hostCapabilities: [] },
         { name: 'old', module: 'a.wasm', settings: {}, contextAwareResources: [], hostCapabilities: ['oci/*'] },
       ],
@@ -122,12 +129,30 @@ for (const text of ['', '\n# nothing yet\n', '{}', '---\n']) {
 
 for (const [text, code, message, line, column] of [
   ['a: {module: x}\nb: [1,\nc: }\n', 'policies-file-malformed', /policies\.yml:\d+:\d+ is not YAML/, 3, undefined],
-  ['a: {module: x}\nb: {module: y}\na: {module: z}\n', 'policies-file-malformed', /policies\.yml:3:1 names "a" twice/, 3, 1],
-  ['{"a": {"module": "x"},\n "b": {},\n "a": {"module": "z"}}', 'policies-file-malformed', /:3:2 names "a" twice/, 3, 2],
+  [
+    'a: {module: x}\nb: {module: y}\na: {module: z}\n',
+    'policies-file-malformed',
+    /policies\.yml:3:1 names "a" twice/,
+    3,
+    1,
+  ],
+  [
+    '{"a": {"module": "x"},\n "b": {},\n "a": {"module": "z"}}',
+    'policies-file-malformed',
+    /:3:2 names "a" twice/,
+    3,
+    2,
+  ],
   ['"a b": {}\n"a b": {}\n', 'policies-file-malformed', /:2:1 names "a b" twice/, 2, 1],
   ['a:\n\t- x', 'policies-file-malformed', /is not YAML/, 2, undefined],
   ['a: !custom 1', 'policies-file-malformed', /unknown scalar tag/, 1, 4],
-  ['- a\n- b', 'policies-file-wrong-shape', /expected a mapping of policy ids to policies, got a list/, undefined, undefined],
+  [
+    '- a\n- b',
+    'policies-file-wrong-shape',
+    /expected a mapping of policy ids to policies, got a list/,
+    undefined,
+    undefined,
+  ],
   ['just text', 'policies-file-wrong-shape', /got a string/, undefined, undefined],
   ['a: {}\n---\nb: {}\n', 'policies-file-wrong-shape', /expected one YAML document, got 2/, undefined, undefined],
 ] as const) {
@@ -144,7 +169,14 @@ for (const [text, code, message, line, column] of [
 
 const MODULE = 'module: x';
 for (const [text, code, message, line, column, field] of [
-  [`a:\n  ${MODULE}\n  modul: y`, 'unknown-key', /unknown key "modul" in a policy: did you mean "module"\?/, 3, 3, 'modul'],
+  [
+    `a:\n  ${MODULE}\n  modul: y`,
+    'unknown-key',
+    /unknown key "modul" in a policy: did you mean "module"\?/,
+    3,
+    3,
+    'modul',
+  ],
   [`a: {${MODULE}, allowToMutate: true}`, 'unknown-key', /did you mean "allowedToMutate"/, 1, 16, 'allowToMutate'],
   [`a: {${MODULE}, nonsense: 1}`, 'unknown-key', /expected one of module, /, 1, 16, 'nonsense'],
   ['a:\n  settings: {}', 'missing-key', /expected the key "module"/, 1, 1, ''],
@@ -155,37 +187,121 @@ for (const [text, code, message, line, column, field] of [
   [`a/b: {${MODULE}}`, 'invalid-id', /no "\/"/, 1, 1, ''],
   [`"": {${MODULE}}`, 'invalid-id', /at least one character/, 1, 2, ''],
   [`${'x'.repeat(254)}: {${MODULE}}`, 'invalid-id', /at most 253 characters, got 254/, 1, 1, ''],
-  [`a: {${MODULE}, policyMode: enforce}`, 'invalid-value', /policyMode: expected protect or monitor, got "enforce"/, 1, 16, 'policyMode'],
-  [`a: {${MODULE}, failurePolicy: fail}`, 'invalid-value', /expected Fail or Ignore, got "fail"/, 1, 16, 'failurePolicy'],
-  [`a: {${MODULE}, allowedToMutate: "yes"}`, 'wrong-type', /expected true or false, got "yes"/, 1, 16, 'allowedToMutate'],
+  [
+    `a: {${MODULE}, policyMode: enforce}`,
+    'invalid-value',
+    /policyMode: expected protect or monitor, got "enforce"/,
+    1,
+    16,
+    'policyMode',
+  ],
+  [
+    `a: {${MODULE}, failurePolicy: fail}`,
+    'invalid-value',
+    /expected Fail or Ignore, got "fail"/,
+    1,
+    16,
+    'failurePolicy',
+  ],
+  [
+    `a: {${MODULE}, allowedToMutate: "yes"}`,
+    'wrong-type',
+    /expected true or false, got "yes"/,
+    1,
+    16,
+    'allowedToMutate',
+  ],
   [`a: {${MODULE}, timeoutEvalSeconds: 0}`, 'invalid-value', /from 1 to 300, got 0/, 1, 16, 'timeoutEvalSeconds'],
   [`a: {${MODULE}, timeoutEvalSeconds: 1.5}`, 'invalid-value', /from 1 to 300, got 1.5/, 1, 16, 'timeoutEvalSeconds'],
   [`a: {${MODULE}, timeoutEvalSeconds: 301}`, 'invalid-value', /from 1 to 300/, 1, 16, 'timeoutEvalSeconds'],
   [`a: {${MODULE}, settings: [1]}`, 'wrong-type', /settings: expected a mapping, got a list/, 1, 16, 'settings'],
   [`a: {${MODULE}, settings: {k: .nan}}`, 'invalid-value', /expected a number that JSON has/, 1, 27, 'settings.k'],
-  [`a: {${MODULE}, settings: {k: [1, 9007199254740993]}}`, 'invalid-value', /last digits would be lost/, 1, 34, 'settings.k.1'],
+  [
+    `a: {${MODULE}, settings: {k: [1, 9007199254740993]}}`,
+    'invalid-value',
+    /last digits would be lost/,
+    1,
+    34,
+    'settings.k.1',
+  ],
   [`a: {${MODULE}, hostCapabilities: "*"}`, 'wrong-type', /expected a list/, 1, 16, 'hostCapabilities'],
-  [`a: {${MODULE}, hostCapabilities: [net/*, oci*]}`, 'invalid-value', /"net\/\*".*got "oci\*"/, 1, 42, 'hostCapabilities.1'],
-  [`a: {${MODULE}, contextAwareResources: [{kind: Pod}]}`, 'missing-key', /"apiVersion"/, 1, 40, 'contextAwareResources.0'],
+  [
+    `a: {${MODULE}, hostCapabilities: [net/*, oci*]}`,
+    'invalid-value',
+    /"net\/\*".*got "oci\*"/,
+    1,
+    42,
+    'hostCapabilities.1',
+  ],
+  [
+    `a: {${MODULE}, contextAwareResources: [{kind: Pod}]}`,
+    'missing-key',
+    /"apiVersion"/,
+    1,
+    40,
+    'contextAwareResources.0',
+  ],
   [`a: {${MODULE}, policies: {m: {${MODULE}}}}`, 'ambiguous-kind', /got both: remove one/, 1, 16, 'policies'],
   ['g: {expression: m(), message: x, policies: {}}', 'invalid-value', /1 to 64 members, got 0/, 1, 34, 'policies'],
   [`g: {expression: m(), policies: {m: {${MODULE}}}}`, 'missing-key', /"message"/, 1, 1, ''],
   [`g: {message: x, policies: {m: {${MODULE}}}}`, 'missing-key', /"expression"/, 1, 1, ''],
   ['g: {message: x, expression: m()}', 'missing-key', /"policies"/, 1, 1, ''],
-  [`g: {message: x, expression: other(), policies: {m: {${MODULE}}}}`, 'invalid-expression', /unknown member/, 1, 17, 'expression'],
+  [
+    `g: {message: x, expression: other(), policies: {m: {${MODULE}}}}`,
+    'invalid-expression',
+    /unknown member/,
+    1,
+    17,
+    'expression',
+  ],
   [`g: {message: x, expression: m() &&, policies: {m: {${MODULE}}}}`, 'invalid-expression', /\^$/, 1, 17, 'expression'],
-  [`g: {message: x, expression: "true", policies: {m: {${MODULE}}}}`, 'invalid-expression', /uses no member/, 1, 17, 'expression'],
-  [`g: {message: x, expression: m(), policies: {m: {${MODULE}}, a-b: {${MODULE}}}}`, 'invalid-member-name', /"a-b"/, 1, 61, 'policies.a-b'],
-  [`g: {message: x, expression: m(), policies: {m: {${MODULE}}, in: {${MODULE}}}}`, 'invalid-member-name', /CEL reserves/, 1, 61, 'policies.in'],
-  [`g: {message: x, expression: m(), policies: {m: {${MODULE}, policyMode: protect}}}`, 'unknown-key', /in a member of a group/, 1, 60, 'policies.m.policyMode'],
+  [
+    `g: {message: x, expression: "true", policies: {m: {${MODULE}}}}`,
+    'invalid-expression',
+    /uses no member/,
+    1,
+    17,
+    'expression',
+  ],
+  [
+    `g: {message: x, expression: m(), policies: {m: {${MODULE}}, a-b: {${MODULE}}}}`,
+    'invalid-member-name',
+    /"a-b"/,
+    1,
+    61,
+    'policies.a-b',
+  ],
+  [
+    `g: {message: x, expression: m(), policies: {m: {${MODULE}}, in: {${MODULE}}}}`,
+    'invalid-member-name',
+    /CEL reserves/,
+    1,
+    61,
+    'policies.in',
+  ],
+  [
+    `g: {message: x, expression: m(), policies: {m: {${MODULE}, policyMode: protect}}}`,
+    'unknown-key',
+    /in a member of a group/,
+    1,
+    60,
+    'policies.m.policyMode',
+  ],
 ] as const) {
   test(`one problem of one policy: ${text.slice(0, 60).replaceAll('\n', '\\n')}`, () => {
     const { policies, problems } = parsePolicies(`${text}\ngood: {module: fine.wasm}\n`, 'policies.yml');
-    assert.deepEqual(policies.map(({ id }) => id), ['good'], 'the other policy loads');
+    assert.deepEqual(
+      policies.map(({ id }) => id),
+      ['good'],
+      'the other policy loads',
+    );
     assert.equal(problems.length, 1, JSON.stringify(problems));
     const problem = problems[0]!;
     assert.match(problem.message, message);
-    assert.deepEqual({ code: problem.code, line: problem.line, column: problem.column, field: problem.field }, { code, line, column, field });
+    assert.deepEqual(
+      { code: problem.code, line: problem.line, column: problem.column, field: problem.field },
+      { code, line, column, field },
+    );
   });
 }
 
@@ -201,10 +317,16 @@ test('aliases are expanded within limits and shared with nobody', () => {
   assert.deepEqual(a.settings, b.settings);
   assert.notEqual(a.settings.k, b.settings.k);
 
-  const levels = Array.from({ length: 12 }, (_, n) => `  l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`);
+  const levels = Array.from(
+    { length: 12 },
+    (_, n) => `  l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
+  );
   const bomb = `bomb:\n  module: x\n  settings:\n    l0: &l0 [1]\n${levels.map((line) => `  ${line}`).join('\n')}\ngood: {module: good.wasm}\n`;
   const parsed = parsePolicies(bomb, 'p');
-  assert.deepEqual(parsed.policies.map(({ id }) => id), ['good']);
+  assert.deepEqual(
+    parsed.policies.map(({ id }) => id),
+    ['good'],
+  );
   assert.match(parsed.problems[0]!.message, /after aliases are expanded/);
   assert.match(problemsOf('a: {module: x, settings: {y: &q [*q]}}')[0]!.message, /levels of nesting/);
 });
@@ -238,8 +360,42 @@ test('limits hold', () => {
 });
 
 test('no text makes the parser throw anything but its own error', () => {
-  const word = fc.constantFrom('a', 'module', 'settings', 'policies', 'expression', 'message', ': ', ':', '\n', '\n  ', '- ', '{', '}', '[', ']', ', ', '&x ', '*x', '"', "'", '|', '!!int ', '1', '.inf', '<<', '~', '---', '\t', '#');
-  const text = fc.oneof(fc.array(word, { maxLength: 30 }).map((words) => words.join('')), fc.string(), fc.json());
+  const word = fc.constantFrom(
+    'a',
+    'module',
+    'settings',
+    'policies',
+    'expression',
+    'message',
+    ': ',
+    ':',
+    '\n',
+    '\n  ',
+    '- ',
+    '{',
+    '}',
+    '[',
+    ']',
+    ', ',
+    '&x ',
+    '*x',
+    '"',
+    "'",
+    '|',
+    '!!int ',
+    '1',
+    '.inf',
+    '<<',
+    '~',
+    '---',
+    '\t',
+    '#',
+  );
+  const text = fc.oneof(
+    fc.array(word, { maxLength: 30 }).map((words) => words.join('')),
+    fc.string(),
+    fc.json(),
+  );
   fc.assert(
     fc.property(text, (source) => {
       try {

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { EngineError } from './errors.ts';
-import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict, VIOLATION_WITHOUT_TEXT } from './verdict.ts';
+import {
+  parseGatekeeperVerdict,
+  parseGuestVerdict,
+  parseOpaVerdict,
+  parseSettingsVerdict,
+  VIOLATION_WITHOUT_TEXT,
+} from './verdict.ts';
 
 const NO_EXTRAS = { auditAnnotations: null, warnings: null };
 
@@ -29,7 +35,8 @@ test('reads a full verdict (contract 4.1), and ignores keys that it does not kno
 });
 
 test('null counts as missing', () => {
-  const answer = '{"accepted":true,"message":null,"code":null,"mutated_object":null,"audit_annotations":null,"warnings":null}';
+  const answer =
+    '{"accepted":true,"message":null,"code":null,"mutated_object":null,"audit_annotations":null,"warnings":null}';
   assert.deepEqual(parseGuestVerdict(answer), { accepted: true, ...NO_EXTRAS });
 });
 
@@ -70,11 +77,30 @@ test('reads an AdmissionResponse of a Rego policy in OPA mode (contract 4.3)', (
   const answer = (response: unknown): string => JSON.stringify([{ result: { response } }]);
   const patch = Buffer.from('[{"op":"remove","path":"/a"}]').toString('base64');
   assert.deepEqual(
-    parseOpaVerdict(answer({ uid: 'x', allowed: false, status: { message: 'no', code: 403 }, patchType: 'JSONPatch', patch, warnings: ['w'], auditAnnotations: { a: 'b' } })),
+    parseOpaVerdict(
+      answer({
+        uid: 'x',
+        allowed: false,
+        status: { message: 'no', code: 403 },
+        patchType: 'JSONPatch',
+        patch,
+        warnings: ['w'],
+        auditAnnotations: { a: 'b' },
+      }),
+    ),
     { accepted: false, message: 'no', code: 403, patch, warnings: ['w'], auditAnnotations: { a: 'b' } },
   );
   assert.deepEqual(parseOpaVerdict(answer({ allowed: true })), { accepted: true, ...NO_EXTRAS });
-  for (const response of [undefined, null, 'x', {}, { allowed: 1 }, { allowed: true, patch: 'e30=' }, { allowed: true, patch: '%' }, { allowed: false, status: 'no' }]) {
+  for (const response of [
+    undefined,
+    null,
+    'x',
+    {},
+    { allowed: 1 },
+    { allowed: true, patch: 'e30=' },
+    { allowed: true, patch: '%' },
+    { allowed: false, status: 'no' },
+  ]) {
     assert.throws(() => parseOpaVerdict(answer(response)), { code: 'guest-error' }, JSON.stringify(response));
   }
 });
@@ -89,7 +115,11 @@ test('an undefined result of a Rego policy is an error, never an approval', () =
 
 test('Gatekeeper violations deny with their messages joined (contract 4.3)', () => {
   assert.deepEqual(parseGatekeeperVerdict('[{"result":[]}]'), { accepted: true, ...NO_EXTRAS });
-  assert.deepEqual(parseGatekeeperVerdict('[{"result":[{"msg":"a","details":{}},{"msg":"b"}]}]'), { accepted: false, message: 'a, b', ...NO_EXTRAS });
+  assert.deepEqual(parseGatekeeperVerdict('[{"result":[{"msg":"a","details":{}},{"msg":"b"}]}]'), {
+    accepted: false,
+    message: 'a, b',
+    ...NO_EXTRAS,
+  });
 });
 
 test('Gatekeeper violations whose msg is not text deny as well, and say so (upstream allows them)', () => {

@@ -1,6 +1,7 @@
 // The life of every policy of one server: what is declared, what serves, and what happens when they differ.
 // Holds no sockets, files or threads: what it needs done it asks for through its collaborators.
-import { type PolicyDefinition, type PolicyProblem, definitionHash, settingsHash } from '../engine/index.ts';
+import { createHash } from 'node:crypto';
+import { type PolicyDefinition, type PolicyProblem, definitionHash, modulesOf, settingsHash } from '../engine/index.ts';
 import { jitteredBackoff } from '../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
@@ -355,8 +356,11 @@ function tableEntry(entry: Entry): TableEntry {
 }
 
 function versionOf(definition: PolicyDefinition, digests: Readonly<Record<string, string>>): PolicyVersion {
-  const hash = definitionHash(definition);
-  return { version: hash.slice(0, 12), settingsHash: settingsHash(definition), modules: digests };
+  const isPinned = modulesOf(definition).every((reference) => digests[reference] !== undefined);
+  const version = isPinned
+    ? createHash('sha256').update(definitionHash(definition)).update(Object.values(digests).join()).digest('hex').slice(0, 12)
+    : null;
+  return { version, settingsHash: settingsHash(definition), modules: digests };
 }
 
 function statusOf(entry: Entry): PolicyStatus {

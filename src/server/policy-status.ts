@@ -39,8 +39,8 @@ export type PolicyReason =
 
 /** A version of a policy: what makes it differ from another one. */
 export interface PolicyVersion {
-  /** Short name of the version: the start of the hash over definition and module digests. */
-  readonly version: string;
+  /** Short name of the version: the start of the hash over definition and module digests; null until these are known. */
+  readonly version: string | null;
   /** Hash of the policy's settings. */
   readonly settingsHash: string;
   /** Module digests by module reference; references carry no credentials. */

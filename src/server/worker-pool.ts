@@ -36,10 +36,15 @@ export const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** How often one review is tried when workers end under it; then it is answered as if its policy had timed out. */
 export const MAX_TRIES = 2;
 /**
- * Reviews handed to a worker at once. The worker evaluates them one after the other; the second fills the gap in
- * which the answer to the first is on its way.
+ * Work handed to a worker at once, by the time that its policies took before: enough that a message carries several
+ * reviews under load and no worker waits for its next one, little enough that nobody notices who is in front. A policy
+ * that takes longer, or is not known yet, is handed out alone. Milliseconds.
  */
-export const REVIEWS_AHEAD = 2;
+export const WORK_AHEAD_MS = 0.5;
+/** Reviews handed to a worker at once, however quick their policies are. */
+export const REVIEWS_AHEAD = 8;
+/** Weight of the newest evaluation in a policy's usual time: follows a change within some ten evaluations. */
+const USUAL_WEIGHT = 0.2;
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 export const WORKER_HEAP_MB = 512;
 
@@ -81,6 +86,8 @@ interface Job {
   /** When whoever asked has stopped waiting for the answer. */
   readonly expiresAt: number;
   readonly done: (answer: Answer) => void;
+  /** How long the policy usually takes, as known when the job was handed out. Milliseconds. */
+  expectedMs: number;
   timedOut: string[] | null;
   tries: number;
 }
@@ -90,6 +97,8 @@ interface Member {
   activity: WorkerActivity;
   /** In the order in which the worker evaluates them. */
   jobs: Job[];
+  /** Handed to the worker with the next message. */
+  outbox: ReviewMessage[];
   /** The table version that it has told of. */
   version: number;
   /** When the job at the front was handed over or came to the front. */
@@ -105,6 +114,8 @@ export class WorkerPool {
   readonly #table = new Map<string, TableEntry>();
   readonly #modules = new Map<string, TableChange['modules'][number]>();
   readonly #slowUntil = new Map<string, number>();
+  /** How long each policy usually takes. Milliseconds. */
+  readonly #usualMs = new Map<string, number>();
   readonly #parked: Job[] = [];
   #queue: Job[] = [];
   #queueHead = 0;
@@ -114,6 +125,7 @@ export class WorkerPool {
   #version = 0;
   readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
   #watchdog: NodeJS.Timeout | undefined;
+  #dispatching: NodeJS.Immediate | undefined;
   #stopped = false;
 
   constructor(options: WorkerPoolOptions) {
@@ -166,9 +178,9 @@ export class WorkerPool {
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
     const submittedAt = performance.now();
     const expiresAt = submittedAt + patienceMs;
-    const job: Job = { seq: this.#seq, route, policy, body, done, timedOut: null, tries: 0, submittedAt, expiresAt };
+    const job: Job = { seq: this.#seq, route, policy, body, done, timedOut: null, tries: 0, expectedMs: 0, submittedAt, expiresAt };
     this.#queue.push(job);
-    this.#dispatch();
+    this.#dispatchSoon();
   }
 
   /**
@@ -185,6 +197,7 @@ export class WorkerPool {
     for (const id of change.removals) {
       this.#table.delete(id);
       this.#slowUntil.delete(id);
+      this.#usualMs.delete(id);
     }
     for (const entry of change.upserts) {
       this.#table.set(entry.id, entry);
@@ -210,6 +223,7 @@ export class WorkerPool {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#watchdog);
+    clearImmediate(this.#dispatching);
     await Promise.all(this.#members.map((member) => member.worker.terminate()));
     for (const { resolve } of this.#awaitingVersion) {
       resolve();
@@ -228,7 +242,7 @@ export class WorkerPool {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     });
-    const member: Member = { worker, activity, jobs: [], version: 0, busySince: 0, ready: false, ending: false };
+    const member: Member = { worker, activity, jobs: [], outbox: [], version: 0, busySince: 0, ready: false, ending: false };
     worker.on('message', (message: FromWorker) => this.#receive(member, message, onReady));
     worker.on('error', (error) =>
       this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
@@ -248,7 +262,7 @@ export class WorkerPool {
         for (const answer of message.answers) {
           this.#answered(member, answer);
         }
-        this.#dispatch();
+        this.#dispatchSoon();
         break;
       case 'log':
         this.#options.log(message.entry);
@@ -264,7 +278,7 @@ export class WorkerPool {
       case 'ready':
         member.ready = true;
         onReady();
-        this.#dispatch();
+        this.#dispatchSoon();
         break;
       default:
         message satisfies never;
@@ -288,6 +302,8 @@ export class WorkerPool {
     member.jobs.shift();
     const now = performance.now();
     member.busySince = now;
+    const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
+    this.#usualMs.set(job.policy, usual + (evaluationMs - usual) * USUAL_WEIGHT);
     this.#release(job);
     job.done({ status, body, observation, evaluationMs, totalMs: now - job.submittedAt });
   }
@@ -297,18 +313,23 @@ export class WorkerPool {
     this.#heldBytes -= job.body.length;
   }
 
-  /** Hands waiting reviews to workers: first to idle ones, then one ahead. */
+  /** Dispatches once all that has arrived by now is in the queue, so that a message carries as many reviews as it may. */
+  #dispatchSoon(): void {
+    this.#dispatching ??= setImmediate(() => {
+      this.#dispatching = undefined;
+      this.#dispatch();
+    });
+  }
+
+  /** Hands waiting reviews to workers: one to each in turn, until each has as much as it may be ahead. */
   #dispatch(): void {
     if (this.#slowUntil.size > 0) {
       this.#unpark();
     }
-    for (let ahead = 1; ahead <= REVIEWS_AHEAD; ahead += 1) {
+    for (let ahead = 0; ahead < REVIEWS_AHEAD && this.#queueHead < this.#queue.length; ahead += 1) {
       for (const member of this.#members) {
-        while (member.ready && !member.ending && member.jobs.length < ahead && this.#queueHead < this.#queue.length) {
-          const job = this.#next(ahead);
-          if (job === undefined) {
-            break;
-          }
+        const job = member.jobs.length <= ahead && this.#mayTake(member) ? this.#next(member) : undefined;
+        if (job !== undefined) {
           this.#hand(member, job);
         }
       }
@@ -317,21 +338,32 @@ export class WorkerPool {
       this.#queue = [];
       this.#queueHead = 0;
     }
+    for (const member of this.#members) {
+      if (member.outbox.length > 0) {
+        this.#send(member, { type: 'reviews', reviews: member.outbox });
+        member.outbox = [];
+      }
+    }
   }
 
-  /** The first waiting review that may run now; reviews of the slow lane are put aside while their share is taken. */
-  #next(ahead: number): Job | undefined {
+  #mayTake({ ready, ending, jobs }: Member): boolean {
+    return ready && !ending && jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0) < WORK_AHEAD_MS;
+  }
+
+  /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
+  #next(member: Member): Job | undefined {
     while (this.#queueHead < this.#queue.length) {
       const job = this.#queue[this.#queueHead];
-      this.#queueHead += 1;
-      if (this.#queueHead > 1024 && this.#queueHead * 2 > this.#queue.length) {
-        this.#queue = this.#queue.slice(this.#queueHead);
-        this.#queueHead = 0;
-      }
       if (job === undefined) {
-        continue;
+        break;
       }
-      if (job.timedOut === null && this.#isSlow(job.policy) && (ahead > 1 || !this.#slowLaneHasRoom())) {
+      job.expectedMs = this.#usualMs.get(job.policy) ?? WORK_AHEAD_MS;
+      const isSlow = job.timedOut === null && this.#isSlow(job.policy);
+      if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
+        return undefined;
+      }
+      this.#advance();
+      if (isSlow && (member.jobs.length > 0 || !this.#slowLaneHasRoom())) {
         this.#parked.push(job);
         continue;
       }
@@ -340,13 +372,20 @@ export class WorkerPool {
     return undefined;
   }
 
+  #advance(): void {
+    this.#queueHead += 1;
+    if (this.#queueHead > 1024 && this.#queueHead * 2 > this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#queueHead);
+      this.#queueHead = 0;
+    }
+  }
+
   #hand(member: Member, job: Job): void {
     if (member.jobs.length === 0) {
       member.busySince = performance.now();
     }
     member.jobs.push(job);
-    const review: ReviewMessage = [job.seq, job.route, job.policy, job.body, job.timedOut];
-    this.#send(member, { type: 'reviews', reviews: [review] });
+    member.outbox.push([job.seq, job.route, job.policy, job.body, job.timedOut]);
   }
 
   #isSlow(policy: string): boolean {
@@ -391,7 +430,7 @@ export class WorkerPool {
     }
     this.#freeAWorker();
     this.#giveUpParked();
-    this.#dispatch();
+    this.#dispatchSoon();
   }
 
   /** Reviews that waited in the slow lane for as long as anybody waits for them get their policy's timeout answer. */
@@ -452,6 +491,7 @@ export class WorkerPool {
     this.#options.onRestart?.(reason);
     const jobs = member.jobs;
     member.jobs = [];
+    member.outbox = [];
     this.#queue.splice(this.#queueHead, 0, ...jobs);
     this.#replace(member);
     void member.worker.terminate();

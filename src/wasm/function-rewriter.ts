@@ -448,7 +448,8 @@ export class FunctionRewriter {
   #open(opcode: number, at: number, after: number): void {
     this.#count(opcode === Op.if ? 1 : 0, 0, 0);
     this.#depth = 0;
-    const loop = opcode === Op.loop && !this.#dead ? this.#openLoop(at) : undefined;
+    const isTracked = this.#env.cardMemory !== undefined && !this.#dead;
+    const loop = opcode === Op.loop && isTracked ? this.#openLoop(at) : undefined;
     this.#frames.push({
       outerRegion: this.#region,
       deadAtOpen: this.#dead,

@@ -162,6 +162,8 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, card, Op.i32Const, 1, Op.i32Add, Op.localSet, card, Op.br, 1);
   code.op(Op.end, Op.end);
+  // The last 64 may hold cards that do not count.
+  code.op(Op.localGet, card, Op.i32Const).s32(tracking.cardCount).op(Op.i32GeU, Op.brIf, 1);
   // The run of set cards from there. It may go on behind the last card that counts, and is cleared all the same.
   code.op(Op.localGet, card, Op.localSet, run);
   code.op(Op.loop, EMPTY_BLOCK_TYPE);
@@ -218,7 +220,7 @@ export function zeroOf(type: number): Uint8Array {
 /** A card for every granule of a 32-bit address, so that marks cannot trap, and one more that ends the last run. */
 export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
 
-/** Cards that count for a guest of that many pages; a multiple of SCAN_BYTES? See `restoreBody`. */
+/** Cards that count for a guest of that many pages. */
 export function cardCount(limitPages: number): number {
   return (limitPages * PAGE_BYTES) / GRANULE_BYTES;
 }

@@ -1,0 +1,63 @@
+// Requests per second and their times, through TLS, next to a bare node:https echo server in the same run.
+// Usage: npm run bench -- throughput [SECONDS]
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureLocalCertificates } from '../src/server/index.ts';
+import { LineProcess, load, type LoadResult, machine, median, printTable } from './processes.ts';
+import { writeReview } from './review.ts';
+
+const CONNECTIONS = 16;
+const ROUNDS = 3;
+const seconds = Number(process.argv[2] ?? 4);
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
+const examples = fileURLToPath(new URL('../examples', import.meta.url));
+
+const policies: Readonly<Record<string, string>> = {
+  'waPC, Rust, 1.5 MB': `module: file://${examples}/pod-privileged/policy.wasm`,
+  'waPC, AssemblyScript': `module: file://${examples}/required-labels/policy.wasm\n  settings: {labels: [app.kubernetes.io/name]}`,
+  'Rego, OPA': `module: file://${examples}/host-namespaces/policy.wasm`,
+  'Rego, Gatekeeper': `module: file://${examples}/container-limits/policy.wasm\n  settings: {memory: 512Mi, cpu: "2"}`,
+};
+
+try {
+  const certificates = await ensureLocalCertificates(join(folder, 'pki'));
+  const bodyFile = writeReview(join(folder, 'review.json'));
+  const policiesFile = join(folder, 'policies.yml');
+  const ids = Object.keys(policies).map((name, index) => [name, `policy-${index}`] as const);
+  writeFileSync(policiesFile, ids.map(([name, id]) => `${id}:\n  ${policies[name] ?? ''}\n`).join(''));
+  const echo = new LineProcess('./echo-server.ts', [certificates.certFile, certificates.keyFile]);
+  const echoUrl = `https://localhost:${await echo.line()}/validate/policy`;
+  const options = { policiesFile, dataDir: join(folder, 'data'), port: 0, operationsPort: 0, workers: 2, tls: certificates };
+  const server = new LineProcess('./serve.ts', [JSON.stringify(options)]);
+  const { admission } = JSON.parse(await server.line()) as { admission: string };
+  const targets = [['echo', echoUrl], ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`])] as [string, string][];
+  console.log(`\nthroughput: ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`);
+  const results = new Map<string, LoadResult[]>(targets.map(([name]) => [name, []]));
+  for (const [, url] of targets) {
+    await load({ url, bodyFile, connections: CONNECTIONS, seconds: 2 });
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, url] of targets) {
+      results.get(name)?.push(await load({ url, bodyFile, connections: CONNECTIONS, seconds }));
+    }
+  }
+  const of = (name: string, figure: keyof LoadResult): number => median((results.get(name) ?? []).map((result) => result[figure]));
+  const baseline = of('echo', 'perSecond');
+  printTable(
+    ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'failed'],
+    targets.map(([name]) => [
+      name,
+      of(name, 'perSecond').toFixed(0),
+      (of(name, 'perSecond') / baseline).toFixed(2),
+      of(name, 'p50').toFixed(1),
+      of(name, 'p99').toFixed(1),
+      String((results.get(name) ?? []).reduce((sum, { failed }) => sum + failed, 0)),
+    ]),
+  );
+  console.log(machine());
+  await Promise.all([echo.end(), server.end()]);
+} finally {
+  rmSync(folder, { recursive: true });
+}

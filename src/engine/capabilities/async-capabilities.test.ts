@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../json-text.ts';
+import { AsyncCapabilities } from './async-capabilities.ts';
+import type { KubernetesReader } from './kubernetes.ts';
+import { masked, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
+import { LocalCapabilities } from './local-capabilities.ts';
+
+const POD: JsonObject = {
+  kind: 'Pod',
+  metadata: { name: 'a', labels: { x: 'y' } },
+  spec: { containers: [{ name: 'c', image: 'i' }, { name: 'd' }] },
+};
+
+/** A cluster with one pod; remembers what it was asked. */
+function cluster(): { reader: KubernetesReader; asked: unknown[] } {
+  const asked: unknown[] = [];
+  const reader: KubernetesReader = {
+    get: async (request) => (asked.push(request), request.name === 'a' ? POD : undefined),
+    list: async (request) => (asked.push(request), { kind: 'PodList', items: [POD] }),
+    canI: async (review, disableCache) => (asked.push([review, disableCache]), { allowed: true }),
+    pluralName: async (_apiVersion, kind) => `${kind.toLowerCase()}s`,
+  };
+  return { reader, asked };
+}
+
+test('reads of Kubernetes go to the reader, and masks thin out what it answers', async () => {
+  const { reader, asked } = cluster();
+  const capabilities = new AsyncCapabilities({ kubernetes: reader });
+  const ask = async (operation: string, payload: unknown): Promise<unknown> =>
+    JSON.parse(await capabilities.answer(`kubernetes/${operation}`, JSON.stringify(payload)));
+  const kind = { api_version: 'v1', kind: 'Pod' };
+  assert.deepEqual(await ask('get_resource', { ...kind, name: 'a', namespace: 'n', disable_cache: true }), POD);
+  assert.deepEqual(
+    await ask('get_resource', { ...kind, name: 'a', field_masks: ['metadata.name', 'spec.containers.image'] }),
+    {
+      metadata: { name: 'a' },
+      spec: { containers: [{ image: 'i' }, {}] },
+    },
+  );
+  const selectors = { label_selector: 'x=y', field_selector: null };
+  assert.deepEqual(await ask('list_resources_all', { ...kind, ...selectors, field_masks: ['kind'] }), {
+    kind: 'PodList',
+    items: [{ kind: 'Pod' }],
+  });
+  await ask('list_resources_by_namespace', { ...kind, namespace: 'n' });
+  assert.deepEqual(await ask('can_i', { subject_access_review: { user: 'u' }, disable_cache: false }), {
+    allowed: true,
+  });
+  assert.equal(await ask('get_resource_plural_name', kind), 'pods');
+  assert.deepEqual(asked, [
+    { apiVersion: 'v1', kind: 'Pod', name: 'a', namespace: 'n', disableCache: true },
+    { apiVersion: 'v1', kind: 'Pod', name: 'a', disableCache: false },
+    { apiVersion: 'v1', kind: 'Pod', labelSelector: 'x=y' },
+    { apiVersion: 'v1', kind: 'Pod', namespace: 'n' },
+    [{ user: 'u' }, false],
+  ]);
+  await assert.rejects(
+    ask('get_resource', { ...kind, name: 'x' }),
+    /^Error: Cannot find v1\/Pod named 'x' inside of namespace 'None'$/,
+  );
+  for (const payload of [5, {}, { ...kind, name: 5 }, { ...kind, name: 'a', field_masks: 'x' }]) {
+    await assert.rejects(ask('get_resource', payload), /expected/);
+  }
+  await assert.rejects(ask('can_i', {}), /subject_access_review: expected an object/);
+  await assert.rejects(ask('delete', kind), /unknown operation: kubernetes\/delete/);
+});
+
+test('masks keep what they name and everything below it; none keep all', () => {
+  const value = { a: { b: 1, c: [{ d: 1, e: 2 }, 'x'] }, f: 3 };
+  assert.deepEqual(masked(value, null), value);
+  assert.deepEqual(masked(value, []), value);
+  assert.deepEqual(masked(value, ['a']), { a: value.a });
+  assert.deepEqual(masked(value, ['a.c.e', 'f', 'g.h']), { a: { c: [{ e: 2 }, 'x'] }, f: 3 });
+});
+
+test('without a cluster every read says so', async () => {
+  await assert.rejects(new AsyncCapabilities().answer('kubernetes/can_i', '{}'), { message: NO_CLUSTER_MESSAGE });
+});
+
+test('looks hosts up', async () => {
+  const capabilities = new AsyncCapabilities();
+  const { ips } = JSON.parse(await capabilities.answer('net/v1/dns_lookup_host', '"localhost"')) as { ips: string[] };
+  assert.ok(ips.includes('127.0.0.1') || ips.includes('::1'));
+  await assert.rejects(capabilities.answer('net/v1/dns_lookup_host', '""'), /expected the name of a host/);
+  await assert.rejects(capabilities.answer('net/v1/dns_lookup_host', '"a b"'), /cannot look up a b/);
+  await assert.rejects(capabilities.answer('other/v1/x', '{}'), /unknown host capability: other\/v1\/x/);
+});
+
+test('certificates are checked on the spot, registries are not supported yet, the rest is passed on', () => {
+  const port = new LocalCapabilities({ request: (capability) => `"${capability}"` });
+  assert.throws(() => port.request('crypto/v1/is_certificate_trusted', '{}'), {
+    code: 'capability-failed',
+    message: /cannot verify the certificate/,
+  });
+  assert.throws(() => port.request('oci/v2/verify', '{}'), { code: 'capability-failed', message: /not supported yet/ });
+  assert.equal(port.request('net/v1/dns_lookup_host', '"x"'), '"net/v1/dns_lookup_host"');
+});

@@ -1,0 +1,508 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EngineError } from './errors.ts';
+import { checkSettings, evaluate, FUEL_PER_SECOND } from './evaluate.ts';
+import type { EvaluateOptions, Observation } from './evaluate.ts';
+import type { HostPort, PolicyLogEntry } from './host-port.ts';
+import type { JsonObject } from './json-text.ts';
+import { createFailedPolicy, createPolicy } from './loaded-policy.ts';
+import type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
+import { parsePolicies } from './policies-file.ts';
+import { httpError, internalFailure, TIMEOUT_MESSAGE, unknownPolicy } from './response.ts';
+import { bytes, podReview } from './testing/reviews.ts';
+import { ScriptedGuest } from './testing/scripted-guest.ts';
+
+const UID = '1299d386-525b-4032-98ae-1949f69f9cfc';
+const NO_EXTRAS = { auditAnnotations: null, warnings: null };
+const NO_PORT: HostPort = {
+  request: () => {
+    throw new Error('nothing is there');
+  },
+};
+
+interface Fixture {
+  readonly policy: LoadedPolicy;
+  readonly log: PolicyLogEntry[];
+}
+
+/** Loads the first policy of a file; `guests` are its modules. */
+function load(yaml: string, guests: Record<string, ScriptedGuest>, options: Partial<PolicyOptions> = {}): Fixture {
+  const { policies, problems } = parsePolicies(yaml, 'policies.yml');
+  assert.deepEqual(problems, []);
+  const log: PolicyLogEntry[] = [];
+  const policy = createPolicy(policies[0]!, (module) => guests[module] ?? assert.fail(module), {
+    port: NO_PORT,
+    log: (entry) => log.push(entry),
+    ...options,
+  });
+  return { policy, log };
+}
+
+function single(answer: unknown, settings = ''): Fixture {
+  const guest = new ScriptedGuest(() => {
+    if (answer instanceof Error) {
+      throw answer;
+    }
+    return answer;
+  });
+  return load(`id: {module: m.wasm${settings}}`, { 'm.wasm': guest });
+}
+
+interface Answer {
+  readonly response: JsonObject;
+  readonly observation: Observation;
+}
+
+function ask(policy: LoadedPolicy, review: unknown = podReview(), options: Partial<EvaluateOptions> = {}): Answer {
+  const { status, body, observation } = evaluate(policy, bytes(review), { route: 'validate', ...options });
+  assert.equal(status, 200, body);
+  assert.ok(observation !== null);
+  const { response, ...envelope } = JSON.parse(body) as { response: JsonObject };
+  if (options.route !== 'validate_raw') {
+    assert.deepEqual(envelope, { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' });
+  } else {
+    assert.deepEqual(envelope, {});
+  }
+  return { response, observation };
+}
+
+const MUTATED = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'nginx', labels: { a: 'b' } },
+  spec: { containers: [{ name: 'a' }] },
+};
+const PATCH = Buffer.from('[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]').toString('base64');
+const TRAP = new EngineError('guest-error', 'unreachable');
+const LOOP = new EngineError('guest-timeout', 'out of fuel');
+const NOT_ALLOWED_TO_MUTATE =
+  'Request rejected by policy id. The policy attempted to mutate the request, but it is currently configured to not allow mutations.';
+
+// The table of contract 3.3, row by row, for single policies.
+for (const [situation, answer, settings, expected] of [
+  ['accepted', { accepted: true }, '', { allowed: true, ...NO_EXTRAS }],
+  [
+    'accepted with annotations and warnings',
+    { accepted: true, audit_annotations: { k: 'v' }, warnings: ['w'] },
+    '',
+    { allowed: true, auditAnnotations: { k: 'v' }, warnings: ['w'] },
+  ],
+  [
+    'denied',
+    { accepted: false, message: 'no', code: 418 },
+    '',
+    { allowed: false, status: { message: 'no', code: 418 }, ...NO_EXTRAS },
+  ],
+  ['denied without a reason', { accepted: false }, '', { allowed: false, ...NO_EXTRAS }],
+  [
+    'mutation',
+    { accepted: true, mutated_object: MUTATED },
+    ', allowedToMutate: true',
+    { allowed: true, patchType: 'JSONPatch', patch: PATCH, ...NO_EXTRAS },
+  ],
+  [
+    'mutation that changes nothing: no patch',
+    { accepted: true, mutated_object: (podReview().request as JsonObject).object },
+    '',
+    { allowed: true, ...NO_EXTRAS },
+  ],
+  [
+    'guest error/trap',
+    TRAP,
+    '',
+    { allowed: false, status: { message: 'internal server error: unreachable', code: 500 }, ...NO_EXTRAS },
+  ],
+  [
+    'guest garbage',
+    'garbage',
+    '',
+    {
+      allowed: false,
+      status: { message: "internal server error: the policy's answer cannot be read: expected JSON", code: 500 },
+      ...NO_EXTRAS,
+    },
+  ],
+  ['timeout', LOOP, '', { allowed: false, status: { message: TIMEOUT_MESSAGE, code: 500 }, ...NO_EXTRAS }],
+  [
+    'mutation not permitted',
+    { accepted: true, mutated_object: MUTATED },
+    '',
+    { allowed: false, status: { message: NOT_ALLOWED_TO_MUTATE }, ...NO_EXTRAS },
+  ],
+  [
+    'spec.message set',
+    { accepted: false, message: 'no', code: 418, warnings: ['w'] },
+    ', message: ask the team',
+    {
+      allowed: false,
+      status: { message: 'ask the team', details: { causes: [{ message: 'no' }] }, code: 418 },
+      auditAnnotations: null,
+      warnings: ['w'],
+    },
+  ],
+  [
+    'spec.message set, accepted',
+    { accepted: true, message: 'fine' },
+    ', message: ask the team',
+    { allowed: true, status: { message: 'fine' }, ...NO_EXTRAS },
+  ],
+  [
+    'spec.message set, mutation not permitted',
+    { accepted: true, mutated_object: MUTATED },
+    ', message: ask the team',
+    {
+      allowed: false,
+      status: { message: 'ask the team', details: { causes: [{ message: NOT_ALLOWED_TO_MUTATE }] } },
+      ...NO_EXTRAS,
+    },
+  ],
+  [
+    'monitor mode',
+    {
+      accepted: false,
+      message: 'no',
+      code: 418,
+      mutated_object: MUTATED,
+      warnings: ['w'],
+      audit_annotations: { k: 'v' },
+    },
+    ', policyMode: monitor, allowedToMutate: true, message: ask the team',
+    { allowed: true, auditAnnotations: { k: 'v' }, warnings: ['w'] },
+  ],
+  ['monitor mode, timeout', LOOP, ', policyMode: monitor', { allowed: true, ...NO_EXTRAS }],
+  [
+    'timeout with failurePolicy Ignore',
+    LOOP,
+    ', failurePolicy: Ignore',
+    {
+      allowed: true,
+      auditAnnotations: null,
+      warnings: [`policy id gave no verdict and its failurePolicy is Ignore: ${TIMEOUT_MESSAGE}`],
+    },
+  ],
+  [
+    'trap with failurePolicy Ignore',
+    TRAP,
+    ', failurePolicy: Ignore',
+    { allowed: false, status: { message: 'internal server error: unreachable', code: 500 }, ...NO_EXTRAS },
+  ],
+] as const) {
+  test(`contract 3.3: ${situation}`, () => {
+    const { response } = ask(single(answer, settings).policy);
+    assert.deepEqual(response, { uid: UID, ...expected });
+    assert.deepEqual(Object.keys(response).slice(0, 2), ['uid', 'allowed']);
+  });
+}
+
+test('contract 3.3: mutation on DELETE', () => {
+  const { response } = ask(
+    single({ accepted: true, mutated_object: MUTATED }, ', allowedToMutate: true').policy,
+    podReview({ operation: 'DELETE', object: null }),
+  );
+  const message =
+    'Incoming object is null, which happens only with DELETE operations, but the policy is attempting a mutation. This is not allowed';
+  assert.deepEqual(response, { uid: UID, allowed: false, status: { message }, ...NO_EXTRAS });
+});
+
+test('contract 3.3: /audit gives the verdict as it is, without mode, mutation rules and message', () => {
+  const answer = { accepted: false, message: 'no', mutated_object: MUTATED };
+  const { response } = ask(single(answer, ', policyMode: monitor, message: other').policy, podReview(), {
+    route: 'audit',
+  });
+  assert.deepEqual(response, {
+    uid: UID,
+    allowed: false,
+    patchType: 'JSONPatch',
+    patch: PATCH,
+    status: { message: 'no' },
+    ...NO_EXTRAS,
+  });
+  const ignoring = ask(single(LOOP, ', failurePolicy: Ignore').policy, podReview(), { route: 'audit' });
+  assert.equal(ignoring.response.allowed, false);
+});
+
+test('contract 3.3: /validate_raw takes any request, and compares mutations with all of it', () => {
+  const { policy } = single({ accepted: true, mutated_object: { user: 'b' } }, ', allowedToMutate: true');
+  const { response, observation } = ask(policy, { request: { uid: 'u', user: 'a' } }, { route: 'validate_raw' });
+  const patch = [
+    { op: 'remove', path: '/uid' },
+    { op: 'replace', path: '/user', value: 'b' },
+  ];
+  assert.deepEqual(JSON.parse(Buffer.from(response.patch as string, 'base64').toString()), patch);
+  assert.equal(response.uid, 'u');
+  assert.deepEqual(observation, {
+    policy: 'id',
+    mode: 'protect',
+    route: 'validate_raw',
+    outcome: 'verdict',
+    uid: 'u',
+    accepted: true,
+    mutated: true,
+  });
+});
+
+test('contract 3.3: bad JSON, wrong shape, unknown id and internal failure', () => {
+  const { policy } = single({ accepted: true });
+  assert.deepEqual(evaluate(policy, bytes('{'), { route: 'validate' }), {
+    ...httpError(400, 'the body is not JSON: unexpected end at line 1, column 2'),
+    observation: null,
+  });
+  assert.equal(evaluate(policy, bytes('{"request":{}}'), { route: 'audit' }).status, 422);
+  assert.equal(evaluate(policy, bytes('{}'), { route: 'validate_raw' }).status, 422);
+  assert.deepEqual(unknownPolicy('X'), { status: 404, body: '{"message":"unknown policy: X","status":404}' });
+  assert.deepEqual(internalFailure(), { status: 500, body: '{"message":"Something went wrong","status":500}' });
+});
+
+test('an unforeseen failure of the engine is a 500 and a log entry, never an exception', () => {
+  const { policy, log } = single({ accepted: true });
+  const broken = {
+    route: 'validate',
+    get timedOut(): never {
+      throw new TypeError('bug');
+    },
+  } as const;
+  assert.deepEqual(evaluate(policy, bytes(podReview()), broken), { ...internalFailure(), observation: null });
+  assert.match(String(log[0]?.fields.error), /TypeError: bug/);
+});
+
+test('contract 3.3: init error answers with the error, even in monitor mode; Ignore admits with a warning', () => {
+  const options = { port: NO_PORT, log: () => undefined };
+  const message = 'cannot load policy id: digest differs';
+  for (const mode of ['protect', 'monitor'] as const) {
+    const { response, observation } = ask(createFailedPolicy({ id: 'id', message, mode }, options));
+    assert.deepEqual(response, { uid: UID, allowed: false, status: { message, code: 500 }, ...NO_EXTRAS });
+    assert.equal(observation.outcome, 'not-initialized');
+  }
+  const { response } = ask(createFailedPolicy({ id: 'id', message, failurePolicy: 'Ignore' }, options));
+  assert.equal(response.allowed, true);
+  assert.deepEqual(response.warnings, [`policy id gave no verdict and its failurePolicy is Ignore: ${message}`]);
+});
+
+test('contract 3.3: requests of the always-accept namespace are allowed without asking', () => {
+  const guest = new ScriptedGuest(() => ({ accepted: false }));
+  const { policy } = load('id: {module: m}', { m: guest }, { alwaysAcceptNamespace: 'portcullis' });
+  const { response, observation } = ask(policy, podReview({ namespace: 'portcullis' }));
+  assert.deepEqual(response, { uid: UID, allowed: true, ...NO_EXTRAS });
+  assert.equal(guest.calls, 0);
+  assert.equal(observation.outcome, 'exempt');
+  assert.equal(ask(policy, podReview({ namespace: 'other' })).response.allowed, false);
+  const failed = createFailedPolicy(
+    { id: 'id', message: 'broken' },
+    { port: NO_PORT, log: () => undefined, alwaysAcceptNamespace: 'portcullis' },
+  );
+  assert.equal(ask(failed, podReview({ namespace: 'portcullis' })).response.allowed, true);
+});
+
+test('an observation tells what the policy said, with the labels of contract 3.4, not what was made of it', () => {
+  const { policy, log } = single({ accepted: false, message: 'no', code: 418 }, ', policyMode: monitor');
+  assert.deepEqual(ask(policy).observation, {
+    policy: 'id',
+    mode: 'monitor',
+    route: 'validate',
+    outcome: 'verdict',
+    uid: UID,
+    kind: 'Pod',
+    operation: 'CREATE',
+    namespace: 'default',
+    name: 'nginx',
+    accepted: false,
+    mutated: false,
+    errorCode: 418,
+    message: 'no',
+  });
+  assert.deepEqual(log, [
+    {
+      policy: 'id',
+      level: 'info',
+      message: 'policy evaluation (monitor mode)',
+      fields: { uid: UID, allowed: false, mutated: false, response_message: 'no', response_code: 418 },
+    },
+  ]);
+});
+
+test('a guest gets request, settings, fuel by its timeout, and is announced while it runs', () => {
+  const seen: unknown[] = [];
+  const guest = new ScriptedGuest(({ request, settings, context }) => {
+    seen.push((request as JsonObject).uid, settings, context.limits.fuel);
+    return { accepted: true };
+  });
+  const announced = {
+    entering: (id: string, timeoutMs: number, member: number) => seen.push([id, timeoutMs, member]),
+    leaving: () => seen.push('left'),
+  };
+  ask(load('id: {module: m, settings: {a: [1]}, timeoutEvalSeconds: 7}', { m: guest }).policy, podReview(), announced);
+  assert.deepEqual(seen, [['id', 7_000, -1], UID, { a: [1] }, 7 * FUEL_PER_SECOND, 'left']);
+  seen.length = 0;
+  ask(load('id: {module: m}', { m: guest }, { defaultTimeoutSeconds: 3 }).policy, podReview(), announced);
+  assert.deepEqual(seen.at(0), ['id', 3_000, -1]);
+});
+
+test('what already timed out is answered so without being run', () => {
+  const guest = new ScriptedGuest(() => ({ accepted: true }));
+  const { policy } = load('id: {module: m}', { m: guest });
+  const { response, observation } = ask(policy, podReview(), { timedOut: new Set(['id']) });
+  assert.equal((response.status as JsonObject).message, TIMEOUT_MESSAGE);
+  assert.equal(observation.outcome, 'timeout');
+  assert.equal(guest.calls, 0);
+});
+
+const GROUP = `
+group:
+  expression: a() && (b() || c())
+  message: not enough
+  policies: {a: {module: a}, b: {module: b}, c: {module: c}}
+`;
+
+function group(answers: Record<string, unknown>, yaml = GROUP): Fixture & { guests: Record<string, ScriptedGuest> } {
+  const guests = Object.fromEntries(
+    Object.entries(answers).map(([name, answer]) => {
+      const give = (): unknown => {
+        if (answer instanceof Error) {
+          throw answer;
+        }
+        return answer;
+      };
+      return [name, new ScriptedGuest(give)];
+    }),
+  );
+  return { ...load(yaml, guests), guests };
+}
+
+const YES = { accepted: true };
+const no = (message: string): object => ({ accepted: false, message });
+
+test('contract 3.3: a group denies with its message, and causes only for members that were evaluated and denied', () => {
+  const { policy, guests } = group({ a: no('a says no'), b: no('b'), c: YES });
+  const status = { message: 'not enough', details: { causes: [{ message: 'a says no', field: 'spec.policies.a' }] } };
+  assert.deepEqual(ask(policy).response, { uid: UID, allowed: false, status, ...NO_EXTRAS });
+  assert.deepEqual([guests.a!.calls, guests.b!.calls, guests.c!.calls], [1, 0, 0]);
+
+  const both = ask(group({ a: YES, b: no('b'), c: { accepted: false } }).policy);
+  const causes = [{ message: 'b', field: 'spec.policies.b' }, { field: 'spec.policies.c' }];
+  assert.deepEqual(both.response.status, { message: 'not enough', details: { causes } });
+});
+
+test('a group allows without status, whatever members said on the way', () => {
+  assert.deepEqual(ask(group({ a: YES, b: no('b'), c: YES }).policy).response, {
+    uid: UID,
+    allowed: true,
+    ...NO_EXTRAS,
+  });
+});
+
+test('contract 3.3: a member that mutates is denied', () => {
+  const { response } = ask(group({ a: { accepted: true, mutated_object: MUTATED }, b: YES, c: YES }).policy);
+  const causes = [{ message: 'mutation is not allowed inside of policy group', field: 'spec.policies.a' }];
+  assert.deepEqual(response.status, { message: 'not enough', details: { causes } });
+});
+
+test('contract 3.3: a group whose result depends on a member that failed is denied with code 500', () => {
+  const { response, observation } = ask(group({ a: TRAP, b: YES, c: YES }).policy);
+  const causes = [{ message: 'internal server error: unreachable', field: 'spec.policies.a' }];
+  assert.deepEqual(response.status, { message: 'not enough', details: { causes }, code: 500 });
+  assert.equal(observation.outcome, 'failed');
+  assert.equal(ask(group({ a: YES, b: TRAP, c: YES }).policy).response.allowed, true, 'b is not needed');
+});
+
+test('a member that fails is not an approval when it is negated (upstream allows)', () => {
+  const yaml = 'group: {expression: "!a()", message: m, policies: {a: {module: a}}}';
+  for (const failure of [TRAP, LOOP]) {
+    assert.equal(ask(group({ a: failure }, yaml).policy).response.allowed, false);
+  }
+  assert.equal(ask(group({ a: no('x') }, yaml).policy).response.allowed, true);
+});
+
+test('a group in monitor mode admits, and a member that is asked twice runs once', () => {
+  const yaml = 'group: {policyMode: monitor, expression: a() && a(), message: m, policies: {a: {module: a}}}';
+  const { policy, guests } = group({ a: no('x') }, yaml);
+  const { response, observation } = ask(policy);
+  assert.deepEqual(response, { uid: UID, allowed: true, ...NO_EXTRAS });
+  assert.equal(observation.accepted, false);
+  assert.equal(guests.a!.calls, 1);
+});
+
+test('members are announced by id and position, and answered as timed out one by one', () => {
+  const seen: unknown[] = [];
+  const { policy, guests } = group({ a: YES, b: YES, c: YES });
+  const { response, observation } = ask(policy, podReview(), {
+    timedOut: new Set(['group/b']),
+    entering: (id, timeoutMs, member) => seen.push([id, timeoutMs, member]),
+  });
+  assert.equal(response.allowed, true);
+  assert.deepEqual(seen, [
+    ['group/a', 2_000, 0],
+    ['group/c', 2_000, 2],
+  ]);
+  assert.equal(guests.b!.calls, 0);
+  assert.equal(observation.outcome, 'verdict');
+  const needed = ask(policy, podReview(), { timedOut: new Set(['group/a']) });
+  assert.equal(needed.observation.outcome, 'timeout');
+  assert.deepEqual((needed.response.status as JsonObject).details, {
+    causes: [{ message: TIMEOUT_MESSAGE, field: 'spec.policies.a' }],
+  });
+});
+
+test('settings are checked by every guest of a policy', () => {
+  const picky = new ScriptedGuest(() => YES, {
+    settings: (settings) => ('key' in (settings as JsonObject) ? { valid: true } : { valid: false, message: 'no key' }),
+  });
+  assert.deepEqual(checkSettings(load('id: {module: m, settings: {key: k}}', { m: picky }).policy), { valid: true });
+  assert.deepEqual(checkSettings(load('id: {module: m}', { m: picky }).policy), { valid: false, message: 'no key' });
+  const entered: unknown[] = [];
+  const { policy } = load(
+    'g: {expression: a() && b() && c(), message: m, policies: {a: {module: m}, b: {module: m, settings: {key: 1}}, c: {module: m}}}',
+    { m: picky },
+  );
+  const verdict = checkSettings(policy, (id, timeoutMs, member) => entered.push([id, timeoutMs, member]));
+  assert.deepEqual(verdict, { valid: false, message: 'g/a: no key; g/c: no key' });
+  assert.deepEqual(entered, [
+    ['g/a', 2_000, 0],
+    ['g/b', 2_000, 1],
+    ['g/c', 2_000, 2],
+  ]);
+});
+
+test('a guest that fails while it checks settings gives no opinion', () => {
+  const failing = new ScriptedGuest(() => YES, {
+    settings: () => {
+      throw TRAP;
+    },
+  });
+  assert.throws(() => checkSettings(load('id: {module: m}', { m: failing }).policy), { code: 'guest-error' });
+});
+
+test('context-aware Rego policies get the declared kinds as their inventory', () => {
+  const port: HostPort = {
+    request: (capability, payload) => {
+      const { kind } = JSON.parse(payload) as { kind: string };
+      if (capability === 'kubernetes/get_resource_plural_name') {
+        return JSON.stringify(`${kind.toLowerCase()}s`);
+      }
+      assert.equal(capability, 'kubernetes/list_resources_all');
+      const namespaced = kind === 'Pod' ? { namespace: '__proto__' } : {};
+      return JSON.stringify({ items: [{ metadata: { name: 'constructor', ...namespaced } }] });
+    },
+  };
+  const yaml =
+    'id: {module: m, contextAwareResources: [{apiVersion: v1, kind: Namespace}, {apiVersion: v1, kind: Pod}]}';
+  const inventoryOf = (mode: 'opa' | 'gatekeeper' | 'wasi'): string | undefined => {
+    let inventory: string | undefined;
+    const guest = new ScriptedGuest(({ input }) => ((inventory = input.inventoryJson), YES), { mode });
+    ask(load(yaml, { m: guest }, { port }).policy);
+    return inventory;
+  };
+  const pod = '{"metadata":{"name":"constructor","namespace":"__proto__"}}';
+  const namespace = '{"metadata":{"name":"constructor"}}';
+  assert.equal(
+    inventoryOf('opa'),
+    `{"namespaces":{"constructor":${namespace}},"pods":{"__proto__":{"constructor":${pod}}}}`,
+  );
+  assert.equal(
+    inventoryOf('gatekeeper'),
+    `{"cluster":{"v1":{"Namespace":{"constructor":${namespace}}}},"namespace":{"__proto__":{"v1":{"Pod":{"constructor":${pod}}}}}}`,
+  );
+  assert.equal(inventoryOf('wasi'), undefined);
+  const unreachable = new ScriptedGuest(() => YES, { mode: 'opa' });
+  const { response } = ask(load(yaml, { m: unreachable }).policy);
+  assert.deepEqual(response.status, { message: 'internal server error: nothing is there', code: 500 });
+});

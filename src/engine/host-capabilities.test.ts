@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HostCapabilities, isGranted, MAX_HOST_CALLS, MAX_LOG_LINES } from './host-capabilities.ts';
+import type { CapabilityHolder } from './host-capabilities.ts';
+import type { PolicyLogEntry } from './host-port.ts';
+
+const LIMITS = { fuel: 1, answerBytes: 1 };
+
+/** Calls the host as a guest would, on behalf of a policy with these grants. */
+function calling(grants: Partial<CapabilityHolder> = {}) {
+  const asked: [string, string][] = [];
+  const log: PolicyLogEntry[] = [];
+  const port = {
+    request: (capability: string, payload: string): string => {
+      asked.push([capability, payload]);
+      return '{"ok":true}';
+    },
+  };
+  const holder = { id: 'p', hostCapabilities: [], contextAwareResources: [], ...grants };
+  const context = new HostCapabilities(port, (entry) => log.push(entry)).context(holder, LIMITS);
+  const call = (capability: string, payload: unknown, binding = 'kubewarden'): string => {
+    const slash = capability.indexOf('/');
+    const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
+    const answer = context.hostCall(
+      binding,
+      capability.slice(0, slash),
+      capability.slice(slash + 1),
+      Buffer.from(text),
+    );
+    return Buffer.from(answer).toString();
+  };
+  return { call, asked, log, context };
+}
+
+for (const [patterns, capability, expected] of [
+  [[], 'net/v1/dns_lookup_host', false],
+  [['*'], 'net/v1/dns_lookup_host', true],
+  [['net/*'], 'net/v1/dns_lookup_host', true],
+  [['net/v1/*'], 'net/v1/dns_lookup_host', true],
+  [['net/v2/*'], 'net/v1/dns_lookup_host', false],
+  [['net/v1/dns_lookup_host'], 'net/v1/dns_lookup_host', true],
+  [['net/v1/dns'], 'net/v1/dns_lookup_host', false],
+  [['n/*'], 'net/v1/dns_lookup_host', false],
+  [['oci/*', 'kubernetes/can_i'], 'kubernetes/can_i', true],
+] as const) {
+  test(`hostCapabilities ${JSON.stringify(patterns)} ${expected ? 'grant' : 'do not grant'} ${capability} (contract 4.4)`, () => {
+    assert.equal(isGranted(capability, patterns), expected);
+    const { call, asked } = calling({ hostCapabilities: patterns });
+    if (expected) {
+      assert.equal(call(capability, 'host'.length), '{"ok":true}');
+      assert.deepEqual(asked, [[capability, '4']]);
+    } else {
+      assert.throws(() => call(capability, {}), {
+        code: 'capability-refused',
+        message: new RegExp(`add "${capability}" to its hostCapabilities`),
+      });
+      assert.deepEqual(asked, []);
+    }
+  });
+}
+
+test('reads of Kubernetes need the kind in contextAwareResources, can_i does not (contract 4.4)', () => {
+  const contextAwareResources = [{ apiVersion: 'v1', kind: 'Namespace' }];
+  const { call, asked } = calling({ hostCapabilities: ['*'], contextAwareResources });
+  call('kubernetes/get_resource', { api_version: 'v1', kind: 'Namespace', name: 'x' });
+  call('kubernetes/can_i', { subject_access_review: {} });
+  assert.equal(asked.length, 2);
+  for (const operation of [
+    'get_resource',
+    'list_resources_all',
+    'list_resources_by_namespace',
+    'get_resource_plural_name',
+  ]) {
+    assert.throws(
+      () => call(`kubernetes/${operation}`, { api_version: 'v1', kind: 'Secret', namespace: 'x' }),
+      /may not read Kubernetes v1\/Secret resources: add \{apiVersion: v1, kind: Secret\} to its contextAwareResources/,
+    );
+    assert.throws(() => call(`kubernetes/${operation}`, 'text'.length), /expected the texts api_version and kind/);
+  }
+  assert.equal(asked.length, 2);
+});
+
+test('tracing is never gated, and becomes a log entry', () => {
+  const { call, log } = calling();
+  assert.equal(call('tracing/log', { level: 'WARN', message: 'careful', pod: 'nginx', count: 2 }), '');
+  assert.deepEqual(log, [{ policy: 'p', level: 'warn', message: 'careful', fields: { pod: 'nginx', count: '2' } }]);
+  call('tracing/log', { level: 'trace' });
+  call('tracing/log', [1]);
+  assert.deepEqual(
+    log.slice(1).map(({ level, message }) => [level, message]),
+    [
+      ['debug', '""'],
+      ['info', '[1]'],
+    ],
+  );
+  assert.throws(() => call('tracing/other', {}), /unknown host capability/);
+});
+
+test('log lines are shortened and limited in number', () => {
+  const { call, log, context } = calling();
+  call('tracing/log', { message: 'x'.repeat(10_000), big: 'y'.repeat(10_000) });
+  assert.ok(log[0]!.message.length < 5_000 && String(log[0]!.fields.big).length < 5_000);
+  for (let line = 0; line < MAX_LOG_LINES * 2; line++) {
+    context.log('line');
+  }
+  assert.equal(log.length, MAX_LOG_LINES + 1);
+  assert.match(log.at(-1)!.message, /logs too much/);
+});
+
+test('other bindings, payloads that are not JSON, and too many calls are refused', () => {
+  const { call } = calling({ hostCapabilities: ['*'] });
+  assert.throws(() => call('net/v1/dns_lookup_host', {}, 'other'), /expected "kubewarden", got "other"/);
+  assert.throws(() => call('net/v1/dns_lookup_host', '{'), /expected a payload of JSON/);
+  for (let count = 2; count < MAX_HOST_CALLS; count++) {
+    call('net/v1/dns_lookup_host', {});
+  }
+  assert.throws(() => call('net/v1/dns_lookup_host', {}), /too many host calls/);
+});
