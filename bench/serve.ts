@@ -1,9 +1,11 @@
 // A policy server as a process of its own, for the benches: node serve.ts '{"policiesFile":…}'; prints one JSON line
 // with its addresses when it is ready, ends when its stdin does, and prints its memory whenever a line arrives.
 import { createInterface } from 'node:readline';
-import { createLog, PolicyServer, type PolicyServerOptions } from '../src/server/index.ts';
+import type * as Server from '../src/server/index.ts';
 
-const options = JSON.parse(process.argv[2] ?? '{}') as Omit<PolicyServerOptions, 'log'>;
+// What is measured is what is published: the built JavaScript (bench/main.ts builds it first).
+const { createLog, PolicyServer } = (await import(new URL('../dist/server/index.js', import.meta.url).href)) as typeof Server;
+const options = JSON.parse(process.argv[2] ?? '{}') as Omit<Server.PolicyServerOptions, 'log'>;
 const server = new PolicyServer({ ...options, log: createLog({ level: 'error', destination: process.stderr }) });
 const started = performance.now();
 const addresses = await server.start();

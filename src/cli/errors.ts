@@ -24,3 +24,35 @@ export class CliError extends Error {
     this.hint = options.hint;
   }
 }
+
+/** A command line that is not right. */
+export function usageError(message: string, hint?: string): CliError {
+  return new CliError(message, { exitCode: EXIT.usage, ...(hint === undefined ? {} : { hint }) });
+}
+
+/** The text of whatever was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a failed operation on a file means to people. */
+export function fileProblem(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'ENOENT':
+      return 'there is no such file or folder';
+    case 'EISDIR':
+      return 'it is a folder';
+    case 'ENOTDIR':
+      return 'a part of the path is not a folder';
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied';
+    case 'EROFS':
+      return 'the file system is read-only';
+    case 'ENOSPC':
+      return 'no space is left';
+    default:
+      return errorText(error);
+  }
+}

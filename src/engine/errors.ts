@@ -1,6 +1,6 @@
 /** Every way the engine can fail. A denial is a value (see verdict.ts), never one of these. */
 export type EngineErrorCode =
-  /** The policies file is larger than {@link MAX_POLICIES_FILE_BYTES}. */
+  /** The policies file is larger than {@link MAX_POLICIES_FILE_LENGTH}. */
   | 'policies-file-too-large'
   /** The policies file is not YAML or JSON, or names one id twice. Position and excerpt are set. */
   | 'policies-file-malformed'

@@ -331,7 +331,7 @@ test('a guest gets request, settings, fuel by its timeout, and is announced whil
     leaving: () => seen.push('left'),
   };
   ask(load('id: {module: m, settings: {a: [1]}, timeoutEvalSeconds: 7}', { m: guest }).policy, podReview(), announced);
-  assert.deepEqual(seen, [['id', 7_000, -1], UID, { a: [1] }, 7 * FUEL_PER_SECOND, 'left']);
+  assert.deepEqual(seen, [['id', 7_000, -1], UID, { a: [1] }, 7 * FUEL_PER_SECOND['kubewarden-wapc'], 'left']);
   seen.length = 0;
   ask(load('id: {module: m}', { m: guest }, { defaultTimeoutSeconds: 3 }).policy, podReview(), announced);
   assert.deepEqual(seen.at(0), ['id', 3_000, -1]);

@@ -10,7 +10,7 @@ import { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
  * Largest policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap holds at most
  * 1 MiB; sixteen times that still parses in about two seconds.
  */
-export const MAX_POLICIES_FILE_BYTES = 16 * 1024 * 1024;
+export const MAX_POLICIES_FILE_LENGTH = 16 * 1024 * 1024;
 /** Most policies in one file: more than five times the largest set that is known to be served (3,500). */
 export const MAX_POLICIES = 20_000;
 
@@ -38,10 +38,10 @@ export interface ParsedPolicies {
  * whole cannot be understood; `fileName` is only used in those messages.
  */
 export function parsePolicies(text: string, fileName: string): ParsedPolicies {
-  if (text.length > MAX_POLICIES_FILE_BYTES) {
+  if (text.length > MAX_POLICIES_FILE_LENGTH) {
     throw new EngineError(
       'policies-file-too-large',
-      `${fileName} is too large: expected at most ${MAX_POLICIES_FILE_BYTES} characters, got ${text.length}. Split the policies over several servers.`,
+      `${fileName} is too large: expected at most ${MAX_POLICIES_FILE_LENGTH} characters, got ${text.length}. Split the policies over several servers.`,
     );
   }
   const root = parseDocument(text, fileName);

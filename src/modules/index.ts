@@ -3,6 +3,7 @@ export { ModuleError } from './errors.ts';
 export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
 export type { ExecutionMode, ModuleInterface, StatedMode } from './execution-mode.ts';
+export { readModuleFile } from './file-source.ts';
 export { CONNECT_TIMEOUT_MS, FETCH_TIMEOUT_MS, IDLE_TIMEOUT_MS, MAX_REDIRECTS } from './http-source.ts';
 export type { FetchTimeouts } from './http-source.ts';
 export {

@@ -1,11 +1,12 @@
-// The main thread's side of the capability thread: starts it, connects other threads to it, replaces it when it ends.
-import { MessageChannel, Worker } from 'node:worker_threads';
-import type { CapabilityConnection } from './capability-connection.ts';
+// The main thread's side of the capability thread: starts it with the first question, and connects other threads to it.
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
 import type { LogMessage } from './evaluation-protocol.ts';
 
-/** To the capability thread: one more thread that asks. */
+/** To the capability thread: one more thread that asks, and its first question. */
 export interface ConnectMessage {
   readonly connection: CapabilityConnection;
+  readonly first: CapabilityQuestion;
 }
 
 /** Answers host capabilities in a thread of its own, so that slow networks hold neither reviews nor the main thread. */
@@ -18,13 +19,11 @@ export class CapabilityService {
     this.#log = log;
   }
 
-  /** A new connection for one thread. The capability thread starts with the first. */
+  /** A connection for one thread. It costs no thread until its first question: most servers are never asked one. */
   connect(): CapabilityConnection {
     const { port1, port2 } = new MessageChannel();
     const answered = new SharedArrayBuffer(4);
-    this.#worker ??= this.#spawn();
-    const message: ConnectMessage = { connection: { port: port1, answered } };
-    this.#worker.postMessage(message, [port1]);
+    this.#awaitQuestion(port1, answered);
     return { port: port2, answered };
   }
 
@@ -33,18 +32,24 @@ export class CapabilityService {
     await this.#worker?.terminate();
   }
 
+  #awaitQuestion(port: MessagePort, answered: SharedArrayBuffer): void {
+    port.once('message', (first: CapabilityQuestion) => {
+      if (this.#stopped) {
+        return;
+      }
+      this.#worker ??= this.#spawn();
+      const message: ConnectMessage = { connection: { port, answered }, first };
+      this.#worker.postMessage(message, [port]);
+    });
+    port.unref();
+  }
+
   #spawn(): Worker {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), { env: {} });
     worker.unref();
     worker.on('error', (error) => {
       this.#log({ level: 'error', message: 'host capabilities failed', fields: { error: error.message } });
-    });
-    worker.on('exit', () => {
-      if (!this.#stopped && this.#worker === worker) {
-        // Threads that are connected to it get timeouts until they are replaced; new connections get a new thread.
-        this.#worker = undefined;
-      }
     });
     return worker;
   }

@@ -15,15 +15,17 @@ async function answer({ seq, capability, payload }: CapabilityQuestion): Promise
   }
 }
 
-function serve({ port, answered }: CapabilityConnection): void {
+function serve({ port, answered }: CapabilityConnection, first: CapabilityQuestion): void {
   const count = new Int32Array(answered);
-  port.on('message', (question: CapabilityQuestion) => {
+  const reply = (question: CapabilityQuestion): void => {
     void answer(question).then((message) => {
       port.postMessage(message);
       Atomics.add(count, 0, 1);
       Atomics.notify(count, 0);
     });
-  });
+  };
+  port.on('message', reply);
+  reply(first);
 }
 
-parentPort?.on('message', ({ connection }: ConnectMessage) => serve(connection));
+parentPort?.on('message', ({ connection, first }: ConnectMessage) => serve(connection, first));

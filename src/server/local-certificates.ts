@@ -1,19 +1,7 @@
 // Certificates for a server on one's own machine: a CA of its own, made once, and a certificate for localhost.
-import 'reflect-metadata';
-import { webcrypto } from 'node:crypto';
+import { webcrypto, X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  PemConverter,
-  SubjectAlternativeNameExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 /** A CA that a developer has told curl or a cluster to trust should last; its key stays on the machine. Days. */
@@ -43,6 +31,18 @@ export async function ensureLocalCertificates(folder: string): Promise<LocalCert
   if (await areCurrent(files)) {
     return files;
   }
+  // Loaded when needed: a server in a cluster gets its certificates from others, and should not carry the library.
+  await import('reflect-metadata');
+  const {
+    BasicConstraintsExtension,
+    ExtendedKeyUsage,
+    ExtendedKeyUsageExtension,
+    KeyUsageFlags,
+    KeyUsagesExtension,
+    PemConverter,
+    SubjectAlternativeNameExtension,
+    X509CertificateGenerator,
+  } = await import('@peculiar/x509');
   const caKeys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const ca = await X509CertificateGenerator.createSelfSigned(
     {
@@ -96,7 +96,9 @@ async function areCurrent({ caFile, certFile, keyFile }: LocalCertificates): Pro
     );
     await readFile(keyFile);
     const soon = new Date(Date.now() + RENEW_DAYS * DAY_MS);
-    return ca !== undefined && leaf !== undefined && leaf.notAfter > soon && ca.notAfter > soon && leaf.issuer === ca.subject;
+    return (
+      ca !== undefined && leaf !== undefined && leaf.checkIssued(ca) && leaf.validToDate > soon && ca.validToDate > soon
+    );
   } catch {
     return false;
   }

@@ -47,6 +47,11 @@ export const REVIEWS_AHEAD = 8;
 const USUAL_WEIGHT = 0.2;
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 export const WORKER_HEAP_MB = 512;
+/**
+ * Space for new objects in one worker. V8's default (48 MiB) would be most of what a small server uses; a review leaves
+ * some tens of KiB behind, so this is still hundreds of reviews between two collections.
+ */
+export const WORKER_YOUNG_HEAP_MB = 12;
 
 /** The answer to one review. Times in milliseconds. */
 export interface Answer {
@@ -240,7 +245,7 @@ export class WorkerPool {
       transferList: [capabilities.port],
       // Workers get no environment and no flags of ours: nothing that they run has a use for them.
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
     });
     const member: Member = { worker, activity, jobs: [], outbox: [], version: 0, busySince: 0, ready: false, ending: false };
     worker.on('message', (message: FromWorker) => this.#receive(member, message, onReady));

@@ -22,7 +22,7 @@ async function issue(
   issuer?: Issued,
   isCa = issuer === undefined,
 ): Promise<Issued> {
-  const keys = (await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']));
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.create(
     {
       subject: `CN=${name}`,

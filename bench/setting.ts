@@ -1,0 +1,58 @@
+// A folder with certificates, a policies file and a review, and a policy server on it in a process of its own.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/server/index.ts';
+import { LineProcess } from './processes.ts';
+import { writeReview } from './review.ts';
+
+/** Where the example policies are. */
+export const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
+/** Where the guests for tests are. */
+export const GUESTS = fileURLToPath(new URL('../test/fixtures/guests', import.meta.url));
+
+/** What a started server says of itself. */
+interface Started {
+  readonly admission: string;
+  readonly operations: string;
+  /** From the start of the process until every policy served. Milliseconds. */
+  readonly upMs: number;
+  /** Resident memory then. Bytes. */
+  readonly rss: number;
+}
+
+/** A bench's surroundings; removed and ended by `close`. */
+export class Setting {
+  readonly folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
+  readonly policiesFile = join(this.folder, 'policies.yml');
+  readonly reviewFile = writeReview(join(this.folder, 'review.json'));
+  #certificates: LocalCertificates | undefined;
+  readonly #processes: LineProcess[] = [];
+
+  async certificates(): Promise<LocalCertificates> {
+    this.#certificates ??= await ensureLocalCertificates(join(this.folder, 'pki'));
+    return this.#certificates;
+  }
+
+  /** Starts a server with two workers on what the policies file says. */
+  async serve(policies: string): Promise<Started & { process: LineProcess }> {
+    writeFileSync(this.policiesFile, policies);
+    const options = {
+      policiesFile: this.policiesFile,
+      dataDir: join(this.folder, 'data'),
+      port: 0,
+      operationsPort: 0,
+      workers: 2,
+      tls: await this.certificates(),
+    };
+    const process = new LineProcess('./serve.ts', [JSON.stringify(options)], ['--expose-gc']);
+    this.#processes.push(process);
+    return { ...(JSON.parse(await process.line()) as Started), process };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.end()));
+    rmSync(this.folder, { recursive: true });
+  }
+}

@@ -1,0 +1,111 @@
+// What the command line and the thread that runs modules for it say to each other. Plain data.
+import type { MessagePort } from 'node:worker_threads';
+import type { Observation, PolicyDefinition, PolicyLogEntry, Route } from '../engine/index.ts';
+import type { ExecutionMode } from '../modules/index.ts';
+import type { ModuleShape } from '../wasm/index.ts';
+
+/** A guest's memory: what a policy server gives it by default. Bytes. */
+export const MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
+
+/** A module to be loaded. */
+export interface ModuleInput {
+  readonly bytes: Uint8Array;
+  /** The kind that the user chose, when the metadata do not say. */
+  readonly chosenMode?: ExecutionMode;
+}
+
+/** A policy, its code and a request for it. */
+export interface PolicyJob {
+  readonly definition: PolicyDefinition;
+  /** By the reference that the definition uses. */
+  readonly modules: Readonly<Record<string, ModuleInput>>;
+  /** The body of an admission review, or of a raw one. */
+  readonly body: Uint8Array;
+  readonly route: Route;
+  /** Text of a recorded session that answers host capabilities. */
+  readonly session?: string;
+}
+
+/** Something to be done with modules. */
+export type ModuleJob =
+  | { readonly task: 'inspect'; readonly module: ModuleInput }
+  /** Ask a waPC module whether it speaks the protocol. */
+  | { readonly task: 'protocol'; readonly module: ModuleInput }
+  | {
+      readonly task: 'run';
+      readonly policy: PolicyJob;
+      readonly record: boolean;
+      /** Policies and members that are answered as timed out. */
+      readonly timedOut: readonly string[];
+    }
+  | { readonly task: 'bench'; readonly policy: PolicyJob; readonly iterations?: number; readonly durationMs: number };
+
+/** What the sandbox makes of a module. */
+export interface Inspection {
+  readonly shape: ModuleShape;
+  readonly mode: ExecutionMode;
+}
+
+/** The answer to one request. */
+export interface RunResult {
+  /** HTTP status and body that a server would answer with. */
+  readonly status: number;
+  readonly body: string;
+  readonly observation: Observation | null;
+  /** What was asked and answered, when that was to be recorded. */
+  readonly session?: string;
+  /** What users should know, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** Times of evaluations, in milliseconds. */
+export interface BenchResult extends RunResult {
+  readonly warmUpEvaluations: number;
+  readonly evaluations: number;
+  readonly totalMs: number;
+  readonly p50Ms: number;
+  readonly p90Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** Results by task. */
+export interface JobResults {
+  readonly inspect: Inspection;
+  readonly protocol: { readonly version: 'v1' };
+  readonly run: RunResult;
+  readonly bench: BenchResult;
+}
+
+/** What a guest was doing when its time was over. */
+export type GuestStage = 'loading' | 'checking its settings' | 'evaluating';
+
+/** From the thread. */
+export type FromModuleThread =
+  /** A guest starts; it has so long. */
+  | { readonly type: 'guest'; readonly stage: GuestStage; readonly unit: string; readonly timeoutMs: number }
+  | { readonly type: 'log'; readonly entry: PolicyLogEntry }
+  /** A host capability; the thread sleeps until it is answered. */
+  | { readonly type: 'ask'; readonly capability: string; readonly payload: string }
+  | { readonly type: 'done'; readonly result: JobResults[keyof JobResults] }
+  | { readonly type: 'failed'; readonly failure: JobFailure };
+
+/** Why a job has no result. */
+export interface JobFailure {
+  /** `settings-refused`, or the code of the error. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The answer to a question about a host capability. */
+export type CapabilityReply = { readonly payload: string } | { readonly error: string };
+
+/** Given to the thread when it starts. */
+export interface ModuleThreadStart {
+  /** Where compiled code of this program is kept. */
+  readonly compileCache: string;
+  /** Answers to questions arrive here. */
+  readonly answers: MessagePort;
+  /** One when an answer has been sent. */
+  readonly answered: SharedArrayBuffer;
+}

@@ -1,0 +1,236 @@
+// The work of the module thread: loading modules, evaluating, measuring.
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import {
+  checkSettings,
+  createGuest,
+  createPolicy,
+  DEFAULT_TIMEOUT_SECONDS,
+  evaluate,
+  type Evaluation,
+  type HostPort,
+  LocalCapabilities,
+  type LoadedPolicy,
+  type PolicyGuest,
+  RecordingPort,
+  ReplayPort,
+} from '../engine/index.ts';
+import {
+  type ExecutionMode,
+  executionModeOf,
+  ModuleError,
+  readMetadata,
+  requireProtocol,
+  requireSupportedVersion,
+} from '../modules/index.ts';
+import { compileModule, type CompiledModule } from '../wasm/index.ts';
+import {
+  type BenchResult,
+  type CapabilityReply,
+  type FromModuleThread,
+  type Inspection,
+  type JobResults,
+  MEMORY_LIMIT_BYTES,
+  type ModuleInput,
+  type ModuleJob,
+  type ModuleThreadStart,
+  type PolicyJob,
+  type RunResult,
+} from './module-job.ts';
+
+/** A module that does not come up within this time never does: what its start may use up ends sooner. Milliseconds. */
+const LOAD_TIMEOUT_MS = 20_000;
+/** The deadline of a bench is renewed this often, not at every evaluation. Milliseconds. */
+const RENEWAL_MS = 50;
+/** Evaluations after which V8 has optimised what it will, or the time that slow policies get instead. */
+const WARM_UP_EVALUATIONS = 2_000;
+const WARM_UP_MS = 500;
+/** Times that a bench keeps, at 8 bytes each; a policy that needs 1 µs is measured for 5 s at most. */
+const MAX_EVALUATIONS = 5_000_000;
+
+type Say = (message: FromModuleThread) => void;
+
+/** Settings that a policy refuses, as kwctl says it. */
+class SettingsRefused extends Error {
+  override readonly name = 'SettingsRefused';
+  readonly code = 'settings-refused';
+}
+
+/** Asks the main thread for host capabilities and sleeps until the answer is there; the main thread ends what waits too long. */
+export class ThreadPort implements HostPort {
+  readonly #answers: MessagePort;
+  readonly #answered: Int32Array;
+  readonly #say: Say;
+
+  constructor({ answers, answered }: ModuleThreadStart, say: Say) {
+    this.#answers = answers;
+    this.#answered = new Int32Array(answered);
+    this.#say = say;
+  }
+
+  request(capability: string, payload: string): string {
+    Atomics.store(this.#answered, 0, 0);
+    this.#say({ type: 'ask', capability, payload });
+    Atomics.wait(this.#answered, 0, 0);
+    const { message: reply } = receiveMessageOnPort(this.#answers) as { message: CapabilityReply };
+    if ('error' in reply) {
+      throw new Error(reply.error);
+    }
+    return reply.payload;
+  }
+}
+
+/** Does a job. */
+export function perform(job: ModuleJob, port: HostPort, say: Say): JobResults[keyof JobResults] {
+  switch (job.task) {
+    case 'inspect':
+      return inspect(job.module);
+    case 'protocol':
+      return askProtocol(job.module, say);
+    case 'run':
+      return run(job.policy, new Set(job.timedOut), job.record, port, say);
+    case 'bench':
+      return bench(job.policy, job.iterations ?? MAX_EVALUATIONS, job.durationMs, port, say);
+    default:
+      return job satisfies never;
+  }
+}
+
+interface LoadedModule {
+  readonly compiled: CompiledModule;
+  readonly mode: ExecutionMode;
+  /** Why a server would not load it, although it can be run here. */
+  readonly note: string | undefined;
+}
+
+function loadModule({ bytes, chosenMode }: ModuleInput): LoadedModule {
+  const metadata = readMetadata(bytes);
+  requireSupportedVersion(metadata);
+  const stated = { metadata: metadata?.executionMode, chosen: chosenMode };
+  const isCommand = (stated.chosen ?? stated.metadata) === 'wasi';
+  const first = compile(bytes, isCommand);
+  const mode = executionModeOf(first.shape, stated);
+  // What is not said to be a command is compiled to be put back; few modules without metadata turn out to be commands.
+  const compiled = mode === 'wasi' && !isCommand ? compile(bytes, true) : first;
+  return { compiled, mode, note: mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined };
+}
+
+function compile(bytes: Uint8Array, isCommand: boolean): CompiledModule {
+  return compileModule(bytes, { memoryLimitBytes: MEMORY_LIMIT_BYTES, isolation: isCommand ? 'fresh' : 'restore' });
+}
+
+/** While a policy is written, it is run before it is annotated; the module itself is asked for its protocol then. */
+function missingProtocol(metadata: ReturnType<typeof readMetadata>): string | undefined {
+  try {
+    requireProtocol(metadata);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ModuleError && metadata?.protocolVersion === undefined) {
+      return `a policy server refuses this module: ${error.message}`;
+    }
+    throw error;
+  }
+}
+
+function inspect(input: ModuleInput): Inspection {
+  const { compiled, mode } = loadModule(input);
+  return { shape: compiled.shape, mode };
+}
+
+function askProtocol(input: ModuleInput, say: Say): JobResults['protocol'] {
+  say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
+  const guest = createGuest(compile(input.bytes, false), 'kubewarden-wapc');
+  const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * 1e9, answerBytes: 1024 };
+  const hostCall = (): never => {
+    throw new Error('no host capability is available while a module is annotated');
+  };
+  guest.checkProtocol({ limits, hostCall, log: () => undefined });
+  return { version: 'v1' };
+}
+
+function run(job: PolicyJob, timedOut: ReadonlySet<string>, record: boolean, port: HostPort, say: Say): RunResult {
+  const capabilities = job.session === undefined ? new LocalCapabilities(port) : new ReplayPort(job.session);
+  const recording = record ? new RecordingPort(capabilities) : undefined;
+  const { policy, notes } = loadPolicy(job, recording ?? capabilities, say);
+  const evaluation = evaluate(policy, job.body, {
+    route: job.route,
+    timedOut,
+    entering: (unit, timeoutMs) => say({ type: 'guest', stage: 'evaluating', unit, timeoutMs }),
+  });
+  return { ...evaluation, notes, ...(recording === undefined ? {} : { session: recording.text() }) };
+}
+
+function bench(job: PolicyJob, iterations: number, durationMs: number, port: HostPort, say: Say): BenchResult {
+  const capabilities = job.session === undefined ? new LocalCapabilities(port) : new ReplayPort(job.session);
+  const { policy, notes } = loadPolicy(job, capabilities, say);
+  let renewedAt = -Infinity;
+  const entering = (unit: string, timeoutMs: number): void => {
+    const now = performance.now();
+    if (now - renewedAt > RENEWAL_MS) {
+      renewedAt = now;
+      say({ type: 'guest', stage: 'evaluating', unit, timeoutMs: timeoutMs + RENEWAL_MS });
+    }
+  };
+  const once = (): Evaluation => evaluate(policy, job.body, { route: job.route, entering });
+  const first = once();
+  if (first.observation?.outcome !== 'verdict') {
+    return { ...first, ...statistics(new Float64Array(0), 0), notes, warmUpEvaluations: 1 };
+  }
+  const warmUp = measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
+  const measured = measure(once, iterations, durationMs);
+  return {
+    ...first,
+    ...statistics(measured.times, measured.totalMs),
+    notes,
+    warmUpEvaluations: warmUp.times.length + 1,
+  };
+}
+
+function measure(once: () => void, iterations: number, durationMs: number): { times: Float64Array; totalMs: number } {
+  const times = new Float64Array(Math.min(iterations, MAX_EVALUATIONS));
+  const start = performance.now();
+  let done = 0;
+  let now = start;
+  while (done < times.length && now - start < durationMs) {
+    once();
+    const end = performance.now();
+    times[done] = end - now;
+    now = end;
+    done += 1;
+  }
+  return { times: times.subarray(0, done), totalMs: now - start };
+}
+
+function statistics(times: Float64Array, totalMs: number): Omit<BenchResult, keyof RunResult | 'warmUpEvaluations'> {
+  const sorted = times.toSorted();
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { evaluations: times.length, totalMs, p50Ms: at(0.5), p90Ms: at(0.9), p99Ms: at(0.99), maxMs: at(1) };
+}
+
+/** Loads the policy's modules and lets it check its settings. @throws SettingsRefused */
+function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedPolicy; notes: readonly string[] } {
+  const modules = new Map(Object.entries(job.modules).map(([reference, input]) => [reference, loadModule(input)]));
+  const guests = new Map<string, PolicyGuest>();
+  say({ type: 'guest', stage: 'loading', unit: job.definition.id, timeoutMs: LOAD_TIMEOUT_MS });
+  for (const [reference, { compiled, mode }] of modules) {
+    guests.set(reference, createGuest(compiled, mode));
+  }
+  const policy = createPolicy(job.definition, (reference) => guestOf(guests, reference), {
+    port,
+    log: (entry) => say({ type: 'log', entry }),
+  });
+  const verdict = checkSettings(policy, (unit, timeoutMs) =>
+    say({ type: 'guest', stage: 'checking its settings', unit, timeoutMs }),
+  );
+  if (!verdict.valid) {
+    throw new SettingsRefused(`Provided settings are not valid: ${verdict.message}`);
+  }
+  return { policy, notes: [...modules.values()].flatMap(({ note }) => note ?? []) };
+}
+
+function guestOf(guests: ReadonlyMap<string, PolicyGuest>, reference: string): PolicyGuest {
+  const guest = guests.get(reference);
+  if (guest === undefined) {
+    throw new Error(`the module ${reference} was not handed over`);
+  }
+  return guest;
+}

@@ -1,0 +1,238 @@
+// The flags of `run` and `bench` that say which policy is asked, with which settings, about what.
+import { basename, dirname, extname, resolve } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  DEFAULT_TIMEOUT_SECONDS,
+  modulesOf,
+  parsePolicies,
+  type PolicyDefinition,
+  type PolicyProblem,
+} from '../engine/index.ts';
+import { EXECUTION_MODES, type ExecutionMode, parseReference, readMetadata } from '../modules/index.ts';
+import { parseJsonArgument, readDocument, readText } from './document.ts';
+import { CliError, usageError } from './errors.ts';
+import type { ModuleInput, PolicyJob } from './module-job.ts';
+import { type ModuleSourceOptions, readModule, readSources, targetReference } from './module-source.ts';
+import type { Progress } from './progress.ts';
+import { readRequest } from './request-document.ts';
+
+/** What the flags hold. */
+export interface PolicyFlags {
+  readonly requestPath: string;
+  readonly settingsPath?: string;
+  readonly settingsJson?: string;
+  readonly executionMode?: ExecutionMode;
+  readonly raw?: true;
+  readonly allowContextAware?: true;
+  readonly allowedHostCapabilities: readonly string[];
+  readonly replayHostCapabilitiesInteractions?: string;
+  readonly sourcesPath?: string;
+  readonly timeout?: number;
+  readonly policies?: string;
+  readonly policy?: string;
+}
+
+/** Flags that say what an entry of a policies file says. */
+const DEFINITION_FLAGS = [
+  'settingsPath',
+  'settingsJson',
+  'executionMode',
+  'allowContextAware',
+  'allowedHostCapabilities',
+];
+
+/** Adds the flags, which are those of `kwctl run`, and `--policies`, `--policy` and `--timeout`. */
+export function addPolicyFlags(command: Command): Command {
+  return command
+    .argument('[target]', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
+    .addOption(
+      new Option('-r, --request-path <file>', 'AdmissionReview or AdmissionRequest, JSON or YAML; - for standard input').makeOptionMandatory(),
+    )
+    .addOption(new Option('-s, --settings-path <file>', 'settings of the policy, JSON or YAML').conflicts('settingsJson'))
+    .addOption(new Option('--settings-json <json>', 'settings of the policy, as JSON'))
+    .addOption(
+      new Option('-e, --execution-mode <mode>', 'kind of the module, when its metadata do not say')
+        .choices(['opa', 'gatekeeper', 'kubewarden', 'wasi'])
+        .argParser(executionMode),
+    )
+    .option('--raw', 'the request is any JSON or YAML, not an admission request')
+    .option('--allow-context-aware', 'let the policy read the kinds of objects that its metadata name')
+    .addOption(
+      new Option('--allowed-host-capabilities <patterns>', 'host capabilities that it may use, separated by commas; "" for none')
+        .default(['*'], '*')
+        .argParser(capabilities),
+    )
+    .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session')
+    .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
+    .addOption(
+      new Option('--timeout <seconds>', `how long one evaluation may take (default: what the policies file says, or ${DEFAULT_TIMEOUT_SECONDS})`).argParser(seconds),
+    )
+    .addOption(new Option('--policies <file>', 'take the policy out of this policies file').conflicts(DEFINITION_FLAGS))
+    .option('--policy <id>', 'the policy or group of the policies file');
+}
+
+/** The policy and the request that the command line means, with all code fetched. */
+export interface PolicyUnderTest {
+  readonly job: PolicyJob;
+  /** What users should know before it runs. */
+  readonly notes: readonly string[];
+}
+
+/** @throws CliError, ModuleError, EngineError */
+export async function policyUnderTest(
+  target: string | undefined,
+  flags: PolicyFlags,
+  progress: Progress,
+): Promise<PolicyUnderTest> {
+  checkCombination(target, flags);
+  const route = flags.raw === true ? 'validate_raw' : 'validate';
+  const replay = flags.replayHostCapabilitiesInteractions;
+  const [body, session, sources] = await Promise.all([
+    readRequest(flags.requestPath, route),
+    replay === undefined ? undefined : readText(replay),
+    readSources(flags.sourcesPath),
+  ]);
+  const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
+  const policy =
+    flags.policies === undefined || target !== undefined
+      ? await fromTarget(target ?? '', flags, options)
+      : await fromPoliciesFile(flags.policies, flags, options);
+  const { definition, modules, notes } = policy;
+  return { job: { definition, modules, body, route, ...(session === undefined ? {} : { session }) }, notes };
+}
+
+function checkCombination(target: string | undefined, flags: PolicyFlags): void {
+  if (target === undefined && flags.policies === undefined) {
+    throw usageError('no policy is named', 'Name a module (a file or a URL), or a policy with --policies FILE --policy ID.');
+  }
+  if (target !== undefined && flags.policies !== undefined) {
+    throw usageError(`both a module (${target}) and a policies file (${flags.policies}) are named: expected one of them`);
+  }
+  if (flags.policy !== undefined && flags.policies === undefined) {
+    throw usageError('--policy needs --policies, the file in which to look for it');
+  }
+  if (flags.requestPath === '-' && flags.settingsPath === '-') {
+    throw usageError('request and settings cannot both come from standard input');
+  }
+}
+
+interface PolicyAndCode {
+  readonly definition: PolicyDefinition;
+  readonly modules: Readonly<Record<string, ModuleInput>>;
+  readonly notes: readonly string[];
+}
+
+async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
+  const [settings, { location, bytes }] = await Promise.all([
+    readSettings(flags),
+    readModule(targetReference(target), options),
+  ]);
+  const wanted = readMetadata(bytes)?.contextAwareResources ?? [];
+  const isAllowed = flags.allowContextAware === true;
+  const id = basename(new URL(location).pathname, '.wasm').replaceAll('/', '') || 'policy';
+  const entry = {
+    module: location,
+    settings,
+    allowedToMutate: true,
+    hostCapabilities: flags.allowedHostCapabilities,
+    contextAwareResources: isAllowed ? wanted : [],
+    ...(flags.timeout === undefined ? {} : { timeoutEvalSeconds: flags.timeout }),
+  };
+  // The reader of policies files has all the checks; its messages are for files, so they get the flags' names here.
+  const { policies, problems } = parsePolicies(JSON.stringify({ [id]: entry }), 'the command line');
+  const [definition] = policies;
+  if (definition === undefined) {
+    throw usageError(problems.map(({ field, message }) => `${flagOf(field, flags)}: ${message}`).join('\n'));
+  }
+  const kinds = wanted.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`).join(', ');
+  const notes =
+    wanted.length > 0 && !isAllowed
+      ? [`the policy reads ${kinds} from the cluster, which it may only with --allow-context-aware`]
+      : [];
+  const chosen = flags.executionMode;
+  const input = { bytes, ...(chosen === undefined ? {} : { chosenMode: chosen }) };
+  return { definition, modules: { [location]: input }, notes };
+}
+
+async function readSettings(flags: PolicyFlags): Promise<unknown> {
+  if (flags.settingsJson !== undefined) {
+    return parseJsonArgument(flags.settingsJson, '--settings-json');
+  }
+  return flags.settingsPath === undefined ? {} : (await readDocument(flags.settingsPath)).value;
+}
+
+function flagOf(field: string, { settingsPath, settingsJson }: PolicyFlags): string {
+  switch (field.split('.', 1)[0]) {
+    case 'hostCapabilities':
+      return '--allowed-host-capabilities';
+    case 'timeoutEvalSeconds':
+      return '--timeout';
+    case 'settings':
+      return settingsJson === undefined ? (settingsPath ?? 'settings') : '--settings-json';
+    default:
+      return field;
+  }
+}
+
+async function fromPoliciesFile(file: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
+  const { policies, problems } = parsePolicies(await readText(file), file);
+  const id = flags.policy ?? onlyId(file, policies, problems);
+  const faults = problems.filter((problem) => problem.id === id);
+  if (faults.length > 0) {
+    throw new CliError(faults.map(({ line, column, field, message }) => `${file}:${line}:${column} ${field}: ${message}`).join('\n'));
+  }
+  const found = policies.find((policy) => policy.id === id);
+  if (found === undefined) {
+    const ids = policies.map((policy) => policy.id).join(', ');
+    throw new CliError(`${file} has no policy ${JSON.stringify(id)}`, { hint: `It has ${ids || 'none'}.` });
+  }
+  const baseDir = dirname(resolve(file));
+  const references = modulesOf(found);
+  const sources = await Promise.all(references.map((reference) => readModule(parseReference(reference, { baseDir }), options)));
+  const modules = references.map((reference, index) => [reference, { bytes: sources[index]?.bytes ?? new Uint8Array() }]);
+  return { definition: withTimeout(found, flags.timeout), modules: Object.fromEntries(modules), notes: [] };
+}
+
+function onlyId(file: string, policies: readonly PolicyDefinition[], problems: readonly PolicyProblem[]): string {
+  const ids = [...new Set([...policies, ...problems].map(({ id }) => id))];
+  const [only] = ids;
+  if (only === undefined || ids.length > 1) {
+    throw usageError(`${file} has ${ids.length} policies: expected --policy to name one`, `It has ${ids.join(', ')}.`);
+  }
+  return only;
+}
+
+function withTimeout(definition: PolicyDefinition, timeout: number | undefined): PolicyDefinition {
+  if (timeout === undefined) {
+    return definition;
+  }
+  return definition.kind === 'policy'
+    ? { ...definition, timeoutEvalSeconds: timeout }
+    : { ...definition, members: definition.members.map((member) => ({ ...member, timeoutEvalSeconds: timeout })) };
+}
+
+function executionMode(text: string): ExecutionMode {
+  const mode = text === 'kubewarden' ? 'kubewarden-wapc' : EXECUTION_MODES.find((known) => known === text);
+  if (mode === undefined) {
+    throw new InvalidArgumentError('Allowed choices are opa, gatekeeper, kubewarden, wasi.');
+  }
+  return mode;
+}
+
+/** May be given once with commas, or several times. */
+function capabilities(text: string, previous: readonly string[] | undefined): readonly string[] {
+  const patterns = text.split(',').filter((pattern) => pattern !== '');
+  return isDefault(previous) ? patterns : [...previous, ...patterns];
+}
+
+const isDefault = (patterns: readonly string[] | undefined): patterns is undefined =>
+  patterns === undefined || (patterns.length === 1 && patterns[0] === '*');
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,3}$/.test(text) || value < 1 || value > 300) {
+    throw new InvalidArgumentError(`Expected whole seconds from 1 to 300, got ${text}.`);
+  }
+  return value;
+}
+

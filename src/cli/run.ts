@@ -1,0 +1,165 @@
+// `portcullis run`: one policy, one request, on this machine. Flags and output are those of `kwctl run` (contract 5).
+import { writeFile } from 'node:fs/promises';
+import { styleText } from 'node:util';
+import { Command, Option } from 'commander';
+import type { AdmissionResponse, Observation, PatchOperation, PolicyLogEntry } from '../engine/index.ts';
+import { CliError, EXIT, fileProblem, usageError } from './errors.ts';
+import type { PolicyJob, RunResult } from './module-job.ts';
+import { GuestOverdue, ModuleRunner } from './module-runner.ts';
+import { type DataFormat, dataText } from './output.ts';
+import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
+import { Progress } from './progress.ts';
+import { oneLine } from './table.ts';
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+type Level = (typeof LEVELS)[number];
+
+interface RunFlags extends PolicyFlags {
+  readonly recordHostCapabilitiesInteractions?: string;
+  readonly failOn?: 'deny';
+  readonly logLevel: Level;
+  readonly output: DataFormat;
+}
+
+export function runCommand(): Command {
+  return addPolicyFlags(new Command('run').description('ask one policy about one request, and print its response'))
+    .addOption(
+      new Option('--record-host-capabilities-interactions <file>', 'write what the policy asks the host, and the answers, to this file').conflicts(
+        'replayHostCapabilitiesInteractions',
+      ),
+    )
+    .addOption(new Option('--fail-on <what>', 'exit with 1 when the request is denied').choices(['deny']))
+    .addOption(new Option('--log-level <level>', 'least important line of the policy’s log to show').choices([...LEVELS]).default('info'))
+    .addOption(new Option('-o, --output <format>', 'form of the response').choices(['json', 'yaml']).default('json'))
+    .addOption(new Option('--disable-wasmtime-cache', 'nothing of the kind is used').hideHelp())
+    .addOption(refused('--verification-config-path <file>'))
+    .addOption(refused('-k, --verification-key <file>'))
+    .addHelpText(
+      'after',
+      `
+Standard output gets the AdmissionResponse and nothing else; the policy's log and all notes go to standard error.
+
+Exit code: 0 when the policy gave a verdict, also a denial; 1 when it gave none (it failed, ran out of time, had no
+cluster to ask), when its settings are not valid, and with --fail-on deny when it denied; 2 for a wrong command line.
+
+Examples:
+  portcullis run policy.wasm -r request.json -s settings.yml
+  kubectl get pod web -o json | portcullis run policy.wasm -r - --raw
+  portcullis run --policies policies.yml --policy my-group -r request.json --fail-on deny`,
+    )
+    .action(run);
+}
+
+/** A flag of kwctl's that must not be ignored: without it, modules would run that it was to keep out. */
+function refused(flags: string): Option {
+  return new Option(flags).hideHelp().argParser(() => {
+    throw usageError('signatures cannot be verified yet, and not looking at them would not be safe', 'Pin the module instead: name it with @sha256:… at its end.');
+  });
+}
+
+async function run(target: string | undefined, flags: RunFlags): Promise<void> {
+  const progress = new Progress();
+  await using runner = new ModuleRunner({ onLog: (entry) => showLog(entry, flags.logLevel, progress) });
+  const { job, notes } = await policyUnderTest(target, flags, progress);
+  for (const note of notes) {
+    progress.line(`${label('yellow', 'note:')} ${note}`);
+  }
+  const record = flags.recordHostCapabilitiesInteractions;
+  const result = await progress.during(`running ${job.definition.id}`, () => evaluate(runner, job, record !== undefined));
+  for (const note of result.notes) {
+    progress.line(`${label('yellow', 'note:')} ${note}`);
+  }
+  if (result.observation === null) {
+    const { message } = JSON.parse(result.body) as { message: string };
+    throw new CliError(`${flags.requestPath === '-' ? 'standard input' : flags.requestPath}: ${message}`, {
+      hint: 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.',
+    });
+  }
+  if (record !== undefined) {
+    await saveSession(record, result.session);
+  }
+  const { response } = JSON.parse(result.body) as { response: AdmissionResponse };
+  process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
+  requireVerdict(result.observation, runner.unanswered);
+  if (process.stderr.isTTY) {
+    progress.line(summary(response));
+  }
+  if (flags.failOn === 'deny' && !response.allowed) {
+    process.exitCode = EXIT.failed;
+  }
+}
+
+/** Runs the policy; what is ended at its deadline answers as it would on a server: as timed out. */
+async function evaluate(runner: ModuleRunner, policy: PolicyJob, record: boolean): Promise<RunResult> {
+  for (let timedOut: readonly string[] = []; ; ) {
+    try {
+      return await runner.perform({ task: 'run', policy, record, timedOut });
+    } catch (error) {
+      if (!(error instanceof GuestOverdue) || error.stage !== 'evaluating' || timedOut.includes(error.unit)) {
+        throw error;
+      }
+      timedOut = [...timedOut, error.unit];
+    }
+  }
+}
+
+async function saveSession(path: string, session: string | undefined): Promise<void> {
+  try {
+    await writeFile(path, session ?? '');
+  } catch (error) {
+    throw new CliError(`the session cannot be written to ${path}: ${fileProblem(error)}`, { cause: error });
+  }
+}
+
+/** A gate must not open because a policy broke: an answer that is no verdict is an error. */
+function requireVerdict(observation: Observation, unanswered: readonly string[]): void {
+  if (unanswered.length > 0) {
+    throw new CliError(`the policy asked for ${unanswered.join(', ')}, and there is no cluster here to answer: do not trust the response`, {
+      hint: 'Give it recorded answers with --replay-host-capabilities-interactions FILE.',
+    });
+  }
+  const { policy, outcome, message = '' } = observation;
+  if (outcome === 'timeout') {
+    throw new CliError(`${policy} gave no verdict in time`, { hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.' });
+  }
+  if (outcome === 'failed') {
+    throw new CliError(`${policy} gave no verdict: ${oneLine(message, 500)}`);
+  }
+}
+
+type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'gray';
+
+function label(color: Color, text: string): string {
+  return styleText(color, text, { stream: process.stderr });
+}
+
+const LEVEL_COLORS: Readonly<Record<Level, Color>> = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' };
+
+function showLog({ policy, level, message, fields }: PolicyLogEntry, least: Level, progress: Progress): void {
+  if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) {
+    return;
+  }
+  const details = Object.entries(fields).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return label('gray', ` ${oneLine(key)}=${oneLine(text, 500)}`);
+  });
+  progress.line(`${label(LEVEL_COLORS[level], level.padEnd(5))} ${policy}: ${oneLine(message, 2_000)}${details.join('')}`);
+}
+
+/** The response in a few lines, for people. */
+function summary(response: AdmissionResponse): string {
+  const { allowed, status, patch, warnings } = response;
+  const verdict = allowed ? label('green', '✔ allowed') : label('red', '✘ denied');
+  const lines = [`${verdict}${status?.message === undefined ? '' : `: ${oneLine(status.message)}`}`];
+  for (const { field, message = '' } of status?.details?.causes ?? []) {
+    lines.push(`  cause    ${field === undefined ? '' : `${field}: `}${oneLine(message)}`);
+  }
+  for (const operation of patch === undefined ? [] : (JSON.parse(atob(patch)) as PatchOperation[])) {
+    const value = 'value' in operation ? ` ${JSON.stringify(operation.value)}` : '';
+    lines.push(`  patch    ${operation.op} ${oneLine(operation.path)}${oneLine(value, 200) === '' ? '' : ` ${oneLine(value, 200)}`}`);
+  }
+  for (const warning of warnings ?? []) {
+    lines.push(`  warning  ${oneLine(warning)}`);
+  }
+  return lines.join('\n');
+}
