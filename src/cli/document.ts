@@ -65,7 +65,8 @@ export function parseDocument(text: string, name: string, dialect: YamlDialect =
   try {
     return { name, text, isJson: true, value: JSON.parse(text) };
   } catch (error) {
-    if (extname(name) === '.json') {
+    // Flow YAML begins with a bracket too, but whoever wrote that most likely meant JSON.
+    if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {
       throw notJson(text, name, error);
     }
   }
@@ -94,6 +95,14 @@ export function parseJsonArgument(text: string, name: string): unknown {
   }
 }
 
+function isYaml(text: string, dialect: YamlDialect): boolean {
+  try {
+    return parseYaml(text, dialect).length > 0;
+  } catch {
+    return false;
+  }
+}
+
 function documentName(path: string): string {
   return path === STANDARD_INPUT ? 'standard input' : path;
 }
@@ -102,7 +111,13 @@ function notJson(text: string, name: string, error: unknown): CliError {
   const message = errorText(error);
   const at = /position (\d+)/.exec(message)?.[1];
   const [reason = message] = message.split(/ in JSON| is not valid JSON|, "|, \.\.\./);
-  return malformed(text, name, at === undefined ? text.length : Number(at), 'JSON', text === '' ? 'it is empty' : reason);
+  return malformed(
+    text,
+    name,
+    at === undefined ? text.trimEnd().length : Number(at),
+    'JSON',
+    text === '' ? 'it is empty' : reason,
+  );
 }
 
 function malformed(text: string, name: string, offset: number, expected: string, reason: string): CliError {

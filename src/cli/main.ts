@@ -15,9 +15,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   inspect: async () => (await import('./inspect.ts')).inspectCommand(),
   annotate: async () => (await import('./annotate.ts')).annotateCommand(),
   bench: async () => (await import('./bench.ts')).benchCommand(),
-  completion: async () => (await import('./completion.ts')).completionCommand(loadCommands(Object.keys(COMMANDS))),
+  completion: async () => (await import('./completion.ts')).completionCommand(() => loadCommands(OTHERS)),
   reset: async () => (await import('./reset.ts')).resetCommand(),
 };
+
+const OTHERS = Object.keys(COMMANDS).filter((name) => name !== 'completion');
 
 // Code that was compiled once starts in a tenth of the time. Without a writable folder it does without.
 enableCompileCache(join(cacheFolder(), 'node'));
@@ -30,15 +32,24 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  const [wanted = ''] = process.argv.slice(2);
-  const program = await createProgram(Object.hasOwn(COMMANDS, wanted) ? [wanted] : Object.keys(COMMANDS));
+  const program = await createProgram(commandsFor(process.argv[2] ?? ''));
   await program.parseAsync();
 } catch (error) {
   process.exitCode = report(error);
 }
 
+/** The commands whose code is needed: for help and for a word that is none, all. */
+function commandsFor(word: string): readonly string[] {
+  if (Object.hasOwn(COMMANDS, word)) {
+    return [word];
+  }
+  return word === '-V' || word === '--version' ? [] : Object.keys(COMMANDS);
+}
+
 async function createProgram(names: readonly string[]): Promise<Command> {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
   const program = new Command('portcullis')
     .description('A Kubernetes policy engine whose policies have a status, versions and a way back')
     .version(version, '-V, --version', 'print the version')
@@ -55,13 +66,15 @@ async function createProgram(names: readonly string[]): Promise<Command> {
 }
 
 async function loadCommands(names: readonly string[]): Promise<Command[]> {
-  return await Promise.all(names.map(async (name) => {
-    const load = COMMANDS[name];
-    if (load === undefined) {
-      throw new CliError(`there is no command ${name}`);
-    }
-    return await load();
-  }));
+  return await Promise.all(
+    names.map(async (name) => {
+      const load = COMMANDS[name];
+      if (load === undefined) {
+        throw new CliError(`there is no command ${name}`);
+      }
+      return await load();
+    }),
+  );
 }
 
 /** Tells the user what went wrong; the exit code that follows from it. */

@@ -32,7 +32,6 @@ export class GuestOverdue extends CliError {
 /** Whom the runner tells of what happens meanwhile. */
 export interface RunnerEvents {
   readonly onLog?: (entry: PolicyLogEntry) => void;
-  readonly onStage?: (stage: GuestStage) => void;
 }
 
 /** Runs jobs in a thread, one at a time. The thread starts at once, so that it is there when the job is. */
@@ -60,11 +59,12 @@ export class ModuleRunner implements AsyncDisposable {
     const { worker } = this.#thread;
     const { promise, resolve, reject } = Promise.withResolvers<JobResults[Job['task']]>();
     let deadline: NodeJS.Timeout | undefined;
+    let stage = '';
     worker.on('message', (message: FromModuleThread) => {
       switch (message.type) {
         case 'guest':
           clearTimeout(deadline);
-          this.#events.onStage?.(message.stage);
+          stage = `${message.unit} failed while it was ${message.stage}: `;
           deadline = setTimeout(() => {
             this.#replace();
             reject(new GuestOverdue(message.stage, message.unit, message.timeoutMs));
@@ -80,7 +80,13 @@ export class ModuleRunner implements AsyncDisposable {
           resolve(message.result as JobResults[Job['task']]);
           break;
         case 'failed':
-          reject(new CliError(message.failure.message));
+          reject(
+            new CliError(
+              message.failure.code === 'settings-refused'
+                ? message.failure.message
+                : `${stage}${message.failure.message}`,
+            ),
+          );
           break;
         default:
           message satisfies never;

@@ -102,6 +102,15 @@ interface LoadedModule {
   readonly note: string | undefined;
 }
 
+/** A policy may have many modules: errors say which. */
+function loadNamed(reference: string, input: ModuleInput): LoadedModule {
+  try {
+    return loadModule(input);
+  } catch (error) {
+    throw error instanceof Error ? new Error(`${reference}: ${error.message}`, { cause: error }) : error;
+  }
+}
+
 function loadModule({ bytes, chosenMode }: ModuleInput): LoadedModule {
   const metadata = readMetadata(bytes);
   requireSupportedVersion(metadata);
@@ -208,7 +217,9 @@ function statistics(times: Float64Array, totalMs: number): Omit<BenchResult, key
 
 /** Loads the policy's modules and lets it check its settings. @throws SettingsRefused */
 function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedPolicy; notes: readonly string[] } {
-  const modules = new Map(Object.entries(job.modules).map(([reference, input]) => [reference, loadModule(input)]));
+  const modules = new Map(
+    Object.entries(job.modules).map(([reference, input]) => [reference, loadNamed(reference, input)]),
+  );
   const guests = new Map<string, PolicyGuest>();
   say({ type: 'guest', stage: 'loading', unit: job.definition.id, timeoutMs: LOAD_TIMEOUT_MS });
   for (const [reference, { compiled, mode }] of modules) {

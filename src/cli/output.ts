@@ -16,7 +16,9 @@ export function outputOption(): Option {
 
 /** A value as a text that ends in a newline: YAML, or JSON on one line or (`pretty`) on many. */
 export function dataText(value: unknown, format: DataFormat, { pretty = true }: { pretty?: boolean } = {}): string {
-  return format === 'yaml' ? dump(value, { lineWidth: -1, noRefs: true }) : `${JSON.stringify(value, undefined, pretty ? 2 : 0)}\n`;
+  return format === 'yaml'
+    ? dump(value, { lineWidth: -1, noRefs: true })
+    : `${JSON.stringify(value, undefined, pretty ? 2 : 0)}\n`;
 }
 
 /** A size as people read it: `20.4 KiB`. */

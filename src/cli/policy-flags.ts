@@ -1,5 +1,5 @@
 // The flags of `run` and `bench` that say which policy is asked, with which settings, about what.
-import { basename, dirname, extname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   DEFAULT_TIMEOUT_SECONDS,
@@ -46,9 +46,14 @@ export function addPolicyFlags(command: Command): Command {
   return command
     .argument('[target]', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
     .addOption(
-      new Option('-r, --request-path <file>', 'AdmissionReview or AdmissionRequest, JSON or YAML; - for standard input').makeOptionMandatory(),
+      new Option(
+        '-r, --request-path <file>',
+        'AdmissionReview or AdmissionRequest, JSON or YAML; - for standard input',
+      ).makeOptionMandatory(),
     )
-    .addOption(new Option('-s, --settings-path <file>', 'settings of the policy, JSON or YAML').conflicts('settingsJson'))
+    .addOption(
+      new Option('-s, --settings-path <file>', 'settings of the policy, JSON or YAML').conflicts('settingsJson'),
+    )
     .addOption(new Option('--settings-json <json>', 'settings of the policy, as JSON'))
     .addOption(
       new Option('-e, --execution-mode <mode>', 'kind of the module, when its metadata do not say')
@@ -58,14 +63,20 @@ export function addPolicyFlags(command: Command): Command {
     .option('--raw', 'the request is any JSON or YAML, not an admission request')
     .option('--allow-context-aware', 'let the policy read the kinds of objects that its metadata name')
     .addOption(
-      new Option('--allowed-host-capabilities <patterns>', 'host capabilities that it may use, separated by commas; "" for none')
+      new Option(
+        '--allowed-host-capabilities <patterns>',
+        'host capabilities that it may use, separated by commas; "" for none',
+      )
         .default(['*'], '*')
         .argParser(capabilities),
     )
     .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session')
     .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
     .addOption(
-      new Option('--timeout <seconds>', `how long one evaluation may take (default: what the policies file says, or ${DEFAULT_TIMEOUT_SECONDS})`).argParser(seconds),
+      new Option(
+        '--timeout <seconds>',
+        `how long one evaluation may take (default: what the policies file says, or ${DEFAULT_TIMEOUT_SECONDS})`,
+      ).argParser(seconds),
     )
     .addOption(new Option('--policies <file>', 'take the policy out of this policies file').conflicts(DEFINITION_FLAGS))
     .option('--policy <id>', 'the policy or group of the policies file');
@@ -103,10 +114,15 @@ export async function policyUnderTest(
 
 function checkCombination(target: string | undefined, flags: PolicyFlags): void {
   if (target === undefined && flags.policies === undefined) {
-    throw usageError('no policy is named', 'Name a module (a file or a URL), or a policy with --policies FILE --policy ID.');
+    throw usageError(
+      'no policy is named',
+      'Name a module (a file or a URL), or a policy with --policies FILE --policy ID.',
+    );
   }
   if (target !== undefined && flags.policies !== undefined) {
-    throw usageError(`both a module (${target}) and a policies file (${flags.policies}) are named: expected one of them`);
+    throw usageError(
+      `both a module (${target}) and a policies file (${flags.policies}) are named: expected one of them`,
+    );
   }
   if (flags.policy !== undefined && flags.policies === undefined) {
     throw usageError('--policy needs --policies, the file in which to look for it');
@@ -142,7 +158,9 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
   const { policies, problems } = parsePolicies(JSON.stringify({ [id]: entry }), 'the command line');
   const [definition] = policies;
   if (definition === undefined) {
-    throw usageError(problems.map(({ field, message }) => `${flagOf(field, flags)}: ${message}`).join('\n'));
+    throw usageError(
+      problems.map(({ field, message }) => `${flagOf(field, flags)}: ${message.replace(/^\w+: /, '')}`).join('\n'),
+    );
   }
   const kinds = wanted.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`).join(', ');
   const notes =
@@ -174,12 +192,18 @@ function flagOf(field: string, { settingsPath, settingsJson }: PolicyFlags): str
   }
 }
 
-async function fromPoliciesFile(file: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
+async function fromPoliciesFile(
+  file: string,
+  flags: PolicyFlags,
+  options: ModuleSourceOptions,
+): Promise<PolicyAndCode> {
   const { policies, problems } = parsePolicies(await readText(file), file);
   const id = flags.policy ?? onlyId(file, policies, problems);
   const faults = problems.filter((problem) => problem.id === id);
   if (faults.length > 0) {
-    throw new CliError(faults.map(({ line, column, field, message }) => `${file}:${line}:${column} ${field}: ${message}`).join('\n'));
+    throw new CliError(
+      faults.map(({ line, column, field, message }) => `${file}:${line}:${column} ${field}: ${message}`).join('\n'),
+    );
   }
   const found = policies.find((policy) => policy.id === id);
   if (found === undefined) {
@@ -188,8 +212,13 @@ async function fromPoliciesFile(file: string, flags: PolicyFlags, options: Modul
   }
   const baseDir = dirname(resolve(file));
   const references = modulesOf(found);
-  const sources = await Promise.all(references.map((reference) => readModule(parseReference(reference, { baseDir }), options)));
-  const modules = references.map((reference, index) => [reference, { bytes: sources[index]?.bytes ?? new Uint8Array() }]);
+  const sources = await Promise.all(
+    references.map((reference) => readModule(parseReference(reference, { baseDir }), options)),
+  );
+  const modules = references.map((reference, index) => [
+    reference,
+    { bytes: sources[index]?.bytes ?? new Uint8Array() },
+  ]);
   return { definition: withTimeout(found, flags.timeout), modules: Object.fromEntries(modules), notes: [] };
 }
 
@@ -235,4 +264,3 @@ function seconds(text: string): number {
   }
   return value;
 }
-

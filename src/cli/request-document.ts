@@ -10,12 +10,19 @@ import { CliError, errorText } from './errors.ts';
  */
 export async function readRequest(path: string, route: Route): Promise<Uint8Array> {
   const document = await readDocument(path);
+  if (document.text.trim() === '') {
+    throw new CliError(`${document.name} is empty: expected a request, as JSON or YAML`);
+  }
   const text = document.isJson ? document.text : jsonText(document);
   return Buffer.from(route !== 'validate_raw' && isReview(document.value) ? text : `{"request":${text}}`);
 }
 
 function isReview(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ('request' in value || ('kind' in value && value.kind === 'AdmissionReview'));
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ('request' in value || ('kind' in value && value.kind === 'AdmissionReview'))
+  );
 }
 
 function jsonText({ name, value }: Document): string {

@@ -24,12 +24,17 @@ interface RunFlags extends PolicyFlags {
 export function runCommand(): Command {
   return addPolicyFlags(new Command('run').description('ask one policy about one request, and print its response'))
     .addOption(
-      new Option('--record-host-capabilities-interactions <file>', 'write what the policy asks the host, and the answers, to this file').conflicts(
-        'replayHostCapabilitiesInteractions',
-      ),
+      new Option(
+        '--record-host-capabilities-interactions <file>',
+        'write what the policy asks the host, and the answers, to this file',
+      ).conflicts('replayHostCapabilitiesInteractions'),
     )
     .addOption(new Option('--fail-on <what>', 'exit with 1 when the request is denied').choices(['deny']))
-    .addOption(new Option('--log-level <level>', 'least important line of the policy’s log to show').choices([...LEVELS]).default('info'))
+    .addOption(
+      new Option('--log-level <level>', 'least important line of the policy’s log to show')
+        .choices([...LEVELS])
+        .default('info'),
+    )
     .addOption(new Option('-o, --output <format>', 'form of the response').choices(['json', 'yaml']).default('json'))
     .addOption(new Option('--disable-wasmtime-cache', 'nothing of the kind is used').hideHelp())
     .addOption(refused('--verification-config-path <file>'))
@@ -53,19 +58,30 @@ Examples:
 /** A flag of kwctl's that must not be ignored: without it, modules would run that it was to keep out. */
 function refused(flags: string): Option {
   return new Option(flags).hideHelp().argParser(() => {
-    throw usageError('signatures cannot be verified yet, and not looking at them would not be safe', 'Pin the module instead: name it with @sha256:… at its end.');
+    throw usageError(
+      'signatures cannot be verified yet, and not looking at them would not be safe',
+      'Pin the module instead: name it with @sha256:… at its end.',
+    );
   });
 }
 
 async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   const progress = new Progress();
-  await using runner = new ModuleRunner({ onLog: (entry) => showLog(entry, flags.logLevel, progress) });
+  await using runner = new ModuleRunner({
+    onLog: (entry) => {
+      if (flags.policies !== undefined || !isFailure(entry)) {
+        showLog(entry, flags.logLevel, progress);
+      }
+    },
+  });
   const { job, notes } = await policyUnderTest(target, flags, progress);
   for (const note of notes) {
     progress.line(`${label('yellow', 'note:')} ${note}`);
   }
   const record = flags.recordHostCapabilitiesInteractions;
-  const result = await progress.during(`running ${job.definition.id}`, () => evaluate(runner, job, record !== undefined));
+  const result = await progress.during(`running ${job.definition.id}`, () =>
+    evaluate(runner, job, record !== undefined),
+  );
   for (const note of result.notes) {
     progress.line(`${label('yellow', 'note:')} ${note}`);
   }
@@ -79,7 +95,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
     await saveSession(record, result.session);
   }
   const { response } = JSON.parse(result.body) as { response: AdmissionResponse };
-  process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
+  process.stdout.write(dataText(response, flags.output, { pretty: Boolean(process.stdout.isTTY) }));
   requireVerdict(result.observation, runner.unanswered);
   if (process.stderr.isTTY) {
     progress.line(summary(response));
@@ -91,7 +107,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
 
 /** Runs the policy; what is ended at its deadline answers as it would on a server: as timed out. */
 async function evaluate(runner: ModuleRunner, policy: PolicyJob, record: boolean): Promise<RunResult> {
-  for (let timedOut: readonly string[] = []; ; ) {
+  for (let timedOut: readonly string[] = []; ;) {
     try {
       return await runner.perform({ task: 'run', policy, record, timedOut });
     } catch (error) {
@@ -114,13 +130,18 @@ async function saveSession(path: string, session: string | undefined): Promise<v
 /** A gate must not open because a policy broke: an answer that is no verdict is an error. */
 function requireVerdict(observation: Observation, unanswered: readonly string[]): void {
   if (unanswered.length > 0) {
-    throw new CliError(`the policy asked for ${unanswered.join(', ')}, and there is no cluster here to answer: do not trust the response`, {
-      hint: 'Give it recorded answers with --replay-host-capabilities-interactions FILE.',
-    });
+    throw new CliError(
+      `the policy asked for ${unanswered.join(', ')}, and there is no cluster here to answer: do not trust the response`,
+      {
+        hint: 'Give it recorded answers with --replay-host-capabilities-interactions FILE.',
+      },
+    );
   }
   const { policy, outcome, message = '' } = observation;
   if (outcome === 'timeout') {
-    throw new CliError(`${policy} gave no verdict in time`, { hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.' });
+    throw new CliError(`${policy} gave no verdict in time`, {
+      hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.',
+    });
   }
   if (outcome === 'failed') {
     throw new CliError(`${policy} gave no verdict: ${oneLine(message, 500)}`);
@@ -143,7 +164,14 @@ function showLog({ policy, level, message, fields }: PolicyLogEntry, least: Leve
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     return label('gray', ` ${oneLine(key)}=${oneLine(text, 500)}`);
   });
-  progress.line(`${label(LEVEL_COLORS[level], level.padEnd(5))} ${policy}: ${oneLine(message, 2_000)}${details.join('')}`);
+  progress.line(
+    `${label(LEVEL_COLORS[level], level.padEnd(5))} ${policy}: ${oneLine(message, 2_000)}${details.join('')}`,
+  );
+}
+
+/** Whether the engine says here why a policy gave no verdict; for a single policy that is told at the end. */
+function isFailure({ level, message }: PolicyLogEntry): boolean {
+  return level === 'error' && (message === 'the policy failed' || message === 'the policy timed out');
 }
 
 /** The response in a few lines, for people. */
@@ -156,7 +184,7 @@ function summary(response: AdmissionResponse): string {
   }
   for (const operation of patch === undefined ? [] : (JSON.parse(atob(patch)) as PatchOperation[])) {
     const value = 'value' in operation ? ` ${JSON.stringify(operation.value)}` : '';
-    lines.push(`  patch    ${operation.op} ${oneLine(operation.path)}${oneLine(value, 200) === '' ? '' : ` ${oneLine(value, 200)}`}`);
+    lines.push(`  patch    ${oneLine(`${operation.op} ${operation.path}${value}`, 200)}`);
   }
   for (const warning of warnings ?? []) {
     lines.push(`  warning  ${oneLine(warning)}`);

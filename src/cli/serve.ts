@@ -35,25 +35,44 @@ interface ServeFlags {
 export function serveCommand(): Command {
   return new Command('serve')
     .description('serve the policies of a policies.yml over HTTPS; takes the flags of Kubewarden’s policy server')
-    .addOption(new Option('--policies <file>', 'the policies file; watched').default('policies.yml').env('KUBEWARDEN_POLICIES'))
+    .addOption(
+      new Option('--policies <file>', 'the policies file; watched').default('policies.yml').env('KUBEWARDEN_POLICIES'),
+    )
     .addOption(new Option('--addr <address>', 'address to listen on').default('0.0.0.0').env('KUBEWARDEN_BIND_ADDRESS'))
-    .addOption(new Option('--port <port>', 'port for admission reviews').default(3000).env('KUBEWARDEN_PORT').argParser(port))
+    .addOption(
+      new Option('--port <port>', 'port for admission reviews').default(3000).env('KUBEWARDEN_PORT').argParser(port),
+    )
     .addOption(
       new Option('--readiness-probe-port <port>', 'port for /livez, /readyz, /metrics and /policies, plain HTTP')
         .default(8081)
         .env('KUBEWARDEN_READINESS_PROBE_PORT')
         .argParser(port),
     )
-    .addOption(new Option('--workers <count>', 'evaluation threads (default: processors, at least 2)').env('KUBEWARDEN_WORKERS').argParser(count))
-    .addOption(new Option('--cert-file <file>', 'PEM certificate; watched (default: plain HTTP)').env('KUBEWARDEN_CERT_FILE'))
+    .addOption(
+      new Option('--workers <count>', 'evaluation threads (default: processors, at least 2)')
+        .env('KUBEWARDEN_WORKERS')
+        .argParser(count),
+    )
+    .addOption(
+      new Option('--cert-file <file>', 'PEM certificate; watched (default: plain HTTP)').env('KUBEWARDEN_CERT_FILE'),
+    )
     .addOption(new Option('--key-file <file>', 'PEM key of the certificate').env('KUBEWARDEN_KEY_FILE'))
-    .addOption(new Option('--client-ca-file <files>', 'PEM CAs that client certificates must come from, separated by commas').env('KUBEWARDEN_CLIENT_CA_FILE'))
+    .addOption(
+      new Option(
+        '--client-ca-file <files>',
+        'PEM CAs that client certificates must come from, separated by commas',
+      ).env('KUBEWARDEN_CLIENT_CA_FILE'),
+    )
     .addOption(
       new Option('--policies-download-dir <folder>', 'folder for the module cache and the record of what serves')
         .default('.')
         .env('KUBEWARDEN_POLICIES_DOWNLOAD_DIR'),
     )
-    .addOption(new Option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies').env('KUBEWARDEN_SOURCES_PATH'))
+    .addOption(
+      new Option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies').env(
+        'KUBEWARDEN_SOURCES_PATH',
+      ),
+    )
     .addOption(
       new Option('--policy-timeout <seconds>', 'how long a policy may take unless it says otherwise')
         .default(DEFAULT_POLICY_TIMEOUT_SECONDS)
@@ -61,18 +80,31 @@ export function serveCommand(): Command {
         .argParser(count),
     )
     .addOption(
-      new Option('--always-accept-admission-reviews-on-namespace <name>', 'allow every request for objects of this namespace').env(
-        'KUBEWARDEN_ALWAYS_ACCEPT_ADMISSION_REVIEWS_ON_NAMESPACE',
-      ),
+      new Option(
+        '--always-accept-admission-reviews-on-namespace <name>',
+        'allow every request for objects of this namespace',
+      ).env('KUBEWARDEN_ALWAYS_ACCEPT_ADMISSION_REVIEWS_ON_NAMESPACE'),
     )
-    .addOption(new Option('--log-level <level>', 'least important level to log').default('info').choices([...LOG_LEVELS]).env('KUBEWARDEN_LOG_LEVEL'))
-    .addOption(new Option('--log-fmt <format>', 'text or json').default('text').choices(['text', 'json']).env('KUBEWARDEN_LOG_FMT'))
+    .addOption(
+      new Option('--log-level <level>', 'least important level to log')
+        .default('info')
+        .choices([...LOG_LEVELS])
+        .env('KUBEWARDEN_LOG_LEVEL'),
+    )
+    .addOption(
+      new Option('--log-fmt <format>', 'text or json')
+        .default('text')
+        .choices(['text', 'json'])
+        .env('KUBEWARDEN_LOG_FMT'),
+    )
     .addOption(new Option('--no-log-color', 'no colours in text lines'))
     .addOption(new Option('--log-no-color').hideHelp())
     .addOption(new Option('--enable-metrics', 'metrics are always on').hideHelp())
     .addOption(new Option('--continue-on-errors', 'a bad policy never ends the server').hideHelp())
     .addOption(new Option('--ignore-kubernetes-connection-failure').hideHelp())
-    .addOption(new Option('--verification-path <file>').hideHelp().env('KUBEWARDEN_VERIFICATION_CONFIG_PATH').argParser(notYet))
+    .addOption(
+      new Option('--verification-path <file>').hideHelp().env('KUBEWARDEN_VERIFICATION_CONFIG_PATH').argParser(notYet),
+    )
     .action(serve);
 }
 
@@ -98,7 +130,9 @@ async function serve(flags: ServeFlags): Promise<void> {
 
 function serverOptions(flags: ServeFlags): Omit<PolicyServerOptions, 'log'> {
   if ((flags.certFile === undefined) !== (flags.keyFile === undefined)) {
-    throw new CliError('--cert-file and --key-file go together, and only one of them is given', { exitCode: EXIT.usage });
+    throw new CliError('--cert-file and --key-file go together, and only one of them is given', {
+      exitCode: EXIT.usage,
+    });
   }
   if (flags.clientCaFile !== undefined && flags.certFile === undefined) {
     throw new CliError('--client-ca-file needs --cert-file and --key-file', { exitCode: EXIT.usage });
@@ -120,7 +154,9 @@ function serverOptions(flags: ServeFlags): Omit<PolicyServerOptions, 'log'> {
             clientCaFiles: flags.clientCaFile?.split(',').filter((file) => file !== '') ?? [],
           },
         }),
-    ...(flags.sourcesPath === undefined ? {} : { sources: parseSources(readFileSync(flags.sourcesPath, 'utf8'), flags.sourcesPath) }),
+    ...(flags.sourcesPath === undefined
+      ? {}
+      : { sources: parseSources(readFileSync(flags.sourcesPath, 'utf8'), flags.sourcesPath) }),
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),

@@ -5,7 +5,14 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { Command } from 'commander';
-import { createLog, ensureLocalCertificates, type PolicyPhase, PolicyServer, type PolicyStatus, ServerError } from '../server/index.ts';
+import {
+  createLog,
+  ensureLocalCertificates,
+  type PolicyPhase,
+  PolicyServer,
+  type PolicyStatus,
+  ServerError,
+} from '../server/index.ts';
 import { CliError } from './errors.ts';
 import { stopSignal } from './signals.ts';
 import { oneLine, table } from './table.ts';
@@ -39,20 +46,29 @@ export function startCommand(): Command {
 async function start(flags: StartFlags): Promise<void> {
   const dataDir = resolve(flags.dataDir);
   const examples = fileURLToPath(new URL('../../examples/policies.yml', import.meta.url));
-  const policiesFile = flags.policies ?? (flags.examples === true || !existsSync('policies.yml') ? examples : 'policies.yml');
+  const policiesFile =
+    flags.policies ?? (flags.examples === true || !existsSync('policies.yml') ? examples : 'policies.yml');
   if (!existsSync(policiesFile)) {
-    throw new CliError(`${policiesFile} does not exist`, { hint: 'Name a policies file with --policies, or try --examples.' });
+    throw new CliError(`${policiesFile} does not exist`, {
+      hint: 'Name a policies file with --policies, or try --examples.',
+    });
   }
   makeDataDir(dataDir);
   const certificates = await ensureLocalCertificates(join(dataDir, 'pki'));
   const stopped = stopSignal();
-  const { server, addresses } = await startOnFreePorts(Number(flags.port), Number(flags.operationsPort), (port, operationsPort) => {
-    const log = createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
-    return new PolicyServer({ policiesFile, dataDir, port, operationsPort, tls: certificates, log });
-  });
+  const { server, addresses } = await startOnFreePorts(
+    Number(flags.port),
+    Number(flags.operationsPort),
+    (port, operationsPort) => {
+      const log = createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
+      return new PolicyServer({ policiesFile, dataDir, port, operationsPort, tls: certificates, log });
+    },
+  );
   const { policies } = server.policies();
   process.stdout.write(`\n${policyTable(policies)}\n\n`);
-  process.stdout.write(greeting(addresses, policiesFile, dataDir, certificates.caFile, policiesFile === examples ? examples : undefined));
+  process.stdout.write(
+    greeting(addresses, policiesFile, dataDir, certificates.caFile, policiesFile === examples ? examples : undefined),
+  );
   await stopped;
   process.stdout.write('\nStopping…\n');
   await server.stop();
@@ -79,7 +95,9 @@ async function startOnFreePorts(
       if (!(error instanceof ServerError) || error.code !== 'port-busy' || tried + 1 === PORTS_TRIED) {
         throw error;
       }
-      process.stdout.write(`Port ${firstPort + tried} or ${firstOperationsPort + tried} is in use, trying the next ones…\n`);
+      process.stdout.write(
+        `Port ${firstPort + tried} or ${firstOperationsPort + tried} is in use, trying the next ones…\n`,
+      );
     }
   }
 }
@@ -109,7 +127,9 @@ function policyTable(policies: readonly PolicyStatus[]): string {
 
 function moduleNames({ desired, serving }: PolicyStatus): string {
   const references = Object.keys((serving ?? desired)?.modules ?? {});
-  return references.map((reference) => oneLine(join(basename(dirname(reference)), basename(reference)))).join(', ') || '-';
+  return (
+    references.map((reference) => oneLine(join(basename(dirname(reference)), basename(reference)))).join(', ') || '-'
+  );
 }
 
 function greeting(

@@ -12,7 +12,12 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
   const cells = [columns.map(({ header }) => header), ...rows.map((row) => columns.map(({ cell }) => cell(row)))];
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => width(line[index] ?? ''))));
   return cells
-    .map((line) => line.map((cell, index) => cell + ' '.repeat((widths[index] ?? 0) - width(cell))).join('   ').trimEnd())
+    .map((line) =>
+      line
+        .map((cell, index) => cell + ' '.repeat((widths[index] ?? 0) - width(cell)))
+        .join('   ')
+        .trimEnd(),
+    )
     .join('\n');
 }
 
@@ -22,6 +27,9 @@ function width(text: string): number {
 
 /** Text from outside, made safe for a terminal: no control characters, one line. */
 export function oneLine(text: string, maxLength = Infinity): string {
-  const clean = stripVTControlCharacters(text).replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '').trim();
+  const clean = stripVTControlCharacters(text)
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim();
   return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1)}…`;
 }

@@ -4,10 +4,12 @@ import {
   checkSettings,
   createGuest,
   createPolicy,
+  definitionHash,
   EngineError,
   modulesOf,
   parsePolicies,
   type PolicyGuest,
+  settingsHash,
 } from '../engine/index.ts';
 import {
   executionModeOf,
@@ -25,7 +27,7 @@ import { CapabilityClient } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from './evaluation-protocol.ts';
 import type { FromLoader, LoaderStart, ToLoader } from './loader.ts';
-import type { LoadOutcome, LoadRequest } from './policy-registry.ts';
+import type { Declared, LoadOutcome, LoadRequest } from './policy-registry.ts';
 import type { PolicyReason } from './policy-status.ts';
 
 /** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
@@ -51,6 +53,7 @@ const capabilities = new CapabilityClient(start.capabilities);
 const store = new ModuleStore({
   cacheDir: start.cacheDir,
   ...(start.sources === undefined ? {} : { sources: start.sources }),
+  ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
 });
 /** Compiled modules by digest: those that serve, and those of loads under way. */
 const compiled = new Map<string, Promise<CompiledPolicyModule>>();
@@ -188,11 +191,21 @@ function reasonOf(error: unknown): PolicyReason {
   return error instanceof EngineError && error.code === 'protocol-unsupported' ? 'InvalidModule' : 'SettingsCheckFailed';
 }
 
+function parse(text: string, fileName: string): Declared {
+  const { policies, problems } = parsePolicies(text, fileName);
+  const declared = policies.map((definition) => ({
+    definition,
+    hash: definitionHash(definition),
+    settingsHash: settingsHash(definition),
+  }));
+  return { policies: declared, problems };
+}
+
 function receive(message: ToLoader): void {
   switch (message.type) {
     case 'parse':
       try {
-        say({ type: 'parsed', seq: message.seq, declared: parsePolicies(message.text, message.fileName) });
+        say({ type: 'parsed', seq: message.seq, declared: parse(message.text, message.fileName) });
       } catch (error) {
         say({ type: 'unparsable', seq: message.seq, message: error instanceof Error ? error.message : String(error) });
       }

@@ -11,6 +11,9 @@ import type { Declared, LoadOutcome, LoadRequest } from './policy-registry.ts';
 /** How often the loader is looked at. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
 
+/** Space for new objects in the loader: it works rarely, and what it leaves behind should not stay. */
+const YOUNG_HEAP_MB = 8;
+
 /** Given to the loader thread when it starts. */
 export interface LoaderStart {
   readonly activity: SharedArrayBuffer;
@@ -21,6 +24,8 @@ export interface LoaderStart {
   /** Folder that `file://./…` references are relative to. */
   readonly baseDir: string;
   readonly sources: SourcesConfig | undefined;
+  /** Time for one download; undefined means the module store's default. */
+  readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number;
 }
@@ -46,6 +51,7 @@ export type FromLoader =
   | { readonly type: 'log'; readonly entry: LogMessage };
 
 interface PendingParse {
+  readonly text: string;
   readonly fileName: string;
   readonly resolve: (declared: Declared) => void;
   readonly reject: (error: Error) => void;
@@ -88,7 +94,7 @@ export class Loader {
     this.#seq += 1;
     const seq = this.#seq;
     const { promise, resolve, reject } = Promise.withResolvers<Declared>();
-    this.#parses.set(seq, { fileName, resolve, reject });
+    this.#parses.set(seq, { text, fileName, resolve, reject });
     this.#send({ type: 'parse', seq, text, fileName });
     return promise;
   }
@@ -129,6 +135,7 @@ export class Loader {
       workerData,
       transferList: [capabilities.port],
       env: {},
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
     worker.on('message', (message: FromLoader) => this.#receive(message));
     worker.on('error', (error) => this.#log({ level: 'error', message: 'loader failed', fields: { error: error.message } }));
@@ -193,11 +200,15 @@ export class Loader {
       const message = 'the policy did not end while its settings were checked; its module may loop for ever';
       this.#loaded([[culprit, { ok: false, reason: 'SettingsCheckFailed', message, transient: false }]]);
     }
-    // A file that ended the thread would end the next one too.
-    for (const { fileName, reject } of this.#parses.values()) {
-      reject(new ServerError('thread-ended', `${fileName} could not be parsed: the loader ended; the file may be far too large`));
+    for (const [seq, { text, fileName, reject }] of this.#parses) {
+      if (culprit === undefined) {
+        // A file that ended the thread would end the next one too.
+        this.#parses.delete(seq);
+        reject(new ServerError('thread-ended', `${fileName} could not be parsed: the loader ended; the file may be far too large`));
+      } else {
+        this.#send({ type: 'parse', seq, text, fileName });
+      }
     }
-    this.#parses.clear();
     this.#send({ type: 'load', jobs: [...this.#loads].map(([seq, { request }]) => [seq, request] as const) });
   }
 }

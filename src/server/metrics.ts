@@ -2,7 +2,7 @@
 // lacks has the prefix portcullis_. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Observation } from '../engine/index.ts';
-import { POLICY_PHASES, type PolicyPhase } from './policy-status.ts';
+import type { PolicyPhase } from './policy-status.ts';
 import type { RestartReason } from './worker-pool.ts';
 
 /** Buckets for times of evaluations and reviews: from a CEL rule to a webhook's longest timeout. Seconds. */
@@ -12,6 +12,13 @@ const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 50
 
 /** How a change of one policy ended. */
 export type ReloadResult = 'served' | 'failed' | 'removed';
+
+/** What is looked up when metrics are asked for. */
+export interface ServerGauges {
+  readonly waiting: () => number;
+  readonly held: () => number;
+  readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
+}
 
 /** The metrics of one policy server. */
 export class ServerMetrics {
@@ -24,9 +31,8 @@ export class ServerMetrics {
   readonly #timeouts;
   readonly #restarts;
   readonly #refused;
-  readonly #phase;
 
-  constructor(gauges: { readonly waiting: () => number; readonly held: () => number }) {
+  constructor(gauges: ServerGauges) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#evaluations = new Counter({
@@ -59,7 +65,18 @@ export class ServerMetrics {
     this.#timeouts = new Counter({ name: 'portcullis_policy_timeouts_total', help: 'Evaluations that were cut off', labelNames: ['policy_name'], registers });
     this.#restarts = new Counter({ name: 'portcullis_worker_restarts_total', help: 'Workers that were replaced, by reason', labelNames: ['reason'], registers });
     this.#refused = new Counter({ name: 'portcullis_requests_refused_total', help: 'Requests answered without a policy, by HTTP status', labelNames: ['status'], registers });
-    this.#phase = new Gauge({ name: 'portcullis_policy_phase', help: 'One for the phase that a policy is in', labelNames: ['policy_name', 'phase'], registers });
+    new Gauge({
+      name: 'portcullis_policy_phase',
+      help: 'One for the phase that a policy is in',
+      labelNames: ['policy_name', 'phase'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [policy_name, phase] of gauges.phases()) {
+          this.set({ policy_name, phase }, 1);
+        }
+      },
+    });
     new Gauge({ name: 'portcullis_reviews_waiting', help: 'Reviews that wait for a worker', registers, collect() { this.set(gauges.waiting()); } });
     new Gauge({ name: 'portcullis_reviews_held', help: 'Reviews that wait or run', registers, collect() { this.set(gauges.held()); } });
   }
@@ -103,17 +120,6 @@ export class ServerMetrics {
 
   refused(status: number): void {
     this.#refused.inc({ status: String(status) });
-  }
-
-  /** A policy entered a phase; undefined when it is gone. */
-  phase(policy: string, phase: PolicyPhase | undefined): void {
-    for (const name of POLICY_PHASES) {
-      if (name === phase) {
-        this.#phase.set({ policy_name: policy, phase: name }, 1);
-      } else {
-        this.#phase.remove({ policy_name: policy, phase: name });
-      }
-    }
   }
 
   /** Everything in the Prometheus text format. */

@@ -1,15 +1,23 @@
 // The life of every policy of one server: what is declared, what serves, and what happens when they differ.
 // Holds no sockets, files or threads: what it needs done it asks for through its collaborators.
 import { createHash } from 'node:crypto';
-import { type PolicyDefinition, type PolicyProblem, definitionHash, modulesOf, settingsHash } from '../engine/index.ts';
+import type { PolicyDefinition, PolicyProblem } from '../engine/index.ts';
 import { jitteredBackoff } from '../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
 import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from './policy-status.ts';
 
-/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
-export interface PinnedPolicy {
+/** A definition and what identifies it: hashes are taken where files are parsed, off the main thread. */
+export interface DeclaredPolicy {
   readonly definition: PolicyDefinition;
+  /** Hash of the whole definition. */
+  readonly hash: string;
+  /** Hash of its settings. */
+  readonly settingsHash: string;
+}
+
+/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
+export interface PinnedPolicy extends DeclaredPolicy {
   /** Digest by module reference, as the definition writes it. */
   readonly digests: Readonly<Record<string, string>>;
   /** When it began to serve, ISO 8601. */
@@ -47,22 +55,28 @@ export interface RegistryCollaborators {
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
   /** Changes the table of every worker; resolves when all have changed over. */
   publish(change: TableChange): Promise<void>;
-  /** A policy's status differs from what was told before; undefined when the policy is gone. */
-  statusChanged(id: string, status: PolicyStatus | undefined): void;
+  /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
+  phaseChanged(id: string, change: PhaseChange | undefined): void;
   /** What serves differs: the set to keep for the next start, with the digests of its modules. */
   servingChanged(digests: readonly string[]): void;
 }
 
+/** Where a policy is now. */
+export interface PhaseChange {
+  readonly phase: PolicyPhase;
+  readonly reason: PolicyReason;
+  readonly message: string;
+  readonly nextRetry: Date | undefined;
+}
+
 /** What a policies file declares. */
 export interface Declared {
-  readonly policies: readonly PolicyDefinition[];
+  readonly policies: readonly DeclaredPolicy[];
   readonly problems: readonly PolicyProblem[];
 }
 
 /** The declared side of an entry. */
-type Declaration =
-  | { readonly hash: string; readonly definition: PolicyDefinition }
-  | { readonly hash: string; readonly problem: PolicyProblem };
+type Declaration = DeclaredPolicy | { readonly hash: string; readonly problem: PolicyProblem };
 
 interface Entry {
   readonly id: string;
@@ -99,8 +113,8 @@ export class PolicyRegistry {
   /** Takes over what the policies file declares. Only what differs from before is loaded. */
   declare({ policies, problems }: Declared): void {
     const declarations = new Map<string, Declaration>();
-    for (const definition of policies) {
-      declarations.set(definition.id, { hash: definitionHash(definition), definition });
+    for (const policy of policies) {
+      declarations.set(policy.definition.id, policy);
     }
     for (const problem of problems) {
       declarations.set(problem.id, { hash: `problem:${problem.code}:${problem.message}`, problem });
@@ -130,9 +144,9 @@ export class PolicyRegistry {
 
   /** Serves what served before a restart, because nothing is declared: the policies file cannot be used. */
   restoreLastGood(reason: string): void {
-    const requests = [...this.#lastGood.values()].map(({ definition, digests }) => {
+    const requests = [...this.#lastGood.values()].map(({ definition, settingsHash, digests }) => {
       // The hash matches no declaration, so that the next usable file is taken over whole.
-      const entry = this.#redeclare(definition.id, undefined, { hash: 'restored', definition });
+      const entry = this.#redeclare(definition.id, undefined, { hash: 'restored', settingsHash, definition });
       entry.triedLastGood = true;
       this.#set(entry, 'Pending', 'PoliciesFileUnusable', `what served before the restart is brought back: ${reason}`);
       return { id: definition.id, definition, digests };
@@ -175,6 +189,13 @@ export class PolicyRegistry {
 
   statuses(): PolicyStatus[] {
     return [...this.#entries.values()].map((entry) => statusOf(entry)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** The phase of every policy, for metrics. */
+  *phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
+    for (const { id, phase } of this.#entries.values()) {
+      yield [id, phase];
+    }
   }
 
   stop(): void {
@@ -258,13 +279,14 @@ export class PolicyRegistry {
   }
 
   #loaded(entry: Entry, request: LoadRequest, outcome: LoadOutcome & { ok: true }): void {
-    if (request.digests !== undefined) {
+    const { declared } = entry;
+    if (request.digests !== undefined || 'problem' in declared) {
       // A stand-in serves; why it was needed stays what is told.
       entry.serving = this.#lastGood.get(entry.id);
       this.#set(entry, 'Degraded', entry.reason, entry.message);
       return;
     }
-    entry.serving = { definition: request.definition, digests: outcome.digests, since: new Date().toISOString() };
+    entry.serving = { ...declared, digests: outcome.digests, since: new Date().toISOString() };
     entry.desiredDigests = outcome.digests;
     entry.attempts += 1;
     if (outcome.sourceError === undefined) {
@@ -277,10 +299,10 @@ export class PolicyRegistry {
   /** The declared version cannot serve. Returns what is to be loaded instead, if anything can stand in. */
   #failed(entry: Entry, outcome: LoadOutcome & { ok: false }): LoadRequest[] {
     entry.attempts += 1;
-    this.#set(entry, entry.serving === undefined ? 'Error' : 'Degraded', outcome.reason, outcome.message);
     if (outcome.transient) {
       this.#retryLater(entry);
     }
+    this.#set(entry, entry.serving === undefined ? 'Error' : 'Degraded', outcome.reason, outcome.message);
     const lastGood = this.#lastGood.get(entry.id);
     if (entry.serving !== undefined || lastGood === undefined || entry.triedLastGood) {
       return [];
@@ -294,7 +316,6 @@ export class PolicyRegistry {
     entry.nextRetry = new Date(Date.now() + delayMs);
     entry.retry = setTimeout(() => this.#load(this.#retryRequest(entry)), delayMs);
     entry.retry.unref();
-    this.#with.statusChanged(entry.id, statusOf(entry));
   }
 
   #retryRequest(entry: Entry): LoadRequest[] {
@@ -309,7 +330,7 @@ export class PolicyRegistry {
       this.#entries.delete(id);
       this.#lastGood.delete(id);
       this.#settling.delete(id);
-      this.#with.statusChanged(id, undefined);
+      this.#with.phaseChanged(id, undefined);
     }
     if (ids.length > 0) {
       this.#publish([], ids, []);
@@ -343,7 +364,7 @@ export class PolicyRegistry {
     entry.phase = phase;
     entry.reason = reason;
     entry.message = message;
-    this.#with.statusChanged(entry.id, statusOf(entry));
+    this.#with.phaseChanged(entry.id, entry);
   }
 }
 
@@ -355,17 +376,15 @@ function tableEntry(entry: Entry): TableEntry {
   return { id: entry.id, failed: { message: entry.message, failurePolicy } };
 }
 
-function versionOf(definition: PolicyDefinition, digests: Readonly<Record<string, string>>): PolicyVersion {
-  const isPinned = modulesOf(definition).every((reference) => digests[reference] !== undefined);
-  const version = isPinned
-    ? createHash('sha256').update(definitionHash(definition)).update(Object.values(digests).join()).digest('hex').slice(0, 12)
-    : null;
-  return { version, settingsHash: settingsHash(definition), modules: digests };
+function versionOf({ hash, settingsHash }: DeclaredPolicy, digests: Readonly<Record<string, string>>): PolicyVersion {
+  const pins = Object.values(digests);
+  const version = pins.length === 0 ? null : createHash('sha256').update([hash, ...pins].join()).digest('hex').slice(0, 12);
+  return { version, settingsHash, modules: digests };
 }
 
 function statusOf(entry: Entry): PolicyStatus {
-  const declared = 'definition' in entry.declared ? entry.declared.definition : undefined;
-  const shown = declared ?? entry.serving?.definition;
+  const declared = 'definition' in entry.declared ? entry.declared : undefined;
+  const shown = (declared ?? entry.serving)?.definition;
   return {
     id: entry.id,
     kind: shown?.kind ?? 'unknown',
@@ -378,7 +397,7 @@ function statusOf(entry: Entry): PolicyStatus {
     serving:
       entry.serving === undefined
         ? null
-        : { ...versionOf(entry.serving.definition, entry.serving.digests), since: entry.serving.since },
+        : { ...versionOf(entry.serving, entry.serving.digests), since: entry.serving.since },
     attempts: entry.attempts,
     nextRetry: entry.nextRetry?.toISOString() ?? null,
   };

@@ -14,8 +14,7 @@ import type { Logger } from './log.ts';
 import type { LogMessage, Route } from './evaluation-protocol.ts';
 import { ServerMetrics } from './metrics.ts';
 import { operationsHandler, type PoliciesView } from './operations-endpoint.ts';
-import { PolicyRegistry } from './policy-registry.ts';
-import type { PolicyStatus } from './policy-status.ts';
+import { type PhaseChange, PolicyRegistry } from './policy-registry.ts';
 import { ServingRecord } from './serving-record.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 import { type Answer, WorkerPool } from './worker-pool.ts';
@@ -38,6 +37,16 @@ const CONNECTION_CHECK_MS = 2_000;
 const KEEP_ALIVE_MS = 120_000;
 /** Connections at once; an API server opens a few dozen. */
 const MAX_CONNECTIONS = 5_000;
+
+/** How long clients may take. Milliseconds. */
+export interface ClientTimeouts {
+  /** For the TLS handshake, and for the headers of a request. Default: 10 s. */
+  readonly headersMs?: number;
+  /** For a whole request. Default: 30 s, the longest that a webhook may take. */
+  readonly requestMs?: number;
+  /** How often slow clients are looked for. Default: 2 s. */
+  readonly checkMs?: number;
+}
 
 /** How a {@link PolicyServer} is set up. */
 export interface PolicyServerOptions {
@@ -63,6 +72,10 @@ export interface PolicyServerOptions {
   readonly memoryLimitBytes?: number;
   /** Default: no special sources. */
   readonly sources?: SourcesConfig;
+  /** Time for one download of a module, in milliseconds. Default: that of the module store. */
+  readonly fetchTimeoutMs?: number;
+  /** Default: see {@link ClientTimeouts}. */
+  readonly clientTimeouts?: ClientTimeouts;
   /** Requests for objects of this namespace are always allowed. Default: none. */
   readonly alwaysAcceptNamespace?: string;
   /** Default: {@link DEFAULT_DRAIN_MS}. */
@@ -117,12 +130,17 @@ export class PolicyServer {
       onRestart: (reason) => this.#metrics.restarted(reason),
       onApplyFailure: (id, message) => this.#registry.activationFailed(id, message),
     });
-    this.#metrics = new ServerMetrics({ waiting: () => this.#pool.waiting, held: () => this.#pool.held });
+    this.#metrics = new ServerMetrics({
+      waiting: () => this.#pool.waiting,
+      held: () => this.#pool.held,
+      phases: () => this.#registry.phases(),
+    });
     this.#loader = new Loader(
       {
         cacheDir: join(options.dataDir, 'modules'),
         baseDir: dirname(resolve(options.policiesFile)),
         sources: options.sources,
+        fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes ?? DEFAULT_MEMORY_LIMIT_BYTES,
         connectCapabilities: () => this.#capabilities.connect(),
@@ -134,7 +152,7 @@ export class PolicyServer {
       {
         load: (requests, done) => this.#loader.load(requests, done),
         publish: (change) => this.#pool.publish(change),
-        statusChanged: (id, status) => this.#statusChanged(id, status),
+        phaseChanged: (id, change) => this.#phaseChanged(id, change),
         servingChanged: (digests) => {
           this.#loader.keep(digests);
           this.#record.changed(() => this.#registry.serving());
@@ -237,11 +255,17 @@ export class PolicyServer {
   }
 
   async #createAdmissionServer(handler: ReturnType<typeof admissionHandler>): Promise<Server | SecureServer> {
+    const {
+      headersMs = HEADERS_TIMEOUT_MS,
+      requestMs = REQUEST_TIMEOUT_MS,
+      checkMs = CONNECTION_CHECK_MS,
+    } = this.#options.clientTimeouts ?? {};
     const limits = {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      handshakeTimeout: headersMs,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: CONNECTION_CHECK_MS,
+      connectionsCheckingInterval: checkMs,
       noDelay: true,
     };
     const files = this.#options.tls;
@@ -291,18 +315,18 @@ export class PolicyServer {
     }
   }
 
-  #statusChanged(id: string, status: PolicyStatus | undefined): void {
-    this.#metrics.phase(id, status?.phase);
-    if (status === undefined) {
+  #phaseChanged(policy: string, change: PhaseChange | undefined): void {
+    if (change === undefined) {
       this.#metrics.reloaded('removed');
-      this.#log.info({ policy: id }, 'policy removed');
-    } else if (status.phase === 'Active') {
+      this.#log.info({ policy }, 'policy removed');
+    } else if (change.phase === 'Active') {
       this.#metrics.reloaded('served');
-      this.#log.debug({ policy: id, version: status.serving?.version }, 'policy serves');
-    } else if (status.phase === 'Error' || status.phase === 'Degraded') {
+      this.#log.debug({ policy }, 'policy serves');
+    } else if (change.phase === 'Error' || change.phase === 'Degraded') {
+      const { phase, reason, message: detail, nextRetry } = change;
       this.#metrics.reloaded('failed');
-      const { phase, reason, message, nextRetry } = status;
-      this.#log.warn({ policy: id, phase, reason, detail: message, ...(nextRetry === null ? {} : { nextRetry }) }, 'policy version failed');
+      const retry = nextRetry === undefined ? {} : { nextRetry: nextRetry.toISOString() };
+      this.#log.warn({ policy, phase, reason, detail, ...retry }, 'policy version failed');
     }
   }
 

@@ -89,6 +89,8 @@ function isPinned(value: unknown): value is PinnedPolicy {
     typeof pinned === 'object' &&
     pinned !== null &&
     typeof pinned.definition?.id === 'string' &&
+    typeof pinned.hash === 'string' &&
+    typeof pinned.settingsHash === 'string' &&
     typeof pinned.digests === 'object' &&
     typeof pinned.since === 'string'
   );

@@ -49,5 +49,8 @@ function sameAnswer(actual: RegoValue | undefined, expected: string | null): boo
 }
 
 function printed(value: RegoValue | undefined): string {
-  return JSON.stringify(value, (_, item: unknown) => (item instanceof RegoObject ? Object.fromEntries(item) : item)) ?? 'undefined';
+  return (
+    JSON.stringify(value, (_, item: unknown) => (item instanceof RegoObject ? Object.fromEntries(item) : item)) ??
+    'undefined'
+  );
 }

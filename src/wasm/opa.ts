@@ -162,13 +162,15 @@ export class OpaGuest {
   }
 
   #imports(instance: SandboxInstance): HostImports {
-    const builtin: HostFunction = (id: number, _reserved: number, ...operands: number[]) => this.#call(instance, id, operands);
+    const builtin: HostFunction = (id: number, _reserved: number, ...operands: number[]) =>
+      this.#call(instance, id, operands);
     return {
       env: {
         opa_abort: (address: number): void => {
           throw new WasmError('trap', `the policy gave up: ${readLine(instance, address, ABORT_TEXT_BYTES)}`);
         },
-        opa_println: (address: number): void => this.#evaluation?.log(readLine(instance, address, LOG_LINE_LIMIT_BYTES)),
+        opa_println: (address: number): void =>
+          this.#evaluation?.log(readLine(instance, address, LOG_LINE_LIMIT_BYTES)),
         opa_builtin0: builtin,
         opa_builtin1: builtin,
         opa_builtin2: builtin,
@@ -213,7 +215,10 @@ function checkAbi(instance: SandboxInstance): void {
   const major = instance.globalValue('opa_wasm_abi_version');
   if (major !== ABI_VERSION) {
     const got = major === undefined ? 'none (OPA before 0.27)' : String(major);
-    throw new WasmError('abi-unsupported', `the Rego module's ABI version: expected ${ABI_VERSION}, got ${got}; build it with a current OPA`);
+    throw new WasmError(
+      'abi-unsupported',
+      `the Rego module's ABI version: expected ${ABI_VERSION}, got ${got}; build it with a current OPA`,
+    );
   }
 }
 
@@ -240,7 +245,10 @@ function readMap(instance: SandboxInstance, name: string): ReadonlyMap<string, n
 function parseDocument(instance: SandboxInstance, name: string, json: string): number {
   const value = parseInGuest(instance, 'opa_json_parse', json);
   if (value === 0) {
-    throw new WasmError('guest-error', `the policy cannot read ${name}: expected a JSON document, got ${json.length} characters of something else`);
+    throw new WasmError(
+      'guest-error',
+      `the policy cannot read ${name}: expected a JSON document, got ${json.length} characters of something else`,
+    );
   }
   return value;
 }
@@ -260,7 +268,9 @@ function parseOperand(text: string): RegoValue {
     return parseRegoText(text);
   } catch (error) {
     if (error instanceof BuiltinError) {
-      throw new WasmError('guest-error', `the policy passed a builtin something that is no value: ${error.message}`, { cause: error });
+      throw new WasmError('guest-error', `the policy passed a builtin something that is no value: ${error.message}`, {
+        cause: error,
+      });
     }
     throw error;
   }
@@ -305,7 +315,10 @@ function lengthUpToNul(instance: SandboxInstance, address: number): number {
 function readText(instance: SandboxInstance, address: number, maxBytes: number): string {
   const length = lengthUpToNul(instance, address);
   if (length > maxBytes) {
-    throw new WasmError('answer-too-large', `the guest's answer is too large: expected at most ${maxBytes} bytes, got ${length}`);
+    throw new WasmError(
+      'answer-too-large',
+      `the guest's answer is too large: expected at most ${maxBytes} bytes, got ${length}`,
+    );
   }
   instance.chargeFuel(length / COPIED_BYTES_PER_FUEL);
   return instance.readString(address, length);

@@ -15,7 +15,11 @@ const SECONDS_PER_DAY = 86_400;
 
 /** Seconds since 1970 of a civil time taken for UTC. Month, day and the rest may be out of range and are carried. */
 export function secondsOf(time: CivilTime): number {
-  const days = daysFromCivil(time.year + Math.floor((time.month - 1) / 12), (((time.month - 1) % 12) + 12) % 12, time.day);
+  const days = daysFromCivil(
+    time.year + Math.floor((time.month - 1) / 12),
+    (((time.month - 1) % 12) + 12) % 12,
+    time.day,
+  );
   return days * SECONDS_PER_DAY + time.hour * 3600 + time.minute * 60 + time.second;
 }
 

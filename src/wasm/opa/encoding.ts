@@ -25,7 +25,7 @@ function decodeBase64Url(text: string): Buffer {
 }
 
 /** Percent-encodes all but RFC 3986's unreserved characters; spaces become plus signs. */
-function queryEscape(text: string): string {
+export function queryEscape(text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%20', '+');
@@ -41,7 +41,9 @@ function queryUnescape(text: string): string {
     return spaced;
   }
   const parts = spaced.split(/((?:%[0-9a-fA-F]{2})+)/);
-  return parts.map((part) => (part.startsWith('%') ? Buffer.from(part.replaceAll('%', ''), 'hex').toString() : part)).join('');
+  return parts
+    .map((part) => (part.startsWith('%') ? Buffer.from(part.replaceAll('%', ''), 'hex').toString() : part))
+    .join('');
 }
 
 const queryEncode: OpaBuiltin = (operands) => queryEscape(stringOperand(operands, 0));
@@ -60,7 +62,8 @@ function queryValues(value: RegoValue): readonly string[] {
   if (typeof value === 'string') {
     return [value];
   }
-  const items = value instanceof RegoSet ? value.sorted() : isArray(value) ? value : wrongType(value, 0, 'string', 'array', 'set');
+  const items =
+    value instanceof RegoSet ? value.sorted() : isArray(value) ? value : wrongType(value, 0, 'string', 'array', 'set');
   return items.map((item) => (typeof item === 'string' ? item : wrongType(item, 0, 'string')));
 }
 
@@ -93,7 +96,9 @@ const jwtDecode: OpaBuiltin = (operands, context) => {
   }
   const contentType = header.get('cty');
   if (contentType === 'JWT') {
-    const inner = decodeBase64Url(payloadPart).toString().replace(/^["']+|["']+$/g, '');
+    const inner = decodeBase64Url(payloadPart)
+      .toString()
+      .replace(/^["']+|["']+$/g, '');
     return jwtDecode([inner], context);
   }
   return [header, jsonObject(payloadPart), decodeBase64Url(signaturePart).toString('hex')];

@@ -111,7 +111,8 @@ function hexadecimal(magnitude: number, precision?: number): string {
     }
   }
   const fraction = (mantissa & ((1n << HEX_TOP) - 1n)).toString(16).padStart(Number(HEX_TOP) / 4, '0');
-  const digits = precision === undefined ? fraction.replace(/0+$/, '') : fraction.slice(0, precision).padEnd(precision, '0');
+  const digits =
+    precision === undefined ? fraction.replace(/0+$/, '') : fraction.slice(0, precision).padEnd(precision, '0');
   return `0x${mantissa >> HEX_TOP}${digits === '' ? '' : `.${digits}`}p${exponentText(exponent)}`;
 }
 
@@ -144,7 +145,8 @@ function exact(magnitude: number): Digits {
   if (mantissa === 0n) {
     return { digits: '', point: 0 };
   }
-  const text = exponent >= 0 ? (mantissa << BigInt(exponent)).toString() : (mantissa * 5n ** BigInt(-exponent)).toString();
+  const text =
+    exponent >= 0 ? (mantissa << BigInt(exponent)).toString() : (mantissa * 5n ** BigInt(-exponent)).toString();
   return { digits: text.replace(/0+$/, ''), point: text.length + Math.min(exponent, 0) };
 }
 

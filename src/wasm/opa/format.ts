@@ -396,7 +396,7 @@ class Formatter {
     const precision = this.#precision ?? defaultPrecision;
     this.#guard((precision ?? 0) + FLOAT_CHARS);
     let text = formatFloat(value, floatVerb, precision);
-    let sign = this.#flags.has('+') || this.#plusVerb ? '+' : this.#flags.has(' ') ? ' ' : '';
+    let sign = this.#flags.has('+') ? '+' : this.#flags.has(' ') ? ' ' : '';
     if (text.startsWith('-')) {
       sign = '-';
       text = text.slice(1);

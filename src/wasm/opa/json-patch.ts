@@ -26,7 +26,12 @@ const patch: OpaBuiltin = (operands, context) => {
 /** Hears of the size of every collection that is copied. */
 type CopyMeter = (size: number) => void;
 
-function apply(document: RegoValue | undefined, operation: RegoObject, path: Path, meter: CopyMeter): RegoValue | undefined {
+function apply(
+  document: RegoValue | undefined,
+  operation: RegoObject,
+  path: Path,
+  meter: CopyMeter,
+): RegoValue | undefined {
   switch (field(operation, 'op')) {
     case 'add':
       return insert(document, path, field(operation, 'value'), meter);
@@ -42,14 +47,18 @@ function apply(document: RegoValue | undefined, operation: RegoObject, path: Pat
     case 'copy':
       return insert(document, path, lookUp(document, parsePath(field(operation, 'from'))), meter);
     case 'test':
-      return valuesEqual(lookUp(document, path), field(operation, 'value')) ? document : undefinedBecause('json.patch: test failed');
+      return valuesEqual(lookUp(document, path), field(operation, 'value'))
+        ? document
+        : undefinedBecause('json.patch: test failed');
     default:
       return undefinedBecause('json.patch: unknown operation');
   }
 }
 
 function field(operation: RegoObject, name: string): RegoValue {
-  return operation.get(name) ?? (operation.get(name) === null ? null : undefinedBecause(`json.patch: "${name}" is missing`));
+  return (
+    operation.get(name) ?? (operation.get(name) === null ? null : undefinedBecause(`json.patch: "${name}" is missing`))
+  );
 }
 
 function parsePath(path: RegoValue): Path {
@@ -87,12 +96,23 @@ function child(parent: RegoValue, step: RegoValue): RegoValue {
 }
 
 /** Changes the collection that holds the path's last step, and copies those above it. */
-function edit(document: RegoValue | undefined, path: Path, meter: CopyMeter, change: (parent: RegoValue, step: RegoValue) => RegoValue): RegoValue {
+function edit(
+  document: RegoValue | undefined,
+  path: Path,
+  meter: CopyMeter,
+  change: (parent: RegoValue, step: RegoValue) => RegoValue,
+): RegoValue {
   const [step, ...rest] = path;
   if (document === undefined || step === undefined) {
     return undefinedBecause('json.patch: nothing is left');
   }
-  meter(isArray(document) ? document.length : document instanceof RegoObject || document instanceof RegoSet ? document.size : 1);
+  meter(
+    isArray(document)
+      ? document.length
+      : document instanceof RegoObject || document instanceof RegoSet
+        ? document.size
+        : 1,
+  );
   if (rest.length === 0) {
     return change(document, step);
   }
@@ -103,7 +123,9 @@ function edit(document: RegoValue | undefined, path: Path, meter: CopyMeter, cha
   if (document instanceof RegoSet) {
     return new RegoSet([...[...document].filter((item) => !valuesEqual(item, step)), edited]);
   }
-  return isArray(document) ? document.with(arrayIndex(document, step), edited) : undefinedBecause('json.patch: not a collection');
+  return isArray(document)
+    ? document.with(arrayIndex(document, step), edited)
+    : undefinedBecause('json.patch: not a collection');
 }
 
 function insert(document: RegoValue | undefined, path: Path, value: RegoValue, meter: CopyMeter): RegoValue {
@@ -115,13 +137,17 @@ function insert(document: RegoValue | undefined, path: Path, value: RegoValue, m
       return new RegoObject([...parent, [step, value]]);
     }
     if (parent instanceof RegoSet) {
-      return valuesEqual(step, value) ? new RegoSet([...parent, value]) : undefinedBecause('json.patch: a set element is its own key');
+      return valuesEqual(step, value)
+        ? new RegoSet([...parent, value])
+        : undefinedBecause('json.patch: a set element is its own key');
     }
     if (!isArray(parent)) {
       return undefinedBecause('json.patch: not a collection');
     }
     const index = arrayIndex(parent, step);
-    return index <= parent.length ? parent.toSpliced(index, 0, value) : undefinedBecause('json.patch: index out of bounds');
+    return index <= parent.length
+      ? parent.toSpliced(index, 0, value)
+      : undefinedBecause('json.patch: index out of bounds');
   });
 }
 
@@ -137,7 +163,9 @@ function remove(document: RegoValue | undefined, path: Path, meter: CopyMeter): 
     if (parent instanceof RegoSet) {
       return new RegoSet([...parent].filter((item) => !valuesEqual(item, step)));
     }
-    return isArray(parent) ? parent.toSpliced(arrayIndex(parent, step), 1) : undefinedBecause('json.patch: not a collection');
+    return isArray(parent)
+      ? parent.toSpliced(arrayIndex(parent, step), 1)
+      : undefinedBecause('json.patch: not a collection');
   });
 }
 

@@ -164,7 +164,9 @@ function indexed(value: RegoValue): (readonly [RegoValue, RegoValue])[] {
 
 function cidrOf(item: RegoValue): RegoValue {
   const cidr = isArray(item) ? item[0] : item;
-  return cidr !== undefined && (typeof cidr === 'string' || isArray(item)) ? cidr : wrongType(item, 0, 'string', 'array');
+  return cidr !== undefined && (typeof cidr === 'string' || isArray(item))
+    ? cidr
+    : wrongType(item, 0, 'string', 'array');
 }
 
 const containsMatches: OpaBuiltin = (operands, context) => {
@@ -191,7 +193,9 @@ interface Range {
 }
 
 const merge: OpaBuiltin = (operands) => {
-  const ranges = collectionOperand(operands, 0).map((item) => rangeOf(typeof item === 'string' ? item : wrongType(item, 0, 'string')));
+  const ranges = collectionOperand(operands, 0).map((item) =>
+    rangeOf(typeof item === 'string' ? item : wrongType(item, 0, 'string')),
+  );
   ranges.sort((a, b) => compareBigints(a.last, b.last) || compareBigints(a.first, b.first));
   const merged: Range[] = [];
   // From the last range down, each one swallows those that it touches.
@@ -203,7 +207,9 @@ const merge: OpaBuiltin = (operands) => {
       merged.push(range);
     }
   }
-  return new RegoSet(merged.flatMap((range) => (range.network === undefined ? cidrsOf(range) : [networkText(range.network)])));
+  return new RegoSet(
+    merged.flatMap((range) => (range.network === undefined ? cidrsOf(range) : [networkText(range.network)])),
+  );
 };
 
 function rangeOf(text: string): Range {

@@ -1,5 +1,14 @@
 import { WasmError } from '../errors.ts';
-import { arrayOperand, numberOperand, objectOperand, operand, stringOperand, undefinedBecause, collectionOperand, wrongType } from './builtin.ts';
+import {
+  arrayOperand,
+  numberOperand,
+  objectOperand,
+  operand,
+  stringOperand,
+  undefinedBecause,
+  collectionOperand,
+  wrongType,
+} from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { integerOf, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
@@ -83,7 +92,11 @@ const marshalWithOptions: OpaBuiltin = (operands) => {
 };
 
 /** JSON as Go's encoder writes it: sorted keys, sets as arrays, characters that are special in HTML escaped. */
-function marshal(value: RegoValue, layout: { prefix: string; indent: string } | undefined, indentation: string): string {
+function marshal(
+  value: RegoValue,
+  layout: { prefix: string; indent: string } | undefined,
+  indentation: string,
+): string {
   if (typeof value === 'string') {
     return goJsonString(value);
   }
@@ -93,7 +106,12 @@ function marshal(value: RegoValue, layout: { prefix: string; indent: string } | 
   const deeper = indentation + (layout?.indent ?? '');
   const isObject = value instanceof RegoObject;
   const items = isObject
-    ? value.sorted().map(([key, item]) => `${goJsonString(typeof key === 'string' ? key : regoText(key))}:${layout === undefined ? '' : ' '}${marshal(item, layout, deeper)}`)
+    ? value
+        .sorted()
+        .map(
+          ([key, item]) =>
+            `${goJsonString(typeof key === 'string' ? key : regoText(key))}:${layout === undefined ? '' : ' '}${marshal(item, layout, deeper)}`,
+        )
     : (isArray(value) ? value : value.sorted()).map((item) => marshal(item, layout, deeper));
   const [open, close] = isObject ? ['{', '}'] : ['[', ']'];
   if (items.length === 0 || layout === undefined) {
@@ -104,14 +122,19 @@ function marshal(value: RegoValue, layout: { prefix: string; indent: string } | 
 }
 
 function goJsonString(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(text.toWellFormed()).replace(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 const objectKeys: OpaBuiltin = (operands) => new RegoSet([...objectOperand(operands, 0)].map(([key]) => key));
 
 /** Merges from left to right; objects within objects are merged too. */
 const unionN: OpaBuiltin = (operands) => {
-  const objects = arrayOperand(operands, 0).map((item) => (item instanceof RegoObject ? item : wrongType(item, 0, 'object')));
+  const objects = arrayOperand(operands, 0).map((item) =>
+    item instanceof RegoObject ? item : wrongType(item, 0, 'object'),
+  );
   return objects.reduce(mergeObjects, new RegoObject([]));
 };
 
@@ -139,7 +162,8 @@ const rangeStep: OpaBuiltin = (operands, context) => {
   return Array.from({ length: Number(count) }, (_, index) => RegoNumber.of(from + BigInt(index) * signedStep));
 };
 
-const numbersRange: OpaBuiltin = (operands, context) => rangeStep([...operands.slice(0, 2), new RegoNumber('1')], context);
+const numbersRange: OpaBuiltin = (operands, context) =>
+  rangeStep([...operands.slice(0, 2), new RegoNumber('1')], context);
 
 /** All paths from the roots, each up to a node without further edges or to where it would close a cycle. */
 const reachablePaths: OpaBuiltin = (operands, context) => {
@@ -200,7 +224,10 @@ const print: OpaBuiltin = (operands, context) => {
   let lines: readonly string[][] = [[]];
   for (const item of arrayOperand(operands, 0)) {
     const values = item instanceof RegoSet ? item.sorted() : [item];
-    const texts = values.length === 0 ? ['<undefined>'] : values.map((value) => (typeof value === 'string' ? value : regoText(value)));
+    const texts =
+      values.length === 0
+        ? ['<undefined>']
+        : values.map((value) => (typeof value === 'string' ? value : regoText(value)));
     context.charge(lines.length * texts.length * FUEL_PER_VALUE);
     lines = lines.flatMap((line) => texts.map((text) => [...line, text]));
   }

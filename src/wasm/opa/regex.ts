@@ -60,7 +60,10 @@ function* matchesOf(pattern: RE2JS, text: string, limit: number, context: Builti
       context.charge(size * (text.length - at));
       return;
     }
-    const match: Match = Array.from({ length: matcher.groupCount() + 1 }, (_, group) => [matcher.start(group), matcher.end(group)]);
+    const match: Match = Array.from({ length: matcher.groupCount() + 1 }, (_, group) => [
+      matcher.start(group),
+      matcher.end(group),
+    ]);
     const [start, end] = match[0] ?? [0, 0];
     context.charge(size * (end - at));
     const isEmptyAgain = end === at && start === previousEnd;
@@ -217,7 +220,9 @@ function templatePattern(template: string, start: string, end: string, context: 
       break;
     }
   }
-  return level === 0 ? `${pattern}${RE2JS.quote(template.slice(literalFrom))}$` : undefinedBecause('unbalanced delimiters');
+  return level === 0
+    ? `${pattern}${RE2JS.quote(template.slice(literalFrom))}$`
+    : undefinedBecause('unbalanced delimiters');
 }
 
 /** Characters that mean something in a glob. */

@@ -1,5 +1,14 @@
 import { WasmError } from '../errors.ts';
-import { arrayOperand, intOperand, objectOperand, operand, stringOperand, stringsOperand, undefinedBecause, wrongType } from './builtin.ts';
+import {
+  arrayOperand,
+  intOperand,
+  objectOperand,
+  operand,
+  stringOperand,
+  stringsOperand,
+  undefinedBecause,
+  wrongType,
+} from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
 import { formatGo } from './format.ts';
 import type { FormatArgument } from './format.ts';
@@ -94,7 +103,9 @@ function stringOrStrings(operands: readonly RegoValue[], index: number): readonl
   if (typeof value === 'string') {
     return [value];
   }
-  return isArray(value) || value instanceof RegoSet ? stringsOperand(operands, index) : wrongType(value, index, 'string', 'array', 'set');
+  return isArray(value) || value instanceof RegoSet
+    ? stringsOperand(operands, index)
+    : wrongType(value, index, 'string', 'array', 'set');
 }
 
 const splitN: OpaBuiltin = (operands) => {
@@ -109,12 +120,14 @@ const reverse: OpaBuiltin = (operands) => [...stringOperand(operands, 0)].revers
 
 /** All patterns at once, left to right: the pattern that comes first in Rego's order wins at each place. */
 const replaceN: OpaBuiltin = (operands, context) => {
-  const pairs = objectOperand(operands, 0).sorted().map(([pattern, replacement]): [string, string] => {
-    if (typeof pattern !== 'string' || typeof replacement !== 'string') {
-      return wrongType(typeof pattern === 'string' ? replacement : pattern, 0, 'string');
-    }
-    return [pattern, replacement];
-  });
+  const pairs = objectOperand(operands, 0)
+    .sorted()
+    .map(([pattern, replacement]): [string, string] => {
+      if (typeof pattern !== 'string' || typeof replacement !== 'string') {
+        return wrongType(typeof pattern === 'string' ? replacement : pattern, 0, 'string');
+      }
+      return [pattern, replacement];
+    });
   const text = stringOperand(operands, 1);
   context.charge(text.length * pairs.length);
   let output = '';

@@ -112,12 +112,17 @@ function formatElement(time: ZonedTime, code: string): string {
     case '':
       return '';
     default:
-      return '.,'.includes(code[0] ?? '?') ? formatFraction(time.nanosecond, code) : formatOffset(time.offsetSeconds, code);
+      return '.,'.includes(code[0] ?? '?')
+        ? formatFraction(time.nanosecond, code)
+        : formatOffset(time.offsetSeconds, code);
   }
 }
 
 function formatFraction(nanosecond: number, code: string): string {
-  const digits = String(nanosecond).padStart(9, '0').slice(0, code.length - 1).padEnd(code.length - 1, '0');
+  const digits = String(nanosecond)
+    .padStart(9, '0')
+    .slice(0, code.length - 1)
+    .padEnd(code.length - 1, '0');
   const kept = code[1] === '9' ? digits.replace(/0+$/, '') : digits;
   return kept === '' ? '' : `${code[0] ?? ''}${kept}`;
 }
@@ -129,7 +134,10 @@ function formatOffset(seconds: number, code: string): string {
   const magnitude = Math.abs(seconds);
   const parts = [Math.trunc(magnitude / 3600), Math.trunc(magnitude / 60) % 60, magnitude % 60];
   const count = code.replace(/[^0-9]/g, '').length / 2;
-  const text = parts.slice(0, count).map((part) => String(part).padStart(2, '0')).join(code.includes(':') ? ':' : '');
+  const text = parts
+    .slice(0, count)
+    .map((part) => String(part).padStart(2, '0'))
+    .join(code.includes(':') ? ':' : '');
   return (seconds < 0 ? '-' : '+') + text;
 }
 
@@ -347,7 +355,9 @@ class TimeReader {
   }
 
   #zoneName(): void {
-    this.#take(/^(?:UTC|ChST|MeST|GMT(?:[+-](?:1\d|2[0-3]|0?\d)(?!\d))?|[+-](?:1\d|2[0-3]|0?\d)(?!\d)|[A-Z]{4}T(?![A-Z])|[A-Z]{3}T(?![A-Z])|WITA(?![A-Z])|[A-Z]{3}(?![A-Z]))/);
+    this.#take(
+      /^(?:UTC|ChST|MeST|GMT(?:[+-](?:1\d|2[0-3]|0?\d)(?!\d))?|[+-](?:1\d|2[0-3]|0?\d)(?!\d)|[A-Z]{4}T(?![A-Z])|[A-Z]{3}T(?![A-Z])|WITA(?![A-Z])|[A-Z]{3}(?![A-Z]))/,
+    );
   }
 
   #settleDay(): void {

@@ -91,7 +91,8 @@ function zoneName({ ns, zone }: Moment, offsetSeconds: number): string {
   const letters = names.find((name) => /^[A-Z]{3,5}$/.test(name?.value ?? ''))?.value;
   const magnitude = Math.abs(offsetSeconds);
   const minutes = Math.trunc(magnitude / 60) % 60;
-  const digits = String(Math.trunc(magnitude / 3600)).padStart(2, '0') + (minutes === 0 ? '' : String(minutes).padStart(2, '0'));
+  const digits =
+    String(Math.trunc(magnitude / 3600)).padStart(2, '0') + (minutes === 0 ? '' : String(minutes).padStart(2, '0'));
   return letters ?? `${offsetSeconds < 0 ? '-' : '+'}${digits}`;
 }
 
@@ -156,7 +157,8 @@ function offsetOfLocal(zone: Zone, localSeconds: number): number {
 const diff: OpaBuiltin = (operands, context) => {
   const first = momentOperand(operands, 0, context);
   const second = { ...momentOperand(operands, 1, context), zone: first.zone };
-  const [from, to] = first.ns > second.ns ? [localTime(second), localTime(first)] : [localTime(first), localTime(second)];
+  const [from, to] =
+    first.ns > second.ns ? [localTime(second), localTime(first)] : [localTime(first), localTime(second)];
   let [years, months, days] = [to.year - from.year, to.month - from.month, to.day - from.day];
   let [hours, minutes, seconds] = [to.hour - from.hour, to.minute - from.minute, to.second - from.second];
   if (seconds < 0) {

@@ -57,8 +57,53 @@ const parseBytes: OpaBuiltin = (operands) => {
     undefinedBecause('units.parse_bytes: unknown unit');
   }
   const { numerator, scale } = rational(number);
-  return RegoNumber.of((numerator * factor) / 10n ** BigInt(scale));
+  const amount = roundToMantissa(numerator, 10n ** BigInt(scale));
+  const bytes = roundToMantissa(amount.numerator * factor, amount.denominator);
+  return RegoNumber.of(bytes.numerator / bytes.denominator);
 };
+
+/** OPA computes bytes in floats with mantissas of this size. */
+const MANTISSA_BITS = 64;
+
+/** Rounds a fraction to a float's mantissa, halves to even; the result's denominator is a power of two. */
+function roundToMantissa(
+  numerator: bigint,
+  denominator: bigint,
+): { readonly numerator: bigint; readonly denominator: bigint } {
+  if (numerator === 0n) {
+    return { numerator, denominator: 1n };
+  }
+  const isNegative = numerator < 0n;
+  const magnitude = isNegative ? -numerator : numerator;
+  let shift = MANTISSA_BITS - (bitLength(magnitude) - bitLength(denominator));
+  // The quotient has one bit more or less than the difference of the lengths.
+  if (quotient(magnitude, denominator, shift) >= 1n << BigInt(MANTISSA_BITS)) {
+    shift -= 1;
+  }
+  let mantissa = quotient(magnitude, denominator, shift);
+  const [top, bottom] = scaled(magnitude, denominator, shift);
+  const twiceRest = 2n * (top - mantissa * bottom);
+  if (twiceRest > bottom || (twiceRest === bottom && (mantissa & 1n) === 1n)) {
+    mantissa += 1n;
+  }
+  const signed = isNegative ? -mantissa : mantissa;
+  return shift >= 0
+    ? { numerator: signed, denominator: 1n << BigInt(shift) }
+    : { numerator: signed << BigInt(-shift), denominator: 1n };
+}
+
+function scaled(numerator: bigint, denominator: bigint, shift: number): readonly [bigint, bigint] {
+  return shift >= 0 ? [numerator << BigInt(shift), denominator] : [numerator, denominator << BigInt(-shift)];
+}
+
+function quotient(numerator: bigint, denominator: bigint, shift: number): bigint {
+  const [top, bottom] = scaled(numerator, denominator, shift);
+  return top / bottom;
+}
+
+function bitLength(value: bigint): number {
+  return value.toString(2).length;
+}
 
 /** Digits after the point that OPA gives of a fraction. */
 const FRACTION_DIGITS = 10;

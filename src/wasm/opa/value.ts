@@ -80,7 +80,10 @@ export function identityOf(value: RegoValue): string {
   if (value instanceof RegoSet) {
     return `<${[...value].map(identityOf).sort().join()}>`;
   }
-  return `{${[...value].map(([key, item]) => `${identityOf(key)}:${identityOf(item)}`).sort().join()}}`;
+  return `{${[...value]
+    .map(([key, item]) => `${identityOf(key)}:${identityOf(item)}`)
+    .sort()
+    .join()}}`;
 }
 
 export function valuesEqual(a: RegoValue, b: RegoValue): boolean {

@@ -1,10 +1,18 @@
-import { defineMappingTag, defineScalarTag, defineSequenceTag, FAILSAFE_SCHEMA, loadAll, mergeTag, NOT_RESOLVED } from 'js-yaml';
+import {
+  defineMappingTag,
+  defineScalarTag,
+  defineSequenceTag,
+  FAILSAFE_SCHEMA,
+  loadAll,
+  mergeTag,
+  NOT_RESOLVED,
+} from 'js-yaml';
 import { operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
 import { FUEL_PER_CHAR } from './strings.ts';
 import { BuiltinError } from './errors.ts';
 import { decimalOf, integerOf, RegoNumber } from './number.ts';
-import { isArray, RegoObject } from './value.ts';
+import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
 import { formatFloat } from './float.ts';
@@ -35,6 +43,9 @@ const UINT64_LIMIT = 2n ** 64n;
 
 /** The number that a plain scalar means to go-yaml: decimal, 0x, 0o, 0b, a leading zero for octal, underscores. */
 function yamlNumber(source: string): RegoNumber | undefined {
+  if (!/^[-+.0-9]/.test(source)) {
+    return undefined;
+  }
   const text = source.replaceAll('_', '');
   const integer = yamlInteger(text);
   if (integer !== undefined && integer < UINT64_LIMIT && integer >= -(UINT64_LIMIT / 2n)) {
@@ -87,6 +98,10 @@ const floatTag = defineScalarTag<RegoValue>(`${TAG}float`, {
   },
   identify: never,
 });
+const binaryTag = defineScalarTag<RegoValue>(`${TAG}binary`, {
+  resolve: (source) => Buffer.from(source, 'base64').toString(),
+  identify: never,
+});
 // Both collections finish with a step of their own, which makes the reader refuse values that contain themselves.
 const sequenceTag = defineSequenceTag<RegoValue[], readonly RegoValue[]>(`${TAG}seq`, {
   create: () => [],
@@ -109,7 +124,7 @@ const mapTag = defineMappingTag<Map<string, RegoValue>, RegoObject>(`${TAG}map`,
   identify: never,
 });
 
-const SCHEMA = FAILSAFE_SCHEMA.withTags(sequenceTag, mapTag, nullTag, boolTag, intTag, floatTag, mergeTag);
+const SCHEMA = FAILSAFE_SCHEMA.withTags(sequenceTag, mapTag, nullTag, boolTag, intTag, floatTag, binaryTag, mergeTag);
 
 function keyText(key: RegoValue): string {
   if (typeof key === 'string' || typeof key === 'boolean') {
@@ -120,11 +135,16 @@ function keyText(key: RegoValue): string {
 
 /** The first document, as JSON values. The others must be well-formed too. */
 function parseYaml(text: string): RegoValue {
+  if (/^%YAML(?![ \t]+1\.1\b)/.test(text)) {
+    undefinedBecause('yaml: go-yaml takes no other version than 1.1');
+  }
   let documents: unknown[];
   try {
     documents = loadAll(text, { schema: SCHEMA, json: true, maxDepth: MAX_DEPTH, maxAliases: MAX_ALIASES });
   } catch (error) {
-    return error instanceof BuiltinError ? undefinedBecause(error.message, error) : undefinedBecause('not valid YAML', error);
+    return error instanceof BuiltinError
+      ? undefinedBecause(error.message, error)
+      : undefinedBecause('not valid YAML', error);
   }
   return (documents[0] ?? null) as RegoValue;
 }
@@ -152,12 +172,12 @@ const isValid: OpaBuiltin = (operands) => {
   }
 };
 
-const marshal: OpaBuiltin = (operands) => `${block(operand(operands, 0), '', false)}\n`;
+const marshal: OpaBuiltin = (operands) => `${block(operand(operands, 0), '')}\n`;
 
-/** Writes a value at an indentation. Within a sequence, the first line of a collection follows the dash. */
-function block(value: RegoValue, indent: string, isNested: boolean): string {
+/** Writes a value whose first line follows what is there already; the others are indented. */
+function block(value: RegoValue, indent: string): string {
   if (value instanceof RegoObject) {
-    return value.size === 0 ? '{}' : mapping(value, indent, isNested);
+    return value.size === 0 ? '{}' : mapping(value, indent);
   }
   if (typeof value === 'string') {
     return scalarText(value, indent, false);
@@ -169,25 +189,34 @@ function block(value: RegoValue, indent: string, isNested: boolean): string {
     return numberText(value.text);
   }
   const items = isArray(value) ? value : value.sorted();
-  if (items.length === 0) {
-    return '[]';
-  }
-  const lines = items.map((item) => `- ${block(item, `${indent}  `, true)}`);
+  return items.length === 0 ? '[]' : items.map((item) => `- ${block(item, `${indent}  `)}`).join(`\n${indent}`);
+}
+
+/** Keys of more UTF-8 bytes are written with a question mark. */
+const MAX_SIMPLE_KEY_BYTES = 128;
+
+function mapping(object: RegoObject, indent: string): string {
+  const entries = [...object].map(([key, value]): [string, RegoValue] => [
+    typeof key === 'string' ? key : regoText(key),
+    value,
+  ]);
+  entries.sort(([a], [b]) => compareKeys(a, b));
+  const deeper = `${indent}  `;
+  const lines = entries.map(([key, value]) => {
+    if (key.includes('\n') || Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES) {
+      return `? ${scalarText(key, deeper, false)}\n${indent}: ${block(value, deeper)}`;
+    }
+    return `${scalarText(key, indent, true)}:${isFilled(value) ? `\n${deeper}` : ' '}${block(value, deeper)}`;
+  });
   return lines.join(`\n${indent}`);
 }
 
-function mapping(object: RegoObject, indent: string, _isNested: boolean): string {
-  const entries = [...object].map(([key, value]): [string, RegoValue] => [typeof key === 'string' ? key : regoText(key), value]);
-  entries.sort(([a], [b]) => compareKeys(a, b));
-  const lines = entries.map(([key, value]) => {
-    const isCollection = typeof value === 'object' && value !== null && !(value instanceof RegoNumber);
-    const isEmpty = isCollection && (isArray(value) ? value.length === 0 : value.size === 0);
-    const deeper = `${indent}  `;
-    const separator = isCollection && !isEmpty ? `\n${deeper}` : ' ';
-    const text = typeof value === 'string' ? scalarText(value, deeper, false) : block(value, deeper, false);
-    return `${scalarText(key, indent, true)}:${separator}${text}`;
-  });
-  return lines.join(`\n${indent}`);
+/** Whether a value is a collection that is written over several lines. */
+function isFilled(value: RegoValue): boolean {
+  if (isArray(value)) {
+    return value.length > 0;
+  }
+  return (value instanceof RegoObject || value instanceof RegoSet) && value.size > 0;
 }
 
 /** Go-yaml keeps integers that fit 64 bits and writes all else as the shortest float. */
@@ -197,25 +226,41 @@ function numberText(text: string): string {
     return String(integer);
   }
   const float = Number(text);
-  return Number.isFinite(float) ? formatFloat(float, 'g') : undefinedBecause(`yaml.marshal: ${decimalOf(text).point} digits are too many`);
+  return Number.isFinite(float)
+    ? formatFloat(float, 'g')
+    : undefinedBecause(`yaml.marshal: ${decimalOf(text).point} digits are too many`);
 }
 
 function scalarText(text: string, indent: string, isKey: boolean): string {
   if (text.includes('\n') && !isKey && isBlockAllowed(text)) {
     return literal(text, indent);
   }
-  const isPlainAllowed = !text.includes('\n') && isStringWhenPlain(text) && !OLD_BOOLEANS.test(text) && !BASE_60.test(text);
+  if (LINE_SEPARATOR.test(text) && !text.includes('\n') && !UNPRINTABLE.test(text)) {
+    return singleQuoted(text);
+  }
+  const isPlainAllowed =
+    !text.includes('\n') && isStringWhenPlain(text) && !OLD_BOOLEANS.test(text) && !BASE_60.test(text);
   if (!isPlainAllowed || UNPRINTABLE.test(text)) {
     return doubleQuoted(text);
   }
   if (!PLAIN_FORBIDDEN.test(text)) {
     return text;
   }
-  return text.includes('\t') ? doubleQuoted(text) : `'${text.replaceAll("'", "''")}'`;
+  return text.includes('\t') ? doubleQuoted(text) : singleQuoted(text);
+}
+
+function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 function isStringWhenPlain(text: string): boolean {
-  return !NULLS.has(text) && !BOOLEANS.has(text) && !SPECIAL_FLOAT.test(text) && yamlNumber(text) === undefined && text !== '<<' && !TIMESTAMP.test(text);
+  return (
+    !NULLS.has(text) &&
+    !BOOLEANS.has(text) &&
+    !SPECIAL_FLOAT.test(text) &&
+    yamlNumber(text) === undefined &&
+    !TIMESTAMP.test(text)
+  );
 }
 
 const TIMESTAMP = /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ ])\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})?)?$/;
@@ -223,7 +268,9 @@ const TIMESTAMP = /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ ])\d{1,2}:\d{1,2}:\d{1,2}(
 /** Where a plain scalar would mean something else: indicators, comments, spaces at the ends. */
 const PLAIN_FORBIDDEN = /^(?:---|\.\.\.)|^[#,[\]{}&*!|>'"%@`]|^[-?:](?=[ \t]|$)|:(?=[ \t]|$)|[ \t]#|^[ \t]|[ \t]$|\t/;
 // eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
-const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/;
+const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/;
+/** Line breaks to YAML 1.1, besides the usual ones. */
+const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
 
 function isBlockAllowed(text: string): boolean {
   return !UNPRINTABLE.test(text) && !/[ \t](?:\n|$)/.test(text) && !/\t/.test(text);
@@ -234,7 +281,10 @@ function literal(text: string, indent: string): string {
   const chomp = text.endsWith('\n\n') || text === '\n' ? '+' : text.endsWith('\n') ? '' : '-';
   const body = text.replace(/\n$/, '');
   const base = indent === '' ? '  ' : indent;
-  return `|${hint}${chomp}\n${body.split('\n').map((line) => (line === '' ? '' : base + line)).join('\n')}`;
+  return `|${hint}${chomp}\n${body
+    .split('\n')
+    .map((line) => (line === '' ? '' : base + line))
+    .join('\n')}`;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -256,10 +306,15 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 
 function doubleQuoted(text: string): string {
   // eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
-  const escaped = text.toWellFormed().replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, (character) => {
-    const code = character.charCodeAt(0);
-    return ESCAPES.get(character) ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`);
-  });
+  const escaped = text
+    .toWellFormed()
+    .replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\u{10000}-\u{10ffff}]/gu, (character) => {
+      const code = character.codePointAt(0) ?? 0;
+      return (
+        ESCAPES.get(character) ??
+        `\\${code < 0x100 ? `x${hex(code, 2)}` : code < 0x10000 ? `u${hex(code, 4)}` : `U${hex(code, 8)}`}`
+      );
+    });
   return `"${escaped}"`;
 }
 
@@ -303,7 +358,12 @@ function numberAt(characters: readonly string[], at: number): string {
   while (end < characters.length && DIGIT.test(characters[end] ?? '')) {
     end += 1;
   }
-  return characters.slice(start, end).filter((character) => character >= '0' && character <= '9').join('') || '0';
+  return (
+    characters
+      .slice(start, end)
+      .filter((character) => character >= '0' && character <= '9')
+      .join('') || '0'
+  );
 }
 
 export const yamlBuiltins: readonly (readonly [string, OpaBuiltin])[] = [

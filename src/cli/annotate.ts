@@ -1,0 +1,168 @@
+// `portcullis annotate`: writes a policy's metadata into its module. Flags are those of `kwctl annotate` (contract 5).
+import { randomUUID } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import {
+  DEFAULT_MAX_MODULE_BYTES,
+  digestOf,
+  executionModeOf,
+  moduleInterface,
+  ModuleError,
+  parseMetadata,
+  type PolicyMetadata,
+  readModuleFile,
+  requireProtocol,
+  requireSupportedVersion,
+  writeMetadata,
+} from '../modules/index.ts';
+import { readDocument, readText } from './document.ts';
+import { CliError, errorText, fileProblem, usageError } from './errors.ts';
+import { ModuleRunner } from './module-runner.ts';
+import { targetReference } from './module-source.ts';
+import { sizeText } from './output.ts';
+import { Progress } from './progress.ts';
+
+/** The annotation that holds what `-u` names. */
+const USAGE_ANNOTATION = 'io.kubewarden.policy.usage';
+/** Keys that a metadata file may have. `contextAware` is an older form that says nothing any more. */
+const METADATA_KEYS = new Set([
+  'protocolVersion',
+  'rules',
+  'annotations',
+  'mutating',
+  'backgroundAudit',
+  'executionMode',
+  'policyType',
+  'contextAware',
+  'contextAwareResources',
+  'hostCapabilities',
+  'minimumKubewardenVersion',
+]);
+
+interface AnnotateFlags {
+  readonly metadataPath: string;
+  readonly usagePath?: string;
+  readonly outputPath: string;
+}
+
+export function annotateCommand(): Command {
+  return new Command('annotate')
+    .description('write the metadata of a policy into its module')
+    .argument('<file>', 'the module')
+    .requiredOption('-m, --metadata-path <file>', 'the metadata, YAML or JSON')
+    .option(
+      '-u, --usage-path <file>',
+      `a text on how to use the policy, usually its README.md; becomes the annotation ${USAGE_ANNOTATION}`,
+    )
+    .requiredOption('-o, --output-path <file>', 'where to write the annotated module; may be the module itself')
+    .addHelpText(
+      'after',
+      `
+What the metadata do not say is found out: the kind of the module from its imports and exports, the protocol version by
+asking it. Rego modules for OPA and for Gatekeeper look the same, so their metadata must say executionMode.
+
+Example:
+  portcullis annotate build/policy.wasm -m metadata.yml -u README.md -o policy.wasm`,
+    )
+    .action(annotate);
+}
+
+async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
+  const progress = new Progress();
+  const reference = targetReference(file);
+  if (reference.kind !== 'file') {
+    throw usageError(`${file} is not a file`, 'Download it first; annotate works on files of this machine.');
+  }
+  const [bytes, stated, usage] = await Promise.all([
+    readModuleFile(reference, DEFAULT_MAX_MODULE_BYTES),
+    readMetadataFile(flags.metadataPath, progress),
+    flags.usagePath === undefined ? undefined : readText(flags.usagePath),
+  ]);
+  const metadata = await progress.during(`looking at ${file}`, () => completed(file, bytes, stated));
+  const annotations =
+    usage === undefined ? metadata.annotations : { ...metadata.annotations, [USAGE_ANNOTATION]: usage };
+  const annotated = writeMetadata(bytes, { ...metadata, annotations });
+  await replaceFile(flags.outputPath, annotated);
+  process.stdout.write(
+    `Wrote ${flags.outputPath}: ${metadata.executionMode} policy, ${sizeText(annotated.length)}, ${digestOf(annotated)}\n`,
+  );
+}
+
+/** @throws CliError with the file and the field */
+async function readMetadataFile(path: string, progress: Progress): Promise<PolicyMetadata> {
+  const { value } = await readDocument(path, 'core');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CliError(`${path} holds no metadata: expected a mapping with rules, mutating, annotations, …`);
+  }
+  for (const key of Object.keys(value)) {
+    if (!METADATA_KEYS.has(key)) {
+      const meant = [...METADATA_KEYS].find(
+        (known) => known.toLowerCase() === key.toLowerCase().replaceAll(/[_-]/g, ''),
+      );
+      progress.line(
+        `note: ${path}: ${key} is not a key of metadata and is left out${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+      );
+    }
+  }
+  try {
+    const metadata = parseMetadata(value);
+    requireSupportedVersion(metadata);
+    return metadata;
+  } catch (error) {
+    throw new CliError(errorText(error).replace(/^the metadata of the module are wrong at /, `${path}: `), {
+      cause: error,
+    });
+  }
+}
+
+/** The metadata with what can be found out about the module. @throws ModuleError, CliError */
+async function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): Promise<PolicyMetadata> {
+  const executionMode = modeOf(file, bytes, stated);
+  const metadata = { ...stated, executionMode };
+  if (executionMode !== 'kubewarden-wapc') {
+    return metadata;
+  }
+  if (metadata.protocolVersion !== undefined) {
+    requireProtocol(metadata);
+    return metadata;
+  }
+  await using runner = new ModuleRunner();
+  const { version } = await runner.perform({ task: 'protocol', module: { bytes } });
+  return { ...metadata, protocolVersion: version };
+}
+
+function modeOf(
+  file: string,
+  bytes: Uint8Array,
+  { executionMode }: PolicyMetadata,
+): ReturnType<typeof executionModeOf> {
+  try {
+    return executionModeOf(moduleInterface(bytes), { metadata: executionMode });
+  } catch (error) {
+    if (!(error instanceof ModuleError)) {
+      throw error;
+    }
+    const isRego = executionMode === undefined && /Rego/.test(error.message);
+    throw new CliError(
+      isRego
+        ? `${file} is a Rego policy, and nothing says whether for OPA or for Gatekeeper`
+        : `${file}: ${error.message}`,
+      {
+        cause: error,
+        ...(isRego ? { hint: 'Add "executionMode: opa" or "executionMode: gatekeeper" to the metadata.' } : {}),
+      },
+    );
+  }
+}
+
+/** Whoever looks at `path` sees the old file or the new one, never a part. */
+async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, bytes, { flush: true });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error });
+  }
+}

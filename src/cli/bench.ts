@@ -1,0 +1,163 @@
+// `portcullis bench`: how fast one policy answers one request, in one thread, without a network.
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { styleText } from 'node:util';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { AdmissionResponse } from '../engine/index.ts';
+import { CliError } from './errors.ts';
+import type { BenchResult } from './module-job.ts';
+import { ModuleRunner } from './module-runner.ts';
+import { countText, dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
+import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
+import { Progress } from './progress.ts';
+import { table } from './table.ts';
+
+const DEFAULT_DURATION_SECONDS = 2;
+
+interface BenchFlags extends PolicyFlags {
+  readonly iterations?: number;
+  readonly duration?: number;
+  readonly output: OutputFormat;
+}
+
+/** What the bench prints for programs. Times in microseconds. */
+interface BenchReport {
+  readonly policy: string;
+  readonly allowed: boolean;
+  readonly requestBytes: number;
+  readonly warmUpEvaluations: number;
+  readonly evaluations: number;
+  readonly perSecond: number;
+  readonly latencyMicroseconds: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+    readonly max: number;
+  };
+  readonly machine: {
+    readonly processor: string;
+    readonly processors: number;
+    /** Averages of 1, 5 and 15 minutes before the bench. */
+    readonly load: readonly number[];
+    readonly node: string;
+  };
+}
+
+export function benchCommand(): Command {
+  return addPolicyFlags(
+    new Command('bench').description('evaluate one request again and again, in one thread, and print how fast that is'),
+  )
+    .addOption(
+      new Option('-n, --iterations <count>', 'stop after so many evaluations')
+        .argParser(positive)
+        .conflicts('duration'),
+    )
+    .addOption(
+      new Option('--duration <seconds>', `stop after this time (default: ${DEFAULT_DURATION_SECONDS})`).argParser(
+        positive,
+      ),
+    )
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `
+An evaluation is all that a server's worker does for a request: it parses the review, calls the policy and writes the
+answer. Some are made to warm up before any is counted.
+
+Examples:
+  portcullis bench policy.wasm -r request.json -s settings.yml
+  portcullis bench --policies policies.yml --policy my-group -r request.json -n 10000 -o json`,
+    )
+    .action(bench);
+}
+
+async function bench(target: string | undefined, flags: BenchFlags): Promise<void> {
+  const progress = new Progress();
+  const load = loadavg();
+  await using runner = new ModuleRunner();
+  const { job, notes } = await policyUnderTest(target, flags, progress);
+  const { iterations, duration } = flags;
+  const result = await progress.during(`measuring ${job.definition.id}`, () =>
+    runner.perform({
+      task: 'bench',
+      policy: job,
+      ...(iterations === undefined ? {} : { iterations }),
+      durationMs: iterations === undefined ? (duration ?? DEFAULT_DURATION_SECONDS) * 1_000 : Infinity,
+    }),
+  );
+  for (const note of [...notes, ...result.notes]) {
+    progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${note}`);
+  }
+  const allowed = verdictOf(result);
+  const report: BenchReport = {
+    policy: job.definition.id,
+    allowed,
+    requestBytes: job.body.byteLength,
+    warmUpEvaluations: result.warmUpEvaluations,
+    evaluations: result.evaluations,
+    perSecond: Math.round((result.evaluations / result.totalMs) * 1_000),
+    latencyMicroseconds: {
+      p50: microseconds(result.p50Ms),
+      p90: microseconds(result.p90Ms),
+      p99: microseconds(result.p99Ms),
+      max: microseconds(result.maxMs),
+    },
+    machine: {
+      processor: cpus()[0]?.model.trim() ?? 'unknown',
+      processors: availableParallelism(),
+      load: load.map((average) => Math.round(average * 100) / 100),
+      node: process.version,
+    },
+  };
+  process.stdout.write(flags.output === 'table' ? reportText(report) : dataText(report, flags.output));
+}
+
+/** Measuring how fast a policy fails helps nobody. @throws CliError when it gave no verdict */
+function verdictOf({ body, observation }: BenchResult): boolean {
+  const { response, message } = JSON.parse(body) as { response?: AdmissionResponse; message?: string };
+  if (response === undefined || observation?.outcome !== 'verdict') {
+    throw new CliError(
+      `there is nothing to measure, the policy gives no verdict: ${observation?.message ?? message ?? ''}`,
+      {
+        hint: 'Look at it with "portcullis run" and the same flags first.',
+      },
+    );
+  }
+  return response.allowed;
+}
+
+function reportText(report: BenchReport): string {
+  const { policy, allowed, requestBytes, evaluations, perSecond, latencyMicroseconds: latency, machine } = report;
+  const heading = `${styleText('bold', policy)}: ${allowed ? 'allowed' : 'denied'}, request of ${sizeText(requestBytes)}, one thread`;
+  const figures = table(
+    [
+      { header: 'EVALUATIONS', cell: () => countText(evaluations) },
+      { header: 'PER SECOND', cell: () => countText(perSecond) },
+      { header: 'P50', cell: () => durationText(latency.p50) },
+      { header: 'P90', cell: () => durationText(latency.p90) },
+      { header: 'P99', cell: () => durationText(latency.p99) },
+      { header: 'MAX', cell: () => durationText(latency.max) },
+    ],
+    [report],
+  );
+  const { processors, processor, load, node } = machine;
+  const where = `Load before: ${load.map((average) => average.toFixed(2)).join(' ')} on ${processors} processors (${processor}), Node ${node}`;
+  return `${heading}\n\n${figures}\n\n${where}\n`;
+}
+
+function microseconds(milliseconds: number): number {
+  return Math.round(milliseconds * 10_000) / 10;
+}
+
+function durationText(value: number): string {
+  return value < 1_000
+    ? `${value.toFixed(value < 100 ? 1 : 0)} µs`
+    : `${(value / 1_000).toFixed(value < 100_000 ? 1 : 0)} ms`;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,7}$/.test(text) || value < 1) {
+    throw new InvalidArgumentError(`Expected a whole number from 1, got ${text}.`);
+  }
+  return value;
+}

@@ -1,0 +1,255 @@
+// `portcullis inspect`: what a module says about itself, and what the sandbox makes of it.
+import { styleText } from 'node:util';
+import { Command } from 'commander';
+import {
+  type ExecutionMode,
+  METADATA_SECTION,
+  type ModuleInterface,
+  moduleInterface,
+  type PolicyMetadata,
+  type PolicyRule,
+  readMetadata,
+  requireProtocol,
+} from '../modules/index.ts';
+import type { ModuleShape } from '../wasm/index.ts';
+import { CliError, errorText } from './errors.ts';
+import type { Inspection } from './module-job.ts';
+import { ModuleRunner } from './module-runner.ts';
+import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
+import { dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
+import { Progress } from './progress.ts';
+import { oneLine, table } from './table.ts';
+
+type Obstacle = NonNullable<ModuleShape['obstacle']>;
+
+const PAGE_BYTES = 64 * 1024;
+/** Annotations that have a line of their own, or are too long for one. */
+const ANNOTATION = 'io.kubewarden.policy.';
+const SHOWN_ELSEWHERE = new Set(['title', 'version', 'description', 'usage'].map((name) => `${ANNOTATION}${name}`));
+
+interface InspectFlags {
+  readonly sourcesPath?: string;
+  readonly output: OutputFormat;
+}
+
+/** What is printed for programs. */
+interface ModuleReport {
+  readonly location: string;
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly executionMode: ExecutionMode | null;
+  readonly metadata: PolicyMetadata | null;
+  readonly imports: readonly { readonly module: string; readonly name: string }[];
+  readonly sandbox: SandboxReport | null;
+  /** Why a policy server would not load the module. */
+  readonly problems: readonly string[];
+}
+
+interface SandboxReport {
+  readonly isolation: ModuleShape['isolation'];
+  /** Why an instance cannot be used again. */
+  readonly obstacle: Obstacle | null;
+  readonly functions: number;
+  readonly memoryLimitBytes: number;
+  readonly rewrittenBytes: number;
+}
+
+export function inspectCommand(): Command {
+  return new Command('inspect')
+    .description('show what a module says about itself, and how it will be run')
+    .argument('<target>', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
+    .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 when a policy server would load the module, 1 when it would not, or when there is no module.
+
+Examples:
+  portcullis inspect policy.wasm
+  portcullis inspect https://example.com/policy.wasm -o json`,
+    )
+    .action(inspect);
+}
+
+async function inspect(target: string, flags: InspectFlags): Promise<void> {
+  const progress = new Progress();
+  await using runner = new ModuleRunner();
+  const sources = await readSources(flags.sourcesPath);
+  const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
+  const source = await readModule(targetReference(target), options);
+  const report = await progress.during(`compiling ${source.location}`, () => reportOf(source, runner));
+  process.stdout.write(flags.output === 'table' ? reportText(report) : dataText(report, flags.output));
+  if (report.problems.length > 0) {
+    throw new CliError(
+      `a policy server would not load this module:\n${report.problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
+  }
+}
+
+/** As much as can be told; what cannot becomes a problem. */
+async function reportOf({ location, digest, bytes }: ModuleSource, runner: ModuleRunner): Promise<ModuleReport> {
+  const problems: string[] = [];
+  const attempt = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      const text = errorText(error);
+      if (!problems.includes(text)) {
+        problems.push(text);
+      }
+      return undefined;
+    }
+  };
+  const metadata = await attempt(() => readMetadata(bytes));
+  const inspection: Inspection | undefined = await attempt(() =>
+    runner.perform({ task: 'inspect', module: { bytes } }),
+  );
+  const found: ModuleInterface | undefined =
+    inspection === undefined ? await attempt(() => moduleInterface(bytes)) : undefined;
+  if (inspection?.mode === 'kubewarden-wapc') {
+    await attempt(() => requireProtocol(metadata));
+  }
+  return {
+    location,
+    digest,
+    sizeBytes: bytes.length,
+    executionMode: inspection?.mode ?? null,
+    metadata: metadata ?? null,
+    imports: inspection?.shape.imports ?? found?.imports ?? [],
+    sandbox: inspection === undefined ? null : sandboxOf(inspection),
+    problems,
+  };
+}
+
+function sandboxOf({ shape }: Inspection): SandboxReport {
+  const { isolation, obstacle, functions, memoryPages, rewrittenBytes } = shape;
+  return {
+    isolation,
+    obstacle: obstacle ?? null,
+    functions,
+    memoryLimitBytes: memoryPages * PAGE_BYTES,
+    rewrittenBytes,
+  };
+}
+
+type Line = readonly [name: string, value: string];
+
+function reportText(report: ModuleReport): string {
+  const { metadata } = report;
+  const sections = [
+    title(metadata),
+    section('Module', moduleLines(report)),
+    ...(metadata === null ? [] : [section('Policy', policyLines(metadata))]),
+    ...(metadata === null || metadata.rules.length === 0 ? [] : [rulesText(metadata.rules)]),
+    section('Sandbox', report.sandbox === null ? [] : sandboxLines(report.sandbox, report.executionMode)),
+    section('Annotations', annotationLines(metadata)),
+  ];
+  return `${sections.filter((text) => text !== '').join('\n\n')}\n`;
+}
+
+function title(metadata: PolicyMetadata | null): string {
+  const annotation = (name: string): string => oneLine(metadata?.annotations[`${ANNOTATION}${name}`] ?? '');
+  const name = annotation('title');
+  const heading = name === '' ? '' : `${styleText('bold', name)} ${annotation('version')}`.trimEnd();
+  return [heading, annotation('description')].filter((line) => line !== '').join('\n');
+}
+
+function section(name: string, lines: readonly Line[]): string {
+  if (lines.length === 0) {
+    return '';
+  }
+  const width = Math.max(...lines.map(([key]) => key.length));
+  return [styleText('bold', name), ...lines.map(([key, value]) => `  ${key.padEnd(width)}   ${value}`)].join('\n');
+}
+
+const KINDS: Readonly<Record<ExecutionMode, string>> = {
+  'kubewarden-wapc': 'waPC (kubewarden-wapc)',
+  wasi: 'WASI command (wasi)',
+  opa: 'Rego for Open Policy Agent (opa)',
+  gatekeeper: 'Rego for Gatekeeper (gatekeeper)',
+};
+
+function moduleLines({ location, digest, sizeBytes, executionMode, metadata, imports }: ModuleReport): Line[] {
+  const byModule = Map.groupBy(imports, ({ module }) => module);
+  return [
+    ['Location', location],
+    ['Digest', digest],
+    ['Size', sizeText(sizeBytes)],
+    ['Kind', executionMode === null ? 'unknown' : KINDS[executionMode]],
+    ['Metadata', metadata === null ? `none (no usable section ${METADATA_SECTION})` : protocolText(metadata)],
+    ...[...byModule].map(([module, names], index): Line => [
+      index === 0 ? 'Imports' : '',
+      oneLine(`${module}: ${names.map(({ name }) => name).join(', ')}`, 160),
+    ]),
+  ];
+}
+
+function protocolText({ protocolVersion, minimumKubewardenVersion }: PolicyMetadata): string {
+  const parts = [
+    protocolVersion === undefined ? 'present' : `protocol ${protocolVersion}`,
+    ...(minimumKubewardenVersion === undefined ? [] : [`needs Kubewarden ${minimumKubewardenVersion} or newer`]),
+  ];
+  return oneLine(parts.join(', '));
+}
+
+function policyLines({
+  policyType,
+  mutating,
+  backgroundAudit,
+  contextAwareResources,
+  hostCapabilities,
+}: PolicyMetadata): Line[] {
+  const kinds = contextAwareResources.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`);
+  return [
+    ['Requests', policyType === 'raw' ? 'anything (raw)' : 'admission reviews'],
+    ['Changes objects', mutating ? 'yes' : 'no'],
+    ['Background audit', backgroundAudit ? 'yes' : 'no'],
+    ['Reads from cluster', oneLine(kinds.join(', ')) || 'nothing'],
+    ['Host capabilities', oneLine(hostCapabilities.join(', ')) || 'none stated'],
+  ];
+}
+
+function rulesText(rules: readonly PolicyRule[]): string {
+  const list = (values: readonly string[]): string =>
+    oneLine(values.map((value) => (value === '' ? '""' : value)).join(', '));
+  const rows = table<PolicyRule>(
+    [
+      { header: 'API GROUPS', cell: ({ apiGroups }) => list(apiGroups) },
+      { header: 'VERSIONS', cell: ({ apiVersions }) => list(apiVersions) },
+      { header: 'RESOURCES', cell: ({ resources }) => list(resources) },
+      { header: 'OPERATIONS', cell: ({ operations }) => list(operations) },
+    ],
+    rules,
+  );
+  return `${styleText('bold', 'Rules')}\n${rows.replaceAll(/^/gm, '  ')}`;
+}
+
+const OBSTACLES: Readonly<Record<Obstacle, string>> = {
+  'table-mutation': 'its code changes a table',
+  'segment-drop': 'its code drops a segment',
+  'no-memory': 'it has no memory to put back',
+};
+
+function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[] {
+  const { isolation, obstacle, functions, memoryLimitBytes, rewrittenBytes } = sandbox;
+  const reason = obstacle === null ? (mode === 'wasi' ? 'a command runs once' : undefined) : OBSTACLES[obstacle];
+  const fresh = `a new instance for every call${reason === undefined ? '' : `: ${reason}`}`;
+  return [
+    ['Isolation', `${isolation} (${isolation === 'restore' ? 'one instance, put back after every call' : fresh})`],
+    ['Memory', `at most ${sizeText(memoryLimitBytes)}`],
+    ['Functions', String(functions)],
+    ['Size inside', `${sizeText(rewrittenBytes)} with fuel and limits added`],
+  ];
+}
+
+function annotationLines(metadata: PolicyMetadata | null): Line[] {
+  const annotations = metadata?.annotations ?? {};
+  const usage = annotations[`${ANNOTATION}usage`];
+  return [
+    ...Object.entries(annotations)
+      .filter(([key]) => !SHOWN_ELSEWHERE.has(key))
+      .map(([key, value]): Line => [oneLine(key.replace(ANNOTATION, '')), oneLine(value, 120)]),
+    ...(usage === undefined ? [] : [['usage', `${usage.split('\n').length} lines; -o json shows them`] as const]),
+  ];
+}
