@@ -11,13 +11,16 @@ const answer = JSON.stringify({
   response: { uid: '705ab4f5-6393-11e8-b7cc-42010a800002', allowed: true, auditAnnotations: null, warnings: null },
 });
 
-const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile), noDelay: true }, (request, response) => {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) });
-    response.end(answer);
-  });
-});
+const server = createServer(
+  { cert: readFileSync(certFile), key: readFileSync(keyFile), noDelay: true },
+  (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) });
+      response.end(answer);
+    });
+  },
+);
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`));
 process.stdin.on('end', () => process.exit(0)).resume();

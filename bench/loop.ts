@@ -25,7 +25,13 @@ try {
     ['good policy', 'requests/s', 'p50 ms', 'p99 ms', 'failed'],
     [
       ['alone', alone.perSecond.toFixed(0), alone.p50.toFixed(1), alone.p99.toFixed(1), String(alone.failed)],
-      ['beside the loop', beside.perSecond.toFixed(0), beside.p50.toFixed(1), beside.p99.toFixed(1), String(beside.failed)],
+      [
+        'beside the loop',
+        beside.perSecond.toFixed(0),
+        beside.p50.toFixed(1),
+        beside.p99.toFixed(1),
+        String(beside.failed),
+      ],
     ],
   );
 } finally {

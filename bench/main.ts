@@ -11,7 +11,9 @@ if (name !== undefined && !BENCHES.includes(name)) {
   console.error(`error: no bench ${name}; there are ${BENCHES.join(', ')}`);
   process.exit(2);
 }
-const build = spawnSync(process.execPath, [fileURLToPath(new URL('../tools/build.ts', import.meta.url))], { stdio: 'inherit' });
+const build = spawnSync(process.execPath, [fileURLToPath(new URL('../tools/build.ts', import.meta.url))], {
+  stdio: 'inherit',
+});
 let failed = build.status !== 0;
 for (const bench of name === undefined ? BENCHES : [name]) {
   const script = fileURLToPath(new URL(`./${bench}.ts`, import.meta.url));

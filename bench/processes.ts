@@ -72,7 +72,14 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   const { url, bodyFile, connections, seconds, rate } = options;
   const autocannon = fileURLToPath(new URL('../node_modules/autocannon/autocannon.js', import.meta.url));
   const args = [autocannon, '-c', String(connections), '-d', String(seconds), '-m', 'POST', '-i', bodyFile];
-  args.push('-H', 'content-type=application/json', '--json', '-n', ...(rate === undefined ? [] : ['-R', String(rate)]), url);
+  args.push(
+    '-H',
+    'content-type=application/json',
+    '--json',
+    '-n',
+    ...(rate === undefined ? [] : ['-R', String(rate)]),
+    url,
+  );
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 });
   const result = JSON.parse(stdout) as AutocannonResult;
   const { p50, p99 } = result.latency;
@@ -90,7 +97,9 @@ interface AutocannonResult {
 /** One line that says on what machine, and how busy, the figures were taken. */
 export function machine(): string {
   const [model] = cpus();
-  return `${cpus().length} × ${model?.model ?? 'processor'}, load ${loadavg().map((value) => value.toFixed(1)).join(' ')}, Node ${process.version}`;
+  return `${cpus().length} × ${model?.model ?? 'processor'}, load ${loadavg()
+    .map((value) => value.toFixed(1))
+    .join(' ')}, Node ${process.version}`;
 }
 
 /** Prints rows under headers, in columns. */
@@ -98,7 +107,12 @@ export function printTable(headers: readonly string[], rows: readonly (readonly 
   const all = [headers, ...rows];
   const widths = headers.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   for (const row of all) {
-    console.log(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ').trimEnd());
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('   ')
+        .trimEnd(),
+    );
   }
 }
 

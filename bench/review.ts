@@ -23,20 +23,34 @@ export function review(): unknown {
       name: 'web',
       namespace: 'shop',
       operation: 'CREATE',
-      userInfo: { username: 'system:serviceaccount:kube-system:replicaset-controller', groups: ['system:serviceaccounts', 'system:authenticated'] },
+      userInfo: {
+        username: 'system:serviceaccount:kube-system:replicaset-controller',
+        groups: ['system:serviceaccounts', 'system:authenticated'],
+      },
       object: {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: {
           name: 'web-7d4b9c6f5-x2x8k',
           namespace: 'shop',
-          labels: { 'app.kubernetes.io/name': 'web', 'app.kubernetes.io/part-of': 'shop', 'pod-template-hash': '7d4b9c6f5' },
-          annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090', 'example.com/description': 'x'.repeat(200) },
+          labels: {
+            'app.kubernetes.io/name': 'web',
+            'app.kubernetes.io/part-of': 'shop',
+            'pod-template-hash': '7d4b9c6f5',
+          },
+          annotations: {
+            'prometheus.io/scrape': 'true',
+            'prometheus.io/port': '9090',
+            'example.com/description': 'x'.repeat(200),
+          },
         },
         spec: {
           serviceAccountName: 'web',
           containers: Array.from({ length: 5 }, (_, index) => container(index)),
-          volumes: [{ name: 'data', emptyDir: {} }, { name: 'config', configMap: { name: 'web' } }],
+          volumes: [
+            { name: 'data', emptyDir: {} },
+            { name: 'config', configMap: { name: 'web' } },
+          ],
         },
       },
       oldObject: null,
@@ -58,9 +72,17 @@ function container(index: number): unknown {
     ],
     ports: [{ name: 'http', containerPort: 8080 + index, protocol: 'TCP' }],
     resources: { limits: { cpu: '500m', memory: '256Mi' }, requests: { cpu: '100m', memory: '128Mi' } },
-    securityContext: { privileged: false, allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
+    securityContext: {
+      privileged: false,
+      allowPrivilegeEscalation: false,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+    },
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, initialDelaySeconds: 5, periodSeconds: 10 },
     readinessProbe: { httpGet: { path: '/readyz', port: 'http' }, periodSeconds: 5 },
-    volumeMounts: [{ name: 'data', mountPath: '/var/lib/data' }, { name: 'config', mountPath: '/etc/config', readOnly: true }],
+    volumeMounts: [
+      { name: 'data', mountPath: '/var/lib/data' },
+      { name: 'config', mountPath: '/etc/config', readOnly: true },
+    ],
   };
 }

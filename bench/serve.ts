@@ -4,7 +4,9 @@ import { createInterface } from 'node:readline';
 import type * as Server from '../src/server/index.ts';
 
 // What is measured is what is published: the built JavaScript (bench/main.ts builds it first).
-const { createLog, PolicyServer } = (await import(new URL('../dist/server/index.js', import.meta.url).href)) as typeof Server;
+const { createLog, PolicyServer } = (await import(
+  new URL('../dist/server/index.js', import.meta.url).href
+)) as typeof Server;
 const options = JSON.parse(process.argv[2] ?? '{}') as Omit<Server.PolicyServerOptions, 'log'>;
 const server = new PolicyServer({ ...options, log: createLog({ level: 'error', destination: process.stderr }) });
 const started = performance.now();

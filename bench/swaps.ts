@@ -27,14 +27,18 @@ function write(text: string): void {
 /** Asks once; the version that answered, or undefined when the request failed. */
 function ask(url: string): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const post = request(`${url}/validate/versioned`, { agent, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length } }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => {
-        const version = /has no label \\"v(\d+)\\"/.exec(text)?.[1];
-        resolve(response.statusCode === 200 && version !== undefined ? Number(version) : undefined);
-      });
-    });
+    const post = request(
+      `${url}/validate/versioned`,
+      { agent, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length } },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('end', () => {
+          const version = /has no label \\"v(\d+)\\"/.exec(text)?.[1];
+          resolve(response.statusCode === 200 && version !== undefined ? Number(version) : undefined);
+        });
+      },
+    );
     post.on('error', () => resolve(undefined));
     post.end(body);
   });
@@ -133,9 +137,15 @@ try {
     [
       ['change of the file to new verdict from every worker, p50', `${median(times).toFixed(0)} ms`],
       ['the same, slowest of 50', `${Math.max(...times).toFixed(0)} ms`],
-      [`failed answers in ${swaps} swaps under load (${load.answers} answers in ${load.seconds.toFixed(0)} s)`, String(load.failed)],
+      [
+        `failed answers in ${swaps} swaps under load (${load.answers} answers in ${load.seconds.toFixed(0)} s)`,
+        String(load.failed),
+      ],
       ['answers older than one seen before', String(load.mixed)],
-      [`resident memory over ${modules} swaps of distinct modules`, `${figures.map((mib) => mib.toFixed(0)).join(' ')} MiB`],
+      [
+        `resident memory over ${modules} swaps of distinct modules`,
+        `${figures.map((mib) => mib.toFixed(0)).join(' ')} MiB`,
+      ],
     ],
   );
 } finally {

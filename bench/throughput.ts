@@ -29,11 +29,23 @@ try {
   writeFileSync(policiesFile, ids.map(([name, id]) => `${id}:\n  ${policies[name] ?? ''}\n`).join(''));
   const echo = new LineProcess('./echo-server.ts', [certificates.certFile, certificates.keyFile]);
   const echoUrl = `https://localhost:${await echo.line()}/validate/policy`;
-  const options = { policiesFile, dataDir: join(folder, 'data'), port: 0, operationsPort: 0, workers: 2, tls: certificates };
+  const options = {
+    policiesFile,
+    dataDir: join(folder, 'data'),
+    port: 0,
+    operationsPort: 0,
+    workers: 2,
+    tls: certificates,
+  };
   const server = new LineProcess('./serve.ts', [JSON.stringify(options)]);
   const { admission } = JSON.parse(await server.line()) as { admission: string };
-  const targets = [['echo', echoUrl], ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`])] as [string, string][];
-  console.log(`\nthroughput: ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`);
+  const targets = [['echo', echoUrl], ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`])] as [
+    string,
+    string,
+  ][];
+  console.log(
+    `\nthroughput: ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`,
+  );
   const results = new Map<string, LoadResult[]>(targets.map(([name]) => [name, []]));
   for (const [, url] of targets) {
     await load({ url, bodyFile, connections: CONNECTIONS, seconds: 2 });
@@ -43,7 +55,8 @@ try {
       results.get(name)?.push(await load({ url, bodyFile, connections: CONNECTIONS, seconds }));
     }
   }
-  const of = (name: string, figure: keyof LoadResult): number => median((results.get(name) ?? []).map((result) => result[figure]));
+  const of = (name: string, figure: keyof LoadResult): number =>
+    median((results.get(name) ?? []).map((result) => result[figure]));
   const baseline = of('echo', 'perSecond');
   printTable(
     ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'failed'],

@@ -8,7 +8,9 @@ import { findNode } from './find-node.mjs';
 
 const node = findNode();
 if (node === undefined) {
-  process.stderr.write(`error: Portcullis needs Node 24.15 or newer, this is ${process.version}. Install a newer Node and run the command again.\n`);
+  process.stderr.write(
+    `error: Portcullis needs Node 24.15 or newer, this is ${process.version}. Install a newer Node and run the command again.\n`,
+  );
   process.exit(2);
 } else if (node === process.execPath) {
   // In a checkout the TypeScript sources run as they are; a published package has only the built ones.

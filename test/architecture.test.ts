@@ -68,6 +68,9 @@ describe('imports between folders of src/', () => {
   });
 
   it('stay below src/', () => {
-    assert.deepEqual(crossing.filter(({ target }) => target.startsWith('..')), []);
+    assert.deepEqual(
+      crossing.filter(({ target }) => target.startsWith('..')),
+      [],
+    );
   });
 });

@@ -18,14 +18,20 @@ function installDependencies() {
     return;
   }
   process.stderr.write('Installing the locked dependencies (npm ci), once…\n');
-  const npm = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    shell: process.platform === 'win32',
-    encoding: 'utf8',
-  });
+  const npm = spawnSync(
+    'npm',
+    ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'],
+    {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      shell: process.platform === 'win32',
+      encoding: 'utf8',
+    },
+  );
   if (npm.status !== 0) {
-    process.stderr.write(`${npm.error?.message ?? npm.stderr}\nerror: "npm ci" failed in ${root}; see the message above, then try again.\n`);
+    process.stderr.write(
+      `${npm.error?.message ?? npm.stderr}\nerror: "npm ci" failed in ${root}; see the message above, then try again.\n`,
+    );
     process.exit(1);
   }
   copyFileSync(lockFile, installedLock);
@@ -34,14 +40,19 @@ function installDependencies() {
 installDependencies();
 const node = findNode();
 if (node === undefined) {
-  process.stderr.write(`error: Node 24.15 or newer is needed, this is ${process.version}, and no copy of it is published for ${process.platform}-${process.arch}. Install it and run the command again.\n`);
+  process.stderr.write(
+    `error: Node 24.15 or newer is needed, this is ${process.version}, and no copy of it is published for ${process.platform}-${process.arch}. Install it and run the command again.\n`,
+  );
   process.exit(1);
 }
 
 const [first, ...rest] = process.argv.slice(2);
 const command = first === '--bin' ? join(root, 'node_modules', '.bin', rest.shift()) : join(root, first);
 const child = spawn(node, [command, ...rest], {
-  cwd: process.env.INIT_CWD && first === 'bin/portcullis.mjs' && process.env.npm_lifecycle_event === 'portcullis' ? process.env.INIT_CWD : root,
+  cwd:
+    process.env.INIT_CWD && first === 'bin/portcullis.mjs' && process.env.npm_lifecycle_event === 'portcullis'
+      ? process.env.INIT_CWD
+      : root,
   stdio: 'inherit',
   env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` },
 });

@@ -40,7 +40,9 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
           count.failed += 1;
           const error = 'error' in details ? (details.error.cause ?? details.error) : 'failed';
           const text = error instanceof Error ? (error.stack ?? error.message) : inspect(error);
-          failures.push(`${styleText('red', '✖')} ${title(suites, name, nesting)}\n  ${file}\n${text.replaceAll(/^/gm, '    ')}\n`);
+          failures.push(
+            `${styleText('red', '✖')} ${title(suites, name, nesting)}\n  ${file}\n${text.replaceAll(/^/gm, '    ')}\n`,
+          );
         } else if (event.data.skip !== undefined && event.data.skip !== false) {
           count.skipped += 1;
           skips.push(`- skipped: ${title(suites, name, nesting)} (${String(event.data.skip)})\n`);

@@ -127,7 +127,7 @@ async function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata
     return metadata;
   }
   await using runner = new ModuleRunner();
-  const { version } = await runner.perform({ task: 'protocol', module: { bytes } });
+  const { version } = await runner.perform({ task: 'protocol', bytes });
   return { ...metadata, protocolVersion: version };
 }
 

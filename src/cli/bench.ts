@@ -108,7 +108,9 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
       node: process.version,
     },
   };
-  process.stdout.write(flags.output === 'table' ? reportText(report) : dataText(report, flags.output));
+  process.stdout.write(
+    flags.output === 'table' ? reportText(report) : dataText(report, flags.output, { pretty: true }),
+  );
 }
 
 /** Measuring how fast a policy fails helps nobody. @throws CliError when it gave no verdict */

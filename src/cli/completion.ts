@@ -56,20 +56,16 @@ const takesValue = ({ required, optional }: Option): boolean => required || opti
 const takesPath = ({ flags }: Option): boolean => /<(file|files|folder)>/.test(flags);
 
 function bash(commands: readonly CommandWords[]): string {
-  const values = commands.flatMap(({ name, options }) =>
-    options.filter(takesValue).map((option) => {
-      const patterns = names(option)
-        .map((flag) => `"${name} ${flag}"`)
-        .join(' | ');
-      const reply =
-        option.argChoices === undefined
-          ? takesPath(option)
-            ? 'compgen -f -- "$cur"'
-            : 'true'
-          : `compgen -W "${option.argChoices.join(' ')}" -- "$cur"`;
-      return `    ${patterns}) mapfile -t COMPREPLY < <(${reply}); return ;;`;
-    }),
+  const flagged = commands.flatMap(({ name, options }) =>
+    options.filter(takesValue).map((option) => ({
+      patterns: names(option).map((flag) => `"${name} ${flag}"`),
+      words: option.argChoices === undefined ? (takesPath(option) ? '-f' : '') : `-W "${option.argChoices.join(' ')}"`,
+    })),
   );
+  const values = [...Map.groupBy(flagged, (flag) => flag.words)].map(([reply, flags]) => {
+    const complete = reply === '' ? '' : `mapfile -t COMPREPLY < <(compgen ${reply} -- "$cur"); `;
+    return `    ${flags.flatMap(({ patterns }) => patterns).join(' | ')}) ${complete}return ;;`;
+  });
   const words = commands.map(({ name, options, words: choices }) => {
     const flags = options.flatMap(names).join(' ');
     return `    ${name}) flags="${flags}" words="${choices.join(' ')}" ;;`;

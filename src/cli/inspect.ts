@@ -10,6 +10,7 @@ import {
   type PolicyRule,
   readMetadata,
   requireProtocol,
+  requireSupportedVersion,
 } from '../modules/index.ts';
 import type { ModuleShape } from '../wasm/index.ts';
 import { CliError, errorText } from './errors.ts';
@@ -79,7 +80,9 @@ async function inspect(target: string, flags: InspectFlags): Promise<void> {
   const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
   const source = await readModule(targetReference(target), options);
   const report = await progress.during(`compiling ${source.location}`, () => reportOf(source, runner));
-  process.stdout.write(flags.output === 'table' ? reportText(report) : dataText(report, flags.output));
+  process.stdout.write(
+    flags.output === 'table' ? reportText(report) : dataText(report, flags.output, { pretty: true }),
+  );
   if (report.problems.length > 0) {
     throw new CliError(
       `a policy server would not load this module:\n${report.problems.map((problem) => `  ${problem}`).join('\n')}`,
@@ -102,14 +105,16 @@ async function reportOf({ location, digest, bytes }: ModuleSource, runner: Modul
     }
   };
   const metadata = await attempt(() => readMetadata(bytes));
-  const inspection: Inspection | undefined = await attempt(() =>
-    runner.perform({ task: 'inspect', module: { bytes } }),
-  );
+  const inspection: Inspection | undefined = await attempt(() => runner.perform({ task: 'inspect', bytes }));
   const found: ModuleInterface | undefined =
     inspection === undefined ? await attempt(() => moduleInterface(bytes)) : undefined;
+  if (inspection?.problem !== undefined) {
+    problems.push(inspection.problem);
+  }
   if (inspection?.mode === 'kubewarden-wapc') {
     await attempt(() => requireProtocol(metadata));
   }
+  await attempt(() => requireSupportedVersion(metadata));
   return {
     location,
     digest,

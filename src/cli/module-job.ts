@@ -28,9 +28,9 @@ export interface PolicyJob {
 
 /** Something to be done with modules. */
 export type ModuleJob =
-  | { readonly task: 'inspect'; readonly module: ModuleInput }
+  | { readonly task: 'inspect'; readonly bytes: Uint8Array }
   /** Ask a waPC module whether it speaks the protocol. */
-  | { readonly task: 'protocol'; readonly module: ModuleInput }
+  | { readonly task: 'protocol'; readonly bytes: Uint8Array }
   | {
       readonly task: 'run';
       readonly policy: PolicyJob;
@@ -43,7 +43,10 @@ export type ModuleJob =
 /** What the sandbox makes of a module. */
 export interface Inspection {
   readonly shape: ModuleShape;
-  readonly mode: ExecutionMode;
+  /** Undefined when it cannot be told. */
+  readonly mode: ExecutionMode | undefined;
+  /** Why it cannot be run. */
+  readonly problem: string | undefined;
 }
 
 /** The answer to one request. */

@@ -23,7 +23,9 @@ export class GuestOverdue extends CliError {
   readonly unit: string;
 
   constructor(stage: GuestStage, unit: string, timeoutMs: number) {
-    super(`${unit} did not end while it was ${stage}: expected at most ${timeoutMs / 1_000} s. Does it loop for ever?`);
+    super(`${unit} did not end while it was ${stage}: expected at most ${timeoutMs / 1_000} s`, {
+      hint: 'Does it loop for ever? If it is only slow, give it longer with --timeout SECONDS.',
+    });
     this.stage = stage;
     this.unit = unit;
   }

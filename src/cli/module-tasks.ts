@@ -7,9 +7,11 @@ import {
   DEFAULT_TIMEOUT_SECONDS,
   evaluate,
   type Evaluation,
+  FUEL_PER_SECOND,
   type HostPort,
   LocalCapabilities,
   type LoadedPolicy,
+  MAX_ANSWER_BYTES,
   type PolicyGuest,
   RecordingPort,
   ReplayPort,
@@ -83,9 +85,9 @@ export class ThreadPort implements HostPort {
 export function perform(job: ModuleJob, port: HostPort, say: Say): JobResults[keyof JobResults] {
   switch (job.task) {
     case 'inspect':
-      return inspect(job.module);
+      return inspect(job.bytes, say);
     case 'protocol':
-      return askProtocol(job.module, say);
+      return askProtocol(job.bytes, say);
     case 'run':
       return run(job.policy, new Set(job.timedOut), job.record, port, say);
     case 'bench':
@@ -140,15 +142,26 @@ function missingProtocol(metadata: ReturnType<typeof readMetadata>): string | un
   }
 }
 
-function inspect(input: ModuleInput): Inspection {
-  const { compiled, mode } = loadModule(input);
-  return { shape: compiled.shape, mode };
+/** Makes a guest as well: only that shows whether everything that the module imports is there. */
+function inspect(bytes: Uint8Array, say: Say): Inspection {
+  const stated = readMetadata(bytes)?.executionMode;
+  const compiled = compile(bytes, stated === 'wasi');
+  const { shape } = compiled;
+  let mode: ExecutionMode | undefined;
+  try {
+    mode = executionModeOf(shape, { metadata: stated });
+    say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
+    createGuest(compiled, mode);
+    return { shape, mode, problem: undefined };
+  } catch (error) {
+    return { shape, mode, problem: error instanceof Error ? error.message : String(error) };
+  }
 }
 
-function askProtocol(input: ModuleInput, say: Say): JobResults['protocol'] {
+function askProtocol(bytes: Uint8Array, say: Say): JobResults['protocol'] {
   say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
-  const guest = createGuest(compile(input.bytes, false), 'kubewarden-wapc');
-  const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * 1e9, answerBytes: 1024 };
+  const guest = createGuest(compile(bytes, false), 'kubewarden-wapc');
+  const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND[guest.mode], answerBytes: MAX_ANSWER_BYTES };
   const hostCall = (): never => {
     throw new Error('no host capability is available while a module is annotated');
   };

@@ -15,7 +15,7 @@ export function outputOption(): Option {
 }
 
 /** A value as a text that ends in a newline: YAML, or JSON on one line or (`pretty`) on many. */
-export function dataText(value: unknown, format: DataFormat, { pretty = true }: { pretty?: boolean } = {}): string {
+export function dataText(value: unknown, format: DataFormat, { pretty = false }: { pretty?: boolean } = {}): string {
   return format === 'yaml'
     ? dump(value, { lineWidth: -1, noRefs: true })
     : `${JSON.stringify(value, undefined, pretty ? 2 : 0)}\n`;

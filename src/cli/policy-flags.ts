@@ -8,13 +8,22 @@ import {
   type PolicyDefinition,
   type PolicyProblem,
 } from '../engine/index.ts';
-import { EXECUTION_MODES, type ExecutionMode, parseReference, readMetadata } from '../modules/index.ts';
+import {
+  EXECUTION_MODES,
+  type ExecutionMode,
+  parseReference,
+  type PolicyMetadata,
+  readMetadata,
+} from '../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from './document.ts';
 import { CliError, usageError } from './errors.ts';
 import type { ModuleInput, PolicyJob } from './module-job.ts';
 import { type ModuleSourceOptions, readModule, readSources, targetReference } from './module-source.ts';
 import type { Progress } from './progress.ts';
 import { readRequest } from './request-document.ts';
+
+/** Longest name of a policy that a title makes, as in a policies file. */
+const MAX_ID_LENGTH = 253;
 
 /** What the flags hold. */
 export interface PolicyFlags {
@@ -143,9 +152,10 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     readSettings(flags),
     readModule(targetReference(target), options),
   ]);
-  const wanted = readMetadata(bytes)?.contextAwareResources ?? [];
+  const metadata = readMetadata(bytes);
+  const wanted = metadata?.contextAwareResources ?? [];
   const isAllowed = flags.allowContextAware === true;
-  const id = basename(new URL(location).pathname, '.wasm').replaceAll('/', '') || 'policy';
+  const id = policyId(metadata, location);
   const entry = {
     module: location,
     settings,
@@ -170,6 +180,13 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
   const chosen = flags.executionMode;
   const input = { bytes, ...(chosen === undefined ? {} : { chosenMode: chosen }) };
   return { definition, modules: { [location]: input }, notes };
+}
+
+/** What messages call the policy: its title, or the name of its file. */
+function policyId(metadata: PolicyMetadata | undefined, location: string): string {
+  const title = metadata?.annotations['io.kubewarden.policy.title'] ?? '';
+  const name = title === '' ? basename(new URL(location).pathname, '.wasm') : title;
+  return name.replaceAll(/[/\p{Cc}\p{Cs}]/gu, '').slice(0, MAX_ID_LENGTH) || 'policy';
 }
 
 async function readSettings(flags: PolicyFlags): Promise<unknown> {

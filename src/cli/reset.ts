@@ -9,6 +9,12 @@ export function resetCommand(): Command {
   return new Command('reset')
     .description('remove the data of `portcullis start`: certificates, module cache, record of what serves')
     .option('--data-dir <folder>', 'the folder to remove', DATA_DIR)
+    .addHelpText(
+      'after',
+      `
+Example:
+  portcullis reset --data-dir /tmp/portcullis`,
+    )
     .action(({ dataDir }: { dataDir: string }) => {
       const folder = resolve(dataDir);
       if (!existsSync(folder)) {

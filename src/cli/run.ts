@@ -87,15 +87,16 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   }
   if (result.observation === null) {
     const { message } = JSON.parse(result.body) as { message: string };
+    const hint = 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.';
     throw new CliError(`${flags.requestPath === '-' ? 'standard input' : flags.requestPath}: ${message}`, {
-      hint: 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.',
+      ...(message.includes('wrong shape') ? { hint } : {}),
     });
   }
   if (record !== undefined) {
     await saveSession(record, result.session);
   }
   const { response } = JSON.parse(result.body) as { response: AdmissionResponse };
-  process.stdout.write(dataText(response, flags.output, { pretty: Boolean(process.stdout.isTTY) }));
+  process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
   requireVerdict(result.observation, runner.unanswered);
   if (process.stderr.isTTY) {
     progress.line(summary(response));

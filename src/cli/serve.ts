@@ -105,6 +105,12 @@ export function serveCommand(): Command {
     .addOption(
       new Option('--verification-path <file>').hideHelp().env('KUBEWARDEN_VERIFICATION_CONFIG_PATH').argParser(notYet),
     )
+    .addHelpText(
+      'after',
+      `
+Example:
+  portcullis serve --policies policies.yml --cert-file tls.crt --key-file tls.key`,
+    )
     .action(serve);
 }
 

@@ -40,6 +40,13 @@ export function startCommand(): Command {
     .option('--port <port>', 'first port to try for admission reviews', '8443')
     .option('--operations-port <port>', 'first port to try for status and metrics', '8081')
     .option('--data-dir <folder>', 'folder for certificates, module cache and records', DATA_DIR)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis start --examples
+  portcullis start --policies policies.yml --port 9443`,
+    )
     .action(start);
 }
 

@@ -76,13 +76,19 @@ function parseTarget(request: IncomingMessage): Target | RequestRefused {
   const slash = path.indexOf('/', 1);
   const route = ROUTES.get(path.slice(1, slash));
   if (slash === -1 || route === undefined) {
-    return new RequestRefused(404, `no such path: expected /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`);
+    return new RequestRefused(
+      404,
+      `no such path: expected /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`,
+    );
   }
   if (request.method !== 'POST') {
     return new RequestRefused(405, `expected POST, got ${request.method ?? 'no method'}`);
   }
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
-    return new RequestRefused(415, `expected Content-Type: application/json, got ${request.headers['content-type'] ?? 'none'}`);
+    return new RequestRefused(
+      415,
+      `expected Content-Type: application/json, got ${request.headers['content-type'] ?? 'none'}`,
+    );
   }
   const policy = decoded(path.slice(slash + 1));
   if (policy === undefined) {

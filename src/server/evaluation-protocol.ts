@@ -60,7 +60,11 @@ export interface LogMessage {
 /** From a worker. */
 export type FromWorker =
   | { readonly type: 'ready' }
-  | { readonly type: 'applied'; readonly version: number; readonly failures: readonly { id: string; message: string }[] }
+  | {
+      readonly type: 'applied';
+      readonly version: number;
+      readonly failures: readonly { id: string; message: string }[];
+    }
   | { readonly type: 'answers'; readonly answers: readonly AnswerMessage[] }
   | { readonly type: 'log'; readonly entry: LogMessage };
 

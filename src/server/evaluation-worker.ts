@@ -41,7 +41,8 @@ function say(message: FromWorker): void {
 
 const options: PolicyOptions = {
   port,
-  log: ({ policy, level, message, fields }) => say({ type: 'log', entry: { level, message, fields: { policy, ...fields } } }),
+  log: ({ policy, level, message, fields }) =>
+    say({ type: 'log', entry: { level, message, fields: { policy, ...fields } } }),
   defaultTimeoutSeconds: start.defaultTimeoutSeconds,
   ...(start.alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace: start.alwaysAcceptNamespace }),
 };

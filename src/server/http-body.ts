@@ -12,7 +12,10 @@ export const MAX_BODY_BYTES = 7 * 1024 * 1024;
  * Reads the whole body into memory of its own.
  * @throws RequestRefused 413 for a body that is too large, 400 for one that ends early.
  */
-export function readBody(request: IncomingMessage, done: (error: RequestRefused | undefined, body: Uint8Array) => void): void {
+export function readBody(
+  request: IncomingMessage,
+  done: (error: RequestRefused | undefined, body: Uint8Array) => void,
+): void {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   if (declared > MAX_BODY_BYTES) {
     done(tooLarge(), EMPTY);

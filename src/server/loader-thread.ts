@@ -89,7 +89,8 @@ async function tryLoad(seq: number, { definition, digests }: LoadRequest, fetche
   const policy = createPolicy(definition, (reference) => guestOf(modules.get(reference)), {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
     port: capabilities,
-    log: ({ policy: id, level, message, fields }) => say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
+    log: ({ policy: id, level, message, fields }) =>
+      say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
   });
   const verdict = checkSettings(policy, (_member, timeoutMs) => activity.enter(seq, timeoutMs, -1));
   activity.leave();
@@ -188,7 +189,9 @@ function reasonOf(error: unknown): PolicyReason {
   if (error instanceof WasmError) {
     return 'InvalidModule';
   }
-  return error instanceof EngineError && error.code === 'protocol-unsupported' ? 'InvalidModule' : 'SettingsCheckFailed';
+  return error instanceof EngineError && error.code === 'protocol-unsupported'
+    ? 'InvalidModule'
+    : 'SettingsCheckFailed';
 }
 
 function parse(text: string, fileName: string): Declared {

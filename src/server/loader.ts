@@ -138,7 +138,9 @@ export class Loader {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
     worker.on('message', (message: FromLoader) => this.#receive(message));
-    worker.on('error', (error) => this.#log({ level: 'error', message: 'loader failed', fields: { error: error.message } }));
+    worker.on('error', (error) =>
+      this.#log({ level: 'error', message: 'loader failed', fields: { error: error.message } }),
+    );
     worker.on('exit', () => {
       if (worker === this.#worker && !this.#stopped) {
         this.#restart(this.#activity.current()?.seq);
@@ -204,7 +206,12 @@ export class Loader {
       if (culprit === undefined) {
         // A file that ended the thread would end the next one too.
         this.#parses.delete(seq);
-        reject(new ServerError('thread-ended', `${fileName} could not be parsed: the loader ended; the file may be far too large`));
+        reject(
+          new ServerError(
+            'thread-ended',
+            `${fileName} could not be parsed: the loader ended; the file may be far too large`,
+          ),
+        );
       } else {
         this.#send({ type: 'parse', seq, text, fileName });
       }

@@ -59,7 +59,9 @@ function textLine(json: string, color: boolean): string {
   const { level, time, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const name = String(level);
   const label = name.toUpperCase().padEnd(5);
-  const pairs = Object.entries(fields).map(([key, value]) => `${key}=${typeof value === 'string' ? quoted(value) : inspect(value, { breakLength: Infinity })}`);
+  const pairs = Object.entries(fields).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? quoted(value) : inspect(value, { breakLength: Infinity })}`,
+  );
   const shade = LEVEL_COLORS[name] ?? 'gray';
   const stamp = String(time).slice(11, 23);
   return color

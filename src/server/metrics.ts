@@ -38,7 +38,17 @@ export class ServerMetrics {
     this.#evaluations = new Counter({
       name: 'kubewarden_policy_evaluations_total',
       help: 'Evaluations by policy and verdict',
-      labelNames: ['policy_name', 'policy_mode', 'resource_kind', 'resource_namespace', 'resource_request_operation', 'accepted', 'mutated', 'request_origin', 'error_code'],
+      labelNames: [
+        'policy_name',
+        'policy_mode',
+        'resource_kind',
+        'resource_namespace',
+        'resource_request_operation',
+        'accepted',
+        'mutated',
+        'request_origin',
+        'error_code',
+      ],
       registers,
     });
     this.#latency = new Histogram({
@@ -55,30 +65,70 @@ export class ServerMetrics {
       buckets: SECONDS_BUCKETS,
       registers,
     });
-    this.#reloads = new Counter({ name: 'portcullis_policy_reloads_total', help: 'Changes of policies by result', labelNames: ['result'], registers });
+    this.#reloads = new Counter({
+      name: 'portcullis_policy_reloads_total',
+      help: 'Changes of policies by result',
+      labelNames: ['result'],
+      registers,
+    });
     this.#reloadSeconds = new Histogram({
       name: 'portcullis_policy_reload_duration_seconds',
       help: 'Time from a change of the policies file to the new version in every worker',
       buckets: SECONDS_BUCKETS,
       registers,
     });
-    this.#timeouts = new Counter({ name: 'portcullis_policy_timeouts_total', help: 'Evaluations that were cut off', labelNames: ['policy_name'], registers });
-    this.#restarts = new Counter({ name: 'portcullis_worker_restarts_total', help: 'Workers that were replaced, by reason', labelNames: ['reason'], registers });
-    this.#refused = new Counter({ name: 'portcullis_requests_refused_total', help: 'Requests answered without a policy, by HTTP status', labelNames: ['status'], registers });
-    new Gauge({
-      name: 'portcullis_policy_phase',
-      help: 'One for the phase that a policy is in',
-      labelNames: ['policy_name', 'phase'],
+    this.#timeouts = new Counter({
+      name: 'portcullis_policy_timeouts_total',
+      help: 'Evaluations that were cut off',
+      labelNames: ['policy_name'],
       registers,
-      collect() {
-        this.reset();
-        for (const [policy_name, phase] of gauges.phases()) {
-          this.set({ policy_name, phase }, 1);
-        }
-      },
     });
-    new Gauge({ name: 'portcullis_reviews_waiting', help: 'Reviews that wait for a worker', registers, collect() { this.set(gauges.waiting()); } });
-    new Gauge({ name: 'portcullis_reviews_held', help: 'Reviews that wait or run', registers, collect() { this.set(gauges.held()); } });
+    this.#restarts = new Counter({
+      name: 'portcullis_worker_restarts_total',
+      help: 'Workers that were replaced, by reason',
+      labelNames: ['reason'],
+      registers,
+    });
+    this.#refused = new Counter({
+      name: 'portcullis_requests_refused_total',
+      help: 'Requests answered without a policy, by HTTP status',
+      labelNames: ['status'],
+      registers,
+    });
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_policy_phase',
+        help: 'One for the phase that a policy is in',
+        labelNames: ['policy_name', 'phase'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const [policy_name, phase] of gauges.phases()) {
+            this.set({ policy_name, phase }, 1);
+          }
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_reviews_waiting',
+        help: 'Reviews that wait for a worker',
+        registers: [],
+        collect() {
+          this.set(gauges.waiting());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_reviews_held',
+        help: 'Reviews that wait or run',
+        registers: [],
+        collect() {
+          this.set(gauges.held());
+        },
+      }),
+    );
   }
 
   /** A review was answered. Times in milliseconds. */

@@ -256,7 +256,12 @@ export class PolicyRegistry {
         } else if (request.digests === undefined) {
           again.push(...this.#failed(entry, outcome));
         } else {
-          this.#set(entry, 'Error', entry.reason, `${entry.message}; and what served before cannot stand in: ${outcome.message}`);
+          this.#set(
+            entry,
+            'Error',
+            entry.reason,
+            `${entry.message}; and what served before cannot stand in: ${outcome.message}`,
+          );
         }
         touched.push(entry);
       }
@@ -339,13 +344,25 @@ export class PolicyRegistry {
 
   #publishEntries(entries: readonly Entry[], modules: readonly CompiledPolicyModule[]): void {
     if (entries.length > 0) {
-      this.#publish(entries.map((entry) => tableEntry(entry)), [], modules);
+      this.#publish(
+        entries.map((entry) => tableEntry(entry)),
+        [],
+        modules,
+      );
     }
   }
 
-  #publish(upserts: readonly TableEntry[], removals: readonly string[], modules: readonly CompiledPolicyModule[]): void {
+  #publish(
+    upserts: readonly TableEntry[],
+    removals: readonly string[],
+    modules: readonly CompiledPolicyModule[],
+  ): void {
     const used = new Set(this.serving().flatMap(({ digests }) => Object.values(digests)));
-    const added = new Map(modules.filter(({ digest }) => used.has(digest) && !this.#modules.has(digest)).map((module) => [module.digest, module]));
+    const added = new Map(
+      modules
+        .filter(({ digest }) => used.has(digest) && !this.#modules.has(digest))
+        .map((module) => [module.digest, module]),
+    );
     const retired = [...this.#modules.keys()].filter((digest) => !used.has(digest));
     for (const digest of retired) {
       this.#modules.delete(digest);
@@ -378,7 +395,13 @@ function tableEntry(entry: Entry): TableEntry {
 
 function versionOf({ hash, settingsHash }: DeclaredPolicy, digests: Readonly<Record<string, string>>): PolicyVersion {
   const pins = Object.values(digests);
-  const version = pins.length === 0 ? null : createHash('sha256').update([hash, ...pins].join()).digest('hex').slice(0, 12);
+  const version =
+    pins.length === 0
+      ? null
+      : createHash('sha256')
+          .update([hash, ...pins].join())
+          .digest('hex')
+          .slice(0, 12);
   return { version, settingsHash, modules: digests };
 }
 

@@ -119,7 +119,9 @@ export class PolicyServer {
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
       start: {
         defaultTimeoutSeconds,
-        ...(options.alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace: options.alwaysAcceptNamespace }),
+        ...(options.alwaysAcceptNamespace === undefined
+          ? {}
+          : { alwaysAcceptNamespace: options.alwaysAcceptNamespace }),
       },
       connectCapabilities: () => this.#capabilities.connect(),
       log,
@@ -240,7 +242,8 @@ export class PolicyServer {
     this.#admission = await this.#createAdmissionServer(admitUnlessStopping);
     this.#operations = createServer(
       operationsHandler({
-        notReady: () => (this.#stopping !== undefined ? 'stopping' : this.#isLoaded ? undefined : 'policies are being loaded'),
+        notReady: () =>
+          this.#stopping !== undefined ? 'stopping' : this.#isLoaded ? undefined : 'policies are being loaded',
         metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
         policies: () => this.policies(),
       }),
@@ -282,7 +285,10 @@ export class PolicyServer {
       });
       this.#stopTls = stop;
       const isMutual = (files.clientCaFiles ?? []).length > 0;
-      const secure = createSecureServer({ ...limits, ...options, requestCert: isMutual, rejectUnauthorized: isMutual }, handler);
+      const secure = createSecureServer(
+        { ...limits, ...options, requestCert: isMutual, rejectUnauthorized: isMutual },
+        handler,
+      );
       server = secure;
     }
     server.maxConnections = MAX_CONNECTIONS;
@@ -295,10 +301,7 @@ export class PolicyServer {
       const declared = await this.#loader.parse(text, this.#options.policiesFile);
       this.#source = { loadedAt: new Date().toISOString(), error: null };
       this.#registry.declare(declared);
-      this.#log.info(
-        { policies: declared.policies.length, problems: declared.problems.length },
-        'policies file read',
-      );
+      this.#log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
       void this.#registry.settled().then(() => this.#metrics.reloadTook(performance.now() - started));
     } catch (error) {
       this.#policiesFailed(error instanceof Error ? error : new Error(String(error)));
@@ -344,7 +347,11 @@ function listen(server: Server | SecureServer, port: number, host: string): Prom
   server.once('error', (error: NodeJS.ErrnoException) =>
     reject(
       error.code === 'EADDRINUSE' || error.code === 'EACCES'
-        ? new ServerError('port-busy', `cannot listen on ${host}:${port}: ${error.code === 'EACCES' ? 'not permitted' : 'the port is in use'}`, { cause: error })
+        ? new ServerError(
+            'port-busy',
+            `cannot listen on ${host}:${port}: ${error.code === 'EACCES' ? 'not permitted' : 'the port is in use'}`,
+            { cause: error },
+          )
         : error,
     ),
   );

@@ -79,7 +79,11 @@ export class ServingRecord {
     } catch {
       // Nothing to keep, then.
     }
-    this.#log({ level: 'warn', message: 'the record of what served cannot be read and was set aside', fields: { file: aside, error: String(error) } });
+    this.#log({
+      level: 'warn',
+      message: 'the record of what served cannot be read and was set aside',
+      fields: { file: aside, error: String(error) },
+    });
   }
 }
 

@@ -183,7 +183,18 @@ export class WorkerPool {
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
     const submittedAt = performance.now();
     const expiresAt = submittedAt + patienceMs;
-    const job: Job = { seq: this.#seq, route, policy, body, done, timedOut: null, tries: 0, expectedMs: 0, submittedAt, expiresAt };
+    const job: Job = {
+      seq: this.#seq,
+      route,
+      policy,
+      body,
+      done,
+      timedOut: null,
+      tries: 0,
+      expectedMs: 0,
+      submittedAt,
+      expiresAt,
+    };
     this.#queue.push(job);
     this.#dispatchSoon();
   }
@@ -247,7 +258,16 @@ export class WorkerPool {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
     });
-    const member: Member = { worker, activity, jobs: [], outbox: [], version: 0, busySince: 0, ready: false, ending: false };
+    const member: Member = {
+      worker,
+      activity,
+      jobs: [],
+      outbox: [],
+      version: 0,
+      busySince: 0,
+      ready: false,
+      ending: false,
+    };
     worker.on('message', (message: FromWorker) => this.#receive(member, message, onReady));
     worker.on('error', (error) =>
       this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
@@ -453,7 +473,8 @@ export class WorkerPool {
 
   #markTimedOut(job: Job, memberIndex: number): void {
     const entry = this.#table.get(job.policy);
-    const group = entry !== undefined && 'definition' in entry && entry.definition.kind === 'group' ? entry.definition : undefined;
+    const group =
+      entry !== undefined && 'definition' in entry && entry.definition.kind === 'group' ? entry.definition : undefined;
     const culprit = group?.members[memberIndex]?.name;
     job.timedOut = [...(job.timedOut ?? []), culprit === undefined ? job.policy : `${job.policy}/${culprit}`];
     this.#slowUntil.set(job.policy, performance.now() + SLOW_LANE_MS);

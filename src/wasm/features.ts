@@ -17,3 +17,13 @@ export function checkValueType(type: number): number {
   }
   throw unsupported(`value type 0x${type.toString(16)} (garbage collection or typed references)`);
 }
+
+/** Types of null: functions and host objects, by their general names and by the ones that newer toolchains write. */
+const NULL_TYPES: readonly number[] = [ValueType.funcref, ValueType.externref, 0x73, 0x72];
+
+/** @throws WasmError `feature-unsupported` unless `type` is a heap type of a supported feature. */
+export function checkHeapType(type: number): void {
+  if (!NULL_TYPES.includes(type)) {
+    throw unsupported('garbage collection or typed references');
+  }
+}

@@ -1,7 +1,7 @@
 import type { BinaryReader } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
-import { checkValueType, unsupported } from './features.ts';
+import { checkHeapType, checkValueType, unsupported } from './features.ts';
 import {
   BLOCK_COST_THRESHOLD,
   BULK_FUEL,
@@ -820,12 +820,6 @@ function readMemoryArgument(reader: BinaryReader): number {
     throw unsupported('several memories');
   }
   return reader.u32();
-}
-
-function checkHeapType(type: number): void {
-  if (type !== ValueType.funcref && type !== ValueType.externref) {
-    throw unsupported('garbage collection or typed references');
-  }
 }
 
 /** Where a mark for a store at `offset` is put: see MARK_REACH_BITS. */

@@ -1,7 +1,7 @@
 import { BinaryReader } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
-import { checkValueType, unsupported } from './features.ts';
+import { checkHeapType, checkValueType, unsupported } from './features.ts';
 import { FunctionRewriter } from './function-rewriter.ts';
 import type { CodeEnvironment, Obstacle } from './function-rewriter.ts';
 import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
@@ -436,7 +436,7 @@ class ModuleRewriter {
           stack.push(undefined);
           break;
         case Op.refNull:
-          checkValueType(reader.u8());
+          checkHeapType(reader.u8());
           stack.push(undefined);
           break;
         case Op.globalGet: {

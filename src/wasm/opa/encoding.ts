@@ -8,7 +8,9 @@ const hexEncode: OpaBuiltin = (operands) => Buffer.from(stringOperand(operands, 
 
 const hexDecode: OpaBuiltin = (operands) => {
   const text = stringOperand(operands, 0);
-  return /^(?:[0-9a-fA-F]{2})*$/.test(text) ? Buffer.from(text, 'hex').toString() : undefinedBecause('not hexadecimal');
+  return text.length % 2 === 0 && !/[^0-9a-fA-F]/.test(text)
+    ? Buffer.from(text, 'hex').toString()
+    : undefinedBecause('not hexadecimal');
 };
 
 const base64UrlEncodeNoPad: OpaBuiltin = (operands) => Buffer.from(stringOperand(operands, 0)).toString('base64url');
@@ -31,19 +33,24 @@ export function queryEscape(text: string): string {
     .replaceAll('%20', '+');
 }
 
+const PERCENT = 0x25;
+
 function queryUnescape(text: string): string {
   if (/%(?![0-9a-fA-F]{2})/.test(text)) {
     undefinedBecause('urlquery: invalid percent escape');
   }
   // Through bytes, because escapes need not be valid UTF-8: those become U+FFFD.
-  const spaced = text.replaceAll('+', ' ');
-  if (!spaced.includes('%')) {
-    return spaced;
+  const bytes = Buffer.from(text.replaceAll('+', ' '));
+  let length = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const isEscape = bytes[index] === PERCENT;
+    bytes[length] = isEscape
+      ? Number.parseInt(bytes.toString('latin1', index + 1, index + 3), 16)
+      : (bytes[index] ?? 0);
+    length += 1;
+    index += isEscape ? 2 : 0;
   }
-  const parts = spaced.split(/((?:%[0-9a-fA-F]{2})+)/);
-  return parts
-    .map((part) => (part.startsWith('%') ? Buffer.from(part.replaceAll('%', ''), 'hex').toString() : part))
-    .join('');
+  return bytes.toString('utf8', 0, length);
 }
 
 const queryEncode: OpaBuiltin = (operands) => queryEscape(stringOperand(operands, 0));
@@ -77,15 +84,22 @@ const queryDecodeObject: OpaBuiltin = (operands) => {
     const key = queryUnescape(equals === -1 ? part : part.slice(0, equals));
     const value = queryUnescape(equals === -1 ? '' : part.slice(equals + 1));
     if (part !== '') {
-      values.set(key, [...(values.get(key) ?? []), value]);
+      const known = values.get(key);
+      if (known === undefined) {
+        values.set(key, [value]);
+      } else {
+        known.push(value);
+      }
     }
   }
   return new RegoObject(values);
 };
 
 /** Header, payload and signature (in hexadecimal) of a token; nothing is verified. A nested token is decoded instead. */
-const jwtDecode: OpaBuiltin = (operands, context) => {
-  const parts = stringOperand(operands, 0).split('.');
+const jwtDecode: OpaBuiltin = (operands) => decodeToken(stringOperand(operands, 0));
+
+function decodeToken(token: string): RegoValue {
+  const parts = token.split('.');
   const [headerPart, payloadPart, signaturePart] = parts;
   if (headerPart === undefined || payloadPart === undefined || signaturePart === undefined || parts.length !== 3) {
     undefinedBecause('io.jwt.decode: a token has three parts');
@@ -96,13 +110,11 @@ const jwtDecode: OpaBuiltin = (operands, context) => {
   }
   const contentType = header.get('cty');
   if (contentType === 'JWT') {
-    const inner = decodeBase64Url(payloadPart)
-      .toString()
-      .replace(/^["']+|["']+$/g, '');
-    return jwtDecode([inner], context);
+    // What surrounds a quoted token are quotes, which no token contains.
+    return decodeToken(decodeBase64Url(payloadPart).toString().replace(/["']/g, ''));
   }
   return [header, jsonObject(payloadPart), decodeBase64Url(signaturePart).toString('hex')];
-};
+}
 
 function jsonObject(base64: string): RegoObject {
   const value = parseJsonText(decodeBase64Url(base64).toString());

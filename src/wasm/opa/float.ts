@@ -27,7 +27,7 @@ export function formatFloat(value: number, verb: FloatVerb, precision?: number):
       return sign + general(magnitude, precision);
     case 'b':
       return sign + binary(magnitude);
-    case 'x':
+    default:
       return sign + hexadecimal(magnitude, precision);
   }
 }

@@ -260,7 +260,7 @@ class Formatter {
     if (this.#precision === undefined || text.length <= this.#precision) {
       return text;
     }
-    return [...text].slice(0, this.#precision).join('');
+    return Array.from(text).slice(0, this.#precision).join('');
   }
 
   #text(text: string): void {

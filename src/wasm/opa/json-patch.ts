@@ -1,5 +1,6 @@
 import { arrayOperand, operand, undefinedBecause } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
+import { FUEL_PER_VALUE } from './objects.ts';
 import { int64Of, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
 import type { RegoValue } from './value.ts';
@@ -18,7 +19,7 @@ const patch: OpaBuiltin = (operands, context) => {
       undefinedBecause('json.patch: an operation must be an object');
     }
     const path = parsePath(field(operation, 'path'));
-    document = apply(document, operation, path, (size) => context.charge(size));
+    document = apply(document, operation, path, (size) => context.charge(size * FUEL_PER_VALUE));
   }
   return document;
 };

@@ -11,7 +11,7 @@ import {
 } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { integerOf, RegoNumber } from './number.ts';
-import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
+import { identityOf, isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
 
@@ -37,7 +37,7 @@ function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): b
   if (whole instanceof RegoObject && part instanceof RegoObject) {
     return [...part].every(([key, value]) => {
       const other = whole.get(key);
-      return other !== undefined && (valuesEqual(other, value) || isSubset(other, value, context) === true);
+      return other !== undefined && (isSubset(other, value, context) ?? valuesEqual(other, value));
     });
   }
   if (whole instanceof RegoSet && part instanceof RegoSet) {
@@ -46,15 +46,14 @@ function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): b
   return isArray(whole) && isArray(part) ? isRun(whole, part, context) : undefined;
 }
 
-/**
- * Whether the part's elements follow each other somewhere in the whole. As OPA, after a partial match this goes on one
- * place further with the part's first element.
- */
+/** Whether the part's elements follow each other somewhere in the whole. */
 function isRun(whole: readonly RegoValue[], part: readonly RegoValue[], context: BuiltinContext): boolean {
   context.charge((whole.length + 1) * (part.length + 1));
-  const starts = whole.length - part.length + 1;
+  const all = whole.map(identityOf);
+  const wanted = part.map(identityOf);
+  const starts = all.length - wanted.length + 1;
   for (let start = 0; start < starts; start += 1) {
-    if (part.every((item, offset) => valuesEqual(item, whole[start + offset] ?? null))) {
+    if (wanted.every((item, offset) => item === all[start + offset])) {
       return true;
     }
   }

@@ -24,6 +24,7 @@ export function quoteToAscii(text: string, delimiter = '"'): string {
 
 /** Whether Go would write the string between backquotes: one line, no control characters but tabs. */
 export function canBackquote(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- Go looks for these
   return !/[\u0000-\u0008\u000a-\u001f`\u007f\ufeff]/.test(text);
 }
 

@@ -203,7 +203,7 @@ function templatePattern(template: string, start: string, end: string, context: 
   let literalFrom = 0;
   let openedAt = 0;
   let level = 0;
-  for (const [index, character] of [...template.split('')].entries()) {
+  for (const [index, character] of template.split('').entries()) {
     if (character === start) {
       level += 1;
       openedAt = level === 1 ? index : openedAt;

@@ -8,6 +8,8 @@ interface Version {
 }
 
 const IDENTIFIERS = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/;
+/** Digits of the largest int64. */
+const INT64_DIGITS = 19;
 const NUMERIC = /^(?:0|[1-9][0-9]*)$/;
 
 /** SemVer 2.0.0, with the leading `v` that OPA allows. */
@@ -20,7 +22,11 @@ function parseVersion(text: string): Version | undefined {
   }
   const identifiers = preRelease.flatMap((part) => part.split('.'));
   const hasLeadingZero = identifiers.some((part) => /^[0-9]+$/.test(part) && !NUMERIC.test(part));
-  if (hasLeadingZero || numbers.length !== 3 || !numbers.every((part) => NUMERIC.test(part) && isInt64(BigInt(part)))) {
+  if (
+    hasLeadingZero ||
+    numbers.length !== 3 ||
+    !numbers.every((part) => NUMERIC.test(part) && part.length <= INT64_DIGITS && isInt64(BigInt(part)))
+  ) {
     return undefined;
   }
   return { numbers: numbers.map(BigInt), preRelease: identifiers };

@@ -9,7 +9,7 @@ import {
   undefinedBecause,
   wrongType,
 } from './builtin.ts';
-import type { OpaBuiltin } from './builtin.ts';
+import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { formatGo } from './format.ts';
 import type { FormatArgument } from './format.ts';
 import { isInt64, RegoNumber } from './number.ts';
@@ -22,7 +22,7 @@ export const FUEL_PER_CHAR = 10;
 
 const sprintf: OpaBuiltin = (operands, context) => {
   const format = stringOperand(operands, 0);
-  const args = arrayOperand(operands, 1).map(formatArgument);
+  const args = arrayOperand(operands, 1).map((value) => formatArgument(value, context));
   let chars = 0;
   return formatGo(format, args, (more) => {
     chars += more;
@@ -33,8 +33,13 @@ const sprintf: OpaBuiltin = (operands, context) => {
   });
 };
 
+/** Converting digits between decimal and binary is not linear, though far from quadratic. */
+function chargeDigits(context: BuiltinContext, digits: string): void {
+  context.charge(digits.length * Math.sqrt(digits.length) * FUEL_PER_CHAR);
+}
+
 /** OPA hands numbers to Go by how they are written: 1.0 is a float, 1 an int64, longer integers are big. */
-function formatArgument(value: RegoValue): FormatArgument {
+function formatArgument(value: RegoValue, context: BuiltinContext): FormatArgument {
   if (typeof value === 'string') {
     return { type: 'string', value };
   }
@@ -45,6 +50,7 @@ function formatArgument(value: RegoValue): FormatArgument {
     const float = Number(value.text);
     return Number.isFinite(float) ? { type: 'float64', value: float } : { type: 'string', value: value.text };
   }
+  chargeDigits(context, value.text);
   const integer = BigInt(value.text);
   return { type: isInt64(integer) ? 'int64' : '*big.Int', value: integer };
 }
@@ -56,6 +62,7 @@ const indexOfN: OpaBuiltin = (operands, context) => {
   if (search === '') {
     undefinedBecause('indexof_n: empty search string');
   }
+  chargeSearch(context, base, search);
   const positions: RegoValue[] = [];
   let runes = 0;
   let counted = 0;
@@ -66,21 +73,28 @@ const indexOfN: OpaBuiltin = (operands, context) => {
     if (!isLowSurrogate(base, at)) {
       positions.push(RegoNumber.of(runes));
     }
-    // Long needles with long common prefixes make each probe expensive.
-    context.charge(search.length);
   }
   return positions;
 };
+
+/** A search hardly ever takes the product of the lengths, but it can. */
+function chargeSearch(context: BuiltinContext, text: string, search: string): void {
+  context.charge((text.length * search.length) / SEARCHED_PAIRS_PER_FUEL);
+}
+
+/** Pairs of characters that the engine compares in the time of one instruction of a guest, about. */
+const SEARCHED_PAIRS_PER_FUEL = 16;
 
 function isLowSurrogate(text: string, index: number): boolean {
   return (text.charCodeAt(index) & 0xfc00) === 0xdc00;
 }
 
-const count: OpaBuiltin = (operands) => {
+const count: OpaBuiltin = (operands, context) => {
   const text = stringOperand(operands, 0);
   const search = stringOperand(operands, 1);
+  chargeSearch(context, text, search);
   if (search === '') {
-    return RegoNumber.of([...text].length + 1);
+    return RegoNumber.of(Array.from(text).length + 1);
   }
   let found = 0;
   for (let at = text.indexOf(search); at !== -1; at = text.indexOf(search, at + search.length)) {
@@ -108,15 +122,16 @@ function stringOrStrings(operands: readonly RegoValue[], index: number): readonl
     : wrongType(value, index, 'string', 'array', 'set');
 }
 
-const splitN: OpaBuiltin = (operands) => {
+const splitN: OpaBuiltin = (operands, context) => {
   const text = stringOperand(operands, 0);
   const delimiter = stringOperand(operands, 1);
+  chargeSearch(context, text, delimiter);
   const limit = intOperand(operands, 2);
-  const parts = delimiter === '' ? [...text] : text.split(delimiter);
+  const parts = delimiter === '' ? Array.from(text) : text.split(delimiter);
   return limit >= 0n ? parts.slice(0, Number(limit)) : parts.slice(Math.max(parts.length + Number(limit), 0));
 };
 
-const reverse: OpaBuiltin = (operands) => [...stringOperand(operands, 0)].reverse().join('');
+const reverse: OpaBuiltin = (operands) => Array.from(stringOperand(operands, 0)).reverse().join('');
 
 /** All patterns at once, left to right: the pattern that comes first in Rego's order wins at each place. */
 const replaceN: OpaBuiltin = (operands, context) => {

@@ -268,7 +268,7 @@ class TemplateParser {
         return token.text === 'true' || token.text === 'false'
           ? { kind: 'constant', value: token.text === 'true' }
           : { kind: 'function', name: token.text };
-      case 'sign':
+      default:
         return token.text === '(' ? this.#parenthesis() : fail(`unexpected ${token.text}`);
     }
   }

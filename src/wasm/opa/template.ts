@@ -214,7 +214,7 @@ class Renderer {
         return this.#call(operand.name, [], dot, []);
       case 'pipeline':
         return fieldsOf(this.#pipeline(operand.pipeline, dot), operand.fields);
-      case 'path': {
+      default: {
         const start =
           operand.variable === undefined
             ? dot
@@ -409,6 +409,7 @@ function escapeHtml(text: string): string {
 }
 
 function escapeJs(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- Go escapes these
   return text.replace(/[\\'"<>&=\u0000-\u001f]/g, (character) => {
     return /[\\'"]/.test(character)
       ? `\\${character}`

@@ -328,7 +328,7 @@ class TimeReader {
   #fraction(code: string): void {
     if (code[1] === '0') {
       const text = this.#rest.slice(0, code.length);
-      if (!new RegExp(`^[.,]\\d{${code.length - 1}}$`).test(text)) {
+      if (text.length !== code.length || !/^[.,]\d+$/.test(text)) {
         this.#fail('fraction of a second');
       }
       this.#rest = this.#rest.slice(code.length);

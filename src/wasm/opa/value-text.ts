@@ -29,9 +29,8 @@ export function parseJsonText(text: string): RegoValue {
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
 const JSON_NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const SPACE = /[ \t\r\n]*/y;
-const PLAIN_STRING = /"[^"\\\u0000-\u001f]*"/y;
-const ESCAPED_STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+// oxlint-disable-next-line no-control-regex -- JSON strings must escape these
+const NOT_PLAIN = /[\\\u0000-\u001f]/;
 
 class ValueReader {
   readonly #text: string;
@@ -46,7 +45,7 @@ class ValueReader {
 
   read(): RegoValue {
     const value = this.#value();
-    this.#match(SPACE);
+    this.#skipSpace();
     if (this.#at !== this.#text.length) {
       this.#fail('the end');
     }
@@ -54,7 +53,7 @@ class ValueReader {
   }
 
   #value(): RegoValue {
-    this.#match(SPACE);
+    this.#skipSpace();
     switch (this.#text[this.#at]) {
       case '"':
         return this.#string();
@@ -86,12 +85,40 @@ class ValueReader {
     return value;
   }
 
+  /** Scans by hand: patterns for quoted texts with escapes overflow the stack, or backtrack, on long ones. */
   #string(): string {
-    const plain = this.#match(PLAIN_STRING);
-    if (plain !== undefined) {
-      return plain.slice(1, -1);
+    const start = this.#at;
+    if (this.#text[start] !== '"') {
+      this.#fail('a string');
     }
-    return JSON.parse(this.#match(ESCAPED_STRING) ?? this.#fail('a string')) as string;
+    let end = start;
+    do {
+      end = this.#text.indexOf('"', end + 1);
+    } while (end !== -1 && this.#isEscaped(end));
+    const quoted = end === -1 ? this.#fail('the end of a string') : this.#text.slice(start, end + 1);
+    this.#at = end + 1;
+    if (!NOT_PLAIN.test(quoted)) {
+      return quoted.slice(1, -1);
+    }
+    try {
+      return JSON.parse(quoted) as string;
+    } catch {
+      return this.#fail('valid escapes');
+    }
+  }
+
+  #isEscaped(index: number): boolean {
+    let backslashes = 0;
+    while (this.#text[index - 1 - backslashes] === '\\') {
+      backslashes += 1;
+    }
+    return backslashes % 2 === 1;
+  }
+
+  #skipSpace(): void {
+    while (' \t\r\n'.includes(this.#text[this.#at] ?? '?')) {
+      this.#at += 1;
+    }
   }
 
   #array(): RegoValue {
@@ -131,7 +158,7 @@ class ValueReader {
     if (this.#rego) {
       return this.#value();
     }
-    this.#match(SPACE);
+    this.#skipSpace();
     return this.#string();
   }
 
@@ -160,7 +187,7 @@ class ValueReader {
   }
 
   #take(character: string): boolean {
-    this.#match(SPACE);
+    this.#skipSpace();
     const taken = this.#text[this.#at] === character;
     this.#at += taken ? 1 : 0;
     return taken;

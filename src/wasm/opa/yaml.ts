@@ -267,7 +267,7 @@ const TIMESTAMP = /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ ])\d{1,2}:\d{1,2}:\d{1,2}(
 
 /** Where a plain scalar would mean something else: indicators, comments, spaces at the ends. */
 const PLAIN_FORBIDDEN = /^(?:---|\.\.\.)|^[#,[\]{}&*!|>'"%@`]|^[-?:](?=[ \t]|$)|:(?=[ \t]|$)|[ \t]#|^[ \t]|[ \t]$|\t/;
-// eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
+// oxlint-disable-next-line no-control-regex -- these are the characters that YAML must escape
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/;
 /** Line breaks to YAML 1.1, besides the usual ones. */
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
@@ -305,9 +305,9 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function doubleQuoted(text: string): string {
-  // eslint-disable-next-line no-control-regex -- these are the characters that YAML must escape
   const escaped = text
     .toWellFormed()
+    // oxlint-disable-next-line no-control-regex -- these are the characters that YAML must escape
     .replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\u{10000}-\u{10ffff}]/gu, (character) => {
       const code = character.codePointAt(0) ?? 0;
       return (
@@ -327,8 +327,8 @@ const LETTER = /^\p{L}$/u;
 
 /** Go-yaml's order of keys: numbers within keys by value (a2 before a10), letters after other characters. */
 function compareKeys(a: string, b: string): number {
-  const x = [...a];
-  const y = [...b];
+  const x = Array.from(a);
+  const y = Array.from(b);
   const at = x.findIndex((character, index) => character !== y[index]);
   if (at === -1 || at >= y.length) {
     return x.length - y.length;

@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { compileModule, MAX_MODULE_BYTES } from './compile.ts';
+import { WasmError } from './errors.ts';
+import { PAGE_BYTES } from './metering.ts';
+import { MAX_TABLES, PRIVATE_PREFIX } from './rewrite.ts';
+import { SandboxInstance } from './sandbox.ts';
+import { example, fixture, sandboxOf } from './testing/guests.ts';
+import { generatedModule } from './testing/generated-module.ts';
+import { wat } from './testing/wat.ts';
+
+const MEMORY_BYTES = 4 * 1024 * 1024;
+const FUEL = 100_000_000;
+const ISOLATIONS = ['fresh', 'restore'] as const;
+
+function instanceOf(bytes: Uint8Array, isolation: 'fresh' | 'restore'): SandboxInstance {
+  const instance = new SandboxInstance(compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation }), { imports: () => ({}) });
+  instance.setFuel(FUEL);
+  return instance;
+}
+
+/** A module with one function `run` without parameters, as text. */
+const CASES: Record<string, string> = {
+  'integer and float arithmetic': `(module (func (export "run") (result f64)
+    (f64.add (f64.convert_i64_s (i64.rotl (i64.const 77) (i64.const 3)))
+      (f64.promote_f32 (f32.sqrt (f32.convert_i32_u (i32.popcnt (i32.const 255))))))))`,
+  'sign extension and saturating truncation': `(module (func (export "run") (result i64)
+    (i64.add (i64.extend8_s (i64.const 200)) (i64.trunc_sat_f64_s (f64.const 1e30)))))`,
+  'blocks with parameters and several results': `(module (func $two (result i32 i32) (i32.const 3) (i32.const 4))
+    (func (export "run") (result i32) (call $two) (block (param i32 i32) (result i32) (i32.mul))
+      (loop (param i32) (result i32) (i32.const 1) (i32.add))))`,
+  'br_table, select and nested ifs': `(module (func (export "run") (result i32) (local $i i32) (local $sum i32)
+    (loop $l
+      (block $c (block $b (block $a (br_table $a $b $c (local.get $i)))
+        (local.set $sum (i32.add (local.get $sum) (i32.const 1))) (br $c))
+        (local.set $sum (i32.add (local.get $sum) (i32.const 10))))
+      (if (i32.and (local.get $i) (i32.const 1))
+        (then (local.set $sum (i32.add (local.get $sum) (i32.const 100))))
+        (else (if (local.get $i) (then (local.set $sum (i32.sub (local.get $sum) (i32.const 7)))))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 5))))
+    (select (result i32) (local.get $sum) (i32.const 0) (i32.const 1))))`,
+  'tail calls': `(module (type $t (func (param i32 i32) (result i32))) (table 1 funcref) (elem (i32.const 0) $count)
+    (func $count (param i32 i32) (result i32)
+      (if (i32.eqz (local.get 0)) (then (return (local.get 1))))
+      (return_call $other (i32.sub (local.get 0) (i32.const 1)) (i32.add (local.get 1) (i32.const 2))))
+    (func $other (param i32 i32) (result i32)
+      (return_call_indirect (type $t) (local.get 0) (local.get 1) (i32.const 0)))
+    (func (export "run") (result i32) (call $count (i32.const 100000) (i32.const 0))))`,
+  'reference types and table operations': `(module (table $t 3 8 funcref) (table $e 1 externref) (elem $seg func $a $b)
+    (type $r (func (result i32)))
+    (func $a (result i32) (i32.const 11)) (func $b (result i32) (i32.const 22))
+    (func (export "run") (result i32)
+      (table.init $t $seg (i32.const 0) (i32.const 0) (i32.const 2))
+      (elem.drop $seg)
+      (table.copy $t $t (i32.const 1) (i32.const 0) (i32.const 2))
+      (drop (table.grow $t (ref.func $b) (i32.const 2)))
+      (table.fill $e (i32.const 0) (ref.null extern) (i32.const 1))
+      (table.set $t (i32.const 0) (table.get $t (i32.const 2)))
+      (i32.add (i32.add (call_indirect $t (type $r) (i32.const 0)) (call_indirect $t (type $r) (i32.const 4)))
+        (i32.add (table.size $t) (ref.is_null (table.get $e (i32.const 0)))))))`,
+  'bulk memory with passive segments': `(module (memory 1) (data $d "0123456789")
+    (func (export "run") (result i32)
+      (memory.init $d (i32.const 4094) (i32.const 2) (i32.const 4))
+      (memory.copy (i32.const 8190) (i32.const 4094) (i32.const 4))
+      (memory.fill (i32.const 8194) (i32.const 7) (i32.const 9000))
+      (data.drop $d)
+      (i32.add (i32.load (i32.const 8190)) (i32.load (i32.const 17190)))))`,
+  'SIMD, lanes and relaxed SIMD': `(module (memory 1) (func (export "run") (result i32) (local $v v128)
+    (v128.store offset=4 (i32.const 4090) (i8x16.shuffle 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 31
+      (v128.const i32x4 1 2 3 4) (i32x4.splat (i32.const 0x05060708))))
+    (local.set $v (v128.load32_lane offset=4 1 (i32.const 4090) (v128.const i32x4 9 9 9 9)))
+    (v128.store16_lane 2 (i32.const 12287) (local.get $v))
+    (local.set $v (f32x4.relaxed_madd (local.get $v) (local.get $v) (v128.load64_zero (i32.const 4094))))
+    (i32.add (i32x4.extract_lane 0 (i8x16.swizzle (local.get $v) (i8x16.splat (i32.const 1))))
+      (i32.add (i32x4.extract_lane 1 (v128.bitselect (local.get $v) (local.get $v) (v128.not (local.get $v))))
+        (i32.load (i32.const 12287))))))`,
+  'extended constants and mutable globals': `(module (memory 1) (global $base i32 (i32.const 1000))
+    (global $g (mut i32) (i32.add (i32.const 5) (i32.mul (i32.const 3) (i32.const 4))))
+    (data (offset (i32.add (global.get $base) (i32.const 24))) "\\2a")
+    (func (export "run") (result i32) (global.set $g (i32.add (global.get $g) (i32.load8_u (i32.const 1024)))) (global.get $g)))`,
+  'code that is never reached': `(module (memory 1) (func (export "run") (result i32)
+    (block $out (br $out) (i32.store (i32.const 0) (i32.const 1)) (drop (memory.grow (i32.const 1)))
+      (loop (if (i32.const 1) (then (memory.fill (i32.const 0) (i32.const 1) (i32.const 1))) (else (unreachable)))))
+    (i32.load (i32.const 0))))`,
+  'a memory of no page': `(module (memory 0) (func (export "run") (result i32)
+    (memory.fill (i32.const 0) (i32.const 1) (i32.const 0))
+    (i32.add (memory.grow (i32.const 1)) (memory.size))))`,
+};
+
+describe('a rewritten module', () => {
+  for (const [title, text] of Object.entries(CASES)) {
+    it(`computes the same: ${title}`, () => {
+      const bytes = wat(text);
+      const original = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports['run'] as () => unknown;
+      const expected = original();
+      for (const isolation of ISOLATIONS) {
+        const instance = instanceOf(bytes, isolation);
+        assert.equal(instance.func('run')(), expected, isolation);
+        assert.ok(instance.fuelUsed > 0);
+        if (instance.restore()) {
+          assert.equal(instance.func('run')(), expected, 'put back');
+        }
+      }
+    });
+  }
+
+  it('computes the same and is put back exactly, whatever its code', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 20, maxLength: 600 }), fc.nat(200_000), fc.nat(), (choices, p, q) => {
+        const bytes = wat(generatedModule(choices));
+        const original = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
+        const run = original['run'] as (p: number, q: number) => number;
+        const expected = run(p, q);
+        const steps = (original['steps'] as WebAssembly.Global).value as number;
+        const memory = Buffer.from((original['memory'] as WebAssembly.Memory).buffer);
+        for (const isolation of ISOLATIONS) {
+          const instance = instanceOf(bytes, isolation);
+          const before = Buffer.from(instance.u8);
+          assert.equal(instance.func('run')(p, q), expected);
+          // Every step is counted by four instructions of its own.
+          assert.ok(instance.fuelUsed >= 4 * steps, `${instance.fuelUsed} for ${steps} steps`);
+          assert.equal(instance.memoryBytes, memory.length);
+          assert.ok(memory.equals(instance.view(0, memory.length)));
+          if (isolation === 'restore') {
+            assert.ok(instance.restore());
+            assert.ok(before.equals(instance.u8), 'memory is put back');
+            assert.equal(instance.func('run')(p, q), expected);
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('pays for every round of a loop and every call', () => {
+    const text = `(module (memory 1)
+      (func $leaf (export "leaf"))
+      (func (export "rounds") (param i32)
+        (loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+      (func (export "calls") (param i32)
+        (loop $l (call $leaf) (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))`;
+    const sandbox = sandboxOf(text);
+    const fuelOf = (name: string, times: number): number => {
+      sandbox.call(FUEL, (instance) => instance.func(name)(times));
+      return sandbox.fuelUsed;
+    };
+    // loop head, local.get, i32.const, i32.sub, local.tee, br_if; and the call with the entry of the function called
+    assert.equal(fuelOf('rounds', 1001) - fuelOf('rounds', 1), 6 * 1000);
+    assert.equal(fuelOf('calls', 1001) - fuelOf('calls', 1), 8 * 1000);
+  });
+
+  it('pays for a large branch when it is taken, and for what follows in any case', () => {
+    // 400 instructions
+    const work = '(local.set 1 (i32.mul (local.get 1) (i32.const 3)))'.repeat(100);
+    const sandbox = sandboxOf(`(module (memory 1)
+      (func (export "if") (param i32) (local i32) (if (local.get 0) (then ${work})) ${work})
+      (func (export "else") (param i32) (local i32) (if (local.get 0) (then ${work}) (else ${work}${work})) ${work})
+      (func (export "exit") (param i32) (local i32) (if (local.get 0) (then (return))) ${work})
+      (func (export "case") (param i32) (local i32)
+        (block $end (block $b (block $a (br_table $a $b (local.get 0))) ${work} (br $end)) ${work}${work}) ${work})
+      (func (export "block") (param i32) (local i32) (block $b (br_if $b (local.get 0)) (if (i32.const 1) (then ${work}))) ${work}))`);
+    const rounded = (name: string): number[] =>
+      [0, 1].map((argument) => {
+        sandbox.call(FUEL, (instance) => instance.func(name)(argument));
+        return Math.floor(sandbox.fuelUsed / 400);
+      });
+    assert.deepEqual(rounded('if'), [1, 2]);
+    assert.deepEqual(rounded('else'), [3, 2]);
+    assert.deepEqual(rounded('exit'), [1, 0]);
+    assert.deepEqual(rounded('case'), [2, 3]);
+    assert.deepEqual(rounded('block'), [2, 1]);
+  });
+
+  it('keeps no custom sections', () => {
+    const bytes = example('required-labels');
+    assert.ok(WebAssembly.Module.customSections(new WebAssembly.Module(bytes), 'io.kubewarden.metadata').length > 0);
+    const { module } = compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation: 'restore' });
+    assert.equal(WebAssembly.Module.customSections(module, 'io.kubewarden.metadata').length, 0);
+  });
+
+  it('does not lead from one table to all of the memory of the process', () => {
+    const text = `(module (memory 1) (table $t 0 externref) (func (export "run") (result i32)
+      (table.grow $t (ref.null extern) (i32.const 3000000))))`;
+    assert.equal(instanceOf(wat(text), 'fresh').func('run')(), -1);
+  });
+});
+
+describe('compileModule', () => {
+  const compile = (bytes: Uint8Array): unknown => compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation: 'restore' });
+
+  it('reads every opcode of the supported features', () => {
+    const bodies = everyOpcode();
+    for (const body of bodies) {
+      const bytes = moduleWithBody(body);
+      assert.ok(WebAssembly.validate(bytes), `test is wrong: ${body.join(' ')}`);
+      compile(bytes);
+    }
+    assert.ok(bodies.length > 400, String(bodies.length));
+  });
+
+  const refused: Record<string, [text: string, code: string, message: RegExp]> = {
+    atomics: ['(module (memory 1 1 shared) (func (drop (i32.atomic.load (i32.const 0)))))', 'feature-unsupported', /threads/],
+    'atomics without shared memory': ['(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))', 'feature-unsupported', /threads/],
+    memory64: ['(module (memory i64 1))', 'feature-unsupported', /64-bit memory/],
+    'several memories': ['(module (memory 1) (memory 1))', 'feature-unsupported', /several memories/],
+    exceptions: ['(module (tag $e) (func (throw $e)))', 'feature-unsupported', /exception/],
+    'garbage collection': ['(module (type $s (struct (field i32))) (func (export "f") (drop (struct.new_default $s))))', 'feature-unsupported', /garbage collection/],
+    'an imported table': ['(module (import "env" "t" (table 1 funcref)))', 'import-missing', /table env\.t/],
+    'an imported global': ['(module (import "env" "g" (global i32)))', 'import-missing', /global env\.g/],
+    'too many tables': [`(module ${'(table 1 funcref)'.repeat(MAX_TABLES + 1)})`, 'module-invalid', /too many tables/],
+    'a huge table': ['(module (table 5000000 funcref))', 'module-invalid', /too many table entries/],
+    'more memory than allowed': ['(module (memory 65))', 'memory-limit', /needs 65 pages.*at most 64/],
+    'data behind the end of memory': ['(module (memory 1) (data (i32.const 65535) "ab"))', 'module-invalid', /outside of the module's memory/],
+    'names of the sandbox': [`(module (func (export "\\01${PRIVATE_PREFIX.slice(1)}x")))`, 'module-invalid', /sandbox's own/],
+  };
+  for (const [title, [text, code, message]] of Object.entries(refused)) {
+    it(`refuses ${title}`, () => {
+      const bytes = wat(text);
+      assert.ok(WebAssembly.validate(bytes), 'the original is valid');
+      assert.throws(() => compile(bytes), { name: 'WasmError', code, message });
+    });
+  }
+
+  it('refuses what is not WebAssembly and says what it looks like', () => {
+    assert.throws(() => compile(new Uint8Array(0)), { code: 'module-invalid', message: /got an empty file/ });
+    assert.throws(() => compile(Buffer.from('<!doctype html>')), { code: 'module-invalid', message: /3c 21 64 6f/ });
+    assert.throws(() => compile(fixture('accept').subarray(0, 100)), { code: 'module-invalid' });
+    const tooLarge = new Uint8Array(MAX_MODULE_BYTES + 1);
+    assert.throws(() => compile(tooLarge), { code: 'module-invalid', message: /too large/ });
+  });
+
+  it('never turns an invalid module into a valid one, nor throws anything but WasmError', () => {
+    const seeds = [fixture('accept'), example('required-labels'), ...Object.values(CASES).map(wat)];
+    const change = fc.record({ at: fc.nat(), value: fc.integer({ min: 0, max: 255 }) });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...seeds),
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        fc.option(fc.nat(), { freq: 3 }),
+        (seed, changes, cut) => {
+          const bytes = seed.slice(0, cut === null ? seed.length : cut % seed.length);
+          for (const { at, value } of changes) {
+            bytes[at % Math.max(bytes.length, 1)] = value;
+          }
+          try {
+            compile(bytes);
+          } catch (error) {
+            assert.ok(error instanceof WasmError, String(error));
+            return;
+          }
+          assert.ok(WebAssembly.validate(bytes));
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('makes a module that can go to another thread', () => {
+    const compiled = structuredClone(compileModule(fixture('accept'), { memoryLimitBytes: PAGE_BYTES, isolation: 'restore' }));
+    assert.equal(compiled.shape.memoryPages, 1);
+    assert.ok(compiled.module instanceof WebAssembly.Module);
+  });
+});
+
+/** One instruction each, with immediates that fit the module below; operands come from unreachable code. */
+function everyOpcode(): number[][] {
+  const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  const leb = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...leb(value >>> 7)]);
+  const memory = [0x00, 0x88, 0x01];
+  const drop = 0x1a;
+  const plain = [...range(0x45, 0xc4)].map((opcode) => [opcode, drop]);
+  const loads = range(0x28, 0x35).map((opcode) => [opcode, ...memory, drop]);
+  const stores = range(0x36, 0x3e).map((opcode) => [opcode, ...memory]);
+  const others = [
+    [0x00], [0x01], [0x02, 0x40, 0x0b], [0x03, 0x40, 0x0b], [0x04, 0x40, 0x05, 0x0b], [0x02, 0x00, 0x0b],
+    [0x0c, 0], [0x0d, 0], [0x0e, 1, 0, 0], [0x0f], [0x10, 0], [0x11, 0, 0], [0x12, 0], [0x13, 0, 0], [drop],
+    [0x1b, drop], [0x1c, 1, 0x7f, drop], [0x20, 0, drop], [0x21, 0], [0x22, 0, drop], [0x23, 0, drop], [0x24, 0],
+    [0x25, 0, drop], [0x26, 0], [0x3f, 0, drop], [0x40, 0, drop], [0x41, 0xff, 0xff, 0xff, 0xff, 0x07, drop],
+    [0x42, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, drop], [0x43, 1, 2, 3, 4, drop],
+    [0x44, 1, 2, 3, 4, 5, 6, 7, 8, drop], [0xd0, 0x70, drop], [0xd0, 0x6f, drop], [0xd1, drop], [0xd2, 0, drop],
+  ];
+  const misc = [
+    ...range(0, 7).map((opcode) => [0xfc, opcode, drop]),
+    [0xfc, 8, 0, 0], [0xfc, 9, 0], [0xfc, 10, 0, 0], [0xfc, 11, 0], [0xfc, 12, 0, 0], [0xfc, 13, 0], [0xfc, 14, 0, 0],
+    [0xfc, 15, 0, drop], [0xfc, 16, 0, drop], [0xfc, 17, 0],
+  ];
+  const unassigned = new Set([
+    0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb, 0xc2, 0xc5, 0xc6, 0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2, 0xee,
+  ]);
+  const simd = range(0, 0x113)
+    .filter((opcode) => !unassigned.has(opcode))
+    .map((opcode) => {
+      const immediates =
+        opcode <= 11 || opcode === 92 || opcode === 93
+          ? memory
+          : opcode === 12 || opcode === 13
+            ? Array.from({ length: 16 }, () => 0)
+            : opcode >= 21 && opcode <= 34
+              ? [0]
+              : opcode >= 84 && opcode <= 91
+                ? [...memory, 0]
+                : [];
+      const isStore = opcode === 11 || (opcode >= 88 && opcode <= 91);
+      return [0xfd, ...leb(opcode), ...immediates, ...(isStore ? [] : [drop])];
+    });
+  return [...plain, ...loads, ...stores, ...others, ...misc, ...simd];
+}
+
+/** `block unreachable <body> end <body>` in a module with one of everything: read as dead and as live code. */
+function moduleWithBody(body: readonly number[]): Uint8Array {
+  const section = (id: number, content: readonly number[]): number[] => [id, ...size(content.length), ...content];
+  const size = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, value >>> 7]);
+  const code = [0x01, 0x01, 0x7f, 0x02, 0x40, 0x00, ...body, 0x00, 0x0b, 0x00, ...body, 0x00, 0x0b];
+  return Uint8Array.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+    ...section(1, [1, 0x60, 0, 0]),
+    ...section(3, [1, 0]),
+    ...section(4, [1, 0x70, 0, 1]),
+    ...section(5, [1, 0, 1]),
+    ...section(6, [1, 0x7f, 1, 0x41, 0, 0x0b]),
+    ...section(9, [1, 1, 0, 1, 0]),
+    ...section(12, [1]),
+    ...section(10, [1, ...size(code.length), ...code]),
+    ...section(11, [1, 1, 1, 0x61]),
+  ]);
+}

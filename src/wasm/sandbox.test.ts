@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { compileModule } from './compile.ts';
+import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
+import { MAX_RESTORE_BYTES } from './runtime-functions.ts';
+import { CALLS_PER_INSTANCE, Sandbox } from './sandbox.ts';
+import type { SandboxInstance } from './sandbox.ts';
+import { sandboxOf, TEST_MEMORY_BYTES } from './testing/guests.ts';
+import { wat } from './testing/wat.ts';
+
+const FUEL = 10_000_000;
+
+const STATEFUL = `(module
+  (memory (export "memory") 1)
+  (global $count (mut i64) (i64.const 7))
+  (global $vector (mut v128) (v128.const i32x4 1 2 3 4))
+  (global $ref (mut externref) (ref.null extern))
+  (data (i32.const 100) "hello")
+  (func (export "touch") (param $at i32) (param $value i32)
+    (i32.store (local.get $at) (local.get $value))
+    (global.set $count (i64.add (global.get $count) (i64.const 1)))
+    (global.set $vector (v128.const i32x4 9 9 9 9)))
+  (func (export "peek") (param i32) (result i32) (i32.load (local.get 0)))
+  (func (export "count") (result i64) (global.get $count))
+  (func (export "lane") (result i32) (i32x4.extract_lane 0 (global.get $vector)))
+  (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+  (func (export "size") (result i32) (memory.size))
+  (func (export "fill") (param i32 i32 i32) (memory.fill (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "copy") (param i32 i32 i32) (memory.copy (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "spin") (loop $again (br $again)))
+  (func $deeper (export "deeper") (param i32) (result i32)
+    (i32.add (i32.const 1) (call $deeper (local.get 0))))
+  (func (export "trap") unreachable))`;
+
+/** What a guest can see of its own state. */
+function observe(instance: SandboxInstance): unknown {
+  return {
+    memory: Buffer.from(instance.view(0, instance.memoryBytes)).toString('latin1'),
+    bytes: instance.memoryBytes,
+    size: instance.func('size')(),
+    count: instance.func('count')(),
+    lane: instance.func('lane')(),
+  };
+}
+
+for (const isolation of ['restore', 'fresh'] as const) {
+  describe(`a call in ${isolation} isolation`, () => {
+    const leavesNothing = (body: (instance: SandboxInstance) => void): void => {
+      const sandbox = sandboxOf(STATEFUL, isolation);
+      const before = sandbox.call(FUEL, observe);
+      sandbox.call(FUEL, body);
+      assert.deepEqual(sandbox.call(FUEL, observe), before);
+    };
+
+    it('leaves no store behind, wherever it starts and ends', () => {
+      leavesNothing((instance) => {
+        for (const at of [0, 100, 4093, 4094, 4096, 8191, 65_532]) {
+          instance.func('touch')(at, -1);
+        }
+      });
+    });
+
+    it('leaves no bulk operation behind', () => {
+      leavesNothing((instance) => {
+        instance.func('fill')(5000, 1, 20_000);
+        instance.func('fill')(4095, 2, 4096);
+        instance.func('fill')(65_535, 3, 1);
+        instance.func('fill')(65_536, 3, 0);
+        instance.func('copy')(40_000, 100, 9000);
+      });
+    });
+
+    it('leaves no growth behind, nor what was written there', () => {
+      leavesNothing((instance) => {
+        assert.equal(instance.func('grow')(20), 1);
+        instance.func('fill')(PAGE_BYTES, 7, 20 * PAGE_BYTES);
+        assert.equal(instance.func('size')(), 21);
+      });
+      const sandbox = sandboxOf(STATEFUL, isolation);
+      sandbox.call(FUEL, (instance) => {
+        instance.func('grow')(1);
+        instance.func('touch')(PAGE_BYTES + 8, 1);
+      });
+      sandbox.call(FUEL, (instance) => {
+        instance.func('grow')(1);
+        assert.equal(instance.func('peek')(PAGE_BYTES + 8), 0);
+      });
+    });
+
+    it('leaves nothing behind that the host wrote', () => {
+      leavesNothing((instance) => {
+        instance.write(4090, new Uint8Array(9000).fill(1));
+        instance.writeString(20_000, 'text', 4);
+        instance.setUint8(30_000, 1);
+        instance.setUint32(32_766, 0xffff_ffff);
+        instance.setUint64(36_862, 0xffff_ffff_ffff_ffffn);
+        instance.write(PAGE_BYTES, new Uint8Array(0));
+      });
+    });
+
+    it('leaves nothing behind after a trap or an exhausted guest', () => {
+      const sandbox = sandboxOf(STATEFUL, isolation);
+      const before = sandbox.call(FUEL, observe);
+      for (const [name, code] of [['trap', 'trap'], ['spin', 'out-of-fuel'], ['deeper', 'trap']] as const) {
+        assert.throws(
+          () =>
+            sandbox.call(FUEL, (instance) => {
+              instance.func('touch')(100, 1);
+              instance.func(name)(0);
+            }),
+          { name: 'WasmError', code },
+        );
+        assert.deepEqual(sandbox.call(FUEL, observe), before);
+      }
+    });
+
+    it('grows up to the limit and not further', () => {
+      const pages = TEST_MEMORY_BYTES / PAGE_BYTES;
+      sandboxOf(STATEFUL, isolation).call(FUEL, (instance) => {
+        assert.equal(instance.func('grow')(pages), -1);
+        assert.equal(instance.func('grow')(-1), -1);
+        assert.equal(instance.func('grow')(pages - 1), 1);
+        assert.equal(instance.func('grow')(1), -1);
+        assert.equal(instance.func('grow')(0), pages);
+        instance.func('touch')(TEST_MEMORY_BYTES - 4, 1);
+        assert.throws(() => instance.func('touch')(TEST_MEMORY_BYTES - 3, 1), /out of bounds/);
+      });
+    });
+
+    it('uses the same fuel every time', () => {
+      const sandbox = sandboxOf(STATEFUL, isolation);
+      const body = (instance: SandboxInstance): void => {
+        instance.func('touch')(100, 1);
+        instance.func('fill')(0, 1, 10_000);
+      };
+      sandbox.call(FUEL, body);
+      const used = sandbox.fuelUsed;
+      assert.ok(used > 0);
+      sandbox.call(FUEL * 2, body);
+      assert.equal(sandbox.fuelUsed, used);
+    });
+
+    it('pays for bulk memory operations by length', () => {
+      const sandbox = sandboxOf(STATEFUL, isolation);
+      const fuelFor = (bytes: number): number => {
+        sandbox.call(FUEL, (instance) => {
+          instance.func('grow')(200);
+          instance.func('fill')(0, 1, bytes);
+        });
+        return sandbox.fuelUsed;
+      };
+      assert.equal(fuelFor(8_000_000) - fuelFor(4_000_000), 4_000_000 / 16);
+    });
+  });
+}
+
+describe('a sandbox', () => {
+  it('puts one instance back instead of making new ones', () => {
+    const random = sandboxWithSeed();
+    const seeds = [1, 2, 3].map(() => random.call(FUEL, (instance) => instance.func('seed')()));
+    assert.equal(new Set(seeds).size, 1);
+  });
+
+  it('draws new random numbers in init after a number of calls', () => {
+    const random = sandboxWithSeed();
+    const seed = random.call(FUEL, (instance) => instance.func('seed')());
+    for (let call = 1; call < CALLS_PER_INSTANCE; call++) {
+      random.call(FUEL, () => undefined);
+    }
+    assert.notEqual(random.call(FUEL, (instance) => instance.func('seed')()), seed);
+  });
+
+  it('shares no random numbers with another one of the same module', () => {
+    const seeds = [sandboxWithSeed(), sandboxWithSeed()].map((one) => one.call(FUEL, (instance) => instance.func('seed')()));
+    assert.notEqual(seeds[0], seeds[1]);
+  });
+
+  it('makes a new instance when a call wrote more than is worth putting back', () => {
+    let made = 0;
+    const compiled = compileModule(wat(STATEFUL), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    const sandbox = new Sandbox(compiled, {
+      imports: () => {
+        made++;
+        return {};
+      },
+    });
+    sandbox.call(FUEL, (instance) => {
+      instance.func('grow')(200);
+      instance.func('fill')(0, 1, MAX_RESTORE_BYTES + 1);
+    });
+    sandbox.call(FUEL, (instance) => assert.equal(instance.func('peek')(0), 0));
+    assert.equal(made, 2);
+  });
+
+  it('runs the start function, and stops an endless one', () => {
+    const started = `(module (memory 1) (start $go) (func $go (i32.store (i32.const 0) (i32.const 5)))
+      (func (export "peek") (result i32) (i32.load (i32.const 0))))`;
+    assert.equal(sandboxOf(started).call(FUEL, (instance) => instance.func('peek')()), 5);
+    const endless = '(module (memory 1) (start $go) (func $go (loop $l (br $l))))';
+    assert.throws(() => sandboxOf(endless), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
+  });
+
+  it('names all imports that nobody offers, when it is made', () => {
+    const text = `(module (import "env" "first" (func)) (import "toString" "call" (func)) (import "host" "known" (func)) (memory 1))`;
+    assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }), {
+      code: 'import-missing',
+      message: /2 functions .*env\.first, toString\.call/,
+    });
+  });
+
+  it('gives a guest that imports its memory one of its own', () => {
+    const text = `(module (import "env" "memory" (memory 2)) (data (i32.const 8) "\\2a")
+      (func (export "peek") (result i32) (i32.load (i32.const 8))))`;
+    for (const isolation of ['restore', 'fresh'] as const) {
+      sandboxOf(text, isolation).call(FUEL, (instance) => {
+        assert.equal(instance.func('peek')(), 42);
+        assert.equal(instance.memoryBytes, 2 * PAGE_BYTES);
+      });
+    }
+  });
+
+  it('refuses ranges outside of what the guest sees as its memory', () => {
+    sandboxOf(STATEFUL).call(FUEL, (instance) => {
+      for (const [ptr, length] of [[PAGE_BYTES, 1], [PAGE_BYTES - 3, 4], [-1, 1], [0, -1], [0, Number.NaN], [2 ** 32 - 1, 2]] as const) {
+        assert.throws(() => instance.view(ptr, length), { code: 'bad-pointer' });
+      }
+      assert.throws(() => instance.setUint32(PAGE_BYTES - 3, 1), { code: 'bad-pointer' });
+      assert.throws(() => instance.writeString(0, 'too long', 3), { code: 'bad-pointer' });
+      assert.equal(instance.view(PAGE_BYTES, 0).length, 0);
+    });
+  });
+
+  it('treats values that do not fit the declared types as the guest trapping', () => {
+    const text = '(module (import "env" "f" (func $f (result i64))) (memory 1) (func (export "go") (drop (call $f))))';
+    const sandbox = sandboxOf(text, 'restore', { env: { f: () => 1 } });
+    assert.throws(() => sandbox.call(FUEL, (instance) => instance.func('go')()), { code: 'trap' });
+  });
+
+  it('lets exceptions of host functions pass', () => {
+    const text = '(module (import "env" "f" (func $f)) (memory 1) (func (export "go") (call $f)))';
+    const failure = new Error('mine');
+    const fail = (): void => {
+      throw failure;
+    };
+    const sandbox = sandboxOf(text, 'restore', { env: { f: fail } });
+    assert.throws(() => sandbox.call(FUEL, (instance) => instance.func('go')()), (error) => error === failure);
+  });
+
+  it('takes fuel for the work of the host', () => {
+    const sandbox = sandboxOf(STATEFUL);
+    sandbox.call(1000, (instance) => instance.chargeFuel(1000));
+    assert.equal(sandbox.fuelUsed, 1000);
+    assert.throws(() => sandbox.call(1000, (instance) => instance.chargeFuel(1001)), { code: 'out-of-fuel' });
+  });
+});
+
+describe('modules that cannot be put back', () => {
+  const cases: Record<string, string> = {
+    'table-mutation': `(module (memory 1) (table $t 2 funcref) (func $f)
+      (elem declare func $f)
+      (func (export "set") (table.set $t (i32.const 0) (ref.func $f)))
+      (func (export "get") (result i32) (ref.is_null (table.get $t (i32.const 0)))))`,
+    'segment-drop': `(module (memory 1) (data $d "x") (func (export "set") (data.drop $d))
+      (func (export "get") (result i32) (memory.init $d (i32.const 0) (i32.const 0) (i32.const 1)) (i32.const 1)))`,
+  };
+  for (const [obstacle, text] of Object.entries(cases)) {
+    it(`get a new instance for every call: ${obstacle}`, () => {
+      const compiled = compileModule(wat(text), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+      assert.deepEqual([compiled.shape.isolation, compiled.shape.obstacle], ['fresh', obstacle]);
+      const sandbox = sandboxOf(text);
+      sandbox.call(FUEL, (instance) => instance.func('set')());
+      assert.equal(sandbox.call(FUEL, (instance) => instance.func('get')()), 1);
+    });
+  }
+});
+
+/** A guest whose init keeps a random number. */
+function sandboxWithSeed(): Sandbox {
+  const text = `(module (import "env" "random" (func $random (result i32))) (memory 1)
+    (func (export "init") (i32.store (i32.const 0) (call $random)))
+    (func (export "seed") (result i32) (i32.load (i32.const 0))))`;
+  const compiled = compileModule(wat(text), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+  return new Sandbox(compiled, {
+    imports: () => ({ env: { random: () => Math.floor(Math.random() * 2 ** 31) } }),
+    init: (instance) => void instance.func('init')(),
+  });
+}
