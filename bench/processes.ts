@@ -27,7 +27,7 @@ export class LineProcess {
     if (done === true) {
       throw new Error('the process ended before it answered');
     }
-    return value as string;
+    return value;
   }
 
   /** Sends a line. */

@@ -9,11 +9,17 @@ const CLEAR_LINE = '\r\u001B[2K';
 
 /** Says on standard error what is being done, when that is a terminal; and keeps out of the way of other lines there. */
 export class Progress {
-  readonly #stream = process.stderr;
-  readonly #isShown = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
+  readonly #stream: NodeJS.WriteStream;
+  readonly #isShown: boolean;
   #label = '';
   #frame = 0;
   #isDrawn = false;
+
+  /** `terminal` is the kind of the terminal; a dumb one cannot clear a line. */
+  constructor(stream: NodeJS.WriteStream = process.stderr, terminal: string | undefined = process.env['TERM']) {
+    this.#stream = stream;
+    this.#isShown = stream.isTTY && terminal !== 'dumb';
+  }
 
   /** Writes a line to standard error, above the progress if there is one. */
   line(text: string): void {

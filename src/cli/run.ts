@@ -37,6 +37,8 @@ export function runCommand(): Command {
     )
     .addOption(new Option('-o, --output <format>', 'form of the response').choices(['json', 'yaml']).default('json'))
     .addOption(new Option('--disable-wasmtime-cache', 'nothing of the kind is used').hideHelp())
+    .addOption(new Option('--docker-config-json-path <file>', 'registries are not asked yet').hideHelp())
+    .addOption(new Option('--sigstore-trust-config <file>', 'signatures are not verified yet').hideHelp())
     .addOption(refused('--verification-config-path <file>'))
     .addOption(refused('-k, --verification-key <file>'))
     .addHelpText(
@@ -88,9 +90,8 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   if (result.observation === null) {
     const { message } = JSON.parse(result.body) as { message: string };
     const hint = 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.';
-    throw new CliError(`${flags.requestPath === '-' ? 'standard input' : flags.requestPath}: ${message}`, {
-      ...(message.includes('wrong shape') ? { hint } : {}),
-    });
+    const source = flags.requestPath === '-' ? 'standard input' : flags.requestPath;
+    throw new CliError(`${source}: ${message}`, message.includes('wrong shape') ? { hint } : {});
   }
   if (record !== undefined) {
     await saveSession(record, result.session);

@@ -38,6 +38,9 @@ export function admissionHandler(
     };
     const target = parseTarget(request);
     if (target instanceof RequestRefused) {
+      if (target.status === 405) {
+        response.setHeader('allow', 'POST');
+      }
       refuse(target.status, target.message);
       return;
     }
@@ -84,7 +87,7 @@ function parseTarget(request: IncomingMessage): Target | RequestRefused {
   if (request.method !== 'POST') {
     return new RequestRefused(405, `expected POST, got ${request.method ?? 'no method'}`);
   }
-  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     return new RequestRefused(
       415,
       `expected Content-Type: application/json, got ${request.headers['content-type'] ?? 'none'}`,

@@ -69,7 +69,7 @@ export class CapabilityClient {
   /** The answer to the last question, if it is there; late answers to earlier ones are dropped. */
   #take(): CapabilityAnswer | undefined {
     for (;;) {
-      const received = receiveMessageOnPort(this.#connection.port) as { message: CapabilityAnswer } | undefined;
+      const received: { message: CapabilityAnswer } | undefined = receiveMessageOnPort(this.#connection.port);
       if (received === undefined || received.message.seq === this.#seq) {
         return received?.message;
       }

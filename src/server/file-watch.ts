@@ -66,7 +66,7 @@ export class FileWatch {
     }
     try {
       await this.#watchDirectories();
-      const contents = await Promise.all(this.#paths.map((path) => readFile(path)));
+      const contents = await this.#contents();
       const known = fingerprint(contents);
       this.#failure = '';
       if (known !== this.#known) {
@@ -81,6 +81,16 @@ export class FileWatch {
       }
     } finally {
       this.#schedule(this.#pollMs);
+    }
+  }
+
+  async #contents(): Promise<Contents> {
+    try {
+      return await Promise.all(this.#paths.map((path) => readFile(path)));
+    } catch (error) {
+      // Files that come back are told, even with what they had before: the listener has been told of a failure.
+      this.#known = '';
+      throw error;
     }
   }
 

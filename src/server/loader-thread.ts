@@ -56,7 +56,7 @@ const store = new ModuleStore({
   ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
 });
 /** Compiled modules by digest: those that serve, and those of loads under way. */
-const compiled = new Map<string, Promise<CompiledPolicyModule>>();
+const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 const guests = new Map<string, PolicyGuest>();
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 

@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import type { SourcesConfig } from '../modules/index.ts';
 import type { CapabilityConnection } from './capability-connection.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { LogMessage } from './evaluation-protocol.ts';
 import { WorkerActivity } from './evaluation-protocol.ts';
 import { ServerError } from './errors.ts';
@@ -14,11 +15,16 @@ const WATCHDOG_INTERVAL_MS = 50;
 /** Space for new objects in the loader: it works rarely, and what it leaves behind should not stay. */
 const YOUNG_HEAP_MB = 8;
 
+/** How long the loader lives with nothing to do. A change after that waits some 100 ms for a new one. Milliseconds. */
+export const IDLE_MS = 10_000;
+
 /** Given to the loader thread when it starts. */
 export interface LoaderStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
+  /** Modules that are compiled already. */
+  readonly modules: readonly CompiledPolicyModule[];
   /** Folder of the module cache. */
   readonly cacheDir: string;
   /** Folder that `file://./…` references are relative to. */
@@ -31,9 +37,11 @@ export interface LoaderStart {
 }
 
 /** What a {@link Loader} needs. */
-export interface LoaderOptions extends Omit<LoaderStart, 'activity' | 'capabilities'> {
+export interface LoaderOptions extends Omit<LoaderStart, 'activity' | 'capabilities' | 'modules'> {
   /** A connection to whatever answers host capabilities. */
   readonly connectCapabilities: () => CapabilityConnection;
+  /** The modules that serve: a thread that starts later need not fetch and compile them anew. */
+  readonly modules: () => readonly CompiledPolicyModule[];
 }
 
 /** To the loader thread. */
@@ -72,16 +80,16 @@ export class Loader {
   readonly #log: (entry: LogMessage) => void;
   readonly #parses = new Map<number, PendingParse>();
   readonly #loads = new Map<number, PendingLoad>();
-  #worker: Worker;
+  #worker: Worker | undefined;
   #activity = new WorkerActivity();
   #seq = 0;
+  #idle: NodeJS.Timeout | undefined;
   readonly #watchdog: NodeJS.Timeout;
   #stopped = false;
 
   constructor(start: LoaderOptions, log: (entry: LogMessage) => void) {
     this.#start = start;
     this.#log = log;
-    this.#worker = this.#spawn();
     this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
     this.#watchdog.unref();
   }
@@ -112,24 +120,41 @@ export class Loader {
 
   /** Tells which modules serve, so that the thread forgets the others. */
   keep(digests: readonly string[]): void {
-    this.#send({ type: 'keep', digests });
+    this.#worker?.postMessage({ type: 'keep', digests } satisfies ToLoader);
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#watchdog);
-    await this.#worker.terminate();
+    clearTimeout(this.#idle);
+    await this.#worker?.terminate();
   }
 
+  /** Sends to the thread, which starts when there is none. */
   #send(message: ToLoader): void {
+    clearTimeout(this.#idle);
+    this.#worker ??= this.#spawn();
     this.#worker.postMessage(message);
+  }
+
+  /** Ends the thread once there has been nothing to do for a while: it holds as much memory as a worker. */
+  #endWhenIdle(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.#parses.size === 0 && this.#loads.size === 0) {
+        const idle = this.#worker;
+        this.#worker = undefined;
+        void idle?.terminate();
+      }
+    }, IDLE_MS);
+    this.#idle.unref();
   }
 
   #spawn(): Worker {
     this.#activity = new WorkerActivity();
-    const { connectCapabilities, ...start } = this.#start;
+    const { connectCapabilities, modules, ...start } = this.#start;
     const capabilities = connectCapabilities();
-    const workerData: LoaderStart = { ...start, activity: this.#activity.buffer, capabilities };
+    const workerData: LoaderStart = { ...start, activity: this.#activity.buffer, capabilities, modules: modules() };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./loader-thread.${extension}`, import.meta.url), {
       workerData,
@@ -168,6 +193,7 @@ export class Loader {
       default:
         message satisfies never;
     }
+    this.#endWhenIdle();
   }
 
   #loaded(outcomes: readonly (readonly [number, LoadOutcome])[]): void {
@@ -196,8 +222,8 @@ export class Loader {
   /** Replaces the thread; the culprit's load fails, all others are begun anew. */
   #restart(culprit: number | undefined): void {
     const ended = this.#worker;
-    this.#worker = this.#spawn();
-    void ended.terminate();
+    this.#worker = undefined;
+    void ended?.terminate();
     if (culprit !== undefined) {
       const message = 'the policy did not end while its settings were checked; its module may loop for ever';
       this.#loaded([[culprit, { ok: false, reason: 'SettingsCheckFailed', message, transient: false }]]);

@@ -191,6 +191,11 @@ export class PolicyRegistry {
     return [...this.#entries.values()].map((entry) => statusOf(entry)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
+  /** The modules of all policies that serve. */
+  modules(): CompiledPolicyModule[] {
+    return [...this.#modules.values()];
+  }
+
   /** The phase of every policy, for metrics. */
   *phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
     for (const { id, phase } of this.#entries.values()) {

@@ -146,6 +146,7 @@ export class PolicyServer {
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes ?? DEFAULT_MEMORY_LIMIT_BYTES,
         connectCapabilities: () => this.#capabilities.connect(),
+        modules: () => this.#registry.modules(),
       },
       log,
     );

@@ -71,7 +71,7 @@ export interface WorkerPoolOptions {
   /** A connection to whatever answers host capabilities, one for each worker. */
   readonly connectCapabilities: () => CapabilityConnection;
   readonly log: (entry: LogMessage) => void;
-  /** A guest was past its deadline, or ended its worker. */
+  /** A guest used up its time or its fuel, or ended its worker. */
   readonly onTimeout?: (policy: string) => void;
   /** A worker ended and is replaced. */
   readonly onRestart?: (reason: RestartReason) => void;
@@ -330,6 +330,11 @@ export class WorkerPool {
     const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
     this.#usualMs.set(job.policy, usual + (evaluationMs - usual) * USUAL_WEIGHT);
     this.#release(job);
+    if (observation?.outcome === 'timeout' && job.timedOut === null) {
+      // Cut off by its fuel, before the deadline: told like the others.
+      this.#slowUntil.set(job.policy, now + SLOW_LANE_MS);
+      this.#options.onTimeout?.(job.policy);
+    }
     job.done({ status, body, observation, evaluationMs, totalMs: now - job.submittedAt });
   }
 

@@ -129,7 +129,7 @@ describe('a rewritten module', () => {
           }
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     );
   });
 
@@ -170,6 +170,12 @@ describe('a rewritten module', () => {
     assert.deepEqual(rounded('exit'), [1, 0]);
     assert.deepEqual(rounded('case'), [2, 3]);
     assert.deepEqual(rounded('block'), [2, 1]);
+    // A small branch is paid by the code around it, not by its large sibling.
+    const small = '(local.set 1 (i32.add (local.get 1) (i32.const 1)))'.repeat(5);
+    const sibling = sandboxOf(`(module (memory 1) (func (export "run") (param i32) (local i32)
+      (loop $l (if (i32.const 0) (then ${work}) (else ${small})) (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))`);
+    sibling.call(FUEL, (instance) => instance.func('run')(1000));
+    assert.ok(sibling.fuelUsed >= 1000 * (20 + 8), String(sibling.fuelUsed));
   });
 
   it('keeps no custom sections', () => {
@@ -183,6 +189,74 @@ describe('a rewritten module', () => {
     const text = `(module (memory 1) (table $t 0 externref) (func (export "run") (result i32)
       (table.grow $t (ref.null extern) (i32.const 3000000))))`;
     assert.equal(instanceOf(wat(text), 'fresh').func('run')(), -1);
+  });
+});
+
+/**
+ * Bodies of `run`, with a and b far apart (and c = 0, d = 1): in each, a store looks as if an earlier mark covered it.
+ * The stored value is never zero.
+ */
+const MARKS: Record<string, string> = {
+  'the local was set since': '(i32.store (local.get $a) (local.get $b)) (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1))',
+  'the local is set by the value stored': `(i32.store (local.get $a) (i32.const 1))
+    (i32.store (local.get $b) (local.tee $b (i32.const 900000)))`,
+  'the value is read through another local': '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (i32.load (local.get $b)))',
+  'the value is a call': '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (call $sum (local.get $b) (local.get $d)))',
+  'the value is a sum': '(i32.store (local.get $a) (i32.add (local.get $b) (i32.mul (local.get $b) (local.get $d))))',
+  'the value is a select': '(i32.store (local.get $a) (select (local.get $b) (local.get $d) (local.get $d)))',
+  'the offset is far': '(i32.store (local.get $a) (i32.const 1)) (i32.store offset=9000 (local.get $a) (i32.const 1))',
+  'the offset is near, but the mark far': '(i32.store offset=9000 (local.get $a) (i32.const 1)) (i32.store (local.get $a) (i32.const 1))',
+  'offsets alternate': `(i32.store (local.get $a) (i32.const 1)) (i32.store offset=20000 (local.get $a) (i32.const 1))
+    (i32.store offset=4 (local.get $a) (i32.const 1)) (i32.store offset=40000 (local.get $a) (i32.const 1))`,
+  'the mark is in an arm not taken': '(if (local.get $c) (then (i32.store (local.get $a) (i32.const 1)))) (i32.store (local.get $a) (i32.const 2))',
+  'the mark is in the other arm': `(if (local.get $c) (then (i32.store (local.get $a) (i32.const 1)))
+    (else (i32.store (local.get $a) (i32.const 2))))`,
+  'the mark was jumped over': '(block $out (br_if $out (local.get $d)) (i32.store (local.get $a) (i32.const 1))) (i32.store (local.get $a) (i32.const 2))',
+  'the mark was jumped over by a table': `(block $x (block $y (br_table $x $y (local.get $c))) (i32.store (local.get $a) (i32.const 1)))
+    (i32.store (local.get $a) (i32.const 2))`,
+  'the loop changes the local behind the store': `(i32.store (local.get $a) (i32.const 1))
+    (loop $l (i32.store (local.get $a) (i32.const 2)) (local.set $a (local.get $b)) (br_if $l (i32.eqz (local.tee $d (i32.sub (local.get $d) (i32.const 1))))))`,
+  'an inner loop changes the local of the outer': `(loop $l (i32.store (local.get $a) (i32.const 2))
+      (loop $m (local.set $a (i32.add (local.get $a) (i32.const 100000))) (br_if $m (i32.eqz (local.tee $e (i32.add (local.get $e) (i32.const 1))))))
+      (br_if $l (i32.lt_u (local.tee $c (i32.add (local.get $c) (i32.const 1))) (i32.const 4))))`,
+  'the local changes between loop and inner loop': `(loop $l (local.set $a (i32.add (local.get $a) (i32.const 100000)))
+      (loop $m (i32.store (local.get $a) (i32.const 2)))
+      (br_if $l (i32.lt_u (local.tee $c (i32.add (local.get $c) (i32.const 1))) (i32.const 4))))`,
+  'a loop is left before its mark': `(block $out (loop $l (br_if $out (local.get $d)) (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1)) (br $l)))
+    (i32.store (local.get $a) (i32.const 2))`,
+  'a mark before a loop, the local restored in it': `(i32.store (local.get $a) (i32.const 1)) (local.set $e (local.get $a))
+    (loop $l (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1)) (local.set $a (local.get $e)) (br_if $l (local.get $c)))
+    (i32.store offset=4 (local.get $a) (i32.const 3))`,
+  'the store straddles granules': '(i64.store (i32.const 8189) (i64.const -1)) (v128.store (i32.const 500000) (v128.const i32x4 1 1 1 1)) (v128.store offset=2047 (local.get $a) (v128.const i32x4 1 1 1 1))',
+  'the address is computed': '(i32.store (i32.add (local.get $a) (i32.const 50000)) (i32.const 1)) (f64.store (i32.mul (local.get $d) (local.get $b)) (f64.const 1))',
+};
+
+describe('write tracking', () => {
+  const far = [300_000, 700_000] as const;
+  for (const [title, body] of Object.entries(MARKS)) {
+    it(`sees every store when ${title}`, () => {
+      const text = `(module (memory 20) (func $sum (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+        (func (export "run") (param $a i32) (param $b i32) (param $c i32) (param $d i32) (local $e i32) ${body}))`;
+      const instance = instanceOf(wat(text), 'restore');
+      const before = Buffer.from(instance.u8);
+      for (const [a, b] of [far, far.toReversed()] as [number, number][]) {
+        instance.func('run')(a, b, 0, 1);
+        assert.ok(!before.equals(instance.u8), 'test is wrong: nothing was written');
+        assert.ok(instance.restore());
+        assert.ok(before.equals(instance.u8));
+      }
+    });
+  }
+
+  it('moves marks out of loops without making wild addresses trap', () => {
+    // The store never runs; its base address lies far behind the end of memory.
+    const text = `(module (memory 1) (func (export "run") (param $a i32) (result i32)
+      (loop $l (if (i32.const 0) (then (i32.store (local.get $a) (i32.const 1))))) (i32.const 5)))`;
+    const instance = instanceOf(wat(text), 'restore');
+    for (const address of [-1, 65_536, 0x7fff_ffff, 0]) {
+      assert.equal(instance.func('run')(address), 5);
+      assert.ok(instance.restore());
+    }
   });
 });
 

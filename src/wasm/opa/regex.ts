@@ -1,21 +1,38 @@
 import { RE2JS } from 're2js';
+import { WasmError } from '../errors.ts';
 import { intOperand, operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import type { RegoValue } from './value.ts';
 import { FUEL_PER_CHAR } from './strings.ts';
+import { MAX_RESULT_CHARS } from './value-text.ts';
 
 /** Patterns kept compiled per guest, as many as OPA keeps. */
 const MAX_CACHED_PATTERNS = 100;
 
-/** Longest pattern that is compiled: 64 KiB is far above any policy's, and compile time grows with it. */
+/** Longest pattern that is compiled: far above any policy's, and compile time grows with it. */
 const MAX_PATTERN_CHARS = 64 * 1024;
 
-/** Largest compiled program; Go's parser refuses at about this size too ("expression too large"). */
-const MAX_PROGRAM_SIZE = 500_000;
+// Prices are measured times, at 2 × 10⁹ units of fuel per second of a Rego guest.
+
+/** Fuel for one character of a pattern, before it is known how large it gets. */
+const FUEL_PER_PATTERN_CHAR = 250;
+
+/** Fuel for one instruction of a compiled pattern: 1.2 µs. */
+const FUEL_PER_INSTRUCTION = 2500;
+
+/** Fuel for one character of the text and one instruction of the pattern: 10 ns. */
+const FUEL_PER_STEP = 20;
+
+/** Steps take twice the time with so many groups, whose places are copied. */
+const GROUPS_PER_STEP = 16;
+
+/** Fuel for one reference of a replacement. */
+const FUEL_PER_REFERENCE = 200;
 
 /**
- * A search may look at everything that is left and still match only its beginning, but hardly ever does. Charged in
- * full, splitting a long text into lines would cost as much as an attack; this share makes both affordable to judge.
+ * A search with repetitions may look at everything that is left and still match only its beginning, but hardly ever
+ * does. Charged in full, splitting a long text into lines would be as dear as an attack. With this share of it, an
+ * attack takes up to so many times the time that its fuel stands for; the deadline cuts it then.
  */
 const LOOKAHEAD_SHARE = 16;
 
@@ -27,16 +44,14 @@ function compile(pattern: string, context: BuiltinContext): RE2JS {
   if (pattern.length > MAX_PATTERN_CHARS) {
     undefinedBecause(`regular expression longer than ${MAX_PATTERN_CHARS} characters`);
   }
+  context.charge(pattern.length * FUEL_PER_PATTERN_CHAR);
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(pattern);
   } catch (error) {
     return undefinedBecause('not a valid regular expression', error);
   }
-  context.charge((pattern.length + compiled.programSize()) * FUEL_PER_CHAR);
-  if (compiled.programSize() > MAX_PROGRAM_SIZE) {
-    undefinedBecause('regular expression too large');
-  }
+  context.charge(compiled.programSize() * FUEL_PER_INSTRUCTION);
   if (context.patterns.size >= MAX_CACHED_PATTERNS) {
     context.patterns.delete(context.patterns.keys().next().value ?? '');
   }
@@ -50,14 +65,15 @@ type Match = readonly (readonly [number, number])[];
 /** All matches that do not overlap, the way Go finds them: no empty match right after another match. */
 function* matchesOf(pattern: RE2JS, text: string, limit: number, context: BuiltinContext): Generator<Match> {
   const matcher = pattern.matcher(text);
-  const size = pattern.programSize();
+  const price = pattern.programSize() * (1 + matcher.groupCount() / GROUPS_PER_STEP) * FUEL_PER_STEP;
+  const lookahead = /[*+{]/.test(pattern.pattern()) ? LOOKAHEAD_SHARE : Infinity;
   let at = 0;
   let previousEnd = -1;
   let found = 0;
   while (found !== limit && at <= text.length) {
-    context.charge(size * (1 + (text.length - at) / LOOKAHEAD_SHARE));
+    context.charge(price * (1 + (text.length - at) / lookahead));
     if (!matcher.find(at)) {
-      context.charge(size * (text.length - at));
+      context.charge(price * (text.length - at));
       return;
     }
     const match: Match = Array.from({ length: matcher.groupCount() + 1 }, (_, group) => [
@@ -65,7 +81,7 @@ function* matchesOf(pattern: RE2JS, text: string, limit: number, context: Builti
       matcher.end(group),
     ]);
     const [start, end] = match[0] ?? [0, 0];
-    context.charge(size * (end - at));
+    context.charge(price * (end - at));
     const isEmptyAgain = end === at && start === previousEnd;
     at = end === at ? at + runeLength(text, at) : end;
     previousEnd = end;
@@ -90,12 +106,19 @@ const replace: OpaBuiltin = (operands, context) => {
   const replacement = stringOperand(operands, 2);
   const compiled = compile(pattern, context);
   const names = compiled.namedGroups();
+  const references = replacement.split('$').length;
   const parts: string[] = [];
   let last = 0;
+  let chars = 0;
   for (const match of matchesOf(compiled, text, -1, context)) {
     const [start, end] = match[0] ?? [0, 0];
+    context.charge(references * FUEL_PER_REFERENCE);
     const expanded = expand(replacement, match, names, text);
     context.charge((start - last + expanded.length) * FUEL_PER_CHAR);
+    chars += start - last + expanded.length;
+    if (chars > MAX_RESULT_CHARS) {
+      throw new WasmError('out-of-fuel', `regex.replace: the result exceeds ${MAX_RESULT_CHARS} characters`);
+    }
     parts.push(text.slice(last, start), expanded);
     last = end;
   }
@@ -179,7 +202,7 @@ const match: OpaBuiltin = (operands, context) => {
 };
 
 function isMatch(pattern: RE2JS, text: string, context: BuiltinContext): boolean {
-  context.charge(pattern.programSize() * (text.length + 1));
+  context.charge(pattern.programSize() * (text.length + 1) * FUEL_PER_STEP);
   return pattern.matcher(text).find();
 }
 

@@ -17,7 +17,7 @@ import { isArray, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
 
-/** Fuel for one character that a builtin makes: about ten instructions of a guest that would make it. */
+/** Fuel for one character that a builtin makes: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_CHAR = 10;
 
 const sprintf: OpaBuiltin = (operands, context) => {

@@ -11,8 +11,8 @@ import type { RegoValue } from './value.ts';
  */
 export const MAX_VALUE_DEPTH = 1000;
 
-/** Largest result of one builtin, as text: above any admission review, small against a guest's memory. */
-export const MAX_RESULT_CHARS = 16 * 1024 * 1024;
+/** Largest result of one builtin, as text: above any admission review (3 MiB), small against a guest's memory. */
+export const MAX_RESULT_CHARS = 4 * 1024 * 1024;
 
 /** Reads what OPA's `opa_value_dump` writes: JSON, plus sets (`{1, 2}`, `set()`) and keys of any type. */
 export function parseRegoText(text: string): RegoValue {
@@ -208,16 +208,17 @@ class ValueReader {
  * Writes a value in the notation of `opa_value_parse`.
  * @throws WasmError `out-of-fuel` for a text above MAX_RESULT_CHARS: values that share parts (YAML aliases) can be
  *   exponentially larger as text than in memory, so the size is counted while writing.
+ * @param charge hears of the size of every piece
  */
-export function regoText(value: RegoValue): string {
-  const writer = new ValueWriter(stringifyWellFormed);
+export function regoText(value: RegoValue, charge: (chars: number) => void = () => {}): string {
+  const writer = new ValueWriter(stringifyWellFormed, charge);
   writer.write(value, 0);
   return writer.text();
 }
 
 /** How OPA prints a value inside of `sprintf`: Go-quoted strings, sorted keys and elements. */
 export function printValue(value: RegoValue): string {
-  const writer = new ValueWriter(quote);
+  const writer = new ValueWriter(quote, () => {});
   writer.write(value, 0);
   return writer.text();
 }
@@ -229,11 +230,13 @@ function stringifyWellFormed(text: string): string {
 
 class ValueWriter {
   readonly #quote: (text: string) => string;
+  readonly #charge: (chars: number) => void;
   readonly #parts: string[] = [];
   #chars = 0;
 
-  constructor(quoteText: (text: string) => string) {
+  constructor(quoteText: (text: string) => string, charge: (chars: number) => void) {
     this.#quote = quoteText;
+    this.#charge = charge;
   }
 
   text(): string {
@@ -292,6 +295,7 @@ class ValueWriter {
     if (this.#chars > MAX_RESULT_CHARS) {
       throw new WasmError('out-of-fuel', `a builtin's result exceeds ${MAX_RESULT_CHARS} characters`);
     }
+    this.#charge(text.length);
     this.#parts.push(text);
   }
 }

@@ -3,7 +3,8 @@
  * in loops, branches and calls, so that a mark or charge that the rewriter leaves out wrongly shows.
  *
  * They export `run` (i32, i32) -> i32 and the global `steps`, which counts statements that were executed; they end by
- * themselves and never leave their first three pages. All their locals are addresses within two pages at all times.
+ * themselves and never leave their memory. All their locals are addresses in its first MiB at all times: 256 granules, of
+ * which a run writes few, so that each mark counts.
  */
 export function generatedModule(choices: Uint8Array): string {
   return new Generator(choices).module();
@@ -38,7 +39,7 @@ class Generator {
   module(): string {
     const functions = ['$inner', '$run'].map((name) => this.#function(name)).join('\n');
     return `(module
-      (memory (export "memory") 3 8)
+      (memory (export "memory") 17 20)
       (global $steps (export "steps") (mut i32) (i32.const 0))
       (global $g (mut i32) (i32.const 3))
       (global $h (mut i64) (i64.const 4))
@@ -91,7 +92,7 @@ class Generator {
       case 13:
         return this.#store();
       case 6:
-        return `(memory.fill ${this.#address()} ${this.#expression(1)} (i32.const ${this.#pick([0, 1, 100, 4096, 4097, 9000])}))`;
+        return `(memory.fill ${this.#address()} ${this.#expression(1)} (i32.const ${this.#pick([0, 1, 100, 4096, 4097, 20_000])}))`;
       case 7:
         return `(memory.copy ${this.#address()} ${this.#address()} (i32.const ${this.#pick([0, 3, 4096, 7000])}))`;
       case 8:
@@ -120,11 +121,11 @@ class Generator {
     return `(${store} offset=${this.#pick(OFFSETS)} ${this.#address()} ${this.#value(type)})`;
   }
 
-  /** Within two pages; the rest of three pages is for offsets and lengths. */
+  /** Within the first 16 pages; the last is for offsets and lengths. */
   #address(): string {
     switch (this.#choose(6)) {
       case 0:
-        return `(i32.const ${this.#choose(256) * 511})`;
+        return `(i32.const ${this.#choose(256) * 4095})`;
       case 1:
         return `(local.tee ${this.#pick(LOCALS)} ${masked(this.#expression(1))})`;
       case 2:
@@ -159,7 +160,7 @@ class Generator {
   #expression(depth: number): string {
     switch (this.#choose(depth > 0 ? 9 : 3)) {
       case 0:
-        return `(i32.const ${this.#choose(256) * 300 + 1})`;
+        return `(i32.const ${this.#choose(256) * 4099 + 1})`;
       case 1:
       case 2:
         return `(local.get ${this.#pick(LOCALS)})`;
@@ -180,5 +181,5 @@ class Generator {
 }
 
 function masked(expression: string): string {
-  return `(i32.and ${expression} (i32.const 0x1ffff))`;
+  return `(i32.and ${expression} (i32.const 0xfffff))`;
 }

@@ -1,0 +1,204 @@
+// The command as a whole, and the commands beside `run`.
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { MEMORY_LIMIT_BYTES } from '../../src/cli/module-job.ts';
+import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/server/index.ts';
+import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
+
+const LABELS = `${EXAMPLES}/required-labels`;
+
+let folder = '';
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-cli-'));
+});
+after(() => rm(folder, { recursive: true }));
+
+describe('portcullis', { concurrency: 2 }, () => {
+  it('prints its version, and its commands', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    assert.equal((await portcullis(['--version'])).stdout, `${version}\n`);
+    const { stdout, code } = await portcullis(['--help']);
+    assert.equal(code, 0);
+    for (const command of ['start', 'serve', 'run', 'inspect', 'annotate', 'bench', 'completion', 'reset']) {
+      assert.match(stdout, new RegExp(`^  ${command} `, 'm'));
+    }
+  });
+
+  it('suggests the command that was meant, and exits with 2', async () => {
+    const { stderr, code } = await portcullis(['rnu']);
+    assert.equal(code, 2);
+    assert.match(stderr, /unknown command 'rnu'\n\(Did you mean run\?\)/);
+  });
+
+  for (const command of ['serve', 'run', 'reset']) {
+    it(`shows how to use ${command}, with an example`, async () => {
+      const { stdout, code } = await portcullis([command, '--help']);
+      assert.equal(code, 0);
+      assert.match(stdout, /^Examples?:\n {2}\S/m);
+    });
+  }
+
+  it('gives guests the memory that a server gives them', () => {
+    assert.equal(MEMORY_LIMIT_BYTES, DEFAULT_MEMORY_LIMIT_BYTES);
+  });
+});
+
+describe('portcullis inspect', { concurrency: 2 }, () => {
+  const inspect = (...args: readonly string[]): Promise<CommandResult> => portcullis(['inspect', ...args]);
+
+  it('shows what a module says about itself and how it will be run', async () => {
+    const { stdout, stderr, code } = await inspect(`${EXAMPLES}/namespace-owner/policy.wasm`);
+    assert.equal(code, 0);
+    assert.equal(stderr, '');
+    assert.match(stdout, /^namespace-owner 1\.0\.0\n/);
+    assert.match(stdout, /Kind +waPC/);
+    assert.match(stdout, /Reads from cluster +v1\/Namespace/);
+    assert.match(stdout, /API GROUPS +VERSIONS +RESOURCES +OPERATIONS\n +"" +v1 +pods/);
+    assert.match(stdout, /Isolation +restore/);
+  });
+
+  it('says the same to programs', async () => {
+    const json = JSON.parse((await inspect(`${EXAMPLES}/image-registries/policy.wasm`, '-o', 'json')).stdout) as {
+      executionMode: string;
+      digest: string;
+      sandbox: { isolation: string };
+      problems: string[];
+    };
+    assert.equal(json.executionMode, 'wasi');
+    assert.match(json.digest, /^sha256:[0-9a-f]{64}$/);
+    assert.equal(json.sandbox.isolation, 'fresh');
+    assert.deepEqual(json.problems, []);
+    assert.match((await inspect(`${LABELS}/policy.wasm`, '-o', 'yaml')).stdout, /^executionMode: kubewarden-wapc$/m);
+  });
+
+  for (const [guest, reason] of [
+    ['no-metadata', /protocolVersion/],
+    ['minimum-version-99', /Kubewarden 99/],
+    ['unknown-import', /env\.mystery/],
+  ] as const) {
+    it(`shows ${guest} and why no server would load it`, async () => {
+      const { stdout, stderr, code } = await inspect(`${GUESTS}/${guest}.wasm`);
+      assert.equal(code, 1);
+      assert.match(stdout, /Digest +sha256:/);
+      assert.match(stderr, reason);
+    });
+  }
+
+  it('refuses what is no module', async () => {
+    const { stdout, stderr, code } = await inspect('package.json');
+    assert.equal(code, 1);
+    assert.equal(stdout, '');
+    assert.match(stderr, /package\.json is not a WebAssembly module: .*got JSON text/);
+  });
+});
+
+describe('portcullis annotate', { concurrency: 2 }, () => {
+  const bare = `${GUESTS}/no-metadata.wasm`;
+  const annotate = (...args: readonly string[]): Promise<CommandResult> => portcullis(['annotate', ...args]);
+  const file = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+
+  it('writes metadata and usage, and finds out kind and protocol', async () => {
+    const metadata = await file(
+      'bare.yml',
+      'rules: []\nmutating: false\nannotations:\n  io.kubewarden.policy.title: mine\n',
+    );
+    const usage = await file('usage.md', '# How to use it\n');
+    const output = join(folder, 'annotated.wasm');
+    const written = await annotate(bare, '-m', metadata, '-u', usage, '-o', output);
+    assert.equal(written.code, 0, written.stderr);
+    assert.match(written.stdout, /^Wrote .*annotated\.wasm: kubewarden-wapc policy, .*, sha256:/);
+    const report = JSON.parse((await portcullis(['inspect', output, '-o', 'json'])).stdout) as {
+      metadata: { protocolVersion: string; executionMode: string; annotations: Record<string, string> };
+    };
+    assert.equal(report.metadata.protocolVersion, 'v1');
+    assert.equal(report.metadata.executionMode, 'kubewarden-wapc');
+    assert.equal(report.metadata.annotations['io.kubewarden.policy.usage'], '# How to use it\n');
+    // Over itself, as often as one likes.
+    const again = await annotate(output, '-m', metadata, '-u', usage, '-o', output);
+    assert.equal(again.stdout, written.stdout);
+    assert.ok((await readdir(folder)).every((name) => !name.endsWith('.tmp')));
+  });
+
+  it('names file and field of what is wrong, and writes nothing', async () => {
+    const rule = 'rules:\n- {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREAT]}\n';
+    const output = join(folder, 'never.wasm');
+    const result = await annotate(bare, '-m', await file('rule.yml', `${rule}protocol_version: v1\n`), '-o', output);
+    assert.equal(result.code, 1);
+    assert.match(result.stderr, /rule\.yml: protocol_version is not a key .* did you mean protocolVersion\?/);
+    assert.match(result.stderr, /rule\.yml: rules\[0\]\.operations\[0\]: expected one of CREATE, .* got "CREAT"/);
+    await assert.rejects(readFile(output), { code: 'ENOENT' });
+  });
+
+  it('asks for what it cannot find out, and refuses what contradicts the module', async () => {
+    const rego = `${EXAMPLES}/container-limits/policy.wasm`;
+    const output = join(folder, 'rego.wasm');
+    const unclear = await annotate(rego, '-m', await file('empty.yml', '{}'), '-o', output);
+    assert.equal(unclear.code, 1);
+    assert.match(unclear.stderr, /Rego policy.*\nAdd "executionMode: opa" or "executionMode: gatekeeper"/);
+    const wrong = await annotate(rego, '-m', await file('wasi.yml', 'executionMode: wasi'), '-o', output);
+    assert.match(wrong.stderr, /expected a WASI module/);
+  });
+
+  it('says why it cannot write', async () => {
+    const metadata = `${LABELS}/metadata.yml`;
+    const missing = await annotate(bare, '-m', metadata, '-o', join(folder, 'no', 'such', 'folder.wasm'));
+    assert.match(missing.stderr, /folder\.wasm cannot be written: there is no such file or folder/);
+    assert.equal((await annotate(bare, '-m', metadata)).code, 2);
+    assert.equal((await annotate(bare, '-m', 'nope.yml', '-o', join(folder, 'x.wasm'))).code, 1);
+  });
+});
+
+describe('portcullis bench', { concurrency: 2 }, () => {
+  const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '-s', `${LABELS}/settings.json`];
+
+  it('measures, and says on which machine', async () => {
+    const { stdout, code } = await portcullis(['bench', ...labels, '-n', '100']);
+    assert.equal(code, 0);
+    assert.match(stdout, /^required-labels: denied, /);
+    assert.match(stdout, /EVALUATIONS +PER SECOND +P50 +P90 +P99 +MAX\n100 /);
+    assert.match(stdout, /Load before: .* processors/);
+  });
+
+  it('says the same to programs', async () => {
+    const { stdout } = await portcullis(['bench', ...labels, '-n', '50', '-o', 'json']);
+    const report = JSON.parse(stdout) as { evaluations: number; latencyMicroseconds: { p50: number; max: number } };
+    assert.equal(report.evaluations, 50);
+    assert.ok(report.latencyMicroseconds.p50 > 0);
+    assert.ok(report.latencyMicroseconds.max >= report.latencyMicroseconds.p50);
+  });
+
+  it('does not measure failures', async () => {
+    const { stdout, stderr, code } = await portcullis(['bench', `${GUESTS}/trap.wasm`, '-r', REQUEST]);
+    assert.equal(code, 1);
+    assert.equal(stdout, '');
+    assert.match(stderr, /no verdict: .*trapped/);
+  });
+});
+
+describe('portcullis completion', { concurrency: 2 }, () => {
+  it('completes commands, flags and values in bash', async () => {
+    const script = join(folder, 'completion.bash');
+    await writeFile(script, (await portcullis(['completion', 'bash'])).stdout);
+    const asked = `source ${script}
+      complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _portcullis; echo "\${COMPREPLY[@]}"; }
+      complete_words portcullis insp
+      complete_words portcullis run --allow-c
+      complete_words portcullis run -e gate
+      complete_words portcullis inspect LICEN
+      complete_words portcullis completion fi`;
+    const { stdout } = await run('bash', ['-c', asked]);
+    assert.equal(stdout, 'inspect\n--allow-context-aware\ngatekeeper\nLICENSE\nfish\n');
+  });
+
+  it('has scripts for zsh and fish', async () => {
+    assert.match((await portcullis(['completion', 'zsh'])).stdout, /^#compdef portcullis\n/);
+    assert.match((await portcullis(['completion', 'fish'])).stdout, /-s r -l request-path -r -F/);
+    assert.equal((await portcullis(['completion', 'tcsh'])).code, 2);
+  });
+});
