@@ -67,6 +67,14 @@ export interface LoadResult {
   readonly failed: number;
 }
 
+/** Runs a client of node:https in a process of its own. */
+export async function loadFromNode(options: LoadOptions): Promise<LoadResult> {
+  const child = new LineProcess('./client.ts', [JSON.stringify(options)]);
+  const result = JSON.parse(await child.line()) as LoadResult;
+  await child.end();
+  return result;
+}
+
 /** Runs autocannon in a process of its own: TLS, keep-alive, one request at a time on each connection. */
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const { url, bodyFile, connections, seconds, rate } = options;

@@ -46,7 +46,7 @@ export function review(): unknown {
         },
         spec: {
           serviceAccountName: 'web',
-          containers: Array.from({ length: 5 }, (_, index) => container(index)),
+          containers: Array.from({ length: 4 }, (_, index) => container(index)),
           volumes: [
             { name: 'data', emptyDir: {} },
             { name: 'config', configMap: { name: 'web' } },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureLocalCertificates } from '../src/server/index.ts';
-import { LineProcess, load, type LoadResult, machine, median, printTable } from './processes.ts';
+import { LineProcess, load, loadFromNode, type LoadResult, machine, median, printTable } from './processes.ts';
 import { writeReview } from './review.ts';
 
 const CONNECTIONS = 16;
@@ -20,6 +20,30 @@ const policies: Readonly<Record<string, string>> = {
   'Rego, OPA': `module: file://${examples}/host-namespaces/policy.wasm`,
   'Rego, Gatekeeper': `module: file://${examples}/container-limits/policy.wasm\n  settings: {memory: 512Mi, cpu: "2"}`,
 };
+
+/** A row per target; requests per second also as a share of the echo server's. */
+function printResults(results: ReadonlyMap<string, readonly LoadResult[]>): void {
+  const of = (name: string, figure: keyof LoadResult): number =>
+    median((results.get(name) ?? []).map((result) => result[figure]));
+  const baseline = of('echo', 'perSecond');
+  printTable(
+    ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'failed'],
+    [...results.keys()].map((name) => [
+      name,
+      of(name, 'perSecond').toFixed(0),
+      (of(name, 'perSecond') / baseline).toFixed(2),
+      of(name, 'p50').toFixed(1),
+      of(name, 'p99').toFixed(1),
+      String((results.get(name) ?? []).reduce((sum, { failed }) => sum + failed, 0)),
+    ]),
+  );
+}
+
+/** What autocannon costs is a fraction of what a client costs that is written for node:https, and so is its baseline. */
+const GENERATORS = [
+  ['node:https client', loadFromNode],
+  ['autocannon', load],
+] as const;
 
 try {
   const certificates = await ensureLocalCertificates(join(folder, 'pki'));
@@ -39,37 +63,25 @@ try {
   };
   const server = new LineProcess('./serve.ts', [JSON.stringify(options)]);
   const { admission } = JSON.parse(await server.line()) as { admission: string };
-  const targets = [['echo', echoUrl], ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`])] as [
-    string,
-    string,
-  ][];
-  console.log(
-    `\nthroughput: ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`,
-  );
-  const results = new Map<string, LoadResult[]>(targets.map(([name]) => [name, []]));
-  for (const [, url] of targets) {
-    await load({ url, bodyFile, connections: CONNECTIONS, seconds: 2 });
-  }
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [name, url] of targets) {
-      results.get(name)?.push(await load({ url, bodyFile, connections: CONNECTIONS, seconds }));
+  const targets = [
+    ['echo', echoUrl] as const,
+    ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`] as const),
+  ];
+  for (const [generator, run] of GENERATORS) {
+    console.log(
+      `\nthroughput: ${generator}, ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`,
+    );
+    const results = new Map<string, LoadResult[]>(targets.map(([name]) => [name, []]));
+    for (const [, url] of targets) {
+      await run({ url, bodyFile, connections: CONNECTIONS, seconds: 1 });
     }
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const [name, url] of targets) {
+        results.get(name)?.push(await run({ url, bodyFile, connections: CONNECTIONS, seconds }));
+      }
+    }
+    printResults(results);
   }
-  const of = (name: string, figure: keyof LoadResult): number =>
-    median((results.get(name) ?? []).map((result) => result[figure]));
-  const baseline = of('echo', 'perSecond');
-  printTable(
-    ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'failed'],
-    targets.map(([name]) => [
-      name,
-      of(name, 'perSecond').toFixed(0),
-      (of(name, 'perSecond') / baseline).toFixed(2),
-      of(name, 'p50').toFixed(1),
-      of(name, 'p99').toFixed(1),
-      String((results.get(name) ?? []).reduce((sum, { failed }) => sum + failed, 0)),
-    ]),
-  );
-  console.log(machine());
   await Promise.all([echo.end(), server.end()]);
 } finally {
   rmSync(folder, { recursive: true });

@@ -75,8 +75,8 @@ export interface Declared {
   readonly problems: readonly PolicyProblem[];
 }
 
-/** The declared side of an entry. */
-type Declaration = DeclaredPolicy | { readonly hash: string; readonly problem: PolicyProblem };
+/** The declared side of an entry: what to serve, or why it cannot be understood, with the places in the file. */
+type Declaration = DeclaredPolicy | { readonly hash: string; readonly problem: string };
 
 interface Entry {
   readonly id: string;
@@ -116,8 +116,11 @@ export class PolicyRegistry {
     for (const policy of policies) {
       declarations.set(policy.definition.id, policy);
     }
-    for (const problem of problems) {
-      declarations.set(problem.id, { hash: `problem:${problem.code}:${problem.message}`, problem });
+    for (const [id, ofOne] of Map.groupBy(problems, (problem) => problem.id)) {
+      const problem = ofOne
+        .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
+        .join('; ');
+      declarations.set(id, { hash: `problem:${problem}`, problem });
     }
     this.#remove([...this.#entries.keys()].filter((id) => !declarations.has(id)));
     const loads: LoadRequest[] = [];
@@ -131,7 +134,7 @@ export class PolicyRegistry {
       if ('definition' in declared) {
         loads.push({ id, definition: declared.definition });
       } else {
-        const { message } = declared.problem;
+        const message = declared.problem;
         loads.push(...this.#failed(changed, { ok: false, reason: 'InvalidDefinition', message, transient: false }));
         rejected.push(changed);
       }
@@ -182,9 +185,9 @@ export class PolicyRegistry {
     return this.#entries.has(id);
   }
 
-  /** What serves, to be kept for the next start. */
-  serving(): PinnedPolicy[] {
-    return [...this.#entries.values()].flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
+  /** What is to be kept for the next start: what serves, and what served before where nothing does yet or any more. */
+  lastGood(): PinnedPolicy[] {
+    return [...this.#entries.values()].flatMap(({ id, serving }) => serving ?? this.#lastGood.get(id) ?? []);
   }
 
   statuses(): PolicyStatus[] {
@@ -252,13 +255,19 @@ export class PolicyRegistry {
       const modules: CompiledPolicyModule[] = [];
       for (const [request, outcome] of outcomes) {
         const entry = this.#entries.get(request.id);
-        if (entry === undefined || entry.declared !== declared.get(request)) {
+        const isStandIn = request.digests !== undefined;
+        if (
+          entry === undefined ||
+          entry.declared !== declared.get(request) ||
+          // The declared version was tried again meanwhile, and serves.
+          (isStandIn && entry.serving !== undefined)
+        ) {
           continue;
         }
         if (outcome.ok) {
           modules.push(...outcome.modules);
           this.#loaded(entry, request, outcome);
-        } else if (request.digests === undefined) {
+        } else if (!isStandIn) {
           again.push(...this.#failed(entry, outcome));
         } else {
           this.#set(
@@ -302,6 +311,8 @@ export class PolicyRegistry {
     if (outcome.sourceError === undefined) {
       this.#set(entry, 'Active', 'Serving', 'the declared version serves');
     } else {
+      // The source may have a newer module of that name.
+      this.#retryLater(entry);
       this.#set(entry, 'Active', 'ServingFromCache', `the module comes from the cache: ${outcome.sourceError}`);
     }
   }
@@ -362,7 +373,7 @@ export class PolicyRegistry {
     removals: readonly string[],
     modules: readonly CompiledPolicyModule[],
   ): void {
-    const used = new Set(this.serving().flatMap(({ digests }) => Object.values(digests)));
+    const used = new Set([...this.#entries.values()].flatMap(({ serving }) => Object.values(serving?.digests ?? {})));
     const added = new Map(
       modules
         .filter(({ digest }) => used.has(digest) && !this.#modules.has(digest))

@@ -158,7 +158,7 @@ export class PolicyServer {
         phaseChanged: (id, change) => this.#phaseChanged(id, change),
         servingChanged: (digests) => {
           this.#loader.keep(digests);
-          this.#record.changed(() => this.#registry.serving());
+          this.#record.changed(() => this.#registry.lastGood());
         },
       },
       this.#record.read(),
@@ -217,7 +217,7 @@ export class PolicyServer {
     await closed;
     await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
     if (this.#isLoaded) {
-      await this.#record.flush(this.#registry.serving());
+      await this.#record.flush(this.#registry.lastGood());
     }
     const operations = this.#operations;
     operations?.closeAllConnections();

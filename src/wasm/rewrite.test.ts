@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { compileModule, MAX_MODULE_BYTES } from './compile.ts';
 import { WasmError } from './errors.ts';
 import { PAGE_BYTES } from './metering.ts';
+import { Immediate, PLAIN } from './opcodes.ts';
 import { MAX_TABLES, PRIVATE_PREFIX } from './rewrite.ts';
 import { SandboxInstance } from './sandbox.ts';
 import { example, fixture, sandboxOf } from './testing/guests.ts';
@@ -330,6 +331,24 @@ describe('compileModule', () => {
     );
   });
 
+  it('knows the operands of every plain opcode as the engine does', () => {
+    const constants = [[0x41, 0], [0x42, 0], [0x43, 0, 0, 0, 0], [0x44, 0, 0, 0, 0, 0, 0, 0, 0]];
+    const operands = (count: number): number[][] =>
+      count === 0 ? [[]] : operands(count - 1).flatMap((before) => constants.map((one) => [...before, ...one]));
+    for (let opcode = 0x28; opcode <= 0xc4; opcode++) {
+      const { [opcode]: kind = 0 } = PLAIN.immediate;
+      const isLoad = kind === Immediate.memory;
+      if (!isLoad && (kind !== Immediate.none || opcode < 0x45)) {
+        continue;
+      }
+      const immediates = isLoad ? [0, 0] : [];
+      const accepts = (pops: number): boolean =>
+        operands(pops).some((values) => WebAssembly.validate(moduleWithCode([0, ...values, opcode, ...immediates, 0x1a, 0x0b])));
+      const [pops, pushes] = [PLAIN.pops[opcode] ?? 0, PLAIN.pushes[opcode] ?? 0];
+      assert.ok(pushes === 1 && accepts(pops), `opcode ${opcode.toString(16)} takes ${pops} and gives ${pushes}`);
+    }
+  });
+
   it('makes a module that can go to another thread', () => {
     const compiled = structuredClone(compileModule(fixture('accept'), { memoryLimitBytes: PAGE_BYTES, isolation: 'restore' }));
     assert.equal(compiled.shape.memoryPages, 1);
@@ -383,9 +402,12 @@ function everyOpcode(): number[][] {
 
 /** `block unreachable <body> end <body>` in a module with one of everything: read as dead and as live code. */
 function moduleWithBody(body: readonly number[]): Uint8Array {
+  return moduleWithCode([0x01, 0x01, 0x7f, 0x02, 0x40, 0x00, ...body, 0x00, 0x0b, 0x00, ...body, 0x00, 0x0b]);
+}
+
+function moduleWithCode(code: readonly number[]): Uint8Array {
   const section = (id: number, content: readonly number[]): number[] => [id, ...size(content.length), ...content];
   const size = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, value >>> 7]);
-  const code = [0x01, 0x01, 0x7f, 0x02, 0x40, 0x00, ...body, 0x00, 0x0b, 0x00, ...body, 0x00, 0x0b];
   return Uint8Array.from([
     ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
     ...section(1, [1, 0x60, 0, 0]),

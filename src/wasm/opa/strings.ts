@@ -147,14 +147,14 @@ const replaceN: OpaBuiltin = (operands, context) => {
   context.charge(text.length * pairs.length);
   let output = '';
   let at = 0;
-  let afterMatch = false;
+  let afterEmptyMatch = false;
   while (at <= text.length) {
-    // As Go's replacer: an empty pattern matches at every place but right after another match.
-    const pair = pairs.find(([pattern]) => (pattern !== '' || !afterMatch) && text.startsWith(pattern, at));
-    output += pair?.[1] ?? '';
-    afterMatch = pair !== undefined && pair[0] !== '';
-    if (afterMatch) {
-      at += pair?.[0].length ?? 0;
+    const pair = pairs.find(([pattern]) => (pattern !== '' || !afterEmptyMatch) && text.startsWith(pattern, at));
+    afterEmptyMatch = pair?.[0] === '';
+    if (pair !== undefined) {
+      // An empty pattern leaves its place to the others.
+      output += pair[1];
+      at += pair[0].length;
     } else {
       const rune = at < text.length ? String.fromCodePoint(text.codePointAt(at) ?? 0) : '';
       output += rune;

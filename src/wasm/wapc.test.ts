@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CallContext } from './call.ts';
+import { compileModule } from './compile.ts';
+import { GUEST_ERROR_BYTES, WapcGuest } from './wapc.ts';
+import { contextOf, example, fixture, TEST_MEMORY_BYTES } from './testing/guests.ts';
+import { wat } from './testing/wat.ts';
+import { LOG_LIMIT_BYTES } from './wasi.ts';
+
+const ISOLATIONS = ['restore', 'fresh'] as const;
+
+function guestOf(bytes: Uint8Array, isolation: (typeof ISOLATIONS)[number] = 'restore'): WapcGuest {
+  return new WapcGuest(compileModule(bytes, { memoryLimitBytes: TEST_MEMORY_BYTES, isolation }));
+}
+
+/** Asks a guest to validate a request with this object and gives its verdict. */
+function validate(guest: WapcGuest, object: unknown, context: CallContext = contextOf()): unknown {
+  const question = JSON.stringify({ request: { object }, settings: {} });
+  return JSON.parse(Buffer.from(guest.call('validate', question, context)).toString());
+}
+
+describe('WapcGuest', () => {
+  for (const isolation of ISOLATIONS) {
+    it(`calls a policy of Kubewarden's Rust SDK (${isolation})`, () => {
+      const guest = guestOf(example('pod-privileged'), isolation);
+      const ask = (privileged: boolean): { accepted: boolean; message?: string } => {
+        const container = { name: 'main', image: 'i', securityContext: { privileged } };
+        const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [container] } };
+        const request = { uid: '1', kind: { group: '', version: 'v1', kind: 'Pod' }, operation: 'CREATE', object };
+        const question = Buffer.from(JSON.stringify({ request, settings: {} }));
+        return JSON.parse(Buffer.from(guest.call('validate', question, contextOf())).toString()) as { accepted: boolean };
+      };
+      for (let round = 0; round < 3; round++) {
+        assert.equal(ask(false).accepted, true);
+        const { accepted, message } = ask(true);
+        assert.equal(accepted, false);
+        assert.match(message ?? '', /privileged containers are not allowed: main/);
+      }
+      const fuelOf = (): number => {
+        ask(true);
+        return guest.fuelUsed;
+      };
+      assert.equal(fuelOf(), fuelOf());
+    });
+
+    it(`keeps what a hostile guest remembers from its next call (${isolation})`, () => {
+      for (const name of ['stateful', 'stateful-growth', 'stateful-segments']) {
+        const guest = guestOf(fixture(name), isolation);
+        const first = guest.call('validate', '{}', contextOf());
+        assert.deepEqual(guest.call('validate', '{}', contextOf()), first, name);
+      }
+    });
+  }
+
+  it('takes text and bytes in any language', () => {
+    const guest = guestOf(fixture('scripted-answer'));
+    const answer = 'Grüße, 世界 🚀';
+    assert.equal(Buffer.from(guest.call('validate', JSON.stringify({ request: { object: { answer } } }), contextOf())).toString(), answer);
+  });
+
+  it('costs one verdict when a guest misbehaves, and says how', () => {
+    const cases: [fixture: string, code: string, message?: RegExp][] = [
+      ['trap', 'trap'],
+      ['loop-in-validate', 'out-of-fuel'],
+      ['bulk-memory-loop', 'out-of-fuel'],
+      ['deep-recursion', 'trap', /call stack/],
+      ['memory-bomb', 'trap'],
+      ['guest-error', 'guest-error'],
+      ['silent-failure', 'guest-error', /without saying why/],
+      ['silent-success', 'guest-error', /no answer/],
+      ['huge-answer', 'answer-too-large', /at most 1048576 bytes/],
+    ];
+    for (const [name, code, message] of cases) {
+      const guest = guestOf(fixture(name));
+      for (let round = 0; round < 2; round++) {
+        assert.throws(() => guest.call('validate', '{}', contextOf({ fuel: 50_000_000 })), (error: Error & { code: string }) => {
+          assert.equal(error.code, code, `${name}: ${error.message}`);
+          assert.match(error.message, message ?? /./, name);
+          return true;
+        });
+      }
+      assert.equal(Buffer.from(guest.call('protocol_version', '', contextOf())).toString(), '"v1"', name);
+    }
+  });
+
+  it('refuses pointers outside of the guest memory in every import', () => {
+    const guest = guestOf(fixture('wild-pointers'));
+    const context = contextOf({}, () => new TextEncoder().encode('answer'));
+    const modes = ['response-pointer', 'response-end', 'error', 'log', 'host-call', 'host-response', 'request'];
+    for (const mode of modes) {
+      assert.throws(() => validate(guest, { mode }, context), { code: 'bad-pointer' }, mode);
+    }
+    for (const mode of ['response-length', 'response-overflow']) {
+      assert.throws(() => validate(guest, { mode }, context), { code: 'answer-too-large' }, mode);
+    }
+    assert.throws(() => validate(guest, { mode: 'store' }, context), { code: 'trap' });
+    assert.deepEqual(validate(guest, { mode: 'none' }, context), { accepted: true });
+  });
+
+  it('passes host calls on, with answers and errors of any length', () => {
+    const guest = guestOf(fixture('echo-host-call'));
+    const calls: string[] = [];
+    const context = contextOf({}, (binding, namespace, operation, payload) => {
+      calls.push([binding, namespace, operation, Buffer.from(payload).toString()].join(' '));
+      if (operation === 'fail') {
+        throw new Error('nicht möglich: 世界');
+      }
+      return new TextEncoder().encode(operation === 'large' ? 'x'.repeat(100_000) : 'answer');
+    });
+    const ask = (op: string): unknown => validate(guest, { binding: 'kubewarden', ns: 'net', op, payload: { a: 1 } }, context);
+    assert.deepEqual(ask('small'), { accepted: true, message: 'answer' });
+    assert.deepEqual(ask('large'), { accepted: true, message: 'x'.repeat(100_000) });
+    assert.deepEqual(ask('fail'), { accepted: false, message: 'nicht möglich: 世界' });
+    assert.equal(calls[0], 'kubewarden net small {"a":1}');
+  });
+
+  it('logs what the guest writes to its console, up to a limit', () => {
+    const guest = guestOf(fixture('scripted-answer'));
+    const context = contextOf();
+    guest.call('validate', JSON.stringify({ request: { object: { log: 'seen', answer: '{}' } } }), context);
+    assert.deepEqual(context.lines, ['seen']);
+    const talkative = guestOf(
+      wat(`(module (import "wapc" "__console_log" (func $log (param i32 i32))) (import "wapc" "__guest_response" (func $answer (param i32 i32)))
+        (memory 1) (func (export "__guest_call") (param i32 i32) (result i32) (local $i i32)
+          (loop $l (call $log (i32.const 0) (i32.const 60000)) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
+          (call $answer (i32.const 0) (i32.const 1)) (i32.const 1)))`),
+    );
+    const flooded = contextOf();
+    talkative.call('validate', '', flooded);
+    assert.ok(flooded.lines.join('').length < 2 * LOG_LIMIT_BYTES);
+    assert.match(flooded.lines[0] ?? '', /cut: 60000 bytes/);
+  });
+
+  it('cuts long error texts of guests', () => {
+    const guest = guestOf(
+      wat(`(module (import "wapc" "__guest_error" (func $error (param i32 i32))) (memory 2)
+        (func (export "__guest_call") (param i32 i32) (result i32)
+          (memory.fill (i32.const 0) (i32.const 97) (i32.const 100000)) (call $error (i32.const 0) (i32.const 100000)) (i32.const 0)))`),
+    );
+    assert.throws(() => guest.call('validate', '', contextOf()), (error: Error) => {
+      assert.ok(error.message.length < GUEST_ERROR_BYTES + 100);
+      return true;
+    });
+  });
+
+  it('runs the start code of every toolchain', () => {
+    const started = (starts: string): string =>
+      `(module (import "wapc" "__guest_response" (func $answer (param i32 i32))) (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory 1) (data (i32.const 8) "0") ${starts}
+        (func $mark (param i32) (i32.store8 (i32.const 8) (i32.add (i32.load8_u (i32.const 8)) (local.get 0))))
+        (func (export "__guest_call") (param i32 i32) (result i32) (call $answer (i32.const 8) (i32.const 1)) (i32.const 1)))`;
+    const answerOf = (starts: string): string => Buffer.from(guestOf(wat(started(starts))).call('x', '', contextOf())).toString();
+    const [initialize, start, wapcInit] = ['_initialize', '_start', 'wapc_init'].map(
+      (name, index) => `(func (export "${name}") (call $mark (i32.const ${2 ** index})))`,
+    );
+    assert.equal(answerOf(''), '0');
+    assert.equal(answerOf(`${initialize}`), '1');
+    assert.equal(answerOf(`${start} ${wapcInit}`), '6');
+    assert.equal(answerOf(`${initialize} ${start} ${wapcInit}`), '5');
+    assert.equal(answerOf('(func (export "_start") (call $mark (i32.const 3)) (call $exit (i32.const 0)))'), '3');
+    assert.throws(() => answerOf('(func (export "_start") (call $exit (i32.const 3)))'), { code: 'guest-error', message: /exit code 3/ });
+  });
+
+  it('fails at load when the start code hangs, or a function is missing', () => {
+    assert.throws(() => guestOf(fixture('loop-in-init')), { code: 'out-of-fuel' });
+    assert.throws(() => guestOf(fixture('loop-in-start')), { code: 'out-of-fuel' });
+    assert.throws(() => guestOf(fixture('unknown-import')), { code: 'import-missing' });
+    assert.throws(() => guestOf(fixture('wasi-accept')), { code: 'export-missing', message: /__guest_call/ });
+  });
+
+  it('says why an AssemblyScript guest aborted', () => {
+    const utf16 = (text: string): string =>
+      [...Buffer.from(text, 'utf16le')].map((byte) => `\\${byte.toString(16).padStart(2, '0')}`).join('');
+    const guest = guestOf(
+      wat(`(module (import "env" "abort" (func $abort (param i32 i32 i32 i32))) (memory 1)
+        (data (i32.const 12) "\\08\\00\\00\\00${utf16('oops')}") (data (i32.const 60) "\\08\\00\\00\\00${utf16('a.ts')}")
+        (func (export "__guest_call") (param i32 i32) (result i32)
+          (call $abort (i32.const 16) (i32.const 64) (i32.const 7) (i32.const 1)) (i32.const 1)))`),
+    );
+    assert.throws(() => guest.call('validate', '', contextOf()), { code: 'trap', message: /oops \(a\.ts:7\)/ });
+  });
+});
