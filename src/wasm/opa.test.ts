@@ -78,6 +78,13 @@ function printed(value: RegoValue | undefined): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof RegoObject ? [...item] : item)) ?? 'undefined';
 }
 
+test('the table of docs/rego-builtins.md is what is offered', () => {
+  const document = readFileSync(join(import.meta.dirname, '../../docs/rego-builtins.md'), 'utf8');
+  const section = document.slice(document.indexOf('## Offered'), document.indexOf('## Not offered'));
+  const listed = Array.from(section.matchAll(/^\| `([^`]+)`/gm), ([, name]) => name);
+  assert.deepEqual(listed, [...opaBuiltins.keys()].sort());
+});
+
 /** Builtins that OPA today compiles into modules; older modules ask the host for them. */
 describe('builtins of older modules', () => {
   const cases: readonly (readonly [string, string, string | undefined])[] = [

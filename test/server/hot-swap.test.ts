@@ -1,15 +1,12 @@
 // Changes of the policies file while reviews are answered: good ones serve at once, bad ones never do.
 import assert from 'node:assert/strict';
-import { copyFile, rename, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import { copyFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, it } from 'node:test';
 import {
   example,
-  exampleReview,
   guest,
-  ModuleSource,
-  moduleBytes,
   type Policies,
   requiredLabel,
   requires,
@@ -318,10 +315,8 @@ describe('a change of the policies file', () => {
       await copyFile(fileURLToPath(guest('accept')), join(folder, 'later.wasm'));
       await server.reaches('fresh', { phase: 'Active' });
       await server.reaches('lenient', { phase: 'Active' });
-      assert.deepEqual(await server.review('lenient', review()), {
-        ...(await server.review('lenient', review())),
-        warnings: null,
-      });
+      assert.equal((await server.review('fresh', review())).allowed, true);
+      assert.equal((await server.review('lenient', review())).warnings, null);
       await rm(join(folder, 'later.wasm'));
       await server.write(base);
     });
@@ -354,7 +349,7 @@ describe('a change of the policies file', () => {
         reviews += 1;
       }
     };
-    const clients = Array.from({ length: 8 }, client);
+    const clients = Array.from({ length: 4 }, client);
     try {
       for (let swap = 1; swap <= 50; swap += 1) {
         await server.write({ ...base, changing: requires(`swap-${swap}`) });
@@ -368,146 +363,5 @@ describe('a change of the policies file', () => {
     assert.ok(reviews > 50);
     await server.write(base);
     await serves('changing', 'v0');
-  });
-});
-
-describe('a module source', () => {
-  it('that fails is asked again until it answers, while the old version serves', async () => {
-    const accept = await moduleBytes(guest('accept'));
-    await using source = await ModuleSource.start({ kind: 'status', status: 404 });
-    await using server = await startServer({
-      policies: { p: requires('old'), other: requires('other') },
-      fetchTimeoutMs: 400,
-    });
-    for (const [behaviour, message] of [
-      [{ kind: 'status', status: 404 }, /404/],
-      [{ kind: 'status', status: 500 }, /500/],
-      [{ kind: 'down' }, /./],
-      [{ kind: 'hang' }, /time|within/],
-      [{ kind: 'redirect-loop' }, /redirects too often/],
-      [{ kind: 'truncate', bytes: accept }, /./],
-      [{ kind: 'serve', bytes: Buffer.from('<html>not here</html>') }, /WebAssembly/],
-    ] as const) {
-      source.behaviour = behaviour;
-      source.requests = 0;
-      // A location of its own each time: the cache stands in for a source that has served before.
-      const module = `${source.url}?${behaviour.kind}-${'status' in behaviour ? behaviour.status : ''}`;
-      await server.write({ p: { module }, other: requires('other') });
-      const status = await server.reaches('p', { phase: 'Degraded' });
-      assert.match(status.message, message, behaviour.kind);
-      assert.ok(status.nextRetry !== null, 'the next try is told');
-      assert.equal(requiredLabel(await server.review('p', review())), 'old');
-      assert.equal(requiredLabel(await server.review('other', review())), 'other');
-      const asked = source.requests;
-      await until(() => source.requests > asked, () => `another try of ${behaviour.kind}`);
-      assert.equal(requiredLabel(await server.review('p', review())), 'old');
-      source.behaviour = { kind: 'serve', bytes: accept };
-      const healed = await server.reaches('p', { phase: 'Active' });
-      assert.equal(healed.nextRetry, null);
-      assert.equal((await server.review('p', review())).allowed, true);
-      await server.write({ p: requires('old'), other: requires('other') });
-      await server.reaches('p', { phase: 'Active', reason: 'Serving' });
-      await until(async () => requiredLabel(await server.review('p', review())) === 'old');
-    }
-  });
-
-  it('that does not answer does not hold up changes of other policies', async () => {
-    await using source = await ModuleSource.start({ kind: 'hang' });
-    await using server = await startServer({ policies: { other: requires('v0') } });
-    await server.write({ other: requires('v0'), p: { module: source.url } });
-    await until(() => source.requests > 0);
-    await server.write({ other: requires('v1'), p: { module: source.url } });
-    await server.reaches('other', { phase: 'Active' });
-    await until(async () => requiredLabel(await server.review('other', review())) === 'v1');
-    assert.equal((await server.status('p')).phase, 'Pending');
-  });
-});
-
-describe('a restart', () => {
-  const example1 = exampleReview('pod-privileged', 'rejected');
-
-  it('with the source down serves from the cache', async () => {
-    await using source = await ModuleSource.start({
-      kind: 'serve',
-      bytes: await moduleBytes(example('pod-privileged')),
-    });
-    const policies = { p: { module: source.url }, other: requires('x') };
-    await using first = await startServer({ policies });
-    const { serving } = await first.status('p');
-    await first.stop();
-    source.behaviour = { kind: 'down' };
-    await using second = await startServer({ policies, folder: first.folder });
-    const status = await second.status('p');
-    assert.deepEqual([status.phase, status.reason], ['Active', 'ServingFromCache'], status.message);
-    assert.deepEqual(status.serving?.modules, serving?.modules);
-    assert.equal((await second.review('p', example1)).allowed, false);
-    // And notices when the source is back.
-    source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('accept')) };
-    await second.reaches('p', { phase: 'Active', reason: 'Serving' });
-    assert.equal((await second.review('p', example1)).allowed, true);
-  });
-
-  it('with a new version that cannot be had serves the last good one', async () => {
-    await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) });
-    await using first = await startServer({ policies: { p: { module: source.url }, other: requires('x') } });
-    const { serving } = await first.status('p');
-    await first.stop();
-    source.behaviour = { kind: 'status', status: 503 };
-    const policies = { p: { module: `${source.url}?v2` }, other: requires('y') };
-    await using second = await startServer({ policies, folder: first.folder });
-    const status = await second.status('p');
-    assert.deepEqual([status.phase, status.reason], ['Degraded', 'FetchFailed'], status.message);
-    assert.equal(status.serving?.version, serving?.version);
-    assert.equal((await second.review('p', example1)).allowed, false);
-    assert.equal(requiredLabel(await second.review('other', review())), 'y');
-    source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('accept')) };
-    await second.reaches('p', { phase: 'Active' });
-    assert.equal((await second.review('p', example1)).allowed, true);
-  });
-
-  it('with a policies file that cannot be used serves what served', async () => {
-    await using first = await startServer({
-      policies: { p: requires('kept'), group: { expression: 'a()', message: 'g', policies: { a: requires('x') } } },
-    });
-    await first.stop();
-    await using second = await startServer({ policies: 'p: [', folder: first.folder });
-    assert.match((await second.source()).error ?? '', /policies\.yml:\d+:\d+/);
-    const status = await second.status('p');
-    assert.deepEqual([status.phase, status.reason], ['Degraded', 'PoliciesFileUnusable']);
-    assert.equal(requiredLabel(await second.review('p', review())), 'kept');
-    assert.equal((await second.review('group', review())).status?.message, 'g');
-    assert.equal((await second.get('/readyz')).status, 200);
-    await second.write({ p: requires('fixed') });
-    await second.reaches('p', { phase: 'Active' });
-    assert.equal(requiredLabel(await second.review('p', review())), 'fixed');
-    await until(async () => (await second.get('/policies/group')).status === 404);
-    assert.equal((await second.source()).error, null);
-  });
-
-  it('without a policies file serves what served', async () => {
-    await using first = await startServer({ policies: { p: requires('kept') } });
-    await first.stop();
-    await using second = await startServer({ policies: '- not usable', folder: first.folder });
-    await unlink(second.folder.policiesFile);
-    assert.equal(requiredLabel(await second.review('p', review())), 'kept');
-    await second.stop();
-    await using third = await startServer({ policies: '- still not usable', folder: first.folder });
-    assert.equal(requiredLabel(await third.review('p', review())), 'kept', 'the record outlives a start that failed');
-  });
-
-  it('without a cache keeps the record for better times', async () => {
-    await using first = await startServer({ policies: { p: requires('kept') } });
-    await first.stop();
-    const modules = join(first.folder.dataDir, 'modules');
-    await rename(modules, `${modules}.aside`);
-    await using second = await startServer({ policies: '[', folder: first.folder });
-    const { phase, message } = await second.status('p');
-    assert.equal(phase, 'Error');
-    assert.match(message, /cache/);
-    await second.stop();
-    await rm(modules, { recursive: true, force: true });
-    await rename(`${modules}.aside`, modules);
-    await using third = await startServer({ policies: '[', folder: first.folder });
-    assert.equal(requiredLabel(await third.review('p', review())), 'kept');
   });
 });

@@ -3,6 +3,7 @@ import { WasmError } from '../errors.ts';
 import { intOperand, operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import type { RegoValue } from './value.ts';
+import { BuiltinError } from './errors.ts';
 import { FUEL_PER_CHAR } from './strings.ts';
 import { MAX_RESULT_CHARS } from './value-text.ts';
 
@@ -194,8 +195,11 @@ const isValid: OpaBuiltin = (operands, context) => {
   try {
     compile(pattern, context);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (error instanceof BuiltinError) {
+      return false;
+    }
+    throw error;
   }
 };
 

@@ -31,7 +31,7 @@ test('every value survives being written and read', () => {
 test('strict JSON is what JSON.parse takes', () => {
   const anyText = fc.oneof(
     fc.json(),
-    fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0041 -+.eE1tnrufalse\n\u0001') }),
+    fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0041 -+.eE1tnrufalse\n\u0001'.split('')) }),
   );
   fc.assert(
     fc.property(anyText, (text) => {
@@ -54,7 +54,7 @@ test('strict JSON is what JSON.parse takes', () => {
 test('values have one order, and equal ones are those that are in the same place', () => {
   fc.assert(
     fc.property(anyValue, anyValue, (a, b) => {
-      assert.equal(Math.sign(compareValues(a, b)), -Math.sign(compareValues(b, a)));
+      assert.equal(Math.sign(compareValues(a, b)) + Math.sign(compareValues(b, a)), 0);
       assert.equal(compareValues(a, b) === 0, valuesEqual(a, b));
     }),
   );
