@@ -40,6 +40,12 @@ await Promise.all(
 );
 times.sort((a, b) => a - b);
 const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
-const result: LoadResult = { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), failed };
+const result: LoadResult = {
+  requests: times.length,
+  perSecond: times.length / seconds,
+  p50: at(0.5),
+  p99: at(0.99),
+  failed,
+};
 process.stdout.write(`${JSON.stringify(result)}\n`);
 agent.destroy();

@@ -1,5 +1,6 @@
 // What the benches share: processes that are ended with them, tables, and the machine's load.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -35,8 +36,16 @@ export class LineProcess {
     this.#child.stdin?.write(`${text}\n`);
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0;
+  /** Processor time that it has used so far, all threads together. Milliseconds; NaN where there is no /proc. */
+  cpuMs(): number {
+    try {
+      // Fields 14 and 15, counted behind the name, which is in parentheses and may hold anything: clock ticks of 10 ms.
+      const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8')) ?? [];
+      const ticks = fields.split(' ');
+      return (Number(ticks[11]) + Number(ticks[12])) * 10;
+    } catch {
+      return Number.NaN;
+    }
   }
 
   /** Ends it and waits until it has. */
@@ -63,6 +72,8 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
+  /** Requests that were answered. */
+  readonly requests: number;
   /** Answers other than HTTP 2xx, broken connections, timeouts. */
   readonly failed: number;
 }
@@ -91,11 +102,17 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 });
   const result = JSON.parse(stdout) as AutocannonResult;
   const { p50, p99 } = result.latency;
-  return { perSecond: result.requests.mean, p50, p99, failed: result.non2xx + result.errors + result.timeouts };
+  return {
+    requests: result.requests.total,
+    perSecond: result.requests.mean,
+    p50,
+    p99,
+    failed: result.non2xx + result.errors + result.timeouts,
+  };
 }
 
 interface AutocannonResult {
-  readonly requests: { readonly mean: number };
+  readonly requests: { readonly mean: number; readonly total: number };
   readonly latency: { readonly p50: number; readonly p99: number };
   readonly non2xx: number;
   readonly errors: number;

@@ -21,19 +21,23 @@ const policies: Readonly<Record<string, string>> = {
   'Rego, Gatekeeper': `module: file://${examples}/container-limits/policy.wasm\n  settings: {memory: 512Mi, cpu: "2"}`,
 };
 
+/** A load's result, and the processor time that the server used for each request. Microseconds. */
+type Measured = LoadResult & { readonly cpuUs: number };
+
 /** A row per target; requests per second also as a share of the echo server's. */
-function printResults(results: ReadonlyMap<string, readonly LoadResult[]>): void {
-  const of = (name: string, figure: keyof LoadResult): number =>
+function printResults(results: ReadonlyMap<string, readonly Measured[]>): void {
+  const of = (name: string, figure: keyof Measured): number =>
     median((results.get(name) ?? []).map((result) => result[figure]));
   const baseline = of('echo', 'perSecond');
   printTable(
-    ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'failed'],
+    ['what', 'requests/s', 'of echo', 'p50 ms', 'p99 ms', 'server CPU µs', 'failed'],
     [...results.keys()].map((name) => [
       name,
       of(name, 'perSecond').toFixed(0),
       (of(name, 'perSecond') / baseline).toFixed(2),
       of(name, 'p50').toFixed(1),
       of(name, 'p99').toFixed(1),
+      of(name, 'cpuUs').toFixed(0),
       String((results.get(name) ?? []).reduce((sum, { failed }) => sum + failed, 0)),
     ]),
   );
@@ -64,20 +68,22 @@ try {
   const server = new LineProcess('./serve.ts', [JSON.stringify(options)]);
   const { admission } = JSON.parse(await server.line()) as { admission: string };
   const targets = [
-    ['echo', echoUrl] as const,
-    ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`] as const),
+    ['echo', echoUrl, echo] as const,
+    ...ids.map(([name, id]) => [name, `${admission}/validate/${id}`, server] as const),
   ];
   for (const [generator, run] of GENERATORS) {
     console.log(
       `\nthroughput: ${generator}, ${CONNECTIONS} connections, two workers, median of ${ROUNDS} rounds of ${seconds} s; ${machine()}`,
     );
-    const results = new Map<string, LoadResult[]>(targets.map(([name]) => [name, []]));
+    const results = new Map<string, Measured[]>(targets.map(([name]) => [name, []]));
     for (const [, url] of targets) {
       await run({ url, bodyFile, connections: CONNECTIONS, seconds: 1 });
     }
     for (let round = 0; round < ROUNDS; round += 1) {
-      for (const [name, url] of targets) {
-        results.get(name)?.push(await run({ url, bodyFile, connections: CONNECTIONS, seconds }));
+      for (const [name, url, process] of targets) {
+        const before = process.cpuMs();
+        const result = await run({ url, bodyFile, connections: CONNECTIONS, seconds });
+        results.get(name)?.push({ ...result, cpuUs: ((process.cpuMs() - before) * 1000) / result.requests });
       }
     }
     printResults(results);

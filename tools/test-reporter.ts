@@ -16,6 +16,16 @@ function title(path: readonly string[], name: string, nesting: number): string {
   return [...path.slice(0, nesting), name].join(' › ');
 }
 
+/** Whether a suite failed only because tests in it did: these are told themselves. */
+function isOfItsTests(details: object): boolean {
+  return (
+    'error' in details &&
+    details.error instanceof Error &&
+    'failureType' in details.error &&
+    details.error.failureType === 'subtestsFailed'
+  );
+}
+
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const counts = new Map<string, Count>();
   const suites: string[] = [];
@@ -33,7 +43,7 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
         const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0, ms: 0 };
         counts.set(file, count);
         count.ms += nesting === 0 ? details.duration_ms : 0;
-        if (details.type === 'suite' && event.type === 'test:pass') {
+        if (details.type === 'suite' && (event.type === 'test:pass' || isOfItsTests(details))) {
           break;
         }
         if (event.type === 'test:fail') {

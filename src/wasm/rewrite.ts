@@ -195,7 +195,11 @@ class ModuleRewriter {
 
     // Helper functions, with the types that they need: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
     const { i32 } = ValueType;
-    const helperTypes = [[FUNCTION_FORM, 0, 0], [FUNCTION_FORM, 1, i32, 0], [FUNCTION_FORM, 2, i32, i32, 0]];
+    const helperTypes = [
+      [FUNCTION_FORM, 0, 0],
+      [FUNCTION_FORM, 1, i32, 0],
+      [FUNCTION_FORM, 2, i32, i32, 0],
+    ];
     helperTypes.push([FUNCTION_FORM, 1, i32, 1, i32]);
     const firstType = this.#typeParams.length;
     const [toNothing, fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2, firstType + 3];
@@ -215,19 +219,44 @@ class ModuleRewriter {
 
     const memories = memory === undefined ? [] : this.#memories(memory, memoryPages);
     const newGlobals = this.#newGlobals(tracking, memory?.min ?? 0);
-    const newExports = this.#newExports({ fuelGlobal, tracking, start, snapshot, restore, hasMemory: memories.length > 0 });
+    const newExports = this.#newExports({
+      fuelGlobal,
+      tracking,
+      start,
+      snapshot,
+      restore,
+      hasMemory: memories.length > 0,
+    });
 
     const sections = new Map<number, Uint8Array | undefined>([
-      [SectionId.type, counted(types, helperTypes.map((bytes) => Uint8Array.from(bytes)))],
+      [
+        SectionId.type,
+        counted(
+          types,
+          helperTypes.map((bytes) => Uint8Array.from(bytes)),
+        ),
+      ],
       [SectionId.import, imports],
-      [SectionId.function, counted(functions.entries, helpers.map(([type]) => new BinaryWriter().u32(type).written))],
+      [
+        SectionId.function,
+        counted(
+          functions.entries,
+          helpers.map(([type]) => new BinaryWriter().u32(type).written),
+        ),
+      ],
       [SectionId.table, tables],
       [SectionId.memory, memories.length === 0 ? undefined : counted(NOTHING, memories)],
       [SectionId.global, counted(globals, newGlobals)],
       [SectionId.export, counted(exports, newExports)],
       [SectionId.element, this.#content(SectionId.element)],
       [SectionId.dataCount, this.#content(SectionId.dataCount)],
-      [SectionId.code, counted(code, helpers.map(([, body]) => new BinaryWriter().sized(body).written))],
+      [
+        SectionId.code,
+        counted(
+          code,
+          helpers.map(([, body]) => new BinaryWriter().sized(body).written),
+        ),
+      ],
       [SectionId.data, this.#content(SectionId.data)],
     ]);
     return {
@@ -479,7 +508,10 @@ class ModuleRewriter {
     for (let index = 0; index < count; index++) {
       const name = reader.name();
       if (name.startsWith(PRIVATE_PREFIX)) {
-        throw new WasmError('module-invalid', `the module exports "${name}": names with that prefix are the sandbox's own`);
+        throw new WasmError(
+          'module-invalid',
+          `the module exports "${name}": names with that prefix are the sandbox's own`,
+        );
       }
       const kind = reader.u8();
       reader.skipLeb();

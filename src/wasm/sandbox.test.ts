@@ -101,7 +101,11 @@ for (const isolation of ['restore', 'fresh'] as const) {
     it('leaves nothing behind after a trap or an exhausted guest', () => {
       const sandbox = sandboxOf(STATEFUL, isolation);
       const before = sandbox.call(FUEL, observe);
-      for (const [name, code] of [['trap', 'trap'], ['spin', 'out-of-fuel'], ['deeper', 'trap']] as const) {
+      for (const [name, code] of [
+        ['trap', 'trap'],
+        ['spin', 'out-of-fuel'],
+        ['deeper', 'trap'],
+      ] as const) {
         assert.throws(
           () =>
             sandbox.call(FUEL, (instance) => {
@@ -167,11 +171,16 @@ describe('a sandbox', () => {
     for (let call = 1; call < CALLS_PER_INSTANCE; call++) {
       random.call(FUEL, () => undefined);
     }
-    assert.notEqual(random.call(FUEL, (instance) => instance.func('seed')()), seed);
+    assert.notEqual(
+      random.call(FUEL, (instance) => instance.func('seed')()),
+      seed,
+    );
   });
 
   it('shares no random numbers with another one of the same module', () => {
-    const seeds = [sandboxWithSeed(), sandboxWithSeed()].map((one) => one.call(FUEL, (instance) => instance.func('seed')()));
+    const seeds = [sandboxWithSeed(), sandboxWithSeed()].map((one) =>
+      one.call(FUEL, (instance) => instance.func('seed')()),
+    );
     assert.notEqual(seeds[0], seeds[1]);
   });
 
@@ -195,7 +204,10 @@ describe('a sandbox', () => {
   it('runs the start function, and stops an endless one', () => {
     const started = `(module (memory 1) (start $go) (func $go (i32.store (i32.const 0) (i32.const 5)))
       (func (export "peek") (result i32) (i32.load (i32.const 0))))`;
-    assert.equal(sandboxOf(started).call(FUEL, (instance) => instance.func('peek')()), 5);
+    assert.equal(
+      sandboxOf(started).call(FUEL, (instance) => instance.func('peek')()),
+      5,
+    );
     const endless = '(module (memory 1) (start $go) (func $go (loop $l (br $l))))';
     assert.throws(() => sandboxOf(endless), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
   });
@@ -221,7 +233,14 @@ describe('a sandbox', () => {
 
   it('refuses ranges outside of what the guest sees as its memory', () => {
     sandboxOf(STATEFUL).call(FUEL, (instance) => {
-      for (const [ptr, length] of [[PAGE_BYTES, 1], [PAGE_BYTES - 3, 4], [-1, 1], [0, -1], [0, Number.NaN], [2 ** 32 - 1, 2]] as const) {
+      for (const [ptr, length] of [
+        [PAGE_BYTES, 1],
+        [PAGE_BYTES - 3, 4],
+        [-1, 1],
+        [0, -1],
+        [0, Number.NaN],
+        [2 ** 32 - 1, 2],
+      ] as const) {
         assert.throws(() => instance.view(ptr, length), { code: 'bad-pointer' });
       }
       assert.throws(() => instance.setUint32(PAGE_BYTES - 3, 1), { code: 'bad-pointer' });
@@ -243,7 +262,10 @@ describe('a sandbox', () => {
       throw failure;
     };
     const sandbox = sandboxOf(text, 'restore', { env: { f: fail } });
-    assert.throws(() => sandbox.call(FUEL, (instance) => instance.func('go')()), (error) => error === failure);
+    assert.throws(
+      () => sandbox.call(FUEL, (instance) => instance.func('go')()),
+      (error) => error === failure,
+    );
   });
 
   it('takes fuel for the work of the host', () => {
@@ -269,7 +291,10 @@ describe('modules that cannot be put back', () => {
       assert.deepEqual([compiled.shape.isolation, compiled.shape.obstacle], ['fresh', obstacle]);
       const sandbox = sandboxOf(text);
       sandbox.call(FUEL, (instance) => instance.func('set')());
-      assert.equal(sandbox.call(FUEL, (instance) => instance.func('get')()), 1);
+      assert.equal(
+        sandbox.call(FUEL, (instance) => instance.func('get')()),
+        1,
+      );
     });
   }
 });

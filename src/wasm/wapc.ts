@@ -168,7 +168,10 @@ export class WapcGuest {
 
   #current(): Exchange {
     if (this.#exchange === undefined) {
-      throw new WasmError('guest-error', 'the guest called the host before it was asked anything (in its init function)');
+      throw new WasmError(
+        'guest-error',
+        'the guest called the host before it was asked anything (in its init function)',
+      );
     }
     return this.#exchange;
   }
@@ -214,7 +217,10 @@ function answerOf(exchange: Exchange, success: boolean): Uint8Array {
     );
   }
   if (exchange.answer === undefined) {
-    throw new WasmError('guest-error', `the guest gave no answer to ${exchange.operation}: expected a __guest_response`);
+    throw new WasmError(
+      'guest-error',
+      `the guest gave no answer to ${exchange.operation}: expected a __guest_response`,
+    );
   }
   return exchange.answer;
 }

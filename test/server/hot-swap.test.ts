@@ -349,7 +349,7 @@ describe('a change of the policies file', () => {
         reviews += 1;
       }
     };
-    const clients = Array.from({ length: 4 }, client);
+    const clients = Array.from({ length: 3 }, client);
     try {
       for (let swap = 1; swap <= 50; swap += 1) {
         await server.write({ ...base, changing: requires(`swap-${swap}`) });

@@ -10,7 +10,7 @@ import { wat } from './wat.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 
 /** Memory that test guests may use. */
-export const TEST_MEMORY_BYTES = 16 * 1024 * 1024;
+export const TEST_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /** The bytes of a fixture, by its path below test/fixtures/guests without `.wasm`. */
 export function fixture(name: string): Uint8Array {
@@ -29,11 +29,16 @@ export function sandboxOf(
   imports: HostImports = {},
 ): Sandbox {
   const bytes = typeof source === 'string' ? wat(source) : source;
-  return new Sandbox(compileModule(bytes, { memoryLimitBytes: TEST_MEMORY_BYTES, isolation }), { imports: () => imports });
+  return new Sandbox(compileModule(bytes, { memoryLimitBytes: TEST_MEMORY_BYTES, isolation }), {
+    imports: () => imports,
+  });
 }
 
 /** A call context that collects the log. */
-export function contextOf(limits: Partial<CallLimits> = {}, hostCall?: CallContext['hostCall']): CallContext & { lines: string[] } {
+export function contextOf(
+  limits: Partial<CallLimits> = {},
+  hostCall?: CallContext['hostCall'],
+): CallContext & { lines: string[] } {
   const lines: string[] = [];
   return {
     limits: { fuel: 1_000_000_000, answerBytes: 1024 * 1024, ...limits },
