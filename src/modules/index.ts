@@ -20,7 +20,7 @@ export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
 export { digestOf } from './module-cache.ts';
 export { isDigest, parseReference, redactUrl } from './module-reference.ts';
 export type { Digest, FileReference, HttpReference, ModuleReference, ReferenceOptions } from './module-reference.ts';
-export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
+export { DEFAULT_MAX_CACHE_BYTES, DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule, FetchOptions, ModuleStoreOptions } from './module-store.ts';
 export type { PolicyOperation, PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';

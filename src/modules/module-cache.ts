@@ -88,6 +88,35 @@ export class ModuleCache {
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
   }
 
+  /**
+   * Removes modules, the oldest first, until the rest fits in `limitBytes`. Those in `keep` stay, whatever
+   * their size. Best effort: what cannot be looked at or removed stays.
+   */
+  async prune(keep: ReadonlySet<string>, limitBytes: number): Promise<void> {
+    const folder = join(this.#dir, 'sha256');
+    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.wasm'));
+    const entries: { path: string; size: number; writtenMs: number }[] = [];
+    let total = 0;
+    for (const name of names) {
+      const path = join(folder, name);
+      const status = await stat(path).catch(() => undefined);
+      if (status === undefined) {
+        continue;
+      }
+      total += status.size;
+      if (!keep.has(`sha256:${name.slice(0, -'.wasm'.length)}`)) {
+        entries.push({ path, size: status.size, writtenMs: status.mtimeMs });
+      }
+    }
+    for (const { path, size } of entries.toSorted((a, b) => a.writtenMs - b.writtenMs)) {
+      if (total <= limitBytes) {
+        return;
+      }
+      await rm(path, { force: true }).catch(() => undefined);
+      total -= size;
+    }
+  }
+
   #modulePath(digest: Digest): string {
     return join(this.#dir, 'sha256', `${digest.slice('sha256:'.length)}.wasm`);
   }

@@ -179,6 +179,24 @@ describe('ModuleStore', () => {
   });
 });
 
+describe('pruning', () => {
+  it('removes the oldest modules until the cache fits, but none that is to be kept', async () => {
+    await using folder = await TemporaryFolder.create();
+    const modules = ['a', 'b', 'c', 'd'].map((name) => testModule(name.repeat(1000)));
+    const store = new ModuleStore({ cacheDir: folder.path, maxCacheBytes: 2 * (modules[0]?.length ?? 0) });
+    for (const [index, module] of modules.entries()) {
+      const file = join(folder.path, `${index}.wasm`);
+      await writeFile(file, module);
+      await store.fetch(pathToFileURL(file).href);
+      await utimes(entry(folder.path, module), index, index);
+    }
+    const [oldest, , , newest] = modules.map((module) => digestOf(module));
+    await store.prune(new Set([oldest ?? '']));
+    const left = (await readdir(join(folder.path, 'sha256'))).map((name) => `sha256:${name.slice(0, -5)}`);
+    assert.deepEqual(left.toSorted(), [oldest, newest].toSorted());
+  });
+});
+
 describe('concurrent fetches', () => {
   it('of one location share a download and see its progress', async () => {
     await using folder = await TemporaryFolder.create();

@@ -12,6 +12,9 @@ import type { SourcesConfig } from './sources.ts';
 /** Largest module by default: policies built with Go's standard toolchain, the largest there are, have about 20 MiB. */
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
+/** Size that a cache is kept below: some 300 modules of a usual size, or 50 of the largest toolchain. */
+export const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
+
 /** How a store works. */
 export interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */
@@ -20,6 +23,8 @@ export interface ModuleStoreOptions {
   readonly sources?: SourcesConfig;
   /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
+  /** Size that `prune` leaves of the cache. Default: `DEFAULT_MAX_CACHE_BYTES`. */
+  readonly maxCacheBytes?: number;
   /** Time for one download as a whole, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
   readonly fetchTimeoutMs?: number;
   /** Finer time limits; `fetchTimeoutMs` wins over their `totalMs`. */
@@ -61,12 +66,14 @@ export class ModuleStore {
   readonly #cache: ModuleCache;
   readonly #sources: SourcesConfig;
   readonly #maxBytes: number;
+  readonly #maxCacheBytes: number;
   readonly #timeouts: FetchTimeouts;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
     const { fetchTimeoutMs } = options;
     this.#maxBytes = options.maxModuleBytes ?? DEFAULT_MAX_MODULE_BYTES;
+    this.#maxCacheBytes = options.maxCacheBytes ?? DEFAULT_MAX_CACHE_BYTES;
     this.#cache = new ModuleCache(options.cacheDir, this.#maxBytes);
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
@@ -92,6 +99,11 @@ export class ModuleStore {
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
       },
     );
+  }
+
+  /** Brings the cache below its size by removing the oldest modules, but none whose digest is in `keep`. */
+  async prune(keep: ReadonlySet<string>): Promise<void> {
+    await this.#cache.prune(keep, this.#maxCacheBytes);
   }
 
   async #fromCache(reference: ModuleReference): Promise<FetchedModule> {

@@ -32,6 +32,8 @@ import type { PolicyReason } from './policy-status.ts';
 
 /** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
 const TELL_DELAY_MS = 5;
+/** Changes of what serves between two looks at the size of the module cache. */
+const CHANGES_PER_PRUNE = 50;
 /** A module that takes longer than this to compile is taken for an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 60_000;
 /** Errors of getting a module, as against errors of the module. */
@@ -58,6 +60,7 @@ const store = new ModuleStore({
 /** Compiled modules by digest: those that serve, and those of loads under way. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 const guests = new Map<string, PolicyGuest>();
+let changesSincePrune = 0;
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 
 function say(message: FromLoader): void {
@@ -194,6 +197,15 @@ function reasonOf(error: unknown): PolicyReason {
     : 'SettingsCheckFailed';
 }
 
+/** Looking through the whole cache takes longer than most changes, and nothing is lost by a late look. */
+function pruneSometimes(kept: ReadonlySet<string>): void {
+  changesSincePrune += 1;
+  if (changesSincePrune >= CHANGES_PER_PRUNE) {
+    changesSincePrune = 0;
+    void store.prune(kept);
+  }
+}
+
 function parse(text: string, fileName: string): Declared {
   const { policies, problems } = parsePolicies(text, fileName);
   const declared = policies.map((definition) => ({
@@ -227,6 +239,7 @@ function receive(message: ToLoader): void {
           compiled.delete(digest);
         }
       }
+      pruneSometimes(kept);
       // Guests are for checking settings; what serves runs in the workers.
       guests.clear();
       break;
