@@ -40,7 +40,7 @@ export class LineProcess {
   cpuMs(): number {
     try {
       // Fields 14 and 15, counted behind the name, which is in parentheses and may hold anything: clock ticks of 10 ms.
-      const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8')) ?? [];
+      const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8').trim()) ?? [];
       const ticks = fields.split(' ');
       return (Number(ticks[11]) + Number(ticks[12])) * 10;
     } catch {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { compileModule } from '../src/wasm/compile.ts';
 import type { CompiledModule, SandboxOptions } from '../src/wasm/compile.ts';
 import type { CallContext } from '../src/wasm/call.ts';
+import { OpaGuest, opaBuiltins } from '../src/wasm/opa.ts';
 import { PrivateExport } from '../src/wasm/rewrite.ts';
 import { WapcGuest } from '../src/wasm/wapc.ts';
 import { WasiCommand } from '../src/wasm/wasi-command.ts';
@@ -177,6 +178,39 @@ function commandVariants(example: string): [string, () => () => void][] {
   ];
 }
 
+function opaVariants(example: string): [string, () => () => void][] {
+  const input = `{"parameters":{},"review":${review()}}`;
+  const via = (isolation: SandboxOptions['isolation']) => (): (() => void) => {
+    const guest = new OpaGuest(compiled(example, isolation), opaBuiltins);
+    return () => void guest.evaluate(0, input, '{}', context);
+  };
+  return [
+    ['tracked restore (OpaGuest)', via('restore')],
+    ['fresh instance (OpaGuest)', via('fresh')],
+  ];
+}
+
+/** What a guest costs before its first call, and how much memory it keeps after some. */
+function printInstances(title: string, make: () => () => void): void {
+  const count = 50;
+  const kept: (() => void)[] = [];
+  const times: number[] = [];
+  const before = process.memoryUsage().rss;
+  for (let index = 0; index < count; index++) {
+    const from = performance.now();
+    const call = make();
+    times.push((performance.now() - from) * 1000);
+    call();
+    call();
+    kept.push(call);
+  }
+  const bytes = (process.memoryUsage().rss - before) / kept.length;
+  times.sort((one, other) => one - other);
+  console.log(
+    `  ${title.padEnd(34)} ${(times[count / 2] ?? 0).toFixed(0).padStart(9)} µs ${(bytes / 1024).toFixed(0).padStart(9)} KiB`,
+  );
+}
+
 function printKind(title: string, example: string, variants: [string, () => () => void][], calls: number): void {
   console.log(`\n${title}: ${example}, ${moduleOf(example).length} bytes, request ${question(example).length} bytes`);
   for (const [name, make] of variants) {
@@ -189,4 +223,26 @@ function printKind(title: string, example: string, variants: [string, () => () =
 console.log(`Node ${process.version}, load average ${loadavg()[0]?.toFixed(1)}; µs per call: median, p99, mean`);
 printKind('waPC, AssemblyScript', 'required-labels', wapcVariants('required-labels'), CALLS);
 printKind('waPC, Rust', 'pod-privileged', wapcVariants('pod-privileged'), CALLS);
+printKind('OPA, Gatekeeper mode', 'container-limits', opaVariants('container-limits'), CALLS);
 printKind('WASI command, Go', 'image-registries', commandVariants('image-registries'), Math.ceil(CALLS / 20));
+
+console.log('\nA new guest of a compiled module, and the memory that it keeps after two calls');
+for (const isolation of ['restore', 'fresh'] as const) {
+  const rust = compiled('pod-privileged', isolation);
+  const payload = question('pod-privileged');
+  printInstances(`waPC, Rust, ${isolation}`, () => {
+    const guest = new WapcGuest(rust);
+    return () => void guest.call('validate', payload, context);
+  });
+  const opa = compiled('container-limits', isolation);
+  printInstances(`OPA, ${isolation}`, () => {
+    const guest = new OpaGuest(opa, opaBuiltins);
+    return () => void guest.evaluate(0, `{"parameters":{},"review":${review()}}`, '{}', context);
+  });
+  const go = compiled('image-registries', isolation);
+  const input = question('image-registries');
+  printInstances(`WASI command, Go, ${isolation}`, () => {
+    const command = new WasiCommand(go);
+    return () => void command.run(['policy.wasm', 'validate'], input, context);
+  });
+}

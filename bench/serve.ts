@@ -8,7 +8,7 @@ const { createLog, PolicyServer } = (await import(
   new URL('../dist/server/index.js', import.meta.url).href
 )) as typeof Server;
 const options = JSON.parse(process.argv[2] ?? '{}') as Omit<Server.PolicyServerOptions, 'log'>;
-const server = new PolicyServer({ ...options, log: createLog({ level: 'error', destination: process.stderr }) });
+const server = new PolicyServer({ ...options, log: createLog({ level: 'silent' }) });
 const started = performance.now();
 const addresses = await server.start();
 const say = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`);

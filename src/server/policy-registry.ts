@@ -1,6 +1,7 @@
 // The life of every policy of one server: what is declared, what serves, and what happens when they differ.
 // Holds no sockets, files or threads: what it needs done it asks for through its collaborators.
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition, PolicyProblem } from '../engine/index.ts';
 import { jitteredBackoff } from '../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
@@ -103,6 +104,7 @@ export class PolicyRegistry {
   readonly #lastGood: Map<string, PinnedPolicy>;
   readonly #settling = new Set<string>();
   readonly #settled: { readonly resolve: () => void }[] = [];
+  #stopped = false;
 
   /** @param lastGood what served before a restart, by id: used for policies whose declared version fails. */
   constructor(collaborators: RegistryCollaborators, lastGood: ReadonlyMap<string, PinnedPolicy> = new Map()) {
@@ -206,7 +208,9 @@ export class PolicyRegistry {
     }
   }
 
+  /** Begins no more loads. */
   stop(): void {
+    this.#stopped = true;
     for (const entry of this.#entries.values()) {
       clearTimeout(entry.retry);
     }
@@ -244,7 +248,7 @@ export class PolicyRegistry {
   }
 
   #load(requests: readonly LoadRequest[]): void {
-    if (requests.length === 0) {
+    if (requests.length === 0 || this.#stopped) {
       return;
     }
     // The declaration that an outcome is for: a newer one may have come before the outcome.
@@ -305,8 +309,11 @@ export class PolicyRegistry {
       this.#set(entry, 'Degraded', entry.reason, entry.message);
       return;
     }
-    entry.serving = { ...declared, digests: outcome.digests, since: new Date().toISOString() };
-    entry.desiredDigests = outcome.digests;
+    const { digests } = outcome;
+    const isSame = entry.serving?.hash === declared.hash && isDeepStrictEqual(entry.serving.digests, digests);
+    const since = (isSame ? entry.serving?.since : undefined) ?? new Date().toISOString();
+    entry.serving = { ...declared, digests, since };
+    entry.desiredDigests = digests;
     entry.attempts += 1;
     if (outcome.sourceError === undefined) {
       this.#set(entry, 'Active', 'Serving', 'the declared version serves');

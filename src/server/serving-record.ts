@@ -1,7 +1,8 @@
 // What served last, kept on disk: after a restart with a broken policies file or unreachable sources it serves again.
 import { mkdirSync, readFileSync, renameSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { PolicyDefinition } from '../engine/index.ts';
 import type { LogMessage } from './evaluation-protocol.ts';
 import type { PinnedPolicy } from './policy-registry.ts';
 
@@ -62,6 +63,7 @@ export class ServingRecord {
         await file.close();
         await rename(temporary, this.#path);
       } catch (error) {
+        await rm(temporary, { force: true }).catch(() => undefined);
         this.#log({
           level: 'error',
           message: 'cannot keep a record of what serves; a restart will need the policies file and its sources',
@@ -92,10 +94,20 @@ function isPinned(value: unknown): value is PinnedPolicy {
   return (
     typeof pinned === 'object' &&
     pinned !== null &&
-    typeof pinned.definition?.id === 'string' &&
+    isDefinition(pinned.definition) &&
     typeof pinned.hash === 'string' &&
     typeof pinned.settingsHash === 'string' &&
     typeof pinned.digests === 'object' &&
+    pinned.digests !== null &&
     typeof pinned.since === 'string'
+  );
+}
+
+/** As far as the main thread relies on it; the loader looks at the rest, and fails that policy only. */
+function isDefinition(value: PolicyDefinition | undefined): value is PolicyDefinition {
+  return (
+    typeof value === 'object' &&
+    typeof value.id === 'string' &&
+    (value.kind === 'policy' || (value.kind === 'group' && Array.isArray(value.members)))
   );
 }

@@ -431,7 +431,9 @@ export class WorkerPool {
 
   #slowLaneHasRoom(): boolean {
     const running = this.#members.filter(({ jobs }) => jobs.some((job) => this.#isSlow(job.policy))).length;
-    return running < Math.max(1, this.#members.length - 1);
+    // A worker that is being replaced is not the one that is left free.
+    const able = this.#members.filter(({ ready, ending }) => ready && !ending).length;
+    return running < (this.#members.length === 1 ? 1 : able - 1);
   }
 
   #unpark(): void {

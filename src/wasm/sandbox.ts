@@ -26,9 +26,9 @@ type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefin
 
 /**
  * An instance is replaced after this many calls, so that random numbers which its init drew (hash seeds) do not serve
- * for ever. A new instance takes up to 1 ms with init: 1 µs per call.
+ * for ever. A new instance costs up to 2 ms (init, first use of its memory): 0.2 µs per call.
  */
-export const CALLS_PER_INSTANCE = 1000;
+export const CALLS_PER_INSTANCE = 10_000;
 
 /** An instance is replaced after this time, for the same reason. */
 export const INSTANCE_LIFETIME_MS = 30_000;

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { parsePolicies } from '../engine/index.ts';
+import type { ExecutionMode } from '../modules/index.ts';
+import { compileModule } from '../wasm/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { TableChange, TableEntry } from './evaluation-protocol.ts';
+import { type Answer, type RestartReason, WorkerPool } from './worker-pool.ts';
+
+/** Short, so that what is cut off is cut off soon. */
+const TIMEOUT_SECONDS = 0.2;
+
+function moduleOf(name: string, mode: ExecutionMode = 'kubewarden-wapc'): CompiledPolicyModule {
+  const bytes = readFileSync(new URL(`../../test/fixtures/guests/${name}.wasm`, import.meta.url));
+  const isolation = mode === 'wasi' ? 'fresh' : 'restore';
+  return {
+    digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+    mode,
+    compiled: compileModule(bytes, { memoryLimitBytes: 64 * 1024 * 1024, isolation }),
+  };
+}
+
+const accept = moduleOf('accept');
+const scripted = moduleOf('scripted-answer');
+const asksHost = moduleOf('wasi-host-call', 'wasi');
+
+function entry(id: string, module: CompiledPolicyModule, rest = ''): TableEntry {
+  const [definition] = parsePolicies(`${id}:\n  module: file:///m.wasm\n${rest}`, 'policies.yml').policies;
+  assert.ok(definition);
+  return { id, definition, digests: { 'file:///m.wasm': module.digest } };
+}
+
+const change = (upserts: readonly TableEntry[], rest: Partial<TableChange> = {}): TableChange => ({
+  upserts,
+  removals: [],
+  modules: [],
+  retired: [],
+  ...rest,
+});
+
+const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
+
+describe('the worker pool', () => {
+  let pool: WorkerPool;
+  const timeouts: string[] = [];
+  const restarts: RestartReason[] = [];
+  const applyFailures: string[] = [];
+  before(async () => {
+    pool = new WorkerPool({
+      size: 2,
+      start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
+      // Nobody answers: a guest that asks the host waits until it is cut off.
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: () => undefined,
+      onTimeout: (policy) => timeouts.push(policy),
+      onRestart: (reason) => restarts.push(reason),
+      onApplyFailure: (id, message) => applyFailures.push(`${id}: ${message}`),
+    });
+    await pool.start();
+    const waits = entry('waits', asksHost, '  hostCapabilities: ["*"]\n');
+    await pool.publish(
+      change([entry('accept', accept), entry('scripted', scripted), waits], { modules: [accept, scripted, asksHost] }),
+    );
+  });
+  after(() => pool.stop());
+
+  function ask(policy: string, request: object = { uid: 'u' }, patienceMs = 10_000): Promise<Answer> {
+    return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), patienceMs, resolve));
+  }
+  const responseOf = ({ body }: Answer): { uid: string; allowed: boolean; status?: { message: string } } =>
+    (JSON.parse(body) as { response: { uid: string; allowed: boolean; status?: { message: string } } }).response;
+  const message = (text: string): object => ({ uid: 'u', answer: JSON.stringify({ accepted: false, message: text }) });
+
+  it('answers each review once, whatever the order', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => ask('scripted', message(`m${index}`))));
+    assert.deepEqual(
+      answers.map((answer) => responseOf(answer).status?.message),
+      Array.from({ length: 200 }, (_, index) => `m${index}`),
+    );
+    assert.deepEqual([pool.held, pool.waiting], [0, 0]);
+  });
+
+  it('tells what was observed, and how long it took', async () => {
+    const { status, observation, evaluationMs, totalMs } = await ask('accept');
+    assert.equal(status, 200);
+    assert.equal(observation?.policy, 'accept');
+    assert.ok(evaluationMs >= 0 && totalMs >= evaluationMs);
+  });
+
+  it('serves a change to all reviews that are submitted after it', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const isAccept = round % 2 === 0;
+      void pool.publish(change([entry('swapped', isAccept ? accept : scripted)]));
+      const answers = await Promise.all(Array.from({ length: 10 }, () => ask('swapped', message('scripted'))));
+      assert.ok(
+        answers.every((answer) => responseOf(answer).allowed === isAccept),
+        `round ${round}`,
+      );
+    }
+    assert.ok(pool.has('swapped'));
+    await pool.publish(change([], { removals: ['swapped'] }));
+    assert.ok(!pool.has('swapped'));
+    assert.equal((await ask('swapped')).status, 404);
+  });
+
+  it('answers for an entry that failed, and for one that a worker cannot take up', async () => {
+    const missing = { ...accept, digest: 'sha256:none' };
+    await pool.publish(
+      change([
+        { id: 'failed', failed: { message: 'it was never good', failurePolicy: 'Fail' } },
+        { id: 'ignored', failed: { message: 'it was never good', failurePolicy: 'Ignore' } },
+        entry('missing', missing),
+      ]),
+    );
+    assert.equal(responseOf(await ask('failed')).status?.message, 'it was never good');
+    assert.equal(responseOf(await ask('ignored')).allowed, true);
+    assert.match(responseOf(await ask('missing')).status?.message ?? '', /sha256:none/);
+    assert.deepEqual(
+      applyFailures.map((text) => text.split(':', 1)[0]),
+      ['missing', 'missing'],
+      'each worker tells',
+    );
+  });
+
+  it('ends a worker whose guest is past its deadline, answers for it, and evaluates the rest elsewhere', async () => {
+    const waiting = ask('waits');
+    const others = await Promise.all(Array.from({ length: 50 }, () => ask('accept')));
+    assert.ok(others.every((answer) => responseOf(answer).allowed));
+    const answer = await waiting;
+    assert.equal(answer.observation?.outcome, 'timeout');
+    assert.deepEqual(timeouts, ['waits']);
+    assert.deepEqual(restarts, ['timeout']);
+    // The worker that took its place has the whole table.
+    const after = await Promise.all(Array.from({ length: 50 }, () => ask('scripted', message('x'))));
+    assert.ok(after.every((one) => responseOf(one).status?.message === 'x'));
+    assert.equal(pool.held, 0);
+  });
+
+  it('lets such policies hold all workers but one', async () => {
+    const waiting = Array.from({ length: 4 }, () => ask('waits'));
+    const others: Answer[] = [];
+    for (let round = 0; round < 50; round += 1) {
+      others.push(await ask('accept'));
+    }
+    assert.ok(others.every((answer) => responseOf(answer).allowed));
+    assert.ok(pool.held > 0, 'others were answered while these were held');
+    for (const answer of await Promise.all(waiting)) {
+      assert.equal(answer.observation?.outcome, 'timeout');
+    }
+  });
+
+  it('answers a review of a slow policy when nobody waits for it any longer', async () => {
+    const waiting = [ask('waits'), ask('waits', {}, 100), ask('waits', {}, 100)];
+    const answers = await Promise.all(waiting);
+    assert.ok(answers.every(({ observation }) => observation?.outcome === 'timeout'));
+    assert.deepEqual([pool.held, pool.waiting], [0, 0]);
+  });
+
+  it('refuses more bytes than it may hold', async () => {
+    const body = new Uint8Array(100 * 1024 * 1024);
+    const first = new Promise((resolve) => pool.submit('validate_raw', 'accept', body, 1_000, resolve));
+    const second = new Promise((resolve) => pool.submit('validate_raw', 'accept', body, 1_000, resolve));
+    assert.throws(() => pool.submit('validate_raw', 'accept', body, 1_000, () => undefined), { code: 'overloaded' });
+    await Promise.all([first, second]);
+    assert.equal(pool.held, 0);
+    assert.equal(responseOf(await ask('accept')).allowed, true);
+  });
+});
+
+describe('a worker pool that has stopped', () => {
+  it('takes nothing more, and waits for nothing', async () => {
+    const pool = new WorkerPool({
+      size: 1,
+      start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: () => undefined,
+    });
+    await pool.start();
+    const published = pool.publish(change([entry('accept', accept)], { modules: [accept] }));
+    await pool.stop();
+    await published;
+    assert.throws(() => pool.submit('validate_raw', 'accept', raw({}), 1_000, () => undefined), { code: 'stopping' });
+  });
+});
