@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { compileModule, OpaGuest, opaBuiltins } from '../src/wasm/index.ts';
+import { compileModule, createOpaGuest } from '../src/wasm/index.ts';
 import type { CallContext, SandboxOptions } from '../src/wasm/index.ts';
 import { review } from './review.ts';
 
@@ -23,7 +23,7 @@ const allowing = JSON.stringify({ registry: '', labels: [] });
 const denying = JSON.stringify({ registry: 'registry.internal/', labels: ['missing'] });
 
 function measure(name: string, isolation: SandboxOptions['isolation'], data: string): void {
-  const guest = new OpaGuest(compileModule(MODULE, { memoryLimitBytes: MEMORY_LIMIT, isolation }), opaBuiltins);
+  const guest = createOpaGuest(compileModule(MODULE, { memoryLimitBytes: MEMORY_LIMIT, isolation }));
   const entrypoint = guest.entrypoints.get('policies/main') ?? 0;
   const times = new Float64Array(EVALUATIONS);
   for (let index = -EVALUATIONS / 10; index < EVALUATIONS; index += 1) {

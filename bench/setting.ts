@@ -46,7 +46,7 @@ export class Setting {
       workers: 2,
       tls: await this.certificates(),
     };
-    const process = new LineProcess('./serve.ts', [JSON.stringify(options)], ['--expose-gc']);
+    const process = new LineProcess('./serve.mjs', [JSON.stringify(options)], ['--expose-gc']);
     this.#processes.push(process);
     return { ...(JSON.parse(await process.line()) as Started), process };
   }

@@ -65,7 +65,7 @@ try {
     workers: 2,
     tls: certificates,
   };
-  const server = new LineProcess('./serve.ts', [JSON.stringify(options)]);
+  const server = new LineProcess('./serve.mjs', [JSON.stringify(options)]);
   const { admission } = JSON.parse(await server.line()) as { admission: string };
   const targets = [
     ['echo', echoUrl, echo] as const,

@@ -1,6 +1,6 @@
 import type { ExecutionMode } from '../modules/index.ts';
-import { opaBuiltins, OpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, CompiledModule } from '../wasm/index.ts';
+import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
+import type { CallContext, CompiledModule, OpaGuest } from '../wasm/index.ts';
 import { EngineError, errorText } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './verdict.ts';
@@ -24,9 +24,9 @@ export function createGuest(compiled: CompiledModule, mode: ExecutionMode): Poli
     case 'wasi':
       return new WasiPolicyGuest(new WasiCommand(compiled));
     case 'opa':
-      return new OpaPolicyGuest(new OpaGuest(compiled, opaBuiltins));
+      return new OpaPolicyGuest(createOpaGuest(compiled));
     case 'gatekeeper':
-      return new GatekeeperPolicyGuest(new OpaGuest(compiled, opaBuiltins));
+      return new GatekeeperPolicyGuest(createOpaGuest(compiled));
     default:
       return mode satisfies never;
   }

@@ -92,7 +92,12 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   const registry = new PolicyRegistry(
     {
       load: (requests, done) =>
-        loads.push(...requests.map((request) => ({ request, end: (outcome: LoadOutcome) => done(new Map([[request, outcome]])) }))),
+        loads.push(
+          ...requests.map((request) => ({
+            request,
+            end: (outcome: LoadOutcome) => done(new Map([[request, outcome]])),
+          })),
+        ),
       publish: async (change) => void changes.push(change),
       phaseChanged: (id, change) => phases.push(`${id} ${change?.phase ?? 'gone'}`),
       servingChanged: (digests) => kept.push(digests),
@@ -125,8 +130,14 @@ describe('a declared policy', () => {
     assert.deepEqual(serving?.modules, { 'file:///a.wasm': digestOf('a') });
     assert.deepEqual(phases, ['p Pending', 'p Active']);
     const [change] = changes;
-    assert.deepEqual(change?.upserts.map((entry) => 'definition' in entry && entry.id), ['p']);
-    assert.deepEqual(change?.modules.map(({ digest }) => digest), [digestOf('a')]);
+    assert.deepEqual(
+      change?.upserts.map((entry) => 'definition' in entry && entry.id),
+      ['p'],
+    );
+    assert.deepEqual(
+      change?.modules.map(({ digest }) => digest),
+      [digestOf('a')],
+    );
     assert.deepEqual(kept.at(-1), [digestOf('a')]);
   });
 
@@ -146,11 +157,17 @@ describe('a declared policy', () => {
     const first = next();
     first.end(good(first.request, 'a'));
     declare(policy('p', 'b'));
-    assert.deepEqual([status('p').phase, status('p').serving?.modules], ['Updating', { 'file:///a.wasm': digestOf('a') }]);
+    assert.deepEqual(
+      [status('p').phase, status('p').serving?.modules],
+      ['Updating', { 'file:///a.wasm': digestOf('a') }],
+    );
     const second = next();
     second.end(good(second.request, 'b'));
     assert.equal(status('p').phase, 'Active');
-    assert.deepEqual(changes.at(-1)?.modules.map(({ digest }) => digest), [digestOf('b')]);
+    assert.deepEqual(
+      changes.at(-1)?.modules.map(({ digest }) => digest),
+      [digestOf('b')],
+    );
     assert.deepEqual(changes.at(-1)?.retired, [digestOf('a')]);
   });
 
@@ -161,7 +178,10 @@ describe('a declared policy', () => {
     for (const { request, end } of [next(), next()]) {
       end(good(request, 'shared'));
     }
-    assert.deepEqual(changes.map(({ modules }) => modules.length), [1, 0]);
+    assert.deepEqual(
+      changes.map(({ modules }) => modules.length),
+      [1, 0],
+    );
     declare(policy('p', '1', shared));
     assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['q'], []]);
     declare();
@@ -178,7 +198,10 @@ describe('a declared policy', () => {
     const published = changes.length;
     stale.end(failed('too late'));
     stale.end(good(stale.request, 'a'));
-    assert.deepEqual([status('p').phase, Object.values(status('p').serving?.modules ?? {})], ['Active', [digestOf('b')]]);
+    assert.deepEqual(
+      [status('p').phase, Object.values(status('p').serving?.modules ?? {})],
+      ['Active', [digestOf('b')]],
+    );
     assert.equal(changes.length, published);
   });
 
@@ -231,7 +254,9 @@ describe('a version that fails', () => {
     declare(policy('p', 'a', { failurePolicy: 'Ignore' }));
     next().end(failed('it is broken'));
     assert.equal(status('p').phase, 'Error');
-    assert.deepEqual(changes.at(-1)?.upserts, [{ id: 'p', failed: { message: 'it is broken', failurePolicy: 'Ignore' } }]);
+    assert.deepEqual(changes.at(-1)?.upserts, [
+      { id: 'p', failed: { message: 'it is broken', failurePolicy: 'Ignore' } },
+    ]);
   });
 
   it('in the file is shown with all its problems and their places, and the others load', () => {
@@ -405,7 +430,10 @@ describe('what served before a restart', () => {
     const retry = next();
     retry.end(good(retry.request, 'new'));
     standIn.end(good(standIn.request, 'old'));
-    assert.deepEqual([status('p').phase, Object.values(status('p').serving?.modules ?? {})], ['Active', [digestOf('new')]]);
+    assert.deepEqual(
+      [status('p').phase, Object.values(status('p').serving?.modules ?? {})],
+      ['Active', [digestOf('new')]],
+    );
     standIn.end(failed('not in the cache'));
     assert.equal(status('p').phase, 'Active');
   });
@@ -440,7 +468,10 @@ describe('what served before a restart', () => {
     assert.equal(request.digests, undefined);
     end(good(request, 'old'));
     assert.equal(status('p').phase, 'Active');
-    assert.deepEqual(registry.statuses().map(({ id }) => id), ['p']);
+    assert.deepEqual(
+      registry.statuses().map(({ id }) => id),
+      ['p'],
+    );
   });
 });
 
@@ -494,6 +525,9 @@ describe('an activation that fails', () => {
     end(good(request, 'a'));
     registry.activationFailed('p', 'no memory');
     registry.activationFailed('unknown', 'no memory');
-    assert.deepEqual([status('p').phase, status('p').reason, status('p').message], ['Error', 'ActivationFailed', 'no memory']);
+    assert.deepEqual(
+      [status('p').phase, status('p').reason, status('p').message],
+      ['Error', 'ActivationFailed', 'no memory'],
+    );
   });
 });

@@ -119,9 +119,7 @@ export class PolicyRegistry {
       declarations.set(policy.definition.id, policy);
     }
     for (const [id, ofOne] of Map.groupBy(problems, (problem) => problem.id)) {
-      const problem = ofOne
-        .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
-        .join('; ');
+      const problem = ofOne.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`).join('; ');
       declarations.set(id, { hash: `problem:${problem}`, problem });
     }
     this.#remove([...this.#entries.keys()].filter((id) => !declarations.has(id)));

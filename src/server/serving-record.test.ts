@@ -44,7 +44,10 @@ describe('the record of what serves', () => {
     const record = at.open();
     assert.deepEqual(record.read(), new Map());
     await record.flush(policies);
-    assert.deepEqual([...at.open().read()], policies.map((policy) => [policy.definition.id, policy]));
+    assert.deepEqual(
+      [...at.open().read()],
+      policies.map((policy) => [policy.definition.id, policy]),
+    );
     assert.equal((await stat(join(at.folder, 'serving.json'))).mode & 0o777, 0o600);
     assert.deepEqual(await readdir(at.folder), ['serving.json']);
     assert.deepEqual(at.log, []);

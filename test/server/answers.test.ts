@@ -55,7 +55,11 @@ const policies = {
     message: 'members may not mutate',
     policies: { mutates: seccomp },
   },
-  'group-with-failing-member': { expression: 'bad()', message: 'no result', policies: { bad: { module: guest('trap') } } },
+  'group-with-failing-member': {
+    expression: 'bad()',
+    message: 'no result',
+    policies: { bad: { module: guest('trap') } },
+  },
   'scripted-answer': { module: guest('scripted-answer') },
   // Mutates whatever it is asked about into what the host told it.
   'always-mutates': {
@@ -168,7 +172,9 @@ describe('answers over HTTPS', () => {
       assert.deepEqual(rest, { allowed: true, auditAnnotations: null, warnings: null }, id);
     }
     assert.ok(
-      server.log.some((line) => line['msg'] === 'policy evaluation (monitor mode)' && line['policy'] === 'labels-monitored'),
+      server.log.some(
+        (line) => line['msg'] === 'policy evaluation (monitor mode)' && line['policy'] === 'labels-monitored',
+      ),
       'monitored verdicts are logged',
     );
   });
@@ -198,12 +204,18 @@ describe('answers over HTTPS', () => {
 
   it('passes on code, warnings and audit annotations', async () => {
     const answer = { accepted: false, message: 'm', code: 409, warnings: ['w'], audit_annotations: { a: 'b' } };
-    const { status, warnings, auditAnnotations } = await server.review('scripted-answer', scripted({ answer: JSON.stringify(answer) }));
-    assert.deepEqual({ status, warnings, auditAnnotations }, {
-      status: { message: 'm', code: 409 },
-      warnings: ['w'],
-      auditAnnotations: { a: 'b' },
-    });
+    const { status, warnings, auditAnnotations } = await server.review(
+      'scripted-answer',
+      scripted({ answer: JSON.stringify(answer) }),
+    );
+    assert.deepEqual(
+      { status, warnings, auditAnnotations },
+      {
+        status: { message: 'm', code: 409 },
+        warnings: ['w'],
+        auditAnnotations: { a: 'b' },
+      },
+    );
   });
 
   it('rejects with the message of a group and a cause for each member that was asked and denied', async () => {
@@ -236,7 +248,10 @@ describe('answers over HTTPS', () => {
 
   it('says 404 of an unknown policy, of a member of a group, and of another path', async () => {
     const body = JSON.stringify(review());
-    assert.deepEqual((await server.post('/validate/unknown', body)).json, { message: 'unknown policy: unknown', status: 404 });
+    assert.deepEqual((await server.post('/validate/unknown', body)).json, {
+      message: 'unknown policy: unknown',
+      status: 404,
+    });
     assert.equal((await server.post('/audit/unknown', body)).status, 404);
     assert.equal((await server.post('/validate_raw/unknown', body)).status, 404);
     assert.equal((await server.post('/validate/group-of-all/labelled', body)).status, 404);
@@ -281,7 +296,10 @@ describe('answers over HTTPS', () => {
     for (const id of ['required-labels', 'trap', 'never-good']) {
       assert.equal((await server.review(id, review({ namespace: 'kube-system' }))).allowed, true, id);
     }
-    assert.equal((await server.post('/validate/unknown', JSON.stringify(review({ namespace: 'kube-system' })))).status, 404);
+    assert.equal(
+      (await server.post('/validate/unknown', JSON.stringify(review({ namespace: 'kube-system' })))).status,
+      404,
+    );
     const counted = await server.metric('kubewarden_policy_evaluations_total', {
       policy_name: 'trap',
       resource_namespace: 'kube-system',

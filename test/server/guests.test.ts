@@ -1,7 +1,16 @@
 // Policies that do what a policy should not do: each costs its own verdict, and nothing else.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { guest, requiredLabel, requires, review, type ReviewResponse, scripted, startServer, type TestServer } from './harness.ts';
+import {
+  guest,
+  requiredLabel,
+  requires,
+  review,
+  type ReviewResponse,
+  scripted,
+  startServer,
+  type TestServer,
+} from './harness.ts';
 
 /** Enough that every worker gets several, whatever the order. */
 const REPEATS = 24;
@@ -58,7 +67,11 @@ describe('guests that misbehave', () => {
   after(() => server[Symbol.asyncDispose]());
   afterEach(async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => server.review('good', review())));
-    assert.deepEqual(answers.map(requiredLabel), Array.from({ length: 6 }, () => 'app'), 'the other policy still answers');
+    assert.deepEqual(
+      answers.map(requiredLabel),
+      Array.from({ length: 6 }, () => 'app'),
+      'the other policy still answers',
+    );
   });
 
   function failed({ allowed, status }: ReviewResponse, message: RegExp): void {

@@ -119,11 +119,7 @@ export class TestServer implements AsyncDisposable {
   readonly #agent: Agent;
   #addresses: Addresses | undefined;
 
-  constructor(
-    folder: TestFolder,
-    options: TestServerOptions,
-    ownsFolder: boolean,
-  ) {
+  constructor(folder: TestFolder, options: TestServerOptions, ownsFolder: boolean) {
     const { policies: _policies, folder: _folder, isLoading: _isLoading, ...rest } = options;
     const { certFile, keyFile } = folder.certificates;
     this.folder = folder;
@@ -157,7 +153,11 @@ export class TestServer implements AsyncDisposable {
   }
 
   /** Sends a review and returns the response in the answer; fails when the answer is not one. */
-  async review(id: string, review: unknown, options: PostOptions & { readonly route?: string } = {}): Promise<ReviewResponse> {
+  async review(
+    id: string,
+    review: unknown,
+    options: PostOptions & { readonly route?: string } = {},
+  ): Promise<ReviewResponse> {
     const answer = await this.post(`/${options.route ?? 'validate'}/${id}`, JSON.stringify(review), options);
     assert.equal(answer.status, 200, answer.text);
     return (answer.json as { response: ReviewResponse }).response;
@@ -168,7 +168,11 @@ export class TestServer implements AsyncDisposable {
     return await exchange(httpsRequest, new URL(path, this.addresses.admission), body, {
       method: options.method ?? 'POST',
       agent: options.agent ?? this.#agent,
-      headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...options.headers },
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(body)),
+        ...options.headers,
+      },
       ...options.tls,
     });
   }
@@ -325,7 +329,10 @@ let reviews = 0;
 export function review(request: Readonly<Record<string, unknown>> = {}): Review {
   reviews += 1;
   const base = exampleReview('required-labels', 'rejected');
-  return { ...base, request: { ...base.request, uid: `00000000-0000-4000-8000-${String(reviews).padStart(12, '0')}`, ...request } };
+  return {
+    ...base,
+    request: { ...base.request, uid: `00000000-0000-4000-8000-${String(reviews).padStart(12, '0')}`, ...request },
+  };
 }
 
 /** A review of an object that tells the guest `scripted-answer` what to answer. */

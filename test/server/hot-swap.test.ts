@@ -353,7 +353,10 @@ describe('a change of the policies file', () => {
     try {
       for (let swap = 1; swap <= 50; swap += 1) {
         await server.write({ ...base, changing: requires(`swap-${swap}`) });
-        await until(() => newest >= swap, () => `version ${swap}, newest ${newest}`);
+        await until(
+          () => newest >= swap,
+          () => `version ${swap}, newest ${newest}`,
+        );
       }
     } finally {
       isOver = true;

@@ -72,7 +72,10 @@ describe('the operations port', () => {
     assert.equal(await server.metric('portcullis_policy_phase', { policy_name: 'p', phase: 'Active' }), 1);
     assert.equal(await server.metric('portcullis_policy_phase', { policy_name: 'bad', phase: 'Error' }), 1);
     const view = (await server.get('/policies')).json as { policies: { id: string }[]; source: { path: string } };
-    assert.deepEqual(view.policies.map(({ id }) => id), ['bad', 'p']);
+    assert.deepEqual(
+      view.policies.map(({ id }) => id),
+      ['bad', 'p'],
+    );
     assert.equal(view.source.path, server.folder.policiesFile);
     assert.deepEqual(Object.keys(await server.status('p')), [
       'id',
@@ -291,7 +294,10 @@ function isTrusted(server: TestServer, ca: Buffer): Promise<boolean> {
 async function selfSigned(name: string): Promise<{ cert: string; key: string }> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const certificate = await X509CertificateGenerator.createSelfSigned({ name, keys, signingAlgorithm: algorithm }, webcrypto);
+  const certificate = await X509CertificateGenerator.createSelfSigned(
+    { name, keys, signingAlgorithm: algorithm },
+    webcrypto,
+  );
   const key = PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
   return { cert: certificate.toString('pem'), key };
 }

@@ -22,7 +22,11 @@ describe('bad requests', () => {
     assert.equal(requiredLabel(await server.review('labels', review())), 'app', 'the policy still answers');
   });
 
-  async function refused(body: string | Uint8Array, options: Parameters<TestServer['post']>[2] = {}, path = '/validate/labels'): Promise<{ status: number; message: string }> {
+  async function refused(
+    body: string | Uint8Array,
+    options: Parameters<TestServer['post']>[2] = {},
+    path = '/validate/labels',
+  ): Promise<{ status: number; message: string }> {
     const { status, headers, json, text } = await server.post(path, body, options);
     assert.equal(headers['content-type'], 'application/json', text);
     const answer = json as { status: number; message: string };
@@ -106,7 +110,11 @@ describe('bad requests', () => {
       assert.equal((await refused(body, { headers: { 'content-type': type } })).status, 415, type);
     }
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=utf-8']) {
-      assert.equal((await server.post('/validate/labels', body, { headers: { 'content-type': type } })).status, 200, type);
+      assert.equal(
+        (await server.post('/validate/labels', body, { headers: { 'content-type': type } })).status,
+        200,
+        type,
+      );
     }
   });
 
@@ -124,7 +132,10 @@ describe('bad requests', () => {
 
   it('what is not HTTP is 400 and ends the connection', async () => {
     assert.match(await raw(server, 'EHLO mail.example.com\r\n\r\n'), /^HTTP\/1\.1 400 /);
-    assert.match(await raw(server, `POST /validate/labels HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+    assert.match(
+      await raw(server, `POST /validate/labels HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`),
+      /^HTTP\/1\.1 431 /,
+    );
   });
 
   it('a client that is slow with its headers is cut off', async () => {

@@ -107,7 +107,10 @@ describe('a restart', () => {
   });
 
   it('with a new version that cannot be had serves the last good one', async () => {
-    await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) });
+    await using source = await ModuleSource.start({
+      kind: 'serve',
+      bytes: await moduleBytes(example('pod-privileged')),
+    });
     await using first = await startServer({ policies: { p: { module: source.url }, other: requires('x') } });
     const { serving } = await first.status('p');
     await first.stop();

@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { rootCertificates } from 'node:tls';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 
@@ -51,7 +50,8 @@ export class CertificateVerifier {
   }
 
   #roots(): readonly X509Certificate[] {
-    this.#mozillaRoots ??= rootCertificates.map((pem) => new X509Certificate(pem));
+    // Taken when first needed: the module brings TLS itself along, which a thread of guests has no use for.
+    this.#mozillaRoots ??= process.getBuiltinModule('node:tls').rootCertificates.map((pem) => new X509Certificate(pem));
     return this.#mozillaRoots;
   }
 }

@@ -1,0 +1,175 @@
+// The README's commands, run as they are written, in a copy of the work tree.
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const commands = [...readme.matchAll(/```sh\n([^]*?)```/g)].map(([, text]) => text?.trim() ?? '');
+/** How long anything may take that takes a second or two on two cores. */
+const PATIENCE_MS = 60_000;
+
+/** The one command of the README that matches. */
+function command(pattern: RegExp): string {
+  const found = commands.filter((text) => pattern.test(text));
+  assert.equal(found.length, 1, `expected one command that matches ${pattern} in README.md, got ${found.length}`);
+  return found[0] ?? '';
+}
+
+/** Copies what git would commit; the dependencies are linked, each by itself, so that nothing can write into them. */
+function copyWorkTree(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'portcullis-readme-'));
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  for (const file of list
+    .toString()
+    .split('\0')
+    .filter((name) => name !== '' && existsSync(join(root, name)))) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    copyFileSync(join(root, file), join(copy, file));
+  }
+  mkdirSync(join(copy, 'node_modules'));
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
+  }
+  rmSync(join(copy, 'node_modules', '.portcullis-lock.json'), { force: true });
+  copyFileSync(join(root, 'package-lock.json'), join(copy, 'node_modules', '.portcullis-lock.json'));
+  return copy;
+}
+
+async function eventually<T>(attempt: () => T): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (performance.now() > deadline) {
+        throw error;
+      }
+    }
+    await sleep(50);
+  }
+}
+
+describe('README.md', () => {
+  it('links to files that exist', () => {
+    const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target ?? '');
+    assert.ok(links.length > 3);
+    assert.deepEqual(
+      links.filter((target) => !existsSync(join(root, target))),
+      [],
+    );
+  });
+
+  it('names npm scripts that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
+    const named = [...readme.matchAll(/npm (?:run ([\w:]+)|(test|start))/g)].map(
+      ([, run, short]) => run ?? short ?? '',
+    );
+    assert.ok(named.length > 3);
+    assert.deepEqual(
+      named.filter((name) => !(name in scripts)),
+      [],
+    );
+  });
+
+  describe('sixty seconds', () => {
+    let copy: string;
+    let server: ChildProcess | undefined;
+    let output = '';
+    const sh = (text: string): string =>
+      execFileSync('sh', ['-c', text], { cwd: copy, encoding: 'utf8', stdio: 'pipe' });
+    /** The printed line whose ports are those that were free. */
+    const printedCurl = (): string => {
+      const line = /^ *(curl --cacert .*)$/m.exec(output)?.[1];
+      assert.ok(line, `npm start has not printed its curl line:\n${output}`);
+      return line;
+    };
+    const operations = (): string => /(http:\/\/[\w.:]+)\/policies/.exec(output)?.[1] ?? assert.fail(output);
+
+    before(() => {
+      copy = copyWorkTree();
+    });
+    after(async () => {
+      if (server?.pid !== undefined && server.exitCode === null && server.signalCode === null) {
+        const exit = once(server, 'exit');
+        process.kill(-server.pid, 'SIGTERM');
+        await exit;
+      }
+      rmSync(copy, { recursive: true, force: true });
+    });
+
+    it('begins with a clone and npm start, which prints a table and a line to copy', async () => {
+      const [clone, start] = command(/git clone/).split('\n');
+      assert.match(clone ?? '', /^git clone .* portcullis && cd portcullis$/);
+      assert.equal(start, 'npm start');
+      // A group of its own, which is sent signals as a terminal sends them.
+      server = spawn('sh', ['-c', start], { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      for (const stream of [server.stdout, server.stderr]) {
+        stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+      }
+      await eventually(() => {
+        assert.equal(server?.exitCode, null, `npm start has ended:\n${output}`);
+        return printedCurl();
+      });
+      const examples = [...readFileSync(join(copy, 'examples', 'policies.yml'), 'utf8').matchAll(/^([\w-]+):/gm)];
+      assert.ok(examples.length > 5);
+      for (const [, id] of examples) {
+        assert.match(output, new RegExp(`^${id} +\\w+ +(protect|monitor) +Active `, 'm'), output);
+      }
+      const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
+      assert.equal(anyPort(printedCurl()), anyPort(command(/curl --cacert/)));
+    });
+
+    it('goes on with a line that a policy rejects', () => {
+      const { response } = JSON.parse(sh(printedCurl())) as {
+        response: { allowed: boolean; status: { message: string } };
+      };
+      assert.equal(response.allowed, false);
+      assert.match(response.status.message, /has no label/);
+    });
+
+    it('shows that a bad change does not serve, and says why', async () => {
+      const file = join(copy, 'examples', 'policies.yml');
+      const text = readFileSync(file, 'utf8');
+      const nonsense = text.replace(/^(required-labels:\n(?: {2}.*\n)*? {4}labels: ).*$/m, '$1nonsense');
+      assert.notEqual(nonsense, text);
+      writeFileSync(file, nonsense);
+      const status = command(/8081\/policies/).replace(/http:\/\/[\w.]+:8081/, operations());
+      const shown = await eventually(() => {
+        const view = JSON.parse(sh(status)) as { phase: string; message: string; serving: object | null };
+        assert.equal(view.phase, 'Degraded');
+        return view;
+      });
+      assert.match(shown.message, /labels/);
+      assert.notEqual(shown.serving, null);
+      assert.match(sh(printedCurl()), /has no label/);
+    });
+
+    it('ends at once, and can start over', async () => {
+      assert.ok(server?.pid !== undefined);
+      const exit = once(server, 'exit');
+      process.kill(-server.pid, 'SIGINT');
+      await exit;
+      assert.ok(existsSync(join(copy, '.portcullis')));
+      assert.match(readme, /`npm run reset`/);
+      assert.match(sh('npm run reset'), /Removed /);
+      assert.ok(!existsSync(join(copy, '.portcullis')));
+    });
+  });
+});
