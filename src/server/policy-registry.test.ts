@@ -70,7 +70,7 @@ const problem = (id: string, message: string): PolicyProblem => ({
 interface Pending {
   readonly request: LoadRequest;
   /** Ends this load. */
-  end(outcome: LoadOutcome): void;
+  readonly end: (outcome: LoadOutcome) => void;
 }
 
 /** A registry whose collaborators keep what they are asked. */

@@ -159,6 +159,38 @@ describe('the worker pool', () => {
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 
+  it('does not hold what an older version did against a new one', async () => {
+    const waits = (id: string): TableEntry => entry(id, asksHost, '  hostCapabilities: ["*"]\n');
+    await pool.publish(change([waits('mended')]));
+    await ask('mended');
+    await pool.publish(change([entry('mended', accept)]));
+    const waiting = ask('waits');
+    assert.equal(responseOf(await ask('mended')).allowed, true);
+    assert.equal(pool.held, 1, 'it is not in the lane of slow policies, which is full');
+    await waiting;
+  });
+
+  it('cuts off only the member of a group that is past its deadline', async () => {
+    const [definition] = parsePolicies(
+      `
+group:
+  expression: waits() || good()
+  message: no
+  policies:
+    waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
+    good: {module: "file:///m.wasm"}
+`,
+      'policies.yml',
+    ).policies;
+    assert.ok(definition);
+    const digests = { 'file:///m.wasm': accept.digest, 'file:///w.wasm': asksHost.digest };
+    await pool.publish(change([{ id: 'group', definition, digests }]));
+    const cutOff = restarts.length;
+    assert.equal(responseOf(await ask('group')).allowed, true);
+    assert.equal(restarts.length, cutOff + 1);
+    assert.equal(timeouts.at(-1), 'group');
+  });
+
   it('refuses more bytes than it may hold', async () => {
     const body = new Uint8Array(100 * 1024 * 1024);
     const first = new Promise((resolve) => pool.submit('validate_raw', 'accept', body, 1_000, resolve));

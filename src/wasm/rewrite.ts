@@ -600,7 +600,6 @@ class ModuleRewriter {
     });
     return {
       cardMemory: 1,
-      snapshotMemory: 2,
       cardCount: cardCount(limitPages),
       limitPages,
       limitBytes: limitPages * PAGE_BYTES,
@@ -610,14 +609,14 @@ class ModuleRewriter {
     };
   }
 
-  /** The guest's memory, and with tracking its cards and its snapshot. */
+  /** The guest's memory, and with tracking one for its cards and its snapshot. */
   #memories(memory: Limits, pages: number): Uint8Array[] {
     const limits = (min: number, max: number): Uint8Array => new BinaryWriter().op(1).u32(min).u32(max).written;
     if (!this.#tracked) {
       return [limits(memory.min, pages)];
     }
     // Full size from the start: growth is only counted, and can be taken back. Untouched pages cost nothing.
-    return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES), limits(0, pages)];
+    return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES + pages)];
   }
 
   /** Fuel; with tracking the page count, the snapshot's length and the saved globals. */

@@ -10,9 +10,8 @@ export interface RuntimeEnvironment {
 }
 
 export interface TrackingEnvironment {
-  /** The guest's memory has index 0. */
+  /** The guest's memory has index 0; this one holds the cards and, from SNAPSHOT_START on, the snapshot. */
   readonly cardMemory: number;
-  readonly snapshotMemory: number;
   /** Cards that count: one per granule of the guest's largest memory. */
   readonly cardCount: number;
   readonly limitPages: number;
@@ -29,6 +28,12 @@ const EMPTY_BLOCK_TYPE = 0x40;
 const GRANULE_BYTES = 2 ** CARD_SHIFT;
 /** Cards looked at per round of the scan: four vectors. */
 const SCAN_BYTES = 64;
+
+/** A card for every granule of a 32-bit address, so that marks cannot trap, and one more that ends the last run. */
+export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
+
+/** Where the snapshot begins in the memory of the cards: one memory less, of which a process can have some 16,000. */
+const SNAPSHOT_START = CARD_PAGES * PAGE_BYTES;
 
 /** Result of `restore` when more was written than is worth putting back. */
 export const RESTORE_REFUSED = -1;
@@ -99,7 +104,7 @@ export function growBody(env: RuntimeEnvironment): Body {
 
 /** Keeps memory and globals as they are now for `restore`, and forgets all marks. () */
 export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: number, isUsedFunction: number): Body {
-  const { snapshotMemory, pagesGlobal } = tracking;
+  const { cardMemory, pagesGlobal } = tracking;
   const [granule, bytes] = [0, 1];
   const code = new BinaryWriter().u32(1).op(2, i32);
   for (const { live, saved } of tracking.savedGlobals) {
@@ -107,16 +112,17 @@ export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: num
   }
   code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl, Op.localTee, bytes);
   code.op(Op.globalSet).u32(tracking.snapshotBytesGlobal);
-  // Grow the snapshot memory as far as needed; it starts empty.
-  code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(snapshotMemory);
+  // There is room for the cards only, up to now.
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(cardMemory);
   code.op(Op.i32Const).s32(-1).op(Op.i32Eq, Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
   // Copy the granules that are not zero, so that untouched memory stays untouched in the copy.
   code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.localGet, bytes, Op.i32GeU, Op.brIf, 1);
   code.op(Op.localGet, granule, Op.call).u32(isUsedFunction);
   code.op(Op.if, EMPTY_BLOCK_TYPE);
-  code.op(Op.localGet, granule, Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES);
-  code.op(Op.miscPrefix, Misc.memoryCopy).u32(snapshotMemory).u32(0);
+  code.op(Op.localGet, granule, Op.i32Const).s32(SNAPSHOT_START).op(Op.i32Add);
+  code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES);
+  code.op(Op.miscPrefix, Misc.memoryCopy).u32(cardMemory).u32(0);
   code.op(Op.end);
   code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES).op(Op.i32Add, Op.localSet, granule, Op.br, 0);
   code.op(Op.end, Op.end);
@@ -145,7 +151,7 @@ export function isUsedBody(): Body {
  * the instance unusable) once that exceeds `maxBytes`. (i32 maxBytes) -> i32
  */
 export function restoreBody(tracking: TrackingEnvironment): Body {
-  const { cardMemory, snapshotMemory, snapshotBytesGlobal } = tracking;
+  const { cardMemory, snapshotBytesGlobal } = tracking;
   const [maxBytes, card, run, from, to, middle, total] = [0, 1, 2, 3, 4, 5, 6];
   const code = new BinaryWriter().u32(1).op(6, i32);
 
@@ -184,8 +190,9 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.i32Const).s32(RESTORE_REFUSED).op(Op.return, Op.end);
   // A copy of nothing from behind the snapshot's end would trap.
   code.op(Op.localGet, middle, Op.localGet, from, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
-  code.op(Op.localGet, from, Op.localGet, from, Op.localGet, middle, Op.localGet, from, Op.i32Sub);
-  code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(snapshotMemory).op(Op.end);
+  code.op(Op.localGet, from, Op.localGet, from, Op.i32Const).s32(SNAPSHOT_START).op(Op.i32Add);
+  code.op(Op.localGet, middle, Op.localGet, from, Op.i32Sub);
+  code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(cardMemory).op(Op.end);
   code.op(Op.localGet, middle, Op.i32Const, 0, Op.localGet, to, Op.localGet, middle, Op.i32Sub);
   code.op(Op.miscPrefix, Misc.memoryFill, 0);
   // Go on at the start of the 64 cards that `run` lies in; their lower ones are clear by now.
@@ -216,9 +223,6 @@ export function zeroOf(type: number): Uint8Array {
       return code.op(Op.refNull, type, Op.end).written;
   }
 }
-
-/** A card for every granule of a 32-bit address, so that marks cannot trap, and one more that ends the last run. */
-export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
 
 /** Cards that count for a guest of that many pages. */
 export function cardCount(limitPages: number): number {

@@ -50,7 +50,7 @@ export class SandboxInstance {
   readonly #restore: GuestFunction | undefined;
   /** The guest's memory size in pages and the marks of what was written, when writes are tracked. */
   readonly #pages: WebAssembly.Global | undefined;
-  readonly #cards: Uint8Array | undefined;
+  #cards: Uint8Array | undefined;
   #u8 = new Uint8Array(0);
   #view = new DataView(new ArrayBuffer(0));
   #fuelGiven = INIT_FUEL;
@@ -67,7 +67,6 @@ export class SandboxInstance {
     this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {
-      this.#cards = new Uint8Array(cards.buffer);
       this.#pages = this.#exports[PrivateExport.pages] as WebAssembly.Global;
       this.#restore = this.func(PrivateExport.restore);
     }
@@ -79,8 +78,10 @@ export class SandboxInstance {
     } catch (error) {
       throw this.explain(error);
     }
-    if (this.resettable) {
+    if (cards !== undefined) {
       this.func(PrivateExport.snapshot)();
+      // Not before: what the host writes during init belongs to the snapshot, which also makes this memory grow.
+      this.#cards = new Uint8Array(cards.buffer);
     }
   }
 

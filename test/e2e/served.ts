@@ -50,16 +50,20 @@ export class Served implements AsyncDisposable {
 
 /** Starts `portcullis serve` on free ports, and waits until it is ready. */
 export async function serve({ folder, policiesFile, certificates, args = [] }: ServeOptions): Promise<Served> {
-  const child = spawn(
-    process.execPath,
-    [
-      ...[program, 'serve', '--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0'],
-      ...['--policies', policiesFile, '--policies-download-dir', join(folder, 'data')],
-      ...['--cert-file', certificates.certFile, '--key-file', certificates.keyFile, '--log-fmt', 'json'],
-      ...args,
-    ],
-    { cwd: folder, stdio: 'pipe' },
-  );
+  const flags = {
+    '--addr': '127.0.0.1',
+    '--port': '0',
+    '--readiness-probe-port': '0',
+    '--policies': policiesFile,
+    '--policies-download-dir': join(folder, 'data'),
+    '--cert-file': certificates.certFile,
+    '--key-file': certificates.keyFile,
+    '--log-fmt': 'json',
+  };
+  const child = spawn(process.execPath, [program, 'serve', ...Object.entries(flags).flat(), ...args], {
+    cwd: folder,
+    stdio: 'pipe',
+  });
   child.stdin.end();
   const output: string[] = [];
   child.stderr.setEncoding('utf8').on('data', (text: string) => output.push(text));

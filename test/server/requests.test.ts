@@ -88,8 +88,12 @@ describe('bad requests', () => {
   });
 
   it('a body of over 7 MiB is 413, announced or not, and one of 7 MiB is read', async () => {
+    const labels = { status: '413' };
+    const before = await server.metric('portcullis_requests_refused_total', labels);
     assert.equal((await refused(Buffer.alloc(TOO_LARGE, 0x20))).status, 413);
     assert.equal((await postChunked(server, TOO_LARGE)).status, 413);
+    // No worker has seen them.
+    assert.equal(await server.metric('portcullis_requests_refused_total', labels), before + 2);
     assert.equal((await refused(Buffer.alloc(TOO_LARGE - 1, 0x20))).status, 400);
   });
 

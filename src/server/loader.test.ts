@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { MessageChannel } from 'node:worker_threads';
+import { Loader } from './loader.ts';
+import type { LoadOutcome, LoadRequest } from './policy-registry.ts';
+
+const guests = fileURLToPath(new URL('../../test/fixtures/guests', import.meta.url));
+/** Asks the host while it starts to check settings, and nobody answers. */
+const waits = `waits:\n  module: file://${guests}/wasi-host-call.wasm\n  hostCapabilities: ["*"]\n  timeoutEvalSeconds: 1\n`;
+const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
+
+async function setUp(): Promise<
+  { loader: Loader; load: (text: string) => Promise<Map<string, LoadOutcome>> } & AsyncDisposable
+> {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-loader-'));
+  const loader = new Loader(
+    {
+      cacheDir: join(folder.path, 'modules'),
+      baseDir: folder.path,
+      sources: undefined,
+      fetchTimeoutMs: undefined,
+      defaultTimeoutSeconds: 2,
+      memoryLimitBytes: 64 * 1024 * 1024,
+      modules: () => [],
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+    },
+    () => undefined,
+  );
+  const load = async (text: string): Promise<Map<string, LoadOutcome>> => {
+    const { policies } = await loader.parse(text, 'policies.yml');
+    const requests: LoadRequest[] = policies.map(({ definition }) => ({ id: definition.id, definition }));
+    const outcomes = new Map<string, LoadOutcome>();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    loader.load(requests, (arrived) => {
+      for (const [{ id }, outcome] of arrived) {
+        assert.ok(!outcomes.has(id), `${id} has one outcome`);
+        outcomes.set(id, outcome);
+      }
+      if (outcomes.size === requests.length) {
+        resolve();
+      }
+    });
+    await promise;
+    return outcomes;
+  };
+  return {
+    loader,
+    load,
+    [Symbol.asyncDispose]: async () => {
+      await loader.stop();
+      await folder.remove();
+    },
+  };
+}
+
+describe('the loader', () => {
+  it('is replaced when a guest does not end, and loses nothing but that guest', async () => {
+    await using at = await setUp();
+    const outcomes = at.load(`${waits}${accept}`);
+    // Comes while the thread is held.
+    await at.loader.parse('other: {}', 'policies.yml');
+    const held = at.load(waits);
+    const parsed = await at.loader.parse(accept, 'policies.yml');
+    assert.equal(parsed.policies[0]?.definition.id, 'accept');
+    for (const [id, outcome] of [...(await outcomes), ...(await held)]) {
+      assert.equal(outcome.ok, id === 'accept', id);
+      assert.ok(outcome.ok || outcome.reason === 'SettingsCheckFailed');
+    }
+    assert.equal((await at.load(accept)).get('accept')?.ok, true);
+  });
+
+  it('tells where a file is not YAML', async () => {
+    await using at = await setUp();
+    await assert.rejects(at.loader.parse('a: [', 'policies.yml'), {
+      code: 'policies-unreadable',
+      message: /policies\.yml:\d+:\d+/,
+    });
+  });
+});
