@@ -8,6 +8,7 @@ import {
   EngineError,
   modulesOf,
   parsePolicies,
+  type PolicyDefinition,
   type PolicyGuest,
   settingsHash,
 } from '../engine/index.ts';
@@ -81,6 +82,11 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
   outbox.push([seq, outcome]);
 }
 
+/** What a policy said of its settings, or why it said nothing. */
+type Checked =
+  | { readonly valid: true }
+  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string };
+
 async function tryLoad(seq: number, { definition, digests }: LoadRequest, fetches: Fetches): Promise<LoadOutcome> {
   const modules = new Map<string, CompiledPolicyModule>();
   let sourceError: string | undefined;
@@ -89,34 +95,46 @@ async function tryLoad(seq: number, { definition, digests }: LoadRequest, fetche
     sourceError ??= fetched.sourceError?.message;
     modules.set(reference, await compileOnce(seq, fetched));
   }
+  const found = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
+  const verdict = check(seq, definition, modules);
+  return verdict.valid
+    ? {
+        ok: true,
+        digests: found,
+        modules: [...modules.values()],
+        ...(sourceError === undefined ? {} : { sourceError }),
+      }
+    : { ok: false, reason: verdict.reason, message: verdict.message, transient: false, digests: found };
+}
+
+/** Lets a policy check its settings, in this thread, under the eyes of the main thread. */
+function check(seq: number, definition: PolicyDefinition, modules: ReadonlyMap<string, CompiledPolicyModule>): Checked {
   const policy = createPolicy(definition, (reference) => guestOf(modules.get(reference)), {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
     port: capabilities,
     log: ({ policy: id, level, message, fields }) =>
       say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
   });
-  const verdict = checkSettings(policy, (_member, timeoutMs) => activity.enter(seq, timeoutMs, -1));
-  activity.leave();
-  if (!verdict.valid) {
-    return { ok: false, reason: 'InvalidSettings', message: verdict.message, transient: false };
+  try {
+    const verdict = checkSettings(policy, (_member, timeoutMs) => activity.enter(seq, timeoutMs, -1));
+    return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings' };
+  } catch (error) {
+    return { valid: false, reason: reasonOf(error), message: error instanceof Error ? error.message : String(error) };
+  } finally {
+    activity.leave();
   }
-  return {
-    ok: true,
-    digests: Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest])),
-    modules: [...modules.values()],
-    ...(sourceError === undefined ? {} : { sourceError }),
-  };
 }
 
 function fetchOnce(reference: string, digest: string | undefined, fetches: Fetches): Promise<FetchedModule> {
-  const known = fetches.get(reference);
+  const key = `${reference} ${digest ?? ''}`;
+  const known = fetches.get(key);
   if (known !== undefined) {
     return known;
   }
   const parsed = parseReference(reference, { baseDir: start.baseDir });
   const pinned = digest === undefined || !isDigest(digest) ? parsed : { ...parsed, digest };
   const fetched = store.fetch(pinned, { offline: digest !== undefined });
-  fetches.set(reference, fetched);
+  fetches.set(key, fetched);
   return fetched;
 }
 

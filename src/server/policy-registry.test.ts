@@ -117,6 +117,16 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
 }
 
 describe('a declared policy', () => {
+  it('names the modules of a version that was fetched and then refused', () => {
+    const { declare, next, status } = setUp();
+    declare(policy('a', 'v1'));
+    const digests = { 'file:///v1.wasm': digestOf('v1') };
+    next().end({ ok: false, reason: 'InvalidSettings', message: 'no', transient: false, digests });
+    assert.deepEqual(status('a').desired?.modules, digests);
+    assert.equal(typeof status('a').desired?.version, 'string');
+    assert.equal(status('a').serving, null);
+  });
+
   it('is pending, then active with its digest, and published with its module', () => {
     const { declare, next, status, changes, phases, kept } = setUp();
     declare(policy('p', 'a'));

@@ -48,6 +48,8 @@ export type LoadOutcome =
       readonly message: string;
       /** Whether trying the same again may end differently. */
       readonly transient: boolean;
+      /** Digest by module reference, when the modules were fetched and something else failed. */
+      readonly digests?: Readonly<Record<string, string>>;
     };
 
 /** Whom the registry asks and tells. */
@@ -325,6 +327,7 @@ export class PolicyRegistry {
   /** The declared version cannot serve. Returns what is to be loaded instead, if anything can stand in. */
   #failed(entry: Entry, outcome: LoadOutcome & { ok: false }): LoadRequest[] {
     entry.attempts += 1;
+    entry.desiredDigests = outcome.digests ?? {};
     if (outcome.transient) {
       this.#retryLater(entry);
     }

@@ -175,7 +175,7 @@ describe('the worker pool', () => {
       `
 group:
   expression: waits() || good()
-  message: no
+  message: neither
   policies:
     waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
     good: {module: "file:///m.wasm"}

@@ -323,7 +323,7 @@ describe('a change of the policies file', () => {
   });
 
   it('is not lost while another policy loops in the check of its settings', async () => {
-    await server.write({ ...base, looping: { module: guest('loop-in-settings'), timeoutEvalSeconds: 3 } });
+    await server.write({ ...base, looping: { module: guest('wasi-loop'), timeoutEvalSeconds: 2 } });
     await server.reaches('looping', { phase: 'Pending' });
     await server.write({ ...base, changing: requires('meanwhile') });
     await serves('changing', 'meanwhile');
