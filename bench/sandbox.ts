@@ -4,6 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { compileModule } from '../src/wasm/compile.ts';
 import type { CompiledModule, SandboxOptions } from '../src/wasm/compile.ts';
 import type { CallContext } from '../src/wasm/call.ts';
@@ -190,12 +192,24 @@ function opaVariants(example: string): [string, () => () => void][] {
   ];
 }
 
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Resident memory without what only waits to be collected. */
+function residentBytes(): number {
+  collectGarbage();
+  collectGarbage();
+  return process.memoryUsage().rss;
+}
+
 /** What a guest costs before its first call, and how much memory it keeps after some. */
 function printInstances(title: string, make: () => () => void): void {
   const count = 50;
   const kept: (() => void)[] = [];
   const times: number[] = [];
-  const before = process.memoryUsage().rss;
+  const warm = make();
+  warm();
+  const before = residentBytes();
   for (let index = 0; index < count; index++) {
     const from = performance.now();
     const call = make();
@@ -204,7 +218,7 @@ function printInstances(title: string, make: () => () => void): void {
     call();
     kept.push(call);
   }
-  const bytes = (process.memoryUsage().rss - before) / kept.length;
+  const bytes = (residentBytes() - before) / kept.length;
   times.sort((one, other) => one - other);
   console.log(
     `  ${title.padEnd(34)} ${(times[count / 2] ?? 0).toFixed(0).padStart(9)} µs ${(bytes / 1024).toFixed(0).padStart(9)} KiB`,

@@ -11,7 +11,7 @@ import type { TableChange, TableEntry } from './evaluation-protocol.ts';
 import { type Answer, type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
-const TIMEOUT_SECONDS = 0.2;
+const TIMEOUT_SECONDS = 0.1;
 
 function moduleOf(name: string, mode: ExecutionMode = 'kubewarden-wapc'): CompiledPolicyModule {
   const bytes = readFileSync(new URL(`../../test/fixtures/guests/${name}.wasm`, import.meta.url));
@@ -153,7 +153,7 @@ describe('the worker pool', () => {
   });
 
   it('answers a review of a slow policy when nobody waits for it any longer', async () => {
-    const waiting = [ask('waits'), ask('waits', {}, 100), ask('waits', {}, 100)];
+    const waiting = [ask('waits'), ask('waits', {}, 50), ask('waits', {}, 50)];
     const answers = await Promise.all(waiting);
     assert.ok(answers.every(({ observation }) => observation?.outcome === 'timeout'));
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);

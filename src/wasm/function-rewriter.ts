@@ -164,7 +164,6 @@ export class FunctionRewriter {
    * @throws WasmError `feature-unsupported`, `module-invalid`
    */
   rewrite(reader: BinaryReader, paramCount: number): Uint8Array | Obstacle {
-    const declarationsStart = reader.pos;
     const declarations = readLocals(reader);
     const codeStart = reader.pos;
     this.#begin(paramCount + declarations.count);
@@ -182,9 +181,6 @@ export class FunctionRewriter {
     this.#body.range(reader.bytes, declarations.groupsStart, codeStart);
     for (const type of this.#temporaries) {
       this.#body.op(1, type);
-    }
-    if (codeStart < declarationsStart) {
-      throw malformed(codeStart);
     }
     return this.#body.bytes(this.#out.written).written;
   }
