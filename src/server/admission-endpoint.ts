@@ -23,6 +23,8 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
 export interface AdmissionListener {
   reviewed(route: Route, answer: Answer): void;
   refused(status: number, message: string): void;
+  /** Whether a policy that no worker has is on its way, or may be because nothing has been read yet. */
+  isLoading(policy: string): boolean;
 }
 
 /** The request handler of the admission port. */
@@ -50,7 +52,11 @@ export function admissionHandler(
         return;
       }
       if (!pool.has(target.policy)) {
-        refuse(404, `unknown policy: ${target.policy}`);
+        const isLoading = listener.isLoading(target.policy);
+        refuse(
+          isLoading ? 503 : 404,
+          isLoading ? `policy ${target.policy} is being loaded; try again` : `unknown policy: ${target.policy}`,
+        );
         return;
       }
       try {

@@ -12,11 +12,14 @@ export interface ConnectMessage {
 /** Answers host capabilities in a thread of its own, so that slow networks hold neither reviews nor the main thread. */
 export class CapabilityService {
   readonly #log: (entry: LogMessage) => void;
+  readonly #onEnd: () => void;
   #worker: Worker | undefined;
   #stopped = false;
 
-  constructor(log: (entry: LogMessage) => void) {
+  /** @param onEnd the thread ended on its own: whoever holds a connection needs a new one. */
+  constructor(log: (entry: LogMessage) => void, onEnd: () => void) {
     this.#log = log;
+    this.#onEnd = onEnd;
   }
 
   /** A connection for one thread. It costs no thread until its first question: most servers are never asked one. */
@@ -50,6 +53,12 @@ export class CapabilityService {
     worker.unref();
     worker.on('error', (error) => {
       this.#log({ level: 'error', message: 'host capabilities failed', fields: { error: error.message } });
+    });
+    worker.on('exit', () => {
+      if (!this.#stopped) {
+        this.#worker = undefined;
+        this.#onEnd();
+      }
     });
     return worker;
   }

@@ -15,6 +15,9 @@ const WATCHDOG_INTERVAL_MS = 50;
 /** Space for new objects in the loader: it works rarely, and what it leaves behind should not stay. */
 const YOUNG_HEAP_MB = 8;
 
+/** Threads that may end one after the other without an answer before what they were to load fails. */
+const MAX_DEATHS = 3;
+
 /** How long the loader lives with nothing to do. A change after that waits some 100 ms for a new one. Milliseconds. */
 export const IDLE_MS = 10_000;
 
@@ -83,6 +86,8 @@ export class Loader {
   #worker: Worker | undefined;
   #activity = new WorkerActivity();
   #seq = 0;
+  /** Threads that ended one after the other without an answer and without a culprit. */
+  #deaths = 0;
   #idle: NodeJS.Timeout | undefined;
   readonly #watchdog: NodeJS.Timeout;
   #stopped = false;
@@ -175,6 +180,7 @@ export class Loader {
   }
 
   #receive(message: FromLoader): void {
+    this.#deaths = 0;
     switch (message.type) {
       case 'parsed':
         this.#parses.get(message.seq)?.resolve(message.declared);
@@ -221,6 +227,8 @@ export class Loader {
 
   /** Replaces the thread; the culprit's load fails, all others are begun anew. */
   #restart(culprit: number | undefined): void {
+    // A culprit is dealt with below; many may follow one another.
+    this.#deaths += culprit === undefined ? 1 : 0;
     const ended = this.#worker;
     this.#worker = undefined;
     void ended?.terminate();
@@ -242,6 +250,12 @@ export class Loader {
         this.#send({ type: 'parse', seq, text, fileName });
       }
     }
-    this.#send({ type: 'load', jobs: [...this.#loads].map(([seq, { request }]) => [seq, request] as const) });
+    if (this.#deaths > MAX_DEATHS) {
+      const message = 'the loader ended again and again; is the process out of memory?';
+      const outcome: LoadOutcome = { ok: false, reason: 'SettingsCheckFailed', message, transient: true };
+      this.#loaded([...this.#loads.keys()].map((seq) => [seq, outcome]));
+    } else if (this.#loads.size > 0) {
+      this.#send({ type: 'load', jobs: [...this.#loads].map(([seq, { request }]) => [seq, request] as const) });
+    }
   }
 }

@@ -119,7 +119,7 @@ export class PolicyServer {
     this.#log = options.log;
     const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_POLICY_TIMEOUT_SECONDS;
-    this.#capabilities = new CapabilityService(log);
+    this.#capabilities = new CapabilityService(log, () => this.#pool.renew());
     this.#pool = new WorkerPool({
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
       start: {
@@ -260,6 +260,7 @@ export class PolicyServer {
         this.#metrics.refused(status);
         this.#log.debug({ status, reason: message }, 'request refused');
       },
+      isLoading: (policy) => this.#source.loadedAt === null || this.#registry.has(policy),
     });
     // A client that is told to go elsewhere does so, where one whose connection is cut retries here.
     const admitUnlessStopping: typeof handler = (request, response) => {

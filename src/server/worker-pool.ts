@@ -82,7 +82,7 @@ export interface WorkerPoolOptions {
 }
 
 /** Why a worker was replaced. */
-export type RestartReason = 'timeout' | 'crash' | 'held';
+export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 
 interface Job {
   readonly seq: number;
@@ -229,6 +229,14 @@ export class WorkerPool {
       this.#send(member, { type: 'table', version: this.#version, change });
     }
     return promise;
+  }
+
+  /** Replaces every worker: what they were started with is no longer good. Reviews under way are evaluated anew. */
+  renew(): void {
+    for (const member of [...this.#members]) {
+      this.#end(member, 'renewed');
+    }
+    this.#dispatchSoon();
   }
 
   /** Ends all workers. Reviews still held are not answered. */

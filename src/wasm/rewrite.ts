@@ -137,6 +137,7 @@ class ModuleRewriter {
   readonly #functionExports: string[] = [];
   readonly #globalExports: string[] = [];
   readonly #globals: GlobalType[] = [];
+  #isMemoryImported = false;
   #memory: Limits | undefined;
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
@@ -155,12 +156,9 @@ class ModuleRewriter {
     const globals = this.#readGlobals();
     const exports = this.#readExports();
     const start = this.#read(SectionId.start)?.u32();
-    const memory = this.#memory;
+    const memory = this.#memory === undefined ? undefined : this.#withData(this.#memory);
     const memoryPages = memory === undefined ? 0 : this.#memoryBound(memory);
     this.#tracked &&= memory !== undefined;
-    if (memory !== undefined) {
-      this.#checkDataSegments(memory.min * PAGE_BYTES);
-    }
 
     // Indices of what is added.
     const importedFunctions = this.#functionImports.length;
@@ -339,6 +337,7 @@ class ModuleRewriter {
         kept.push(this.#bytes.subarray(from, reader.pos));
       } else if (kind === 2) {
         this.#setMemory(readMemoryLimits(reader));
+        this.#isMemoryImported = true;
       } else if (kind === 4) {
         throw unsupported('exception handling');
       } else {
@@ -525,13 +524,31 @@ class ModuleRewriter {
   }
 
   /**
-   * Active segments must lie within the memory that the guest asks for: the rewritten memory may be larger, so that
-   * the engine would no longer refuse them.
+   * The memory that the guest asks for, which its active segments must lie within: the rewritten memory may be larger,
+   * so that the engine would no longer refuse them. OPA states the size of the memory that it imports before it has
+   * emitted all of its strings; there, the segments count, as with a host that brings a larger memory along.
    */
-  #checkDataSegments(memoryBytes: number): void {
+  #withData(memory: Limits): Limits {
+    const end = this.#dataEnd();
+    if (end <= memory.min * PAGE_BYTES) {
+      return memory;
+    }
+    if (!this.#isMemoryImported) {
+      throw new WasmError(
+        'module-invalid',
+        `a data segment lies outside of the module's memory: expected an end of at most ${memory.min * PAGE_BYTES}, ` +
+          `got ${end}`,
+      );
+    }
+    return { ...memory, min: Math.ceil(end / PAGE_BYTES) };
+  }
+
+  /** Where the last byte that active segments write lies, plus one. */
+  #dataEnd(): number {
     const reader = this.#read(SectionId.data);
+    let end = 0;
     if (reader === undefined) {
-      return;
+      return end;
     }
     for (let count = reader.u32(); count > 0; count--) {
       const flags = reader.u32();
@@ -545,14 +562,9 @@ class ModuleRewriter {
       if (offset === undefined) {
         throw unsupported('a data segment at a computed address');
       }
-      if (isActive && (offset >>> 0) + length > memoryBytes) {
-        throw new WasmError(
-          'module-invalid',
-          `a data segment lies outside of the module's memory: expected an end of at most ${memoryBytes}, got ` +
-            `${(offset >>> 0) + length}`,
-        );
-      }
+      end = isActive ? Math.max(end, (offset >>> 0) + length) : end;
     }
+    return end;
   }
 
   // ---- Writing -----------------------------------------------------------------------------------------------------

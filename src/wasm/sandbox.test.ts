@@ -231,6 +231,21 @@ describe('a sandbox', () => {
     }
   });
 
+  it('gives a guest whose segments end beyond the memory that it imports a larger one, as OPA needs', () => {
+    const segment = (memory: string): string =>
+      `(module ${memory} (data (i32.const 65534) "abcd") (func (export "peek") (result i32) (i32.load8_u (i32.const 65537))))`;
+    for (const isolation of ['restore', 'fresh'] as const) {
+      sandboxOf(segment('(import "env" "memory" (memory 1))'), isolation).call(FUEL, (instance) => {
+        assert.equal(instance.func('peek')(), 'd'.charCodeAt(0));
+        assert.equal(instance.memoryBytes, 2 * PAGE_BYTES);
+      });
+      assert.throws(() => sandboxOf(segment('(memory 1)'), isolation), { code: 'module-invalid' });
+      assert.throws(() => sandboxOf(segment('(import "env" "memory" (memory 1 1))'), isolation), {
+        code: 'memory-limit',
+      });
+    }
+  });
+
   it('refuses ranges outside of what the guest sees as its memory', () => {
     sandboxOf(STATEFUL).call(FUEL, (instance) => {
       for (const [ptr, length] of [
