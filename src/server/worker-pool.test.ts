@@ -106,6 +106,17 @@ describe('the worker pool', () => {
     assert.equal((await ask('swapped')).status, 404);
   });
 
+  it('renews its workers without losing a review', async () => {
+    const asked = Promise.all(Array.from({ length: 50 }, (_, index) => ask('scripted', message(`m${index}`))));
+    pool.renew();
+    const answers = await asked;
+    assert.deepEqual(
+      answers.map((answer) => responseOf(answer).status?.message),
+      Array.from({ length: 50 }, (_, index) => `m${index}`),
+    );
+    assert.deepEqual(restarts.splice(0), ['renewed', 'renewed']);
+  });
+
   it('answers for an entry that failed, and for one that a worker cannot take up', async () => {
     const missing = { ...accept, digest: 'sha256:none' };
     await pool.publish(

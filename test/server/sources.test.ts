@@ -79,6 +79,10 @@ describe('a module source', () => {
     await server.reaches('other', { phase: 'Active' });
     await until(async () => requiredLabel(await server.review('other', review())) === 'v1');
     assert.equal((await server.status('p')).phase, 'Pending');
+    const early = await server.post('/validate/p', JSON.stringify(review()));
+    assert.equal(early.status, 503);
+    assert.match(early.text, /policy p is being loaded/);
+    assert.equal((await server.post('/validate/nobody', JSON.stringify(review()))).status, 404);
   });
 });
 
