@@ -233,7 +233,7 @@ export class WorkerPool {
 
   /** Replaces every worker: what they were started with is no longer good. Reviews under way are evaluated anew. */
   renew(): void {
-    for (const member of [...this.#members]) {
+    for (const member of this.#members) {
       this.#end(member, 'renewed');
     }
     this.#dispatchSoon();
