@@ -20,6 +20,7 @@ interface ServeFlags {
   readonly logColor: boolean;
   readonly addr: string;
   readonly port: number;
+  readonly operationsAddr?: string;
   readonly readinessProbePort: number;
   readonly workers?: number;
   readonly certFile?: string;
@@ -41,6 +42,12 @@ export function serveCommand(): Command {
     .addOption(new Option('--addr <address>', 'address to listen on').default('0.0.0.0').env('KUBEWARDEN_BIND_ADDRESS'))
     .addOption(
       new Option('--port <port>', 'port for admission reviews').default(3000).env('KUBEWARDEN_PORT').argParser(port),
+    )
+    .addOption(
+      new Option(
+        '--operations-addr <address>',
+        'address of the readiness probe port (default: that of --addr); bind it where only operators reach it',
+      ),
     )
     .addOption(
       new Option('--readiness-probe-port <port>', 'port for /livez, /readyz, /metrics and /policies, plain HTTP')
@@ -148,6 +155,7 @@ function serverOptions(flags: ServeFlags): Omit<PolicyServerOptions, 'log'> {
     dataDir: flags.policiesDownloadDir,
     host: flags.addr,
     port: flags.port,
+    ...(flags.operationsAddr === undefined ? {} : { operationsHost: flags.operationsAddr }),
     operationsPort: flags.readinessProbePort,
     policyTimeoutSeconds: flags.policyTimeout,
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),

@@ -108,6 +108,13 @@ function lineAndColumn(starts: readonly number[], offset: number): { line: numbe
 
 function parseDocument(text: string, fileName: string): JsonObject {
   const root = parseAsJson(text) ?? parseAsYaml(text, fileName);
+  if ((root ?? null) === null || text.trim() === '') {
+    // A file that is being written is empty for a moment, and one on a full disk for longer: that must not remove all.
+    throw new EngineError(
+      'policies-file-wrong-shape',
+      `${fileName} is empty: expected a mapping of policy ids to policies. Write {} to declare none.`,
+    );
+  }
   if (!isJsonObject(root)) {
     throw new EngineError(
       'policies-file-wrong-shape',

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRefused, ServerError } from './errors.ts';
 import type { Route } from './evaluation-protocol.ts';
-import { readBody, sendError, sendJson } from './http-body.ts';
+import { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 import type { Answer, WorkerPool } from './worker-pool.ts';
 
 /** How long the API server waits for a webhook at most, when its request does not say. Milliseconds. */
@@ -32,6 +32,7 @@ export function admissionHandler(
   pool: WorkerPool,
   listener: AdmissionListener,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  const budget = new BodyBudget();
   return (request, response) => {
     const refuse = (status: number, message: string): void => {
       listener.refused(status, message);
@@ -46,17 +47,17 @@ export function admissionHandler(
       refuse(target.status, target.message);
       return;
     }
-    readBody(request, (error, body) => {
+    if (!pool.has(target.policy)) {
+      const isLoading = listener.isLoading(target.policy);
+      refuse(
+        isLoading ? 503 : 404,
+        isLoading ? `policy ${target.policy} is being loaded; try again` : `unknown policy: ${target.policy}`,
+      );
+      return;
+    }
+    readBody(request, budget, (error, body) => {
       if (error !== undefined) {
         refuse(error.status, error.message);
-        return;
-      }
-      if (!pool.has(target.policy)) {
-        const isLoading = listener.isLoading(target.policy);
-        refuse(
-          isLoading ? 503 : 404,
-          isLoading ? `policy ${target.policy} is being loaded; try again` : `unknown policy: ${target.policy}`,
-        );
         return;
       }
       try {

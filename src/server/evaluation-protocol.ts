@@ -127,6 +127,11 @@ export class WorkerActivity {
   /** Main thread: the same, if the guest is past its deadline. */
   overdue(): { readonly seq: number; readonly member: number } | undefined {
     const deadline = Atomics.load(this.#deadline, 0);
-    return deadline !== 0n && monotonicMs() > deadline ? this.current() : undefined;
+    if (deadline === 0n || monotonicMs() <= deadline) {
+      return undefined;
+    }
+    const current = this.current();
+    // Another guest may have started in between; it has a deadline of its own.
+    return Atomics.load(this.#deadline, 0) === deadline ? current : undefined;
   }
 }

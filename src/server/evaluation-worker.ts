@@ -24,9 +24,6 @@ import {
   type WorkerStart,
 } from './evaluation-protocol.ts';
 
-/** How long a finished answer waits for the next one to share a message with. Milliseconds. */
-const ANSWER_HOLD_MS = 0.25;
-
 const start = workerData as WorkerStart;
 const activity = new WorkerActivity(start.activity);
 const port = new LocalCapabilities(new CapabilityClient(start.capabilities));
@@ -106,29 +103,13 @@ function review([seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage 
   return [seq, evaluation.status, evaluation.body, evaluation.observation, performance.now() - started];
 }
 
-/** Answers reviews in order; answers go out together, but none waits long for the next one. */
-function answerAll(reviews: readonly ReviewMessage[]): void {
-  let answers: AnswerMessage[] = [];
-  let heldMs = 0;
-  for (const item of reviews) {
-    const answer = review(item);
-    answers.push(answer);
-    heldMs += answer[4];
-    if (heldMs > ANSWER_HOLD_MS) {
-      say({ type: 'answers', answers });
-      answers = [];
-      heldMs = 0;
-    }
-  }
-  if (answers.length > 0) {
-    say({ type: 'answers', answers });
-  }
-}
-
 parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'reviews':
-      answerAll(message.reviews);
+      for (const item of message.reviews) {
+        // Each answer at once: the next review may hold this thread for as long as its policy is allowed to.
+        say({ type: 'answers', answers: [review(item)] });
+      }
       break;
     case 'table':
       apply(message.version, message.change);

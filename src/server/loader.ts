@@ -237,8 +237,8 @@ export class Loader {
       this.#loaded([[culprit, { ok: false, reason: 'SettingsCheckFailed', message, transient: false }]]);
     }
     for (const [seq, { text, fileName, reject }] of this.#parses) {
-      if (culprit === undefined) {
-        // A file that ended the thread would end the next one too.
+      if (this.#deaths > MAX_DEATHS) {
+        // A file that ended the thread again and again would end the next one too.
         this.#parses.delete(seq);
         reject(
           new ServerError(

@@ -234,6 +234,7 @@ export class PolicyRegistry {
     clearTimeout(entry.retry);
     entry.declared = declared;
     entry.desiredDigests = {};
+    entry.triedLastGood = false;
     entry.attempts = 0;
     entry.nextRetry = undefined;
     this.#entries.set(id, entry);

@@ -40,6 +40,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_CHECK_MS = 2_000;
 /** Longer than the API server keeps idle connections (90 s), so that it is never the one to find them closed. Milliseconds. */
 const KEEP_ALIVE_MS = 120_000;
+/** A connection on which nothing moves for so long in the middle of a request or an answer is cut off. Milliseconds. */
+const SILENT_SOCKET_MS = 60_000;
 /** Connections at once; an API server opens a few dozen. */
 const MAX_CONNECTIONS = 5_000;
 
@@ -132,7 +134,7 @@ export class PolicyServer {
       log,
       onTimeout: (policy) => {
         this.#metrics.timedOut(policy);
-        this.#log.warn({ policy }, 'policy was cut off at its deadline');
+        this.#log.warn({ policy }, 'policy was cut off');
       },
       onRestart: (reason) => this.#metrics.restarted(reason),
       onApplyFailure: (id, message) => this.#registry.activationFailed(id, message),
@@ -321,6 +323,7 @@ export class PolicyServer {
       server = secure;
     }
     server.maxConnections = MAX_CONNECTIONS;
+    server.timeout = SILENT_SOCKET_MS;
     return server;
   }
 
@@ -367,6 +370,9 @@ export class PolicyServer {
 
   #reviewed(route: Route, answer: Answer): void {
     this.#metrics.reviewed(route, answer.observation, answer.evaluationMs, answer.totalMs);
+    if (answer.observation === null) {
+      this.#metrics.refused(answer.status);
+    }
   }
 }
 

@@ -41,6 +41,8 @@ export const MAX_TRIES = 2;
  * that takes longer, or is not known yet, is handed out alone. Milliseconds.
  */
 export const WORK_AHEAD_MS = 0.5;
+/** A worker that is on one review for longer than this gets no more, and gives back what it has behind it. Milliseconds. */
+export const STUCK_MS = 20;
 /** Reviews handed to a worker at once, however quick their policies are. */
 export const REVIEWS_AHEAD = 8;
 /** Weight of the newest evaluation in a policy's usual time: follows a change within some ten evaluations. */
@@ -114,6 +116,12 @@ interface Member {
   ending: boolean;
 }
 
+/** The review that a worker is on: the one that it says, or the one that it was given first. */
+function runningJob({ activity, jobs }: Member): Job | undefined {
+  const seq = activity.current()?.seq;
+  return jobs.find((job) => job.seq === seq) ?? jobs[0];
+}
+
 /** Threads that evaluate reviews against one policy table. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
@@ -123,7 +131,7 @@ export class WorkerPool {
   readonly #slowUntil = new Map<string, number>();
   /** How long each policy usually takes. Milliseconds. */
   readonly #usualMs = new Map<string, number>();
-  readonly #parked: Job[] = [];
+  #parked: Job[] = [];
   #queue: Job[] = [];
   #queueHead = 0;
   #seq = 0;
@@ -221,6 +229,7 @@ export class WorkerPool {
       this.#table.set(entry.id, entry);
       // What an older version did is not held against a new one.
       this.#slowUntil.delete(entry.id);
+      this.#usualMs.delete(entry.id);
     }
     this.#version += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -323,12 +332,13 @@ export class WorkerPool {
   }
 
   #answered(member: Member, [seq, status, body, observation, evaluationMs]: AnswerMessage): void {
-    const job = member.jobs[0];
-    if (job === undefined || job.seq !== seq || member.ending) {
-      // The job was given to another worker when this one was ended; the answer is on its way from there.
+    const index = member.jobs.findIndex((job) => job.seq === seq);
+    const job = member.jobs[index];
+    if (job === undefined || member.ending) {
+      // The job was given to another worker, when this one was ended or stuck; the answer is on its way from there.
       return;
     }
-    member.jobs.shift();
+    member.jobs.splice(index, 1);
     const now = performance.now();
     member.busySince = now;
     const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
@@ -380,8 +390,9 @@ export class WorkerPool {
     }
   }
 
-  #mayTake({ ready, ending, jobs }: Member): boolean {
-    return ready && !ending && jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0) < WORK_AHEAD_MS;
+  #mayTake({ ready, ending, jobs, busySince }: Member): boolean {
+    const isStuck = jobs.length > 0 && performance.now() - busySince > STUCK_MS;
+    return ready && !ending && !isStuck && jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0) < WORK_AHEAD_MS;
   }
 
   /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
@@ -392,6 +403,10 @@ export class WorkerPool {
         break;
       }
       job.expectedMs = this.#usualMs.get(job.policy) ?? WORK_AHEAD_MS;
+      if (job.timedOut === null && job.expiresAt <= performance.now()) {
+        // Nobody waits for a verdict any more.
+        job.timedOut = [job.policy];
+      }
       const isSlow = job.timedOut === null && this.#isSlow(job.policy);
       if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
         return undefined;
@@ -458,12 +473,16 @@ export class WorkerPool {
   #watch(): void {
     for (const member of this.#members) {
       const overdue = member.activity.overdue();
-      const job = overdue && member.jobs[0];
-      if (overdue !== undefined && job !== undefined && job.seq === overdue.seq && !member.ending) {
-        this.#markTimedOut(job, overdue.member);
+      if (overdue !== undefined && !member.ending) {
+        // Not found: the review was taken back and is evaluated elsewhere, see takeBack().
+        const job = member.jobs.find(({ seq }) => seq === overdue.seq);
+        if (job !== undefined) {
+          this.#markTimedOut(job, overdue.member);
+        }
         this.#end(member, 'timeout');
       }
     }
+    this.#takeBack();
     this.#freeAWorker();
     this.#giveUpParked();
     this.#dispatchSoon();
@@ -472,12 +491,25 @@ export class WorkerPool {
   /** Reviews that waited in the slow lane for as long as anybody waits for them get their policy's timeout answer. */
   #giveUpParked(): void {
     const now = performance.now();
-    // Patience differs little between reviews, so the oldest are the first to expire.
-    while (this.#parked[0] !== undefined && this.#parked[0].expiresAt <= now) {
-      const job = this.#parked.shift();
-      if (job !== undefined) {
+    const expired = this.#parked.filter(({ expiresAt }) => expiresAt <= now);
+    if (expired.length > 0) {
+      this.#parked = this.#parked.filter(({ expiresAt }) => expiresAt > now);
+      for (const job of expired) {
         this.#markTimedOut(job, -1);
         this.#queue.push(job);
+      }
+    }
+  }
+
+  /** Takes back what waits in a worker behind a review that takes unexpectedly long; late answers to it are ignored. */
+  #takeBack(): void {
+    const now = performance.now();
+    for (const member of this.#members) {
+      if (member.jobs.length > 1 && now - member.busySince > STUCK_MS) {
+        const running = runningJob(member);
+        const behind = member.jobs.filter((job) => job !== running);
+        member.jobs = running === undefined ? [] : [running];
+        this.#queue.splice(this.#queueHead, 0, ...behind);
       }
     }
   }
@@ -503,7 +535,7 @@ export class WorkerPool {
     ) {
       return;
     }
-    const holders = new Set(busy.map(({ jobs }) => jobs[0]?.policy));
+    const holders = new Set(busy.map((member) => runningJob(member)?.policy));
     const others = [...this.#queue.slice(this.#queueHead), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
     if (!others.some(({ policy }) => !holders.has(policy))) {
       return;
@@ -539,7 +571,7 @@ export class WorkerPool {
     if (member.ending || this.#stopped) {
       return;
     }
-    const job = member.jobs[0];
+    const job = runningJob(member);
     if (job !== undefined) {
       job.tries += 1;
       if (job.tries >= MAX_TRIES) {
