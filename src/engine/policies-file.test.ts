@@ -129,9 +129,16 @@ test('a byte order mark and Windows line ends are no part of the file', () => {
   );
 });
 
-for (const text of ['', '\n# nothing yet\n', '{}', '---\n']) {
-  test(`a file with ${JSON.stringify(text)} has no policies`, () => {
-    assert.deepEqual(parsePolicies(text, 'policies.yml'), { policies: [], problems: [] });
+test('a file with {} has no policies', () => {
+  assert.deepEqual(parsePolicies('{}', 'policies.yml'), { policies: [], problems: [] });
+});
+
+for (const text of ['', ' \n', '\n# nothing yet\n', '---\n']) {
+  test(`a file with ${JSON.stringify(text)} is not taken for one without policies: it may be half written`, () => {
+    assert.throws(() => parsePolicies(text, 'policies.yml'), {
+      code: 'policies-file-wrong-shape',
+      message: /is empty.*Write \{\}/,
+    });
   });
 }
 

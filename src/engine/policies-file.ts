@@ -108,7 +108,7 @@ function lineAndColumn(starts: readonly number[], offset: number): { line: numbe
 
 function parseDocument(text: string, fileName: string): JsonObject {
   const root = parseAsJson(text) ?? parseAsYaml(text, fileName);
-  if ((root ?? null) === null || text.trim() === '') {
+  if (root === null) {
     // A file that is being written is empty for a moment, and one on a full disk for longer: that must not remove all.
     throw new EngineError(
       'policies-file-wrong-shape',
@@ -176,8 +176,7 @@ function parseAsYaml(text: string, fileName: string): unknown {
         `${fileName} has the wrong shape: expected one YAML document, got ${documents.length}. Join them and remove the "---" lines.`,
       );
     }
-    // An empty file is an empty set of policies.
-    return documents[0] ?? {};
+    return documents[0] ?? null;
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) {
       throw error;

@@ -420,6 +420,21 @@ describe('what served before a restart', () => {
     assert.equal(status('p').phase, 'Active');
   });
 
+  it('is asked again for a change that comes while it is being loaded', () => {
+    const { declare, next, status } = setUp([pinned('p', 'old')]);
+    declare(policy('p', 'bad1'));
+    next().end(failed('broken'));
+    const late = next();
+    declare(policy('p', 'bad2'));
+    late.end(good(late.request, 'old'));
+    next().end(failed('broken as well'));
+    const standIn = next();
+    standIn.end(good(standIn.request, 'old'));
+    assert.equal(status('p').phase, 'Degraded');
+    assert.equal(status('p').message, 'broken as well');
+    assert.notEqual(status('p').serving, null);
+  });
+
   it('is tried once, and kept for better times when it fails', () => {
     const { declare, next, loads, status, registry } = setUp([pinned('p', 'old')]);
     declare(policy('p', 'new'));

@@ -106,6 +106,28 @@ describe('the worker pool', () => {
     assert.equal((await ask('swapped')).status, 404);
   });
 
+  it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
+    await pool.publish(change([entry('good', accept), entry('turns', accept)]));
+    for (let round = 0; round < 60; round += 1) {
+      await Promise.all([ask('good'), ask('turns')]);
+    }
+    // The new version waits for a host that never answers; what the old one took says nothing about it.
+    void pool.publish(change([entry('turns', asksHost, '  hostCapabilities: ["*"]\n')]));
+    const order: string[] = [];
+    const outcomes = await Promise.all(
+      ['good', 'turns', 'good', 'good', 'good'].map(async (policy) => {
+        const { observation } = await ask(policy);
+        order.push(policy);
+        return `${policy} ${observation?.outcome}`;
+      }),
+    );
+    assert.deepEqual(order, ['good', 'good', 'good', 'good', 'turns']);
+    assert.deepEqual(new Set(outcomes), new Set(['good verdict', 'turns timeout']));
+    assert.deepEqual(timeouts.splice(0), ['turns']);
+    assert.deepEqual(restarts.splice(0), ['timeout']);
+    await pool.publish(change([], { removals: ['good', 'turns'] }));
+  });
+
   it('renews its workers without losing a review', async () => {
     const asked = Promise.all(Array.from({ length: 50 }, (_, index) => ask('scripted', message(`m${index}`))));
     pool.renew();
