@@ -4,9 +4,6 @@ import type { Observation, PolicyDefinition, PolicyLogEntry, Route } from '../en
 import type { ExecutionMode } from '../modules/index.ts';
 import type { ModuleShape } from '../wasm/index.ts';
 
-/** A guest's memory: what a policy server gives it by default. Bytes. */
-export const MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
-
 /** A module to be loaded. */
 export interface ModuleInput {
   readonly bytes: Uint8Array;

@@ -2,6 +2,7 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
   checkSettings,
+  compilePolicyModule,
   createGuest,
   createPolicy,
   DEFAULT_TIMEOUT_SECONDS,
@@ -9,6 +10,7 @@ import {
   type Evaluation,
   FUEL_PER_SECOND,
   type HostPort,
+  loadPolicyModule,
   LocalCapabilities,
   type LoadedPolicy,
   MAX_ANSWER_BYTES,
@@ -16,22 +18,14 @@ import {
   RecordingPort,
   ReplayPort,
 } from '../engine/index.ts';
-import {
-  type ExecutionMode,
-  executionModeOf,
-  ModuleError,
-  readMetadata,
-  requireProtocol,
-  requireSupportedVersion,
-} from '../modules/index.ts';
-import { compileModule, type CompiledModule } from '../wasm/index.ts';
+import { type ExecutionMode, executionModeOf, ModuleError, readMetadata, requireProtocol } from '../modules/index.ts';
+import type { CompiledModule } from '../wasm/index.ts';
 import {
   type BenchResult,
   type CapabilityReply,
   type FromModuleThread,
   type Inspection,
   type JobResults,
-  MEMORY_LIMIT_BYTES,
   type ModuleInput,
   type ModuleJob,
   type ModuleThreadStart,
@@ -114,19 +108,8 @@ function loadNamed(reference: string, input: ModuleInput): LoadedModule {
 }
 
 function loadModule({ bytes, chosenMode }: ModuleInput): LoadedModule {
-  const metadata = readMetadata(bytes);
-  requireSupportedVersion(metadata);
-  const stated = { metadata: metadata?.executionMode, chosen: chosenMode };
-  const isCommand = (stated.chosen ?? stated.metadata) === 'wasi';
-  const first = compile(bytes, isCommand);
-  const mode = executionModeOf(first.shape, stated);
-  // What is not said to be a command is compiled to be put back; few modules without metadata turn out to be commands.
-  const compiled = mode === 'wasi' && !isCommand ? compile(bytes, true) : first;
+  const { compiled, mode, metadata } = loadPolicyModule(bytes, { chosenMode });
   return { compiled, mode, note: mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined };
-}
-
-function compile(bytes: Uint8Array, isCommand: boolean): CompiledModule {
-  return compileModule(bytes, { memoryLimitBytes: MEMORY_LIMIT_BYTES, isolation: isCommand ? 'fresh' : 'restore' });
 }
 
 /** While a policy is written, it is run before it is annotated; the module itself is asked for its protocol then. */
@@ -145,7 +128,7 @@ function missingProtocol(metadata: ReturnType<typeof readMetadata>): string | un
 /** Makes a guest as well: only that shows whether everything that the module imports is there. */
 function inspect(bytes: Uint8Array, say: Say): Inspection {
   const stated = readMetadata(bytes)?.executionMode;
-  const compiled = compile(bytes, stated === 'wasi');
+  const compiled = compilePolicyModule(bytes);
   const { shape } = compiled;
   let mode: ExecutionMode | undefined;
   try {
@@ -160,7 +143,7 @@ function inspect(bytes: Uint8Array, say: Say): Inspection {
 
 function askProtocol(bytes: Uint8Array, say: Say): JobResults['protocol'] {
   say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
-  const guest = createGuest(compile(bytes, false), 'kubewarden-wapc');
+  const guest = createGuest(compilePolicyModule(bytes), 'kubewarden-wapc');
   const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND[guest.mode], answerBytes: MAX_ANSWER_BYTES };
   const hostCall = (): never => {
     throw new Error('no host capability is available while a module is annotated');

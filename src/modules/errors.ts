@@ -39,8 +39,8 @@ export type ModuleErrorCode =
   /** The kind of the module (waPC, WASI, OPA, Gatekeeper) cannot be told, or contradicts what is stated. */
   | 'execution-mode-unclear';
 
-/** Codes of errors that may go away without any change of the configuration. */
-const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
+/** Codes of errors of getting a module, as against errors of the module. */
+const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'file-unreadable',
   'source-unreachable',
   'source-timeout',
@@ -48,11 +48,16 @@ const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'source-status',
   'source-redirect',
   'source-truncated',
+  'not-cached',
+  'cache-failed',
+]);
+
+/** Codes of errors that may go away without any change of the configuration. */
+const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
+  ...FETCHING,
   'module-too-large',
   'not-wasm',
   'digest-mismatch',
-  'not-cached',
-  'cache-failed',
 ]);
 
 /** The only error class that this folder throws on purpose. Messages never hold credentials or query strings of URLs. */
@@ -63,6 +68,11 @@ export class ModuleError extends Error {
   constructor(code: ModuleErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+
+  /** Whether the module could not be had; nothing is known about the module itself then. */
+  get isOfFetching(): boolean {
+    return FETCHING.has(this.code);
   }
 
   /** Whether trying again later makes sense: what the source serves may change, what the user wrote does not. */

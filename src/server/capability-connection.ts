@@ -1,9 +1,7 @@
 // How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
 // cell of shared memory, and takes the answer from the port when it is woken.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-
-/** How long a host capability may take: below the default policy timeout, so that the policy can still answer. Milliseconds. */
-export const CAPABILITY_TIMEOUT_MS = 1_500;
+import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../engine/index.ts';
 
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
@@ -33,7 +31,7 @@ export class CapabilityClient {
   readonly #timeoutMs: number;
   #seq = 0;
 
-  constructor(connection: CapabilityConnection, timeoutMs: number = CAPABILITY_TIMEOUT_MS) {
+  constructor(connection: CapabilityConnection, timeoutMs: number = DEFAULT_CAPABILITY_TIMEOUT_MS) {
     this.#connection = connection;
     this.#answered = new Int32Array(connection.answered);
     this.#timeoutMs = timeoutMs;

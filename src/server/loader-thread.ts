@@ -6,6 +6,7 @@ import {
   createPolicy,
   definitionHash,
   EngineError,
+  loadPolicyModule,
   modulesOf,
   parsePolicies,
   type PolicyDefinition,
@@ -13,17 +14,14 @@ import {
   settingsHash,
 } from '../engine/index.ts';
 import {
-  executionModeOf,
   type FetchedModule,
   isDigest,
   ModuleError,
   ModuleStore,
   parseReference,
-  readMetadata,
   requireProtocol,
-  requireSupportedVersion,
 } from '../modules/index.ts';
-import { compileModule, WasmError } from '../wasm/index.ts';
+import { WasmError } from '../wasm/index.ts';
 import { CapabilityClient } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from './evaluation-protocol.ts';
@@ -37,19 +35,6 @@ const TELL_DELAY_MS = 5;
 const CHANGES_PER_PRUNE = 50;
 /** A module that takes longer than this to compile is taken for an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
-/** Errors of getting a module, as against errors of the module. */
-const FETCHING: ReadonlySet<string> = new Set([
-  'file-unreadable',
-  'source-unreachable',
-  'source-timeout',
-  'source-untrusted',
-  'source-status',
-  'source-redirect',
-  'source-truncated',
-  'not-cached',
-  'cache-failed',
-]);
-
 const start = workerData as LoaderStart;
 const activity = new WorkerActivity(start.activity);
 const capabilities = new CapabilityClient(start.capabilities);
@@ -158,15 +143,11 @@ function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<Com
 }
 
 function compile(bytes: Uint8Array, digest: string): CompiledPolicyModule {
-  const metadata = readMetadata(bytes);
-  requireSupportedVersion(metadata);
-  // Putting back is the faster of the two for every kind of module, commands included (ADR 0002).
-  const compiledModule = compileModule(bytes, { memoryLimitBytes: start.memoryLimitBytes, isolation: 'restore' });
-  const mode = executionModeOf(compiledModule.shape, { metadata: metadata?.executionMode });
-  if (mode === 'kubewarden-wapc') {
-    requireProtocol(metadata);
+  const module = loadPolicyModule(bytes, { memoryLimitBytes: start.memoryLimitBytes });
+  if (module.mode === 'kubewarden-wapc') {
+    requireProtocol(module.metadata);
   }
-  return { digest, mode, compiled: compiledModule };
+  return { digest, mode: module.mode, compiled: module.compiled };
 }
 
 /** A guest is made once per module: making one finds out whether the module can be instantiated at all. */
@@ -191,7 +172,7 @@ function failure(error: unknown): LoadOutcome & { ok: false } {
 
 function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
-    if (FETCHING.has(error.code)) {
+    if (error.isOfFetching) {
       return 'FetchFailed';
     }
     switch (error.code) {

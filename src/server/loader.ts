@@ -36,7 +36,7 @@ export interface LoaderStart {
   /** Time for one download; undefined means the module store's default. */
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
-  readonly memoryLimitBytes: number;
+  readonly memoryLimitBytes: number | undefined;
 }
 
 /** What a {@link Loader} needs. */

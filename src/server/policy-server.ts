@@ -30,8 +30,6 @@ const LAST_BYTES_MS = 1_000;
 const DRAIN_CHECK_MS = 10;
 /** Two at least, so that a policy that does not answer never holds the last one. */
 export const MIN_DEFAULT_WORKERS = 2;
-/** A guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
-export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
 /** A client that has not sent its headers by then is cut off. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
 /** A client that has not sent its whole request by then is cut off: the longest that any webhook may take. Milliseconds. */
@@ -75,7 +73,7 @@ export interface PolicyServerOptions {
   readonly workers?: number;
   /** Default: {@link DEFAULT_POLICY_TIMEOUT_SECONDS}. */
   readonly policyTimeoutSeconds?: number;
-  /** Default: {@link DEFAULT_MEMORY_LIMIT_BYTES}. */
+  /** A guest's memory. Bytes. Default: the engine's DEFAULT_MEMORY_LIMIT_BYTES. */
   readonly memoryLimitBytes?: number;
   /** Default: no special sources. */
   readonly sources?: SourcesConfig;
@@ -151,7 +149,7 @@ export class PolicyServer {
         sources: options.sources,
         fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
-        memoryLimitBytes: options.memoryLimitBytes ?? DEFAULT_MEMORY_LIMIT_BYTES,
+        memoryLimitBytes: options.memoryLimitBytes,
         connectCapabilities: () => this.#capabilities.connect(),
         modules: () => this.#registry.modules(),
       },

@@ -22,8 +22,8 @@ interface Run {
 }
 
 /**
- * A guest that is a program: it reads stdin, writes stdout, and ends. Every run has an instance of its own.
- * Compile its module with `isolation: 'fresh'`.
+ * A guest that is a program: it reads stdin, writes stdout, and ends. Every run begins with the
+ * instance as it was before its first one.
  */
 export class WasiCommand {
   readonly #sandbox: Sandbox;

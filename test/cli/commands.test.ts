@@ -4,8 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { MEMORY_LIMIT_BYTES } from '../../src/cli/module-job.ts';
-import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/server/index.ts';
+import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/engine/index.ts';
 import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
 
 const LABELS = `${EXAMPLES}/required-labels`;
@@ -40,10 +39,6 @@ describe('portcullis', { concurrency: 2 }, () => {
       assert.match(stdout, /^Examples?:\n {2}\S/m);
     });
   }
-
-  it('gives guests the memory that a server gives them', () => {
-    assert.equal(MEMORY_LIMIT_BYTES, DEFAULT_MEMORY_LIMIT_BYTES);
-  });
 });
 
 describe('portcullis inspect', { concurrency: 2 }, () => {
@@ -64,14 +59,23 @@ describe('portcullis inspect', { concurrency: 2 }, () => {
     const json = JSON.parse((await inspect(`${EXAMPLES}/image-registries/policy.wasm`, '-o', 'json')).stdout) as {
       executionMode: string;
       digest: string;
-      sandbox: { isolation: string };
+      sandbox: { isolation: string; memoryLimitBytes: number };
       problems: string[];
     };
     assert.equal(json.executionMode, 'wasi');
     assert.match(json.digest, /^sha256:[0-9a-f]{64}$/);
-    assert.equal(json.sandbox.isolation, 'fresh');
+    assert.equal(json.sandbox.isolation, 'restore');
+    assert.equal(json.sandbox.memoryLimitBytes, DEFAULT_MEMORY_LIMIT_BYTES);
     assert.deepEqual(json.problems, []);
     assert.match((await inspect(`${LABELS}/policy.wasm`, '-o', 'yaml')).stdout, /^executionMode: kubewarden-wapc$/m);
+  });
+
+  it('says why a module gets a new instance for every call, where it cannot be put back', async () => {
+    const { stdout } = await inspect(`${GUESTS}/stateful-segments.wasm`, '-o', 'json');
+    const { sandbox } = JSON.parse(stdout) as { sandbox: { isolation: string } };
+    assert.equal(sandbox.isolation, 'fresh');
+    const text = (await inspect(`${GUESTS}/stateful-segments.wasm`)).stdout;
+    assert.match(text, /Isolation +fresh \(a new instance for every call: .*segment/);
   });
 
   for (const [guest, reason] of [
