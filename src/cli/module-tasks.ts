@@ -2,7 +2,6 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
   checkSettings,
-  compilePolicyModule,
   createGuest,
   createPolicy,
   DEFAULT_TIMEOUT_SECONDS,
@@ -10,7 +9,6 @@ import {
   type Evaluation,
   FUEL_PER_SECOND,
   type HostPort,
-  loadPolicyModule,
   LocalCapabilities,
   type LoadedPolicy,
   MAX_ANSWER_BYTES,
@@ -18,7 +16,15 @@ import {
   RecordingPort,
   ReplayPort,
 } from '../engine/index.ts';
-import { type ExecutionMode, executionModeOf, ModuleError, readMetadata, requireProtocol } from '../modules/index.ts';
+import {
+  compilePolicyModule,
+  type ExecutionMode,
+  executionModeOf,
+  loadPolicyModule,
+  ModuleError,
+  readMetadata,
+  requireProtocol,
+} from '../modules/index.ts';
 import type { CompiledModule } from '../wasm/index.ts';
 import {
   type BenchResult,

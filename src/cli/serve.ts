@@ -1,7 +1,7 @@
 // `portcullis serve`: a policy server for production. Flags and environment variables are Kubewarden's (contract 3.2).
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { parseSources } from '../modules/index.ts';
+import type { SourcesConfig } from '../modules/index.ts';
 import {
   createLog,
   DEFAULT_POLICY_TIMEOUT_SECONDS,
@@ -123,7 +123,7 @@ Example:
 
 async function serve(flags: ServeFlags): Promise<void> {
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: flags.logColor && process.stdout.isTTY });
-  const server = new PolicyServer({ ...serverOptions(flags), log });
+  const server = new PolicyServer({ ...(await serverOptions(flags)), log });
   const stopped = stopSignal();
   const addresses = await server.start();
   const { policies } = server.policies();
@@ -141,7 +141,13 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info('stopped');
 }
 
-function serverOptions(flags: ServeFlags): Omit<PolicyServerOptions, 'log'> {
+/** Loads the parser when it is asked for: the main thread of a server needs nothing else of getting modules. */
+async function readSources(file: string): Promise<SourcesConfig> {
+  const { parseSources } = await import('../modules/index.ts');
+  return parseSources(readFileSync(file, 'utf8'), file);
+}
+
+async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {
   if ((flags.certFile === undefined) !== (flags.keyFile === undefined)) {
     throw new CliError('--cert-file and --key-file go together, and only one of them is given', {
       exitCode: EXIT.usage,
@@ -168,9 +174,7 @@ function serverOptions(flags: ServeFlags): Omit<PolicyServerOptions, 'log'> {
             clientCaFiles: flags.clientCaFile?.split(',').filter((file) => file !== '') ?? [],
           },
         }),
-    ...(flags.sourcesPath === undefined
-      ? {}
-      : { sources: parseSources(readFileSync(flags.sourcesPath, 'utf8'), flags.sourcesPath) }),
+    ...(flags.sourcesPath === undefined ? {} : { sources: await readSources(flags.sourcesPath) }),
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),

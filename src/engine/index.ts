@@ -16,8 +16,6 @@ export type { PatchOperation } from './json-patch.ts';
 export type { JsonObject, JsonValue } from './json-text.ts';
 export { createFailedPolicy, createPolicy, DEFAULT_TIMEOUT_SECONDS } from './loaded-policy.ts';
 export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
-export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
-export type { PolicyModule, PolicyModuleOptions } from './policy-module.ts';
 export { MAX_POLICIES, MAX_POLICIES_FILE_LENGTH, parsePolicies } from './policies-file.ts';
 export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';
 export { definitionHash, modulesOf, settingsHash } from './policy-definition.ts';

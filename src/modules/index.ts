@@ -1,4 +1,3 @@
-export { BACKOFF_BASE_MS, BACKOFF_CAP_MS, BACKOFF_FLOOR_MS, jitteredBackoff } from './backoff.ts';
 export { ModuleError } from './errors.ts';
 export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
@@ -22,6 +21,8 @@ export { isDigest, parseReference, redactUrl } from './module-reference.ts';
 export type { Digest, FileReference, HttpReference, ModuleReference, ReferenceOptions } from './module-reference.ts';
 export { DEFAULT_MAX_CACHE_BYTES, DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule, FetchOptions, ModuleStoreOptions } from './module-store.ts';
+export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
+export type { PolicyModule, PolicyModuleOptions } from './policy-module.ts';
 export type { PolicyOperation, PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';
 export type { ProxyConfig, SourceAuthority, SourcesConfig } from './sources.ts';

@@ -6,7 +6,6 @@ import {
   createPolicy,
   definitionHash,
   EngineError,
-  loadPolicyModule,
   modulesOf,
   parsePolicies,
   type PolicyDefinition,
@@ -16,6 +15,7 @@ import {
 import {
   type FetchedModule,
   isDigest,
+  loadPolicyModule,
   ModuleError,
   ModuleStore,
   parseReference,

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition, PolicyProblem } from '../engine/index.ts';
-import { jitteredBackoff } from '../modules/index.ts';
+import { jitteredBackoff } from './backoff.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
 import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from './policy-status.ts';

@@ -73,7 +73,7 @@ export interface PolicyServerOptions {
   readonly workers?: number;
   /** Default: {@link DEFAULT_POLICY_TIMEOUT_SECONDS}. */
   readonly policyTimeoutSeconds?: number;
-  /** A guest's memory. Bytes. Default: the engine's DEFAULT_MEMORY_LIMIT_BYTES. */
+  /** A guest's memory. Bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules. */
   readonly memoryLimitBytes?: number;
   /** Default: no special sources. */
   readonly sources?: SourcesConfig;

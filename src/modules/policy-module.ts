@@ -1,7 +1,9 @@
-import { executionModeOf, readMetadata, requireSupportedVersion } from '../modules/index.ts';
-import type { ExecutionMode, PolicyMetadata } from '../modules/index.ts';
 import { compileModule } from '../wasm/index.ts';
 import type { CompiledModule } from '../wasm/index.ts';
+import { executionModeOf } from './execution-mode.ts';
+import type { ExecutionMode } from './execution-mode.ts';
+import { readMetadata, requireSupportedVersion } from './metadata.ts';
+import type { PolicyMetadata } from './metadata.ts';
 
 /** A guest's memory unless told otherwise: ten times what large policies (Go with Kubernetes types) use. Bytes. */
 export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
