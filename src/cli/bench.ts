@@ -118,7 +118,7 @@ function verdictOf({ body, observation }: BenchResult): boolean {
   const { response, message } = JSON.parse(body) as { response?: AdmissionResponse; message?: string };
   if (response === undefined || observation?.outcome !== 'verdict') {
     throw new CliError(
-      `there is nothing to measure, the policy gives no verdict: ${observation?.message ?? message ?? ''}`,
+      `there is nothing to measure, the policy gives no verdict: ${response?.status?.message ?? message ?? ''}`,
       {
         hint: 'Look at it with "portcullis run" and the same flags first.',
       },

@@ -98,7 +98,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   }
   const { response } = JSON.parse(result.body) as { response: AdmissionResponse };
   process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
-  requireVerdict(result.observation, runner.unanswered);
+  requireVerdict(result.observation, response.status?.message ?? '', runner.unanswered);
   if (process.stderr.isTTY) {
     progress.line(summary(response));
   }
@@ -130,7 +130,7 @@ async function saveSession(path: string, session: string | undefined): Promise<v
 }
 
 /** A gate must not open because a policy broke: an answer that is no verdict is an error. */
-function requireVerdict(observation: Observation, unanswered: readonly string[]): void {
+function requireVerdict({ policy, outcome }: Observation, message: string, unanswered: readonly string[]): void {
   if (unanswered.length > 0) {
     throw new CliError(
       `the policy asked for ${unanswered.join(', ')}, and there is no cluster here to answer: do not trust the response`,
@@ -139,7 +139,6 @@ function requireVerdict(observation: Observation, unanswered: readonly string[])
       },
     );
   }
-  const { policy, outcome, message = '' } = observation;
   if (outcome === 'timeout') {
     throw new CliError(`${policy} gave no verdict in time`, {
       hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.',

@@ -3,10 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { SourcesConfig } from '../modules/index.ts';
 import {
+  collectGarbageAlone,
   createLog,
   DEFAULT_POLICY_TIMEOUT_SECONDS,
   LOG_LEVELS,
   type LogFormat,
+  type Logger,
   type LogLevel,
   PolicyServer,
   type PolicyServerOptions,
@@ -116,15 +118,19 @@ export function serveCommand(): Command {
       'after',
       `
 Example:
-  portcullis serve --policies policies.yml --cert-file tls.crt --key-file tls.key`,
+  portcullis serve --policies policies.yml --cert-file tls.crt --key-file tls.key
+
+Signals: SIGHUP reads the policies file and the certificates again and retries what failed; SIGTERM and SIGINT stop.`,
     )
     .action(serve);
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: flags.logColor && process.stdout.isTTY });
+  collectGarbageAlone();
   const server = new PolicyServer({ ...(await serverOptions(flags)), log });
-  const stopped = stopSignal();
+  const stopped = stopSignal(['SIGINT', 'SIGTERM']);
+  process.on('SIGHUP', () => void reload(server, log));
   const addresses = await server.start();
   const { policies } = server.policies();
   log.info(
@@ -139,6 +145,15 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info({ signal: await stopped }, 'stopping');
   await server.stop();
   log.info('stopped');
+}
+
+/** What an operator expects of SIGHUP: files are read again now, and what failed is tried again now. */
+async function reload(server: PolicyServer, log: Logger): Promise<void> {
+  log.info({ signal: 'SIGHUP' }, 'reloading');
+  await server.reload();
+  const { source, policies } = server.policies();
+  const failed = policies.filter(({ phase }) => phase === 'Error' || phase === 'Degraded').length;
+  log.info({ policies: policies.length, failed, ...(source.error === null ? {} : { error: source.error }) }, 'reloaded');
 }
 
 /** Loads the parser when it is asked for: the main thread of a server needs nothing else of getting modules. */

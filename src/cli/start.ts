@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { Command } from 'commander';
 import {
+  collectGarbageAlone,
   createLog,
   ensureLocalCertificates,
   type PolicyPhase,
@@ -68,6 +69,7 @@ async function start(flags: StartFlags): Promise<void> {
     Number(flags.operationsPort),
     (port, operationsPort) => {
       const log = createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
+      collectGarbageAlone();
       return new PolicyServer({ policiesFile, dataDir, port, operationsPort, tls: certificates, log });
     },
   );

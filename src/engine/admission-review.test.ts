@@ -20,14 +20,13 @@ test('a review gives the facts and the request as text, without what contract 3.
   const { uid, requestJson, object, admission } = parseAdmissionReview(bytes(review));
   const request = review.request as JsonObject;
   const { unknown: _unknown, subResource: _subResource, oldObject: _oldObject, ...kept } = request;
-  assert.deepEqual(JSON.parse(requestJson), kept);
+  assert.deepEqual(JSON.parse(String(requestJson)), kept);
   assert.equal(uid, request.uid);
   assert.deepEqual(object, request.object);
   assert.deepEqual(admission, {
     kind: { group: '', version: 'v1', kind: 'Pod' },
     operation: 'CREATE',
     namespace: 'default',
-    name: 'nginx',
   });
 });
 
@@ -37,7 +36,7 @@ test('a request with only kept fields is handed on byte for byte, spaces and num
   const { requestJson } = parseAdmissionReview(
     bytes(`{"apiVersion":"admission.k8s.io/v1","request":${text},"kind":"AdmissionReview"}`),
   );
-  assert.equal(requestJson.trim(), text);
+  assert.equal(String(requestJson).trim(), text);
 });
 
 test('the kind is the one that the client asked for', () => {
@@ -51,7 +50,7 @@ test('a DELETE has no object to compare with', () => {
     bytes(podReview({ operation: 'DELETE', object: null, oldObject: {} })),
   );
   assert.equal(object, undefined);
-  assert.equal(Object.hasOwn(JSON.parse(requestJson) as object, 'object'), false);
+  assert.equal(Object.hasOwn(JSON.parse(String(requestJson)) as object, 'object'), false);
 });
 
 test('keys that are written twice or with escapes mean the same to guests as to the engine', () => {
@@ -64,8 +63,8 @@ test('keys that are written twice or with escapes mean the same to guests as to 
   ]) {
     const { requestJson, admission } = parseAdmissionReview(bytes(text));
     assert.equal(admission?.namespace, 'other', text);
-    assert.equal((JSON.parse(requestJson) as JsonObject).namespace, 'other');
-    assert.equal(requestJson.match(/"namespace"/g)?.length, 1);
+    assert.equal((JSON.parse(String(requestJson)) as JsonObject).namespace, 'other');
+    assert.equal(String(requestJson).match(/"namespace"/g)?.length, 1);
   }
 });
 
@@ -128,7 +127,7 @@ test('nesting 100,000 deep is refused with 422 wherever it is, and costs nothing
 for (const request of [{ uid: 'x', a: [1] }, {}, [], 'text', 5, null, true]) {
   test(`a raw request may be ${JSON.stringify(request)}`, () => {
     const review = parseRawReview(bytes({ other: { request: 1 }, request }));
-    assert.deepEqual(JSON.parse(review.requestJson), request);
+    assert.deepEqual(JSON.parse(String(review.requestJson)), request);
     assert.deepEqual(review.object, request);
     assert.equal(review.admission, undefined);
     assert.equal(review.uid, typeof request === 'object' && request !== null && 'uid' in request ? 'x' : '');
@@ -145,7 +144,7 @@ test('any JSON as request reaches guests unchanged', () => {
     fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), space, (request, others, gap) => {
       const text = JSON.stringify({ ...others, request, z: 1 }, undefined, gap);
       const review = parseRawReview(bytes(text));
-      assert.deepEqual(JSON.parse(review.requestJson), JSON.parse(JSON.stringify(request)));
+      assert.deepEqual(JSON.parse(String(review.requestJson)), JSON.parse(JSON.stringify(request)));
     }),
     { numRuns: 300 },
   );
@@ -178,7 +177,7 @@ test('the text for guests holds exactly the kept fields of any review', () => {
       const kept = Object.entries(review.request as JsonObject).filter(
         ([name, content]) => content !== null && !['extra', '', 'ключ'].includes(name),
       );
-      assert.deepEqual(JSON.parse(requestJson), JSON.parse(JSON.stringify(Object.fromEntries(kept))));
+      assert.deepEqual(JSON.parse(String(requestJson)), JSON.parse(JSON.stringify(Object.fromEntries(kept))));
     }),
     { numRuns: 300 },
   );
@@ -212,7 +211,7 @@ test('no body makes the parsers throw anything but their own error', () => {
       for (const parse of [parseAdmissionReview, parseRawReview]) {
         try {
           const { requestJson } = parse(body);
-          JSON.parse(requestJson);
+          JSON.parse(String(requestJson));
         } catch (error) {
           assert.ok(error instanceof ReviewError, String(error));
           assert.ok([400, 422].includes(error.status));

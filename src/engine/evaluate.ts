@@ -61,25 +61,24 @@ export type Outcome =
   /** The policy has no version that could be loaded. */
   | 'not-initialized';
 
-/** What metrics and logs need of one evaluation (contract 3.4): what the policy said, not what was made of it. */
+/**
+ * What metrics need of one evaluation (contract 3.4): what the policy said, not what was made of it. Nothing that differs
+ * from request to request, so that few of them are told apart.
+ */
 export interface Observation {
   readonly policy: string;
   readonly mode: PolicyMode;
   readonly route: Route;
   readonly outcome: Outcome;
-  readonly uid: string;
-  /** Kind that the client asked for, without group and version. Absent for raw requests, as the next three. */
+  /** Kind that the client asked for, without group and version. Absent for raw requests, as the next two. */
   readonly kind?: string;
   readonly namespace?: string;
-  readonly name?: string;
   readonly operation?: string;
   /** The policy's own verdict: monitor mode does not change it. */
   readonly accepted: boolean;
   readonly mutated: boolean;
   /** `status.code` of the policy's own answer. */
   readonly errorCode?: number;
-  /** `status.message` of the policy's own answer. */
-  readonly message?: string;
 }
 
 /** An HTTP answer and what to note about it. No observation when no policy was asked. */
@@ -196,7 +195,7 @@ class Evaluator {
     }
     return result.kind === 'failed'
       ? { outcome: 'failed', response: guestFailed(uid, result.message) }
-      : { outcome: 'verdict', response: fromVerdict(uid, review.object, result.verdict) };
+      : { outcome: 'verdict', response: fromVerdict(review, result.verdict) };
   }
 
   #judgeGroup(group: LoadedPolicyGroup, review: Review, options: EvaluateOptions): Judgement {
@@ -312,7 +311,7 @@ function memberResult(review: Review, result: UnitResult): MemberResult {
   if (result.kind === 'failed') {
     return { accepted: undefined, message: `internal server error: ${result.message}`, isTimeout: false };
   }
-  const response = fromVerdict(review.uid, review.object, result.verdict);
+  const response = fromVerdict(review, result.verdict);
   return response.patch === undefined
     ? { accepted: response.allowed, message: response.status?.message, isTimeout: false }
     : { accepted: false, message: MEMBER_MUTATION_MESSAGE, isTimeout: false };
@@ -326,13 +325,10 @@ function observe(policy: LoadedPolicy, review: Review, route: Route, { outcome, 
     mode: policy.mode,
     route,
     outcome,
-    uid: review.uid,
     ...(admission === undefined ? {} : { kind: admission.kind.kind, operation: admission.operation }),
     ...(admission?.namespace === undefined ? {} : { namespace: admission.namespace }),
-    ...(admission?.name === undefined ? {} : { name: admission.name }),
     accepted: response.allowed,
     mutated: response.patch !== undefined,
     ...(status?.code === undefined ? {} : { errorCode: status.code }),
-    ...(status?.message === undefined ? {} : { message: status.message }),
   };
 }

@@ -85,7 +85,7 @@ class WasiPolicyGuest implements PolicyGuest {
 
   checkProtocol(): void {}
 
-  #run(operation: string, stdin: string, context: CallContext): Uint8Array {
+  #run(operation: string, stdin: Uint8Array | string, context: CallContext): Uint8Array {
     const { stdout, exitCode } = guarded(() => this.#command.run([WASI_PROGRAM, operation], stdin, context));
     if (exitCode !== 0) {
       throw new EngineError('guest-error', `the policy exited with code ${exitCode} instead of 0: see its log`);
@@ -105,7 +105,7 @@ class OpaPolicyGuest implements PolicyGuest {
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     const data = opaData(input);
     const answer = guarded(() =>
-      this.#guest.evaluate(REGO_ENTRYPOINT, `{"request":${input.requestJson}}`, data, context),
+      this.#guest.evaluate(REGO_ENTRYPOINT, document('{"request":', input.requestJson, '}'), data, context),
     );
     return parseOpaVerdict(answer);
   }
@@ -131,9 +131,8 @@ class GatekeeperPolicyGuest implements PolicyGuest {
     }
     const { requestJson, settingsJson, inventoryJson } = input;
     const data = inventoryJson === undefined ? '{}' : `{"inventory":${inventoryJson}}`;
-    const answer = guarded(() =>
-      this.#guest.evaluate(REGO_ENTRYPOINT, `{"parameters":${settingsJson},"review":${requestJson}}`, data, context),
-    );
+    const review = document(`{"parameters":${settingsJson},"review":`, requestJson, '}');
+    const answer = guarded(() => this.#guest.evaluate(REGO_ENTRYPOINT, review, data, context));
     return parseGatekeeperVerdict(answer);
   }
 
@@ -144,8 +143,16 @@ class GatekeeperPolicyGuest implements PolicyGuest {
   checkProtocol(): void {}
 }
 
-function validatePayload(input: GuestInput): string {
-  return `{"request":${input.requestJson},"settings":${input.settingsJson}}`;
+function validatePayload({ requestJson, settingsJson }: GuestInput): Buffer {
+  return document('{"request":', requestJson, `,"settings":${settingsJson}}`);
+}
+
+/** The request with text around it. */
+function document(before: string, requestJson: Buffer, behind: string): Buffer {
+  const bytes = Buffer.allocUnsafe(Buffer.byteLength(before) + requestJson.length + Buffer.byteLength(behind));
+  const start = bytes.write(before);
+  bytes.write(behind, start + requestJson.copy(bytes, start));
+  return bytes;
 }
 
 /** The settings, and the cluster's objects below `kubernetes`, which no setting may pretend to be. */

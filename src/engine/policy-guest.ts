@@ -4,7 +4,8 @@ import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
 
 /** One evaluation, as texts: nothing is parsed or written twice on the way to a guest. */
 export interface GuestInput {
-  readonly requestJson: string;
+  /** In UTF-8. */
+  readonly requestJson: Buffer;
   readonly settingsJson: string;
   /** Whether the request came by the raw route. */
   readonly isRaw: boolean;

@@ -67,9 +67,17 @@ function withPatch(response: AdmissionResponse, patch: string): AdmissionRespons
   return { uid, allowed: isAllowed, patchType: 'JSONPatch', patch, ...rest };
 }
 
-/** Contract 3.3 "mutation on DELETE" and the plain verdicts: what a policy's answer means before its settings apply. */
-export function fromVerdict(uid: string, object: JsonValue | undefined, verdict: GuestVerdict): AdmissionResponse {
+/**
+ * Contract 3.3 "mutation on DELETE" and the plain verdicts: what a policy's answer means before its settings apply.
+ * The review's object is not touched unless the policy changed it: it is built when it is asked for.
+ */
+export function fromVerdict(
+  review: { readonly uid: string; readonly object: JsonValue | undefined },
+  verdict: GuestVerdict,
+): AdmissionResponse {
+  const { uid } = review;
   const { accepted, message, code, mutatedObject, patch, auditAnnotations, warnings } = verdict;
+  const object = mutatedObject === undefined ? undefined : review.object;
   if (mutatedObject !== undefined && object === undefined) {
     return denied(uid, { message: MUTATION_OF_NOTHING_MESSAGE });
   }

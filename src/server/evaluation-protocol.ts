@@ -1,8 +1,9 @@
 // What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
 // structured clone of a tuple costs less than that of an object with keys.
-import type { PolicyDefinition, Observation } from '../engine/index.ts';
+import type { PolicyDefinition } from '../engine/index.ts';
 import type { CapabilityConnection } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { SentObservation } from './observations.ts';
 
 /** Which route a review came in by; it decides how much of a policy's settings for answers applies. */
 export type Route = 'validate' | 'audit' | 'validate_raw';
@@ -46,7 +47,7 @@ export type AnswerMessage = readonly [
   seq: number,
   status: number,
   body: string,
-  observation: Observation | null,
+  observation: SentObservation,
   evaluationMs: number,
 ];
 

@@ -23,6 +23,10 @@ import {
   WorkerActivity,
   type WorkerStart,
 } from './evaluation-protocol.ts';
+import { ObservationSender } from './observations.ts';
+
+/** How long an answer may wait for the next one, so that they go over in one message. Milliseconds. */
+const ANSWERS_HELD_MS = 0.2;
 
 const start = workerData as WorkerStart;
 const activity = new WorkerActivity(start.activity);
@@ -31,6 +35,7 @@ const modules = new Map<string, CompiledPolicyModule>();
 /** One guest per module, shared by all policies that use it. */
 const guests = new Map<string, PolicyGuest>();
 const table = new Map<string, LoadedPolicy>();
+const observations = new ObservationSender();
 
 function say(message: FromWorker): void {
   parentPort?.postMessage(message);
@@ -100,16 +105,34 @@ function review([seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage 
     entering: (_id, timeoutMs, member) => activity.enter(seq, timeoutMs, member),
     leaving: () => activity.leave(),
   });
-  return [seq, evaluation.status, evaluation.body, evaluation.observation, performance.now() - started];
+  const { status, body: answer, observation } = evaluation;
+  return [seq, status, answer, observations.send(observation), performance.now() - started];
+}
+
+/**
+ * Evaluates what came with one message. Answers go back together while that takes next to no time; should one of the
+ * reviews take unexpectedly long, the pool takes back what it has no answer to, see STUCK_MS.
+ */
+function reviewAll(reviews: readonly ReviewMessage[]): void {
+  let answers: AnswerMessage[] = [];
+  let since = performance.now();
+  for (const item of reviews) {
+    answers.push(review(item));
+    if (performance.now() - since > ANSWERS_HELD_MS) {
+      say({ type: 'answers', answers });
+      answers = [];
+      since = performance.now();
+    }
+  }
+  if (answers.length > 0) {
+    say({ type: 'answers', answers });
+  }
 }
 
 parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'reviews':
-      for (const item of message.reviews) {
-        // Each answer at once: the next review may hold this thread for as long as its policy is allowed to.
-        say({ type: 'answers', answers: [review(item)] });
-      }
+      reviewAll(message.reviews);
       break;
     case 'table':
       apply(message.version, message.change);

@@ -1,5 +1,6 @@
 export { ServerError } from './errors.ts';
 export type { ServerErrorCode } from './errors.ts';
+export { collectGarbageAlone } from './garbage-collection.ts';
 export { createLog, LOG_LEVELS } from './log.ts';
 export type { LogFormat, Logger, LogLevel, LogOptions } from './log.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';

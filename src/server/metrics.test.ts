@@ -8,7 +8,6 @@ const observation: Observation = {
   mode: 'protect',
   route: 'validate',
   outcome: 'verdict',
-  uid: 'u',
   kind: 'Pod',
   namespace: 'shop',
   operation: 'CREATE',
@@ -51,5 +50,43 @@ describe('labels that come from reviews', () => {
     const lines = await evaluations(metrics);
     assert.ok(lines.length <= MAX_RESOURCES + 1, `${lines.length}`);
     assert.match(lines.join('\n'), /resource_namespace="other"/);
+  });
+});
+
+describe('evaluations', () => {
+  it('are counted together when they are alike, whichever worker told of them', async () => {
+    const metrics = create();
+    metrics.reviewed('validate', observation, 3, 4);
+    metrics.reviewed('validate', observation, 30, 40);
+    metrics.reviewed('validate', { ...observation }, 300, 400);
+    metrics.reviewed('validate', { ...observation, accepted: false, errorCode: 403 }, 3, 4);
+    const lines = await evaluations(metrics);
+    assert.deepEqual(
+      lines.map((line) => line.split(' ').at(-1)),
+      ['3', '1'],
+    );
+    const text = await metrics.text();
+    const latency = (suffix: string): string | undefined =>
+      new RegExp(`^kubewarden_policy_evaluation_latency_milliseconds_${suffix} (.*)$`, 'm').exec(text)?.[1];
+    const labels = 'policy_name="p",policy_mode="protect"';
+    assert.equal(latency(`bucket{le="2",${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '0');
+    assert.equal(latency(`bucket{le="5",${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '2');
+    assert.equal(latency(`bucket{le="+Inf",${labels}}`.replaceAll(/[{}+]/g, String.raw`\$&`)), '4');
+    assert.equal(latency(`sum{${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '336');
+    assert.equal(latency(`count{${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '4');
+  });
+
+  it('of a policy that was removed are forgotten, and counted anew when it is back', async () => {
+    const metrics = create();
+    const other = { ...observation, policy: 'other' };
+    for (const one of [observation, observation, other]) {
+      metrics.reviewed('validate', one, 1, 1);
+    }
+    metrics.timedOut('p');
+    metrics.forget('p');
+    assert.doesNotMatch(await metrics.text(), /policy_name="p"/);
+    assert.equal((await evaluations(metrics)).length, 1);
+    metrics.reviewed('validate', observation, 1, 1);
+    assert.match((await evaluations(metrics)).join('\n'), /policy_name="p".* 1$/m);
   });
 });

@@ -2,6 +2,7 @@
 // lacks has the prefix portcullis_. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Observation } from '../engine/index.ts';
+import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { PolicyPhase } from './policy-status.ts';
 import type { RestartReason } from './worker-pool.ts';
 
@@ -33,12 +34,23 @@ export interface ServerGauges {
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
 }
 
+/** How often evaluations came out alike, and how long they took. */
+interface EvaluationSeries {
+  readonly labels: Readonly<Record<string, string>>;
+  count: number;
+  readonly latency: HistogramSeries;
+}
+
 /** The metrics of one policy server. */
 export class ServerMetrics {
   readonly #registry = new Registry();
+  /** By labels. Counted here and told when asked for: prom-client hashes labels with every increment. */
+  readonly #evaluations = new Map<string, EvaluationSeries>();
+  /** The series of observations that came before; see ObservationReceiver. */
+  #seriesOf = new WeakMap<Observation, EvaluationSeries>();
+  readonly #reviewSeries = new Map<string, HistogramSeries>();
   /** Kinds with namespaces that have a series of their own. */
   readonly #resources = new Set<string>();
-  readonly #evaluations;
   readonly #latency;
   readonly #review;
   readonly #reloads;
@@ -50,36 +62,43 @@ export class ServerMetrics {
   constructor(gauges: ServerGauges) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
-    this.#evaluations = new Counter({
-      name: 'kubewarden_policy_evaluations_total',
-      help: 'Evaluations by policy and verdict',
-      labelNames: [
-        'policy_name',
-        'policy_mode',
-        'resource_kind',
-        'resource_namespace',
-        'resource_request_operation',
-        'accepted',
-        'mutated',
-        'request_origin',
-        'error_code',
-      ],
-      registers,
-    });
-    this.#latency = new Histogram({
+    const series = this.#evaluations;
+    this.#registry.registerMetric(
+      new Counter({
+        name: 'kubewarden_policy_evaluations_total',
+        help: 'Evaluations by policy and verdict',
+        labelNames: [
+          'policy_name',
+          'policy_mode',
+          'resource_kind',
+          'resource_namespace',
+          'resource_request_operation',
+          'accepted',
+          'mutated',
+          'request_origin',
+          'error_code',
+        ],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { labels, count } of series.values()) {
+            this.inc(labels, count);
+          }
+        },
+      }),
+    );
+    this.#latency = new BucketHistogram({
       name: 'kubewarden_policy_evaluation_latency_milliseconds',
       help: 'Time in the policy, without waiting for a worker',
-      labelNames: ['policy_name', 'policy_mode'],
-      buckets: MILLISECONDS_BUCKETS,
-      registers,
+      bounds: MILLISECONDS_BUCKETS,
     });
-    this.#review = new Histogram({
+    this.#registry.registerMetric(this.#latency.asMetric());
+    this.#review = new BucketHistogram({
       name: 'portcullis_review_duration_seconds',
       help: 'Time from a complete request to its answer, waiting for a worker included',
-      labelNames: ['route'],
-      buckets: SECONDS_BUCKETS,
-      registers,
+      bounds: SECONDS_BUCKETS,
     });
+    this.#registry.registerMetric(this.#review.asMetric());
     this.#reloads = new Counter({
       name: 'portcullis_policy_reloads_total',
       help: 'Changes of policies by result',
@@ -148,21 +167,49 @@ export class ServerMetrics {
 
   /** A review was answered. Times in milliseconds. */
   reviewed(route: string, observation: Observation | null, evaluationMs: number, totalMs: number): void {
-    this.#review.observe({ route }, totalMs / 1000);
-    if (observation === null) {
-      return;
+    this.#reviewSeriesOf(route).observe(totalMs / 1000);
+    if (observation !== null) {
+      const series = this.#seriesOf.get(observation) ?? this.#createSeries(observation);
+      series.count += 1;
+      series.latency.observe(evaluationMs);
     }
+  }
+
+  /** A policy was removed: nothing is told of it any more. */
+  forget(policy: string): void {
+    for (const [key, { labels }] of this.#evaluations) {
+      if (labels.policy_name === policy) {
+        this.#evaluations.delete(key);
+      }
+    }
+    this.#seriesOf = new WeakMap();
+    this.#latency.drop(({ policy_name }) => policy_name === policy);
+    this.#timeouts.remove({ policy_name: policy });
+  }
+
+  #reviewSeriesOf(route: string): HistogramSeries {
+    const series = this.#reviewSeries.get(route) ?? this.#review.series({ route });
+    this.#reviewSeries.set(route, series);
+    return series;
+  }
+
+  #createSeries(observation: Observation): EvaluationSeries {
+    const { policy: policy_name, mode: policy_mode, route, accepted, mutated, errorCode } = observation;
     const labels = {
-      policy_name: observation.policy,
-      policy_mode: observation.mode,
-      accepted: String(observation.accepted),
-      mutated: String(observation.mutated),
+      policy_name,
+      policy_mode,
+      accepted: String(accepted),
+      mutated: String(mutated),
       request_origin: route === 'audit' ? 'audit' : 'validate',
       ...this.#resourceLabels(observation),
-      ...(observation.errorCode === undefined ? {} : { error_code: errorCodeLabel(observation.errorCode) }),
+      ...(errorCode === undefined ? {} : { error_code: errorCodeLabel(errorCode) }),
     };
-    this.#evaluations.inc(labels);
-    this.#latency.observe({ policy_name: observation.policy, policy_mode: observation.mode }, evaluationMs);
+    const key = JSON.stringify(labels);
+    const latency = this.#latency.series({ policy_name, policy_mode });
+    const series = this.#evaluations.get(key) ?? { labels, count: 0, latency };
+    this.#evaluations.set(key, series);
+    this.#seriesOf.set(observation, series);
+    return series;
   }
 
   /** Labels that come from reviews: names of Kubernetes' form only, and a bounded number of them. */

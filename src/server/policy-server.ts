@@ -40,6 +40,12 @@ const CONNECTION_CHECK_MS = 2_000;
 const KEEP_ALIVE_MS = 120_000;
 /** A connection on which nothing moves for so long in the middle of a request or an answer is cut off. Milliseconds. */
 const SILENT_SOCKET_MS = 60_000;
+/**
+ * How long readiness waits for the first versions of policies: the server is ready with those that it has then, and
+ * answers 503 for the others. Less than a rollout or a probe is usually given (a pod of ours is loaded in seconds), so
+ * that no source of one policy keeps all the others from serving. Milliseconds.
+ */
+export const READY_WAIT_MS = 10_000;
 /** Connections at once; an API server opens a few dozen. */
 const MAX_CONNECTIONS = 5_000;
 
@@ -83,6 +89,8 @@ export interface PolicyServerOptions {
   readonly clientTimeouts?: ClientTimeouts;
   /** Requests for objects of this namespace are always allowed. Default: none. */
   readonly alwaysAcceptNamespace?: string;
+  /** How long readiness waits for first versions, in milliseconds. Default: {@link READY_WAIT_MS}. */
+  readonly readyWaitMs?: number;
   /** Default: {@link DEFAULT_DRAIN_MS}. */
   readonly drainMs?: number;
   readonly log: Logger;
@@ -109,7 +117,7 @@ export class PolicyServer {
   readonly #policies: FileWatch;
   #admission: Server | SecureServer | undefined;
   #operations: Server | undefined;
-  #stopTls: (() => void) | undefined;
+  #tls: { readonly check: () => Promise<void>; readonly stop: () => void } | undefined;
   #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
   #isLoaded = false;
   #stopping: Promise<void> | undefined;
@@ -119,7 +127,10 @@ export class PolicyServer {
     this.#log = options.log;
     const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_POLICY_TIMEOUT_SECONDS;
-    this.#capabilities = new CapabilityService(log, () => this.#pool.renew());
+    this.#capabilities = new CapabilityService(log, () => {
+      this.#pool.renew();
+      this.#loader.renew();
+    });
     this.#pool = new WorkerPool({
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
       start: {
@@ -161,6 +172,7 @@ export class PolicyServer {
         load: (requests, done) => this.#loader.load(requests, done),
         publish: (change) => this.#pool.publish(change),
         phaseChanged: (id, change) => this.#phaseChanged(id, change),
+        changeEnded: (result) => this.#metrics.reloaded(result),
         servingChanged: (digests) => {
           this.#loader.keep(digests);
           this.#record.changed(() => this.#registry.lastGood());
@@ -175,7 +187,8 @@ export class PolicyServer {
   }
 
   /**
-   * Starts listening, then loads the policies; resolves when every policy has served or failed once.
+   * Starts listening, then loads the policies; resolves when every policy has served or failed once, at most
+   * `readyWaitMs` after their loading began.
    * @throws ServerError 'port-busy', 'tls-invalid'.
    */
   async start(): Promise<Addresses> {
@@ -183,7 +196,7 @@ export class PolicyServer {
       const addresses = await this.#listen();
       await this.#pool.start();
       await this.#policies.start();
-      await this.#registry.settled();
+      await this.#settledInTime();
       // With a file that cannot be used and nothing that served before there is nothing to be ready with.
       this.#isLoaded = this.#source.loadedAt !== null || this.#registry.lastGood().length > 0;
       return addresses;
@@ -198,11 +211,27 @@ export class PolicyServer {
     return { source: { path: this.#options.policiesFile, ...this.#source }, policies: this.#registry.statuses() };
   }
 
-  /** Reads the policies file now, and tries again what failed, without waiting for the next notification or retry. */
+  /**
+   * Reads the policies file and the certificates now, and tries again what failed, without waiting for the next
+   * notification or retry. Resolves when all that this began has served or failed, at most `readyWaitMs` later.
+   */
   async reload(): Promise<void> {
-    await this.#policies.check();
+    await Promise.all([this.#policies.check(), this.#tls?.check()]);
     this.#registry.retryNow();
-    await this.#registry.settled();
+    await this.#settledInTime();
+  }
+
+  /** Waits for policies, but never so long that those which are there would be kept from serving. */
+  async #settledInTime(): Promise<void> {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const patience = sleep(this.#options.readyWaitMs ?? READY_WAIT_MS, undefined, { signal, ref: false });
+    try {
+      await Promise.race([this.#registry.settled(), patience]);
+    } finally {
+      patience.catch(() => undefined);
+      waiting.abort();
+    }
   }
 
   /** Takes no new connections, answers the reviews that it holds, then ends its threads. */
@@ -214,7 +243,7 @@ export class PolicyServer {
   async #stop(): Promise<void> {
     this.#policies.stop();
     this.#registry.stop();
-    this.#stopTls?.();
+    this.#tls?.stop();
     if (this.#admission !== undefined) {
       await this.#drain(this.#admission);
     }
@@ -305,14 +334,14 @@ export class PolicyServer {
     if (files === undefined) {
       server = createServer(limits, handler);
     } else {
-      const { options, stop } = await watchTls(files, {
+      const { options, ...watch } = await watchTls(files, {
         reloaded: (changed) => {
           secure.setSecureContext(changed);
           this.#log.info({ file: files.certFile }, 'certificate reloaded');
         },
         failed: (error) => this.#log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
       });
-      this.#stopTls = stop;
+      this.#tls = watch;
       const isMutual = (files.clientCaFiles ?? []).length > 0;
       const secure = createSecureServer(
         { ...limits, ...options, requestCert: isMutual, rejectUnauthorized: isMutual },
@@ -332,11 +361,13 @@ export class PolicyServer {
       this.#source = { loadedAt: new Date().toISOString(), error: null };
       this.#registry.declare(declared);
       this.#log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
-      void this.#registry.settled().then(() => {
-        this.#isLoaded = true;
-        this.#metrics.reloadTook(performance.now() - started);
-      });
+      void this.#settledInTime().then(() => (this.#isLoaded = true));
+      void this.#registry.settled().then(() => this.#metrics.reloadTook(performance.now() - started));
     } catch (error) {
+      if (error instanceof ServerError && error.code === 'thread-ended') {
+        // Nothing is known about the file: it is read again.
+        this.#policies.forget();
+      }
       this.#policiesFailed(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -353,14 +384,11 @@ export class PolicyServer {
 
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {
     if (change === undefined) {
-      this.#metrics.reloaded('removed');
       this.#log.info({ policy }, 'policy removed');
     } else if (change.phase === 'Active') {
-      this.#metrics.reloaded('served');
       this.#log.debug({ policy }, 'policy serves');
     } else if (change.phase === 'Error' || change.phase === 'Degraded') {
       const { phase, reason, message: detail, nextRetry } = change;
-      this.#metrics.reloaded('failed');
       const retry = nextRetry === undefined ? {} : { nextRetry: nextRetry.toISOString() };
       this.#log.warn({ policy, phase, reason, detail, ...retry }, 'policy version failed');
     }

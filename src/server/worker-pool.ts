@@ -16,6 +16,7 @@ import {
   WorkerActivity,
   type WorkerStart,
 } from './evaluation-protocol.ts';
+import { ObservationReceiver } from './observations.ts';
 
 /** How often the pool looks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
@@ -61,6 +62,7 @@ export const WORKER_YOUNG_HEAP_MB = 12;
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  /** The same object for all answers of a worker that are counted alike. */
   readonly observation: Observation | null;
   /** Time spent in the policy. */
   readonly evaluationMs: number;
@@ -104,6 +106,7 @@ interface Job {
 interface Member {
   worker: Worker;
   activity: WorkerActivity;
+  observations: ObservationReceiver;
   /** In the order in which the worker evaluates them. */
   jobs: Job[];
   /** Handed to the worker with the next message. */
@@ -274,6 +277,7 @@ export class WorkerPool {
     const member: Member = {
       worker,
       activity,
+      observations: new ObservationReceiver(),
       jobs: [],
       outbox: [],
       version: 0,
@@ -331,7 +335,8 @@ export class WorkerPool {
     }
   }
 
-  #answered(member: Member, [seq, status, body, observation, evaluationMs]: AnswerMessage): void {
+  #answered(member: Member, [seq, status, body, sentObservation, evaluationMs]: AnswerMessage): void {
+    const observation = member.observations.receive(sentObservation);
     const index = member.jobs.findIndex((job) => job.seq === seq);
     const job = member.jobs[index];
     if (job === undefined || member.ending) {

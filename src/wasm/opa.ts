@@ -113,7 +113,7 @@ export class OpaGuest {
    * @throws WasmError `trap` (with the policy's words when it gave up), `out-of-fuel`, `answer-too-large`,
    *   `guest-error` (a document that the guest cannot read), `bad-pointer`
    */
-  evaluate(entrypoint: number, inputJson: string, dataJson: string, context: CallContext): string {
+  evaluate(entrypoint: number, inputJson: Uint8Array | string, dataJson: string, context: CallContext): string {
     try {
       return this.#sandbox.call(context.limits.fuel, (instance) => {
         this.#evaluation = this.#begin(instance, context);
@@ -245,12 +245,12 @@ function readMap(instance: SandboxInstance, name: string): ReadonlyMap<string, n
   return new Map(entries);
 }
 
-function parseDocument(instance: SandboxInstance, name: string, json: string): number {
+function parseDocument(instance: SandboxInstance, name: string, json: Uint8Array | string): number {
   const value = parseInGuest(instance, 'opa_json_parse', json);
   if (value === 0) {
     throw new WasmError(
       'guest-error',
-      `the policy cannot read ${name}: expected a JSON document, got ${json.length} characters of something else`,
+      `the policy cannot read ${name}: expected a JSON document, got ${json.length} bytes of something else`,
     );
   }
   return value;
@@ -288,11 +288,19 @@ function writeValue(instance: SandboxInstance, value: RegoValue): number {
   return address;
 }
 
-function parseInGuest(instance: SandboxInstance, parser: 'opa_json_parse' | 'opa_value_parse', text: string): number {
+function parseInGuest(
+  instance: SandboxInstance,
+  parser: 'opa_json_parse' | 'opa_value_parse',
+  text: Uint8Array | string,
+): number {
   const length = Buffer.byteLength(text);
   instance.chargeFuel(length / COPIED_BYTES_PER_FUEL);
   const address = Number(instance.func('opa_malloc')(length));
-  instance.writeString(address, text, length);
+  if (typeof text === 'string') {
+    instance.writeString(address, text, length);
+  } else {
+    instance.write(address, text);
+  }
   const value = Number(instance.func(parser)(address, length));
   free(instance, address);
   return value;

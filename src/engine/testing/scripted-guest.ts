@@ -33,7 +33,7 @@ export class ScriptedGuest implements PolicyGuest {
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     this.calls++;
-    const request = JSON.parse(input.requestJson) as JsonValue;
+    const request = JSON.parse(input.requestJson.toString()) as JsonValue;
     const settings = JSON.parse(input.settingsJson) as JsonValue;
     const answer = this.#answer({ request, settings, input, context });
     return parseGuestVerdict(typeof answer === 'string' ? answer : JSON.stringify(answer));

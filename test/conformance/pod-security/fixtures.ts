@@ -15,7 +15,12 @@ export interface Verdict {
 
 /** What fixtures.json holds; README.md explains it. */
 export interface Fixtures {
-  readonly source: { readonly module: string; readonly version: string; readonly licence: string; readonly files: number };
+  readonly source: {
+    readonly module: string;
+    readonly version: string;
+    readonly licence: string;
+    readonly files: number;
+  };
   /** The newest minor version that has files. */
   readonly newest: number;
   readonly files: Files;

@@ -5,17 +5,14 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import type { Fixtures, Files, Range, Verdict } from './fixtures.ts';
+import type { Files, FixtureLevel, Fixtures, Range, Verdict } from './fixtures.ts';
 
 const MODULE = 'k8s.io/pod-security-admission';
-const LEVELS = ['baseline', 'restricted'] as const;
+const LEVELS: readonly FixtureLevel[] = ['baseline', 'restricted'];
 /** The oracle answers with 64 verdicts for each of some 400 pods: tens of megabytes. */
 const MAX_ORACLE_BYTES = 1 << 28;
 
-type OracleAnswer = Record<
-  (typeof LEVELS)[number],
-  { reasons: string[] | null; details: string[] | null; text: string }[][]
->;
+type OracleAnswer = Record<FixtureLevel, { reasons: string[] | null; details: string[] | null; text: string }[][]>;
 
 /** Numbers values in the order of their first appearance, equal ones alike. */
 class Numbering<Value> {
@@ -68,18 +65,14 @@ function askOracle(oracle: string, newest: number, pods: unknown[]): Pick<Fixtur
     execFileSync(oracle, { input, encoding: 'utf8', maxBuffer: MAX_ORACLE_BYTES }),
   ) as OracleAnswer;
   const verdicts = new Numbering<Verdict>();
-  const expected = Object.fromEntries(
-    LEVELS.map((level) => [
-      level,
-      answer[level].map((row) => {
-        const ranges: Range[] = [];
-        for (const [minor, { reasons, details, text }] of row.entries()) {
-          addTo(ranges, minor, verdicts.numberOf({ reasons: reasons ?? [], details: details ?? [], text }));
-        }
-        return ranges;
-      }),
-    ]),
-  ) as Fixtures['expected'];
+  const rangesOf = (row: OracleAnswer[FixtureLevel][number]): Range[] => {
+    const ranges: Range[] = [];
+    for (const [minor, { reasons, details, text }] of row.entries()) {
+      addTo(ranges, minor, verdicts.numberOf({ reasons: reasons ?? [], details: details ?? [], text }));
+    }
+    return ranges;
+  };
+  const expected = { baseline: answer.baseline.map(rangesOf), restricted: answer.restricted.map(rangesOf) };
   return { verdicts: verdicts.values, expected };
 }
 

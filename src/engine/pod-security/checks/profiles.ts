@@ -1,0 +1,222 @@
+import type { Check, Finding, Judge } from '../check.ts';
+import { unlessUserNamespace, unlessWindows } from '../check.ts';
+import type { Holder, Pod, SharedSecurity } from '../pod.ts';
+import {
+  containerNames,
+  fieldsOf,
+  goQuoted,
+  namedContainers,
+  plural,
+  quoted,
+  settersOf,
+  sortedSet,
+} from '../wording.ts';
+
+const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
+
+/** Checks of the kernel's confinement of containers: AppArmor, SELinux, seccomp, the masks over /proc. */
+export const PROFILE_CHECKS: readonly Check[] = [
+  { id: 'appArmorProfile', level: 'baseline', revisions: [{ since: 0, judge: appArmorProfile }] },
+  {
+    id: 'procMount',
+    level: 'baseline',
+    revisions: [
+      { since: 0, judge: procMount },
+      { since: 35, judge: unlessUserNamespace(procMount) },
+    ],
+  },
+  // Restricted keeps what baseline asked of all pods before 1.35.
+  {
+    id: 'procMount_restricted',
+    level: 'restricted',
+    revisions: [{ since: 35, judge: procMount, overrides: ['procMount'] }],
+  },
+  {
+    id: 'seLinuxOptions',
+    level: 'baseline',
+    revisions: [
+      { since: 0, judge: seLinuxOptions(SELINUX_TYPES) },
+      { since: 31, judge: seLinuxOptions([...SELINUX_TYPES, 'container_engine_t']) },
+    ],
+  },
+  {
+    id: 'seccompProfile_baseline',
+    level: 'baseline',
+    revisions: [
+      { since: 0, judge: seccompAnnotations },
+      { since: 19, judge: forbiddenSeccomp },
+    ],
+  },
+  {
+    id: 'seccompProfile_restricted',
+    level: 'restricted',
+    revisions: [
+      { since: 19, judge: requiredSeccomp, overrides: ['seccompProfile_baseline'] },
+      { since: 25, judge: unlessWindows(requiredSeccomp), overrides: ['seccompProfile_baseline'] },
+    ],
+  },
+];
+
+const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
+const SECCOMP_POD_ANNOTATION = 'seccomp.security.alpha.kubernetes.io/pod';
+const SECCOMP_CONTAINER_ANNOTATION = 'container.seccomp.security.alpha.kubernetes.io/';
+
+/** AppArmor and seccomp profiles: those of the runtime, and those of the node's administrator. */
+function isSafeType(type: string): boolean {
+  return type === 'RuntimeDefault' || type === 'Localhost';
+}
+
+/** The holders whose profile is there and of a type that is not safe, and these types. */
+function unsafeProfiles(
+  holders: readonly Holder[],
+  profile: 'appArmorProfile' | 'seccompProfile',
+): { readonly bad: readonly Holder[]; readonly types: readonly string[] } {
+  const typeOf = ({ security }: Holder): string | undefined => {
+    const found = security?.[profile];
+    return found === null || found === undefined ? undefined : (found.type ?? '');
+  };
+  const bad = holders.filter((holder) => {
+    const type = typeOf(holder);
+    return type !== undefined && !isSafeType(type);
+  });
+  return { bad, types: sortedSet(bad.map((holder) => typeOf(holder) ?? '')) };
+}
+
+function appArmorProfile({ holders, annotations, metadataPath }: Pod): Finding | undefined {
+  const { bad, types } = unsafeProfiles(holders, 'appArmorProfile');
+  const keys = Object.keys(annotations).filter(
+    (key) => key.startsWith(APPARMOR_ANNOTATION) && !isSafeAppArmorAnnotation(annotations[key] ?? ''),
+  );
+  if (bad.length === 0 && keys.length === 0) {
+    return undefined;
+  }
+  const forbidden = sortedSet(keys.map((key) => `${key}=${goQuoted(annotations[key] ?? '')}`));
+  const values = [...types, ...forbidden];
+  const setters = settersOf(bad, keys.length > 0 ? [plural(keys, 'annotation', 'annotations')] : []);
+  return {
+    reason: plural(values, 'forbidden AppArmor profile', 'forbidden AppArmor profiles'),
+    detail: `${setters} must not set AppArmor profile type to ${quoted(values)}`,
+    containers: containerNames(bad),
+    fields: [
+      ...fieldsOf(bad, 'securityContext.appArmorProfile.type'),
+      ...keys.map((key) => `${metadataPath}.annotations[${key}]`),
+    ],
+  };
+}
+
+function isSafeAppArmorAnnotation(value: string): boolean {
+  return value === '' || value === 'runtime/default' || value.startsWith('localhost/');
+}
+
+function procMount({ containers }: Pod): Finding | undefined {
+  const bad = containers.filter(({ security }) => (security?.procMount ?? 'Default') !== 'Default');
+  if (bad.length === 0) {
+    return undefined;
+  }
+  const names = containerNames(bad);
+  const types = sortedSet(bad.map(({ security }) => security?.procMount ?? ''));
+  return {
+    reason: 'procMount',
+    detail: `${namedContainers(names)} must not set securityContext.procMount to ${quoted(types)}`,
+    containers: names,
+    fields: fieldsOf(bad, 'securityContext.procMount'),
+  };
+}
+
+function seLinuxOptions(allowed: readonly string[]): Judge {
+  const allowedTypes = new Set(allowed);
+  /** The options of a holder that are forbidden, by name. */
+  const forbidden = ({ security }: Holder): ('type' | 'user' | 'role')[] => {
+    const options = security?.seLinuxOptions;
+    return [
+      ...(allowedTypes.has(options?.type ?? '') ? [] : (['type'] as const)),
+      ...(['user', 'role'] as const).filter((option) => (options?.[option] ?? '') !== ''),
+    ];
+  };
+  return ({ holders }) => {
+    const bad = holders.filter((holder) => isSet(holder.security?.seLinuxOptions) && forbidden(holder).length > 0);
+    if (bad.length === 0) {
+      return undefined;
+    }
+    const types = sortedSet(
+      bad.map(({ security }) => security?.seLinuxOptions?.type ?? '').filter((type) => !allowedTypes.has(type)),
+    );
+    const isGiven = (option: 'user' | 'role'): boolean => bad.some((holder) => forbidden(holder).includes(option));
+    const problems = [
+      ...(types.length > 0 ? [`${plural(types, 'type', 'types')} ${quoted(types)}`] : []),
+      ...(['user', 'role'] as const).filter(isGiven).map((option) => `${option} may not be set`),
+    ];
+    return {
+      reason: 'seLinuxOptions',
+      detail: `${settersOf(bad)} set forbidden securityContext.seLinuxOptions: ${problems.join('; ')}`,
+      containers: containerNames(bad),
+      fields: bad.flatMap((holder) =>
+        forbidden(holder).map((option) => `${holder.path}.securityContext.seLinuxOptions.${option}`),
+      ),
+    };
+  };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}
+
+/** Before 1.19, seccomp profiles were annotations. */
+function seccompAnnotations({ annotations, containers, metadataPath }: Pod): Finding | undefined {
+  const isForbidden = (key: string): boolean =>
+    Object.hasOwn(annotations, key) && !isSafeSeccompAnnotation(annotations[key] ?? '');
+  const bad = containers.filter(({ name }) => isForbidden(`${SECCOMP_CONTAINER_ANNOTATION}${name}`));
+  const names = containerNames(bad);
+  const keys = sortedSet([
+    ...(isForbidden(SECCOMP_POD_ANNOTATION) ? [SECCOMP_POD_ANNOTATION] : []),
+    ...names.map((name) => `${SECCOMP_CONTAINER_ANNOTATION}${name}`),
+  ]);
+  if (keys.length === 0) {
+    return undefined;
+  }
+  const values = sortedSet(keys.map((key) => `${key}=${goQuoted(annotations[key] ?? '')}`));
+  return {
+    reason: 'seccompProfile',
+    detail: `forbidden ${plural(values, 'annotation', 'annotations')} ${values.join(', ')}`,
+    containers: names,
+    fields: keys.map((key) => `${metadataPath}.annotations[${key}]`),
+  };
+}
+
+function isSafeSeccompAnnotation(value: string): boolean {
+  return value === 'runtime/default' || value === 'docker/default' || value.startsWith('localhost/');
+}
+
+function forbiddenSeccomp({ holders }: Pod): Finding | undefined {
+  const { bad, types } = unsafeProfiles(holders, 'seccompProfile');
+  return bad.length === 0
+    ? undefined
+    : {
+        reason: 'seccompProfile',
+        detail: `${settersOf(bad)} must not set securityContext.seccompProfile.type to ${quoted(types)}`,
+        containers: containerNames(bad),
+        fields: fieldsOf(bad, 'securityContext.seccompProfile.type'),
+      };
+}
+
+function requiredSeccomp(pod: Pod): Finding | undefined {
+  return forbiddenSeccomp(pod) ?? missingSeccomp(pod);
+}
+
+function missingSeccomp({ containers, security: podSecurity }: Pod): Finding | undefined {
+  const hasProfile = (security: SharedSecurity | undefined): boolean => isSet(security?.seccompProfile);
+  if (hasProfile(podSecurity)) {
+    return undefined;
+  }
+  const bad = containers.filter(({ security }) => !hasProfile(security));
+  if (bad.length === 0) {
+    return undefined;
+  }
+  const names = containerNames(bad);
+  return {
+    reason: 'seccompProfile',
+    detail: `pod or ${namedContainers(names)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
+    containers: names,
+    fields: fieldsOf(bad, 'securityContext.seccompProfile.type'),
+  };
+}

@@ -1,0 +1,73 @@
+import { isLevel, isPolicyVersion, isStricter, LEVELS } from './level.ts';
+import type { Level, LevelVersion, PolicyVersion } from './level.ts';
+import type { PodSecuritySettings } from './settings.ts';
+import { goQuoted } from './wording.ts';
+
+const PREFIX = 'pod-security.kubernetes.io/';
+
+/** What applies in one namespace. */
+export interface NamespacePolicy {
+  readonly enforce: LevelVersion;
+  readonly audit: LevelVersion;
+  readonly warn: LevelVersion;
+  /** What is wrong with the labels, in upstream's words; undefined when nothing is. */
+  readonly labelError: string | undefined;
+}
+
+/**
+ * What applies in a namespace: the settings, over which its labels go when they are given. As upstream, a label that
+ * cannot be read enforces restricted but neither audits nor warns, and who enforces a stricter level than is warned of is
+ * warned of that as well.
+ */
+export function policyOf(settings: PodSecuritySettings, labels?: Readonly<Record<string, string>>): NamespacePolicy {
+  const { enforce, audit, warn = enforce } = settings;
+  return labels === undefined ? { enforce, audit, warn, labelError: undefined } : labelledPolicy(settings, labels);
+}
+
+function labelledPolicy(settings: PodSecuritySettings, labels: Readonly<Record<string, string>>): NamespacePolicy {
+  const errors: string[] = [];
+  const read = <Value extends string>(
+    name: string,
+    isValue: (value: unknown) => value is Value,
+    fallback: Value,
+    expected: string,
+  ): Value | undefined => {
+    const key = `${PREFIX}${name}`;
+    const text = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    if (text === undefined || isValue(text)) {
+      return text;
+    }
+    errors.push(`metadata.labels[${key}]: Invalid value: ${goQuoted(text)}: ${expected}`);
+    return fallback;
+  };
+  const level = (name: string, fallback: Level): Level | undefined =>
+    read(name, isLevel, fallback, `must be one of ${LEVELS.join(', ')}`);
+  const version = (name: string): PolicyVersion | undefined =>
+    read(name, isPolicyVersion, 'latest', 'must be "latest" or "v1.x"');
+
+  const enforceLabel = level('enforce', 'restricted');
+  const isEnforceReadable = errors.length === 0;
+  const enforce = {
+    level: enforceLabel ?? settings.enforce.level,
+    version: version('enforce-version') ?? settings.enforce.version,
+  };
+  const audit = {
+    level: level('audit', 'privileged') ?? settings.audit.level,
+    version: version('audit-version') ?? settings.audit.version,
+  };
+  const warnLabel = level('warn', 'privileged');
+  const warnVersion = version('warn-version');
+  const base = settings.warn ?? enforce;
+  const follows =
+    warnLabel === undefined && enforceLabel !== undefined && isEnforceReadable && isStricter(enforce.level, base.level);
+  const warn = {
+    level: follows ? enforce.level : (warnLabel ?? base.level),
+    version: warnVersion ?? (follows ? enforce.version : base.version),
+  };
+  return { enforce, audit, warn, labelError: joined(errors) };
+}
+
+/** Several errors in one, as upstream's aggregates read. */
+function joined(errors: readonly string[]): string | undefined {
+  return errors.length > 1 ? `[${errors.join(', ')}]` : errors[0];
+}

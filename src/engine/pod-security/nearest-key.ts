@@ -1,0 +1,28 @@
+/** A typing error is at most two edits away. */
+const MAX_TYPO_DISTANCE = 2;
+/** Longer than any key: not worth comparing. */
+const MAX_KEY_LENGTH = 40;
+
+/** The known key that `key` is most likely meant to be. */
+export function nearestKey(key: string, known: readonly string[]): string | undefined {
+  if (key.length > MAX_KEY_LENGTH) {
+    return undefined;
+  }
+  const nearest = known
+    .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)[0];
+  return nearest !== undefined && nearest.distance <= MAX_TYPO_DISTANCE ? nearest.candidate : undefined;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

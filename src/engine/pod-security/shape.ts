@@ -1,0 +1,102 @@
+import { isJsonObject } from '../json-text.ts';
+
+/** Where a value is not what it has to be: `.spec.containers[0]`, and what was expected and found there. */
+export interface ShapeFault {
+  readonly path: string;
+  readonly problem: string;
+}
+
+/** What a value of untrusted JSON has to be. Checks it in place: nothing is copied. */
+export interface Shape<Value> {
+  readonly faultIn: (value: unknown) => ShapeFault | undefined;
+  /** Never there; carries the type. */
+  readonly type?: Value;
+}
+
+/** The type of the values that a shape finds no fault in. */
+export type ValueOf<S> = S extends Shape<infer Value> ? Value : never;
+
+function leaf<Value>(expected: string, isSound: (value: unknown) => boolean): Shape<Value> {
+  return {
+    faultIn(value) {
+      return isSound(value) ? undefined : { path: '', problem: `expected ${expected}, got ${nameOf(value)}` };
+    },
+  };
+}
+
+export const text: Shape<string> = leaf('text', (value) => typeof value === 'string');
+export const flag: Shape<boolean> = leaf('true or false', (value) => typeof value === 'boolean');
+export const integer: Shape<number> = leaf('a whole number', Number.isInteger);
+
+export function list<Value>(elements: Shape<Value>): Shape<readonly Value[]> {
+  return {
+    faultIn(value) {
+      if (!Array.isArray(value)) {
+        return { path: '', problem: `expected a list, got ${nameOf(value)}` };
+      }
+      for (let index = 0; index < value.length; index++) {
+        const fault = elements.faultIn(value[index]);
+        if (fault !== undefined) {
+          return { ...fault, path: `[${index}]${fault.path}` };
+        }
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Any keys; null counts as the empty value, as in Kubernetes' decoder. */
+export function record<Value>(values: Shape<Value>): Shape<Readonly<Record<string, Value | null>>> {
+  return {
+    faultIn: (value) =>
+      faultInMembers(
+        value,
+        () => values,
+        (key) => `[${key}]`,
+      ),
+  };
+}
+
+/** The given keys, each optional, null counting as missing, as in Kubernetes' decoder; other keys hold anything. */
+export function object<Fields extends Readonly<Record<string, Shape<unknown>>>>(
+  fields: Fields,
+): Shape<{ readonly [Key in keyof Fields]?: ValueOf<Fields[Key]> | null }> {
+  const shapes = new Map<string, Shape<unknown>>(Object.entries(fields));
+  return {
+    faultIn: (value) =>
+      faultInMembers(
+        value,
+        (key) => shapes.get(key),
+        (key) => `.${key}`,
+      ),
+  };
+}
+
+function faultInMembers(
+  value: unknown,
+  shapeOf: (key: string) => Shape<unknown> | undefined,
+  pathOf: (key: string) => string,
+): ShapeFault | undefined {
+  if (!isJsonObject(value)) {
+    return { path: '', problem: `expected an object, got ${nameOf(value)}` };
+  }
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    const fault = member === null || member === undefined ? undefined : shapeOf(key)?.faultIn(member);
+    if (fault !== undefined) {
+      return { ...fault, path: `${pathOf(key)}${fault.path}` };
+    }
+  }
+  return undefined;
+}
+
+/** What a JSON value is, in words. */
+export function nameOf(value: unknown): string {
+  if (value === null || value === undefined) {
+    return 'nothing';
+  }
+  if (typeof value === 'object') {
+    return Array.isArray(value) ? 'a list' : 'an object';
+  }
+  return typeof value === 'string' ? 'text' : JSON.stringify(value);
+}

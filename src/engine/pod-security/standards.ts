@@ -1,0 +1,104 @@
+import type { Check, Finding, Revision } from './check.ts';
+import { HOST_CHECKS } from './checks/host.ts';
+import { PRIVILEGE_CHECKS } from './checks/privileges.ts';
+import { PROFILE_CHECKS } from './checks/profiles.ts';
+import { minorOf } from './level.ts';
+import type { Level, LevelVersion, PolicyVersion } from './level.ts';
+import { Pod, readPod } from './pod.ts';
+import type { ShapeFault } from './shape.ts';
+
+/** Why a pod is not at a level. */
+export interface Violation extends Finding {
+  /** Upstream's id of the check, or {@link MALFORMED}. */
+  readonly check: string;
+  /** The version from which on the check judges as it did here. */
+  readonly since: PolicyVersion;
+}
+
+/** The check that a value fails which is no pod. Ours: upstream never sees such a value. */
+export const MALFORMED = 'malformed';
+
+interface Rule extends Revision {
+  readonly id: string;
+}
+
+/** The checks in the order of upstream's messages: baseline before restricted, and by id. */
+const CHECKS: readonly Check[] = [...HOST_CHECKS, ...PRIVILEGE_CHECKS, ...PROFILE_CHECKS].sort((a, b) =>
+  a.level === b.level ? (a.id < b.id ? -1 : 1) : a.level === 'baseline' ? -1 : 1,
+);
+
+const NEWEST_MINOR = Math.max(...CHECKS.flatMap(({ revisions }) => revisions.map(({ since }) => since)));
+
+/** The newest version whose standards differ from those before; `latest` is judged as this one. */
+export const NEWEST_VERSION: PolicyVersion = `v1.${NEWEST_MINOR}`;
+
+/** The rules of each minor version. */
+const RULES: Readonly<Record<Exclude<Level, 'privileged'>, readonly (readonly Rule[])[]>> = {
+  baseline: everyMinor((minor) => rulesOf(minor, 'baseline')),
+  restricted: everyMinor((minor) => {
+    const restricted = rulesOf(minor, 'restricted');
+    const overridden = new Set(restricted.flatMap(({ overrides = [] }) => overrides));
+    return [...rulesOf(minor, 'baseline').filter(({ id }) => !overridden.has(id)), ...restricted];
+  }),
+};
+
+function everyMinor(rules: (minor: number) => readonly Rule[]): readonly (readonly Rule[])[] {
+  return Array.from({ length: NEWEST_MINOR + 1 }, (_, minor) => rules(minor));
+}
+
+function rulesOf(minor: number, level: Check['level']): readonly Rule[] {
+  return CHECKS.filter((check) => check.level === level).flatMap(({ id, revisions }) => {
+    const revision = revisions.findLast(({ since }) => since <= minor);
+    return revision === undefined ? [] : [{ id, ...revision }];
+  });
+}
+
+/**
+ * What keeps a pod from a level of the Pod Security Standards, in upstream's order and words; nothing when it is there.
+ * `podMetadata` and `podSpec` are JSON of any kind: what the standards read but cannot understand violates every level
+ * above privileged, by the check {@link MALFORMED}. Never throws.
+ */
+export function evaluatePodSecurity(
+  level: Level,
+  version: PolicyVersion,
+  podMetadata: unknown,
+  podSpec: unknown,
+): readonly Violation[] {
+  return violationsOf({ level, version }, readPod({ metadata: podMetadata, spec: podSpec }, ''));
+}
+
+const NO_VIOLATIONS: readonly Violation[] = Object.freeze([]);
+
+/** As {@link evaluatePodSecurity}, of a pod that was read, or of what kept it from being one. */
+export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeFault): readonly Violation[] {
+  if (level === 'privileged') {
+    return NO_VIOLATIONS;
+  }
+  if (!(pod instanceof Pod)) {
+    return [malformed(pod)];
+  }
+  const violations: Violation[] = [];
+  for (const { id, since, judge } of RULES[level][Math.min(minorOf(version), NEWEST_MINOR)] ?? []) {
+    const finding = judge(pod);
+    if (finding !== undefined) {
+      violations.push({ check: id, since: `v1.${since}`, ...finding });
+    }
+  }
+  return violations;
+}
+
+function malformed({ path, problem }: ShapeFault): Violation {
+  return {
+    check: MALFORMED,
+    since: 'v1.0',
+    reason: 'malformed pod',
+    detail: `${path}: ${problem}`,
+    containers: [],
+    fields: [path],
+  };
+}
+
+/** All violations in one text, as upstream writes it behind `violates PodSecurity "restricted:latest": `. */
+export function describeViolations(violations: readonly Violation[]): string {
+  return violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ');
+}

@@ -1,0 +1,42 @@
+// Observations on their way from a worker to the main thread. There are few different ones, and cloning one costs as much
+// as a small review's bytes, so each goes over once and is named by its number afterwards.
+import type { Observation } from '../engine/index.ts';
+
+/** How many different observations a worker and the main thread number; the ones beyond are sent whole every time. */
+export const MAX_NUMBERED_OBSERVATIONS = 10_000;
+
+/** An observation, or the number of one that was sent before: they count from 0 in the order of their first sending. */
+export type SentObservation = Observation | number | null;
+
+/** The worker's end. */
+export class ObservationSender {
+  readonly #numbers = new Map<string, number>();
+
+  /** What to send for an observation. */
+  send(observation: Observation | null): SentObservation {
+    if (observation === null) {
+      return null;
+    }
+    const key = JSON.stringify(observation);
+    const number = this.#numbers.get(key);
+    if (number === undefined && this.#numbers.size < MAX_NUMBERED_OBSERVATIONS) {
+      this.#numbers.set(key, this.#numbers.size);
+    }
+    return number ?? observation;
+  }
+}
+
+/** The main thread's end of one worker. Gives the same object for the same observation. */
+export class ObservationReceiver {
+  readonly #received: Observation[] = [];
+
+  receive(sent: SentObservation): Observation | null {
+    if (typeof sent === 'number') {
+      return this.#received[sent] ?? null;
+    }
+    if (sent !== null && this.#received.length < MAX_NUMBERED_OBSERVATIONS) {
+      this.#received.push(sent);
+    }
+    return sent;
+  }
+}
