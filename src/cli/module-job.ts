@@ -1,15 +1,17 @@
 // What the command line and the thread that runs modules for it say to each other. Plain data.
 import type { MessagePort } from 'node:worker_threads';
 import type { Observation, PolicyDefinition, PolicyLogEntry, Route } from '../engine/index.ts';
-import type { ExecutionMode } from '../modules/index.ts';
+import type { BuiltinName, ExecutionMode } from '../modules/index.ts';
 import type { ModuleShape } from '../wasm/index.ts';
 
-/** A module to be loaded. */
-export interface ModuleInput {
-  readonly bytes: Uint8Array;
-  /** The kind that the user chose, when the metadata do not say. */
-  readonly chosenMode?: ExecutionMode;
-}
+/** A module to be loaded: WebAssembly, or a part of this product. */
+export type ModuleInput =
+  | {
+      readonly bytes: Uint8Array;
+      /** The kind that the user chose, when the metadata do not say. */
+      readonly chosenMode?: ExecutionMode;
+    }
+  | { readonly builtin: BuiltinName };
 
 /** A policy, its code and a request for it. */
 export interface PolicyJob {
@@ -42,6 +44,8 @@ export interface Inspection {
   readonly shape: ModuleShape;
   /** Undefined when it cannot be told. */
   readonly mode: ExecutionMode | undefined;
+  /** The host's builtins that a Rego module uses; undefined for others, and where they cannot be told. */
+  readonly builtins: readonly string[] | undefined;
   /** Why it cannot be run. */
   readonly problem: string | undefined;
 }

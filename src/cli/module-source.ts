@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import {
   DEFAULT_MAX_MODULE_BYTES,
   digestOf,
+  isBuiltin,
   type FileReference,
   ModuleError,
   type ModuleReference,
@@ -41,8 +42,8 @@ export interface ModuleSourceOptions {
  * @throws CliError, ModuleError
  */
 export function targetReference(target: string): ModuleReference {
-  if (target.startsWith('builtin:')) {
-    throw usageError(`${target}: there are no built-in modules yet`, 'Name a WebAssembly file, or a URL.');
+  if (isBuiltin(target)) {
+    throw usageError(`${target} is part of this product and has no file`, 'Name a WebAssembly file, or a URL.');
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
     return parseReference(target, { baseDir: process.cwd() });

@@ -22,10 +22,11 @@ import {
   executionModeOf,
   loadPolicyModule,
   ModuleError,
+  type PolicyCode,
   readMetadata,
   requireProtocol,
 } from '../modules/index.ts';
-import type { CompiledModule } from '../wasm/index.ts';
+import { createOpaGuest } from '../wasm/index.ts';
 import {
   type BenchResult,
   type CapabilityReply,
@@ -98,8 +99,7 @@ export function perform(job: ModuleJob, port: HostPort, say: Say): JobResults[ke
 }
 
 interface LoadedModule {
-  readonly compiled: CompiledModule;
-  readonly mode: ExecutionMode;
+  readonly code: PolicyCode;
   /** Why a server would not load it, although it can be run here. */
   readonly note: string | undefined;
 }
@@ -113,9 +113,12 @@ function loadNamed(reference: string, input: ModuleInput): LoadedModule {
   }
 }
 
-function loadModule({ bytes, chosenMode }: ModuleInput): LoadedModule {
-  const { compiled, mode, metadata } = loadPolicyModule(bytes, { chosenMode });
-  return { compiled, mode, note: mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined };
+function loadModule(input: ModuleInput): LoadedModule {
+  if ('builtin' in input) {
+    return { code: { mode: 'builtin', name: input.builtin }, note: undefined };
+  }
+  const { compiled, mode, metadata } = loadPolicyModule(input.bytes, { chosenMode: input.chosenMode });
+  return { code: { compiled, mode }, note: mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined };
 }
 
 /** While a policy is written, it is run before it is annotated; the module itself is asked for its protocol then. */
@@ -140,17 +143,21 @@ function inspect(bytes: Uint8Array, say: Say): Inspection {
   try {
     mode = executionModeOf(shape, { metadata: stated });
     say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
-    createGuest(compiled, mode);
-    return { shape, mode, problem: undefined };
+    if (mode === 'opa' || mode === 'gatekeeper') {
+      return { shape, mode, builtins: createOpaGuest(compiled).usedBuiltins, problem: undefined };
+    }
+    createGuest({ compiled, mode });
+    return { shape, mode, builtins: undefined, problem: undefined };
   } catch (error) {
-    return { shape, mode, problem: error instanceof Error ? error.message : String(error) };
+    const problem = error instanceof Error ? error.message : String(error);
+    return { shape, mode, builtins: undefined, problem };
   }
 }
 
 function askProtocol(bytes: Uint8Array, say: Say): JobResults['protocol'] {
   say({ type: 'guest', stage: 'loading', unit: 'the module', timeoutMs: LOAD_TIMEOUT_MS });
-  const guest = createGuest(compilePolicyModule(bytes), 'kubewarden-wapc');
-  const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND[guest.mode], answerBytes: MAX_ANSWER_BYTES };
+  const guest = createGuest({ compiled: compilePolicyModule(bytes), mode: 'kubewarden-wapc' });
+  const limits = { fuel: DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND['kubewarden-wapc'], answerBytes: MAX_ANSWER_BYTES };
   const hostCall = (): never => {
     throw new Error('no host capability is available while a module is annotated');
   };
@@ -224,8 +231,8 @@ function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedP
   );
   const guests = new Map<string, PolicyGuest>();
   say({ type: 'guest', stage: 'loading', unit: job.definition.id, timeoutMs: LOAD_TIMEOUT_MS });
-  for (const [reference, { compiled, mode }] of modules) {
-    guests.set(reference, createGuest(compiled, mode));
+  for (const [reference, { code }] of modules) {
+    guests.set(reference, createGuest(code));
   }
   const policy = createPolicy(job.definition, (reference) => guestOf(guests, reference), {
     port,

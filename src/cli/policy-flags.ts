@@ -11,6 +11,8 @@ import {
 import {
   EXECUTION_MODES,
   type ExecutionMode,
+  isBuiltin,
+  parseBuiltin,
   parseReference,
   type PolicyMetadata,
   readMetadata,
@@ -53,7 +55,10 @@ const DEFINITION_FLAGS = [
 /** Adds the flags, which are those of `kwctl run`, and `--policies`, `--policy` and `--timeout`. */
 export function addPolicyFlags(command: Command): Command {
   return command
-    .argument('[target]', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
+    .argument(
+      '[target]',
+      'the module: a file, a URL (file://, http://, https://; may end in @sha256:…), or builtin:NAME',
+    )
     .addOption(
       new Option(
         '-r, --request-path <file>',
@@ -148,11 +153,10 @@ interface PolicyAndCode {
 }
 
 async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
-  const [settings, { location, bytes }] = await Promise.all([
+  const [settings, { location, input, metadata }] = await Promise.all([
     readSettings(flags),
-    readModule(targetReference(target), options),
+    codeOf(target, flags, options),
   ]);
-  const metadata = readMetadata(bytes);
   const wanted = metadata?.contextAwareResources ?? [];
   const isAllowed = flags.allowContextAware === true;
   const id = policyId(metadata, location);
@@ -177,9 +181,23 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     wanted.length > 0 && !isAllowed
       ? [`the policy reads ${kinds} from the cluster, which it may only with --allow-context-aware`]
       : [];
+  return { definition, modules: { [location]: input }, notes };
+}
+
+interface TargetCode {
+  readonly location: string;
+  readonly input: ModuleInput;
+  readonly metadata: PolicyMetadata | undefined;
+}
+
+async function codeOf(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<TargetCode> {
+  if (isBuiltin(target)) {
+    return { location: target, input: { builtin: parseBuiltin(target) }, metadata: undefined };
+  }
+  const { location, bytes } = await readModule(targetReference(target), options);
   const chosen = flags.executionMode;
   const input = { bytes, ...(chosen === undefined ? {} : { chosenMode: chosen }) };
-  return { definition, modules: { [location]: input }, notes };
+  return { location, input, metadata: readMetadata(bytes) };
 }
 
 /** What messages call the policy: its title, or the name of its file. */
@@ -229,13 +247,15 @@ async function fromPoliciesFile(
   }
   const baseDir = dirname(resolve(file));
   const references = modulesOf(found);
-  const sources = await Promise.all(
-    references.map((reference) => readModule(parseReference(reference, { baseDir }), options)),
+  const modules = await Promise.all(
+    references.map(async (reference): Promise<[string, ModuleInput]> => {
+      if (isBuiltin(reference)) {
+        return [reference, { builtin: parseBuiltin(reference) }];
+      }
+      const { bytes } = await readModule(parseReference(reference, { baseDir }), options);
+      return [reference, { bytes }];
+    }),
   );
-  const modules = references.map((reference, index) => [
-    reference,
-    { bytes: sources[index]?.bytes ?? new Uint8Array() },
-  ]);
   return { definition: withTimeout(found, flags.timeout), modules: Object.fromEntries(modules), notes: [] };
 }
 

@@ -294,7 +294,10 @@ class Evaluator {
 }
 
 function limitsOf(unit: EvaluationUnit): CallLimits {
-  return { fuel: Math.ceil(unit.timeoutSeconds * FUEL_PER_SECOND[unit.guest.mode]), answerBytes: MAX_ANSWER_BYTES };
+  const { mode } = unit.guest;
+  // Builtin code counts its own costs.
+  const fuel = mode === 'builtin' ? Infinity : Math.ceil(unit.timeoutSeconds * FUEL_PER_SECOND[mode]);
+  return { fuel, answerBytes: MAX_ANSWER_BYTES };
 }
 
 /** What a member of a group contributes; `accepted` is undefined when it gave no verdict. */

@@ -48,7 +48,7 @@ function load(
   options: Partial<PolicyOptions> = {},
   changes: Partial<SinglePolicyDefinition> = {},
 ): LoadedPolicy {
-  const guest = createGuest(compile(name), POLICIES[name]!);
+  const guest = createGuest({ compiled: compile(name), mode: POLICIES[name]! });
   assert.equal(guest.mode, POLICIES[name]);
   const definition: SinglePolicyDefinition = {
     kind: 'policy',
@@ -131,7 +131,7 @@ function answering(text: string): CompiledModule {
 
 test('a module of another protocol is refused, naming both', () => {
   for (const answer of ['"v2"', 'v1', '']) {
-    const guest = createGuest(answering(answer), 'kubewarden-wapc');
+    const guest = createGuest({ compiled: answering(answer), mode: 'kubewarden-wapc' });
     const policy = load('required-labels');
     assert.ok(policy.kind === 'policy');
     assert.throws(() => checkSettings({ ...policy, unit: { ...policy.unit, guest } }), {
@@ -149,7 +149,7 @@ test('a guest that returns garbage denies, with what is wrong', () => {
     ['{"accepted":"yes"}', /accepted: expected true or false, got string$/],
     ['', /got nothing$/],
   ] as const) {
-    const guest = createGuest(answering(answer), 'kubewarden-wapc');
+    const guest = createGuest({ compiled: answering(answer), mode: 'kubewarden-wapc' });
     const response = ask({ ...policy, unit: { ...policy.unit, guest } }, bytes(podReview()));
     assert.equal(response.allowed, false);
     assert.match(messageOf(response), message);
@@ -157,6 +157,8 @@ test('a guest that returns garbage denies, with what is wrong', () => {
 });
 
 test('a module cannot be loaded in a mode that it was not built for', () => {
-  assert.throws(() => createGuest(compile('required-labels'), 'opa'), { name: 'WasmError' });
-  assert.throws(() => createGuest(compile('host-namespaces'), 'kubewarden-wapc'), { name: 'WasmError' });
+  assert.throws(() => createGuest({ compiled: compile('required-labels'), mode: 'opa' }), { name: 'WasmError' });
+  assert.throws(() => createGuest({ compiled: compile('host-namespaces'), mode: 'kubewarden-wapc' }), {
+    name: 'WasmError',
+  });
 });

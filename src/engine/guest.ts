@@ -1,6 +1,7 @@
-import type { ExecutionMode } from '../modules/index.ts';
+import type { PolicyCode } from '../modules/index.ts';
 import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, CompiledModule, OpaGuest } from '../wasm/index.ts';
+import type { CallContext, OpaGuest } from '../wasm/index.ts';
+import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError, errorText } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './verdict.ts';
@@ -13,11 +14,12 @@ const REGO_ENTRYPOINT = 0;
 /** Guests of Kubewarden's WASI mode look at the arguments behind the program's name. */
 const WASI_PROGRAM = 'policy.wasm';
 
-/**
- * Loads a compiled module as a guest of the given execution mode. Throws WasmError when the module lacks what the mode
- * needs.
- */
-export function createGuest(compiled: CompiledModule, mode: ExecutionMode): PolicyGuest {
+/** Makes a policy's code ready to be asked. Throws WasmError when a module lacks what its execution mode needs. */
+export function createGuest(code: PolicyCode): PolicyGuest {
+  return code.mode === 'builtin' ? createBuiltinGuest(code.name) : createModuleGuest(code);
+}
+
+function createModuleGuest({ mode, compiled }: Exclude<PolicyCode, { mode: 'builtin' }>): PolicyGuest {
   switch (mode) {
     case 'kubewarden-wapc':
       return new WapcPolicyGuest(new WapcGuest(compiled));

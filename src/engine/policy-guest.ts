@@ -1,4 +1,4 @@
-import type { ExecutionMode } from '../modules/index.ts';
+import type { PolicyCode } from '../modules/index.ts';
 import type { CallContext } from '../wasm/index.ts';
 import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
 
@@ -18,7 +18,7 @@ export interface GuestInput {
  * share one; their settings come with each call.
  */
 export interface PolicyGuest {
-  readonly mode: ExecutionMode;
+  readonly mode: PolicyCode['mode'];
   /** Throws EngineError `guest-error` and `guest-timeout`. */
   validate(input: GuestInput, context: CallContext): GuestVerdict;
   /** Rego policies cannot check settings: always valid. Throws as {@link PolicyGuest.validate}. */

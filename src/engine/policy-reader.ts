@@ -2,6 +2,7 @@ import { EngineError } from './errors.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
+import { nearestKey } from './nearest-key.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -483,31 +484,4 @@ function show(value: JsonValue): string {
   }
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
-}
-
-/** A typing error is at most two edits away; longer words than these keys are not worth comparing. */
-const MAX_TYPO_DISTANCE = 2;
-
-function nearestKey(key: string, known: readonly string[]): string | undefined {
-  if (key.length > 40) {
-    return undefined;
-  }
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance);
-  const nearest = ranked[0];
-  return nearest !== undefined && nearest.distance <= MAX_TYPO_DISTANCE ? nearest.candidate : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
 }

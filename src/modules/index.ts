@@ -1,3 +1,5 @@
+export { BUILTIN_MODULES, builtinVersion, isBuiltin, parseBuiltin, PRODUCT_VERSION } from './builtin-module.ts';
+export type { BuiltinName } from './builtin-module.ts';
 export { ModuleError } from './errors.ts';
 export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
@@ -22,7 +24,7 @@ export type { Digest, FileReference, HttpReference, ModuleReference, ReferenceOp
 export { DEFAULT_MAX_CACHE_BYTES, DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule, FetchOptions, ModuleStoreOptions } from './module-store.ts';
 export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
-export type { PolicyModule, PolicyModuleOptions } from './policy-module.ts';
+export type { PolicyCode, PolicyModule, PolicyModuleOptions } from './policy-module.ts';
 export type { PolicyOperation, PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';
 export type { ProxyConfig, SourceAuthority, SourcesConfig } from './sources.ts';

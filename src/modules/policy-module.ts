@@ -1,3 +1,4 @@
+import type { BuiltinName } from './builtin-module.ts';
 import { compileModule } from '../wasm/index.ts';
 import type { CompiledModule } from '../wasm/index.ts';
 import { executionModeOf } from './execution-mode.ts';
@@ -7,6 +8,11 @@ import type { PolicyMetadata } from './metadata.ts';
 
 /** A guest's memory unless told otherwise: ten times what large policies (Go with Kubernetes types) use. Bytes. */
 export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
+
+/** Code that can be asked for verdicts: a compiled module, or a part of this product. */
+export type PolicyCode =
+  | { readonly mode: ExecutionMode; readonly compiled: CompiledModule }
+  | { readonly mode: 'builtin'; readonly name: BuiltinName };
 
 /** How to load a policy's module. */
 export interface PolicyModuleOptions {

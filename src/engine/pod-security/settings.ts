@@ -2,7 +2,7 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 import { isLevel, isPolicyVersion, LEVELS, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
-import { nearestKey } from './nearest-key.ts';
+import { nearestKey } from '../nearest-key.ts';
 import { nameOf } from './shape.ts';
 
 /** What `builtin:pod-security` is told. */

@@ -1,0 +1,23 @@
+import { createRequire } from 'node:module';
+import type { BuiltinName } from '../modules/index.ts';
+import type { PolicyGuest } from './policy-guest.ts';
+import type * as podSecurity from './pod-security-guest.ts';
+
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const require = createRequire(import.meta.url);
+
+/** A guest whose code is part of this product. */
+export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
+  // Required when it is first needed: most servers use few of them, and each is memory in every thread. An import could
+  // only be awaited, which a thread that handles its messages in order cannot do.
+  switch (name) {
+    case 'pod-security': {
+      const { PodSecurityGuest } = require(`./pod-security-guest.${extension}`) as typeof podSecurity;
+      return new PodSecurityGuest();
+    }
+    case 'cel':
+      throw new Error('not there yet');
+    default:
+      return name satisfies never;
+  }
+}

@@ -1,0 +1,32 @@
+import { EngineError } from './errors.ts';
+import { checkPodSecurity, parsePodSecuritySettings } from './pod-security/index.ts';
+import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
+import type { GuestInput, PolicyGuest } from './policy-guest.ts';
+import { SettingsCache } from './settings-cache.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/** `builtin:pod-security`: the Pod Security Standards. */
+export class PodSecurityGuest implements PolicyGuest {
+  readonly mode = 'builtin';
+  readonly #settings = new SettingsCache(parsePodSecuritySettings);
+
+  validate({ requestJson, settingsJson }: GuestInput): GuestVerdict {
+    const parsed = this.#settings.get(settingsJson);
+    if (parsed.settings === undefined) {
+      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
+    }
+    const { warnings, ...verdict } = checkPodSecurity(JSON.parse(requestJson.toString()), parsed.settings);
+    return { ...verdict, warnings: warnings === null || warnings.length === 0 ? null : warnings };
+  }
+
+  validateSettings(settingsJson: string): SettingsVerdict {
+    const parsed = this.#settings.get(settingsJson);
+    return parsed.settings !== undefined ? { valid: true } : { valid: false, message: problemsText(parsed) };
+  }
+
+  checkProtocol(): void {}
+}
+
+function problemsText({ problems }: Extract<ParsedPodSecuritySettings, { settings?: undefined }>): string {
+  return problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+}

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { ModuleError } from './errors.ts';
+
+/** Modules that are part of this product: nothing is fetched for them. */
+export const BUILTIN_MODULES = ['cel', 'pod-security'] as const;
+
+export type BuiltinName = (typeof BUILTIN_MODULES)[number];
+
+const SCHEME = 'builtin:';
+
+/** This product's version: builtin modules have the same. */
+export const PRODUCT_VERSION = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
+
+/** Whether a module reference names a builtin module, known or not. */
+export function isBuiltin(reference: string): boolean {
+  return reference.trim().startsWith(SCHEME);
+}
+
+/**
+ * Reads `builtin:NAME`.
+ * @throws ModuleError `reference-invalid` for a name that is none of {@link BUILTIN_MODULES}
+ */
+export function parseBuiltin(reference: string): BuiltinName {
+  const text = reference.trim().slice(SCHEME.length);
+  const name = BUILTIN_MODULES.find((known) => known === text);
+  if (name === undefined) {
+    const known = BUILTIN_MODULES.map((builtin) => SCHEME + builtin).join(' or ');
+    const hint = text.includes('@') ? ': a builtin module has the version of the product and takes no digest' : '';
+    throw new ModuleError(
+      'reference-invalid',
+      `there is no builtin module of this name: expected ${known}, got ${SCHEME}${text.slice(0, 80)}${hint}`,
+    );
+  }
+  return name;
+}
+
+/** What stands for the digest of a builtin module: it changes only with the product. */
+export function builtinVersion(name: BuiltinName): string {
+  return `${SCHEME}${name}@${PRODUCT_VERSION}`;
+}
