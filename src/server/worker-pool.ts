@@ -42,6 +42,11 @@ export const MAX_TRIES = 2;
  * that takes longer, or is not known yet, is handed out alone. Milliseconds.
  */
 export const WORK_AHEAD_MS = 0.5;
+/**
+ * A worker that has less than this before it is given more work before another one is woken: waking a thread takes as
+ * long as an evaluation or two, on both sides. Milliseconds.
+ */
+export const WORTH_WAKING_MS = 0.1;
 /** A worker that is on one review for longer than this gets no more, and gives back what it has behind it. Milliseconds. */
 export const STUCK_MS = 20;
 /** Reviews handed to a worker at once, however quick their policies are. */
@@ -123,6 +128,11 @@ interface Member {
 function runningJob({ activity, jobs }: Member): Job | undefined {
   const seq = activity.current()?.seq;
   return jobs.find((job) => job.seq === seq) ?? jobs[0];
+}
+
+/** How long a worker will be busy with what it was given. Milliseconds. */
+function workAhead({ jobs }: Member): number {
+  return jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
 }
 
 /** Threads that evaluate reviews against one policy table. */
@@ -370,10 +380,20 @@ export class WorkerPool {
     });
   }
 
-  /** Hands waiting reviews to workers: one to each in turn, until each has as much as it may be ahead. */
+  /**
+   * Hands waiting reviews to workers: first so much to those that are awake, and then to the others, that waking the next
+   * one is worth it; then one to each in turn, until each has as much as it may be ahead.
+   */
   #dispatch(): void {
     if (this.#slowUntil.size > 0) {
       this.#unpark();
+    }
+    for (const isAwake of [true, false]) {
+      for (const member of this.#members) {
+        if (member.jobs.length > 0 === isAwake && this.#mayTake(member)) {
+          this.#fill(member, WORTH_WAKING_MS);
+        }
+      }
     }
     for (let ahead = 0; ahead < REVIEWS_AHEAD && this.#queueHead < this.#queue.length; ahead += 1) {
       for (const member of this.#members) {
@@ -395,9 +415,21 @@ export class WorkerPool {
     }
   }
 
-  #mayTake({ ready, ending, jobs, busySince }: Member): boolean {
+  #mayTake(member: Member): boolean {
+    const { ready, ending, jobs, busySince } = member;
     const isStuck = jobs.length > 0 && performance.now() - busySince > STUCK_MS;
-    return ready && !ending && !isStuck && jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0) < WORK_AHEAD_MS;
+    return ready && !ending && !isStuck && workAhead(member) < WORK_AHEAD_MS;
+  }
+
+  /** Hands waiting reviews to a worker until it has this much before it. */
+  #fill(member: Member, ms: number): void {
+    while (member.jobs.length < REVIEWS_AHEAD && workAhead(member) < ms) {
+      const job = this.#next(member);
+      if (job === undefined) {
+        return;
+      }
+      this.#hand(member, job);
+    }
   }
 
   /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
