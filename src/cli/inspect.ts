@@ -1,6 +1,7 @@
 // `portcullis inspect`: what a module says about itself, and what the sandbox makes of it.
 import { styleText } from 'node:util';
 import { Command } from 'commander';
+import { FUEL_PER_SECOND } from '../engine/index.ts';
 import {
   type ExecutionMode,
   METADATA_SECTION,
@@ -17,7 +18,7 @@ import { CliError, errorText } from './errors.ts';
 import type { Inspection } from './module-job.ts';
 import { ModuleRunner } from './module-runner.ts';
 import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
-import { dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
+import { countText, dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
 import { Progress } from './progress.ts';
 import { oneLine, table } from './table.ts';
 
@@ -41,6 +42,8 @@ interface ModuleReport {
   readonly executionMode: ExecutionMode | null;
   readonly metadata: PolicyMetadata | null;
   readonly imports: readonly { readonly module: string; readonly name: string }[];
+  /** The host's builtins that a Rego module uses; null for others. */
+  readonly builtins: readonly string[] | null;
   readonly sandbox: SandboxReport | null;
   /** Why a policy server would not load the module. */
   readonly problems: readonly string[];
@@ -52,6 +55,8 @@ interface SandboxReport {
   readonly obstacle: Obstacle | null;
   readonly functions: number;
   readonly memoryLimitBytes: number;
+  /** What an evaluation may use up for each second that it has; null where the kind of the module cannot be told. */
+  readonly fuelPerSecond: number | null;
   readonly rewrittenBytes: number;
 }
 
@@ -122,18 +127,20 @@ async function reportOf({ location, digest, bytes }: ModuleSource, runner: Modul
     executionMode: inspection?.mode ?? null,
     metadata: metadata ?? null,
     imports: inspection?.shape.imports ?? found?.imports ?? [],
+    builtins: inspection?.builtins?.toSorted() ?? null,
     sandbox: inspection === undefined ? null : sandboxOf(inspection),
     problems,
   };
 }
 
-function sandboxOf({ shape }: Inspection): SandboxReport {
+function sandboxOf({ shape, mode }: Inspection): SandboxReport {
   const { isolation, obstacle, functions, memoryPages, rewrittenBytes } = shape;
   return {
     isolation,
     obstacle: obstacle ?? null,
     functions,
     memoryLimitBytes: memoryPages * PAGE_BYTES,
+    fuelPerSecond: mode === undefined ? null : FUEL_PER_SECOND[mode],
     rewrittenBytes,
   };
 }
@@ -175,7 +182,8 @@ const KINDS: Readonly<Record<ExecutionMode, string>> = {
   gatekeeper: 'Rego for Gatekeeper (gatekeeper)',
 };
 
-function moduleLines({ location, digest, sizeBytes, executionMode, metadata, imports }: ModuleReport): Line[] {
+function moduleLines(report: ModuleReport): Line[] {
+  const { location, digest, sizeBytes, executionMode, metadata, imports, builtins } = report;
   const byModule = Map.groupBy(imports, ({ module }) => module);
   return [
     ['Location', location],
@@ -187,6 +195,7 @@ function moduleLines({ location, digest, sizeBytes, executionMode, metadata, imp
       index === 0 ? 'Imports' : '',
       oneLine(`${module}: ${names.map(({ name }) => name).join(', ')}`, 160),
     ]),
+    ...(builtins === null ? [] : [['Builtins', builtins.join(', ') || 'none of the host'] as const]),
   ];
 }
 
@@ -237,12 +246,15 @@ const OBSTACLES: Readonly<Record<Obstacle, string>> = {
 };
 
 function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[] {
-  const { isolation, obstacle, functions, memoryLimitBytes, rewrittenBytes } = sandbox;
+  const { isolation, obstacle, functions, memoryLimitBytes, fuelPerSecond, rewrittenBytes } = sandbox;
   const reason = obstacle === null ? (mode === 'wasi' ? 'a command runs once' : undefined) : OBSTACLES[obstacle];
   const fresh = `a new instance for every call${reason === undefined ? '' : `: ${reason}`}`;
   return [
     ['Isolation', `${isolation} (${isolation === 'restore' ? 'one instance, put back after every call' : fresh})`],
     ['Memory', `at most ${sizeText(memoryLimitBytes)}`],
+    ...(fuelPerSecond === null
+      ? []
+      : [['Fuel', `${countText(fuelPerSecond)} units for each second of its timeout`] as const]),
     ['Functions', String(functions)],
     ['Size inside', `${sizeText(rewrittenBytes)} with fuel and limits added`],
   ];

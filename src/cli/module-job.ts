@@ -1,6 +1,6 @@
 // What the command line and the thread that runs modules for it say to each other. Plain data.
 import type { MessagePort } from 'node:worker_threads';
-import type { Observation, PolicyDefinition, PolicyLogEntry, Route } from '../engine/index.ts';
+import type { AdmissionResponse, Observation, PolicyDefinition, PolicyLogEntry, Route } from '../engine/index.ts';
 import type { BuiltinName, ExecutionMode } from '../modules/index.ts';
 import type { ModuleShape } from '../wasm/index.ts';
 
@@ -25,6 +25,38 @@ export interface PolicyJob {
   readonly session?: string;
 }
 
+/** Many questions to one policy under several settings: each module is loaded once, settings are checked once. */
+export interface SuiteJob {
+  /** By the reference that the definitions use. */
+  readonly modules: Readonly<Record<string, ModuleInput>>;
+  readonly variants: readonly SuiteVariant[];
+}
+
+/** A policy with its settings, and what it is asked. */
+export interface SuiteVariant {
+  readonly definition: PolicyDefinition;
+  readonly questions: readonly SuiteQuestion[];
+}
+
+/** A question of a suite. */
+export interface SuiteQuestion {
+  /** Names the question in answers. */
+  readonly index: number;
+  /** Without a request, only the settings are looked at. */
+  readonly request?: { readonly body: Uint8Array; readonly route: Route };
+  /** Text of a recorded session that answers host capabilities. */
+  readonly session?: string;
+}
+
+/** The answer to a question of a suite. */
+export type SuiteAnswer =
+  | { readonly kind: 'response'; readonly response: AdmissionResponse }
+  /** The settings are good, and nothing else was asked. */
+  | { readonly kind: 'settings-accepted' }
+  | { readonly kind: 'settings-rejected'; readonly message: string }
+  /** The policy gave no verdict, or one that cannot be trusted. */
+  | { readonly kind: 'failed'; readonly message: string };
+
 /** Something to be done with modules. */
 export type ModuleJob =
   | { readonly task: 'inspect'; readonly bytes: Uint8Array }
@@ -37,7 +69,8 @@ export type ModuleJob =
       /** Policies and members that are answered as timed out. */
       readonly timedOut: readonly string[];
     }
-  | { readonly task: 'bench'; readonly policy: PolicyJob; readonly iterations?: number; readonly durationMs: number };
+  | { readonly task: 'bench'; readonly policy: PolicyJob; readonly iterations?: number; readonly durationMs: number }
+  | { readonly task: 'test'; readonly suite: SuiteJob };
 
 /** What the sandbox makes of a module. */
 export interface Inspection {
@@ -79,6 +112,8 @@ export interface JobResults {
   readonly protocol: { readonly version: 'v1' };
   readonly run: RunResult;
   readonly bench: BenchResult;
+  /** Answers were told one by one. */
+  readonly test: { readonly notes: readonly string[] };
 }
 
 /** What a guest was doing when its time was over. */
@@ -91,6 +126,8 @@ export type FromModuleThread =
   | { readonly type: 'log'; readonly entry: PolicyLogEntry }
   /** A host capability; the thread sleeps until it is answered. */
   | { readonly type: 'ask'; readonly capability: string; readonly payload: string }
+  /** A question of a suite is answered. */
+  | { readonly type: 'answer'; readonly index: number; readonly answer: SuiteAnswer; readonly durationMs: number }
   | { readonly type: 'done'; readonly result: JobResults[keyof JobResults] }
   | { readonly type: 'failed'; readonly failure: JobFailure };
 

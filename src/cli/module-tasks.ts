@@ -1,6 +1,7 @@
 // The work of the module thread: loading modules, evaluating, measuring.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
+  type AdmissionResponse,
   checkSettings,
   createGuest,
   createPolicy,
@@ -38,6 +39,9 @@ import {
   type ModuleThreadStart,
   type PolicyJob,
   type RunResult,
+  type SuiteAnswer,
+  type SuiteJob,
+  type SuiteQuestion,
 } from './module-job.ts';
 
 /** A module that does not come up within this time never does: what its start may use up ends sooner. Milliseconds. */
@@ -93,6 +97,8 @@ export function perform(job: ModuleJob, port: HostPort, say: Say): JobResults[ke
       return run(job.policy, new Set(job.timedOut), job.record, port, say);
     case 'bench':
       return bench(job.policy, job.iterations ?? MAX_EVALUATIONS, job.durationMs, port, say);
+    case 'test':
+      return test(job.suite, port, say);
     default:
       return job satisfies never;
   }
@@ -224,16 +230,124 @@ function statistics(times: Float64Array, totalMs: number): Omit<BenchResult, key
   return { evaluations: times.length, totalMs, p50Ms: at(0.5), p90Ms: at(0.9), p99Ms: at(0.99), maxMs: at(1) };
 }
 
-/** Loads the policy's modules and lets it check its settings. @throws SettingsRefused */
-function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedPolicy; notes: readonly string[] } {
-  const modules = new Map(
-    Object.entries(job.modules).map(([reference, input]) => [reference, loadNamed(reference, input)]),
-  );
+/** Asks all questions of a suite. Errors of one policy are answers to its questions. */
+function test({ modules, variants }: SuiteJob, cluster: HostPort, say: Say): JobResults['test'] {
+  const [first] = variants;
+  const { guests, notes } = loadGuests(modules, first?.definition.id ?? 'the policy', say);
+  for (const { definition, questions } of variants) {
+    const port = new SuitePort(cluster);
+    const policy = createPolicy(definition, (reference) => guestOf(guests, reference), {
+      port,
+      log: (entry) => say({ type: 'log', entry }),
+    });
+    const problem = settingsProblem(policy, say);
+    for (const { index, request, session } of questions) {
+      const start = performance.now();
+      let answer = problem;
+      if (answer === undefined) {
+        port.replay(session);
+        answer = request === undefined ? { kind: 'settings-accepted' } : ask(policy, request, port, say);
+      }
+      say({ type: 'answer', index, answer, durationMs: performance.now() - start });
+    }
+  }
+  return { notes };
+}
+
+function settingsProblem(policy: LoadedPolicy, say: Say): SuiteAnswer | undefined {
+  let unit = policy.id;
+  try {
+    const verdict = checkSettings(policy, (id, timeoutMs) => {
+      unit = id;
+      say({ type: 'guest', stage: 'checking its settings', unit, timeoutMs });
+    });
+    return verdict.valid ? undefined : { kind: 'settings-rejected', message: verdict.message };
+  } catch (error) {
+    return { kind: 'failed', message: `${unit} failed while it was checking its settings: ${messageOf(error)}` };
+  }
+}
+
+function ask(
+  policy: LoadedPolicy,
+  { body, route }: NonNullable<SuiteQuestion['request']>,
+  port: SuitePort,
+  say: Say,
+): SuiteAnswer {
+  const entering = (unit: string, timeoutMs: number): void =>
+    say({ type: 'guest', stage: 'evaluating', unit, timeoutMs });
+  const evaluation = evaluate(policy, body, { route, entering });
+  if (evaluation.observation === null) {
+    return { kind: 'failed', message: (JSON.parse(evaluation.body) as { message: string }).message };
+  }
+  const { response } = JSON.parse(evaluation.body) as { response: AdmissionResponse };
+  if (port.unanswered.length > 0) {
+    const asked = port.unanswered.join(', ');
+    return { kind: 'failed', message: `the policy asked for what no recorded session answers: ${asked}` };
+  }
+  const { outcome } = evaluation.observation;
+  if (outcome === 'timeout') {
+    return { kind: 'failed', message: 'the policy gave no verdict in time' };
+  }
+  if (outcome !== 'verdict') {
+    return { kind: 'failed', message: `the policy gave no verdict: ${response.status?.message ?? ''}` };
+  }
+  return { kind: 'response', response };
+}
+
+/** Answers from the session of the case that is asked, and remembers what could not be answered. */
+class SuitePort implements HostPort {
+  readonly #cluster: HostPort;
+  #port: HostPort;
+  #session: ReplayPort | undefined;
+  #unanswered: string[] = [];
+
+  constructor(cluster: HostPort) {
+    this.#cluster = cluster;
+    this.#port = new LocalCapabilities(cluster);
+  }
+
+  /** Starts the next case. */
+  replay(session: string | undefined): void {
+    this.#unanswered = [];
+    this.#session = session === undefined ? undefined : new ReplayPort(session);
+    this.#port = this.#session ?? new LocalCapabilities(this.#cluster);
+  }
+
+  get unanswered(): readonly string[] {
+    return [...new Set([...this.#unanswered, ...(this.#session?.unanswered ?? [])])];
+  }
+
+  request(capability: string, payload: string): string {
+    if (this.#session === undefined && capability.startsWith('kubernetes/')) {
+      this.#unanswered.push(capability);
+    }
+    return this.#port.request(capability, payload);
+  }
+}
+
+interface LoadedGuests {
+  readonly guests: ReadonlyMap<string, PolicyGuest>;
+  readonly notes: readonly string[];
+}
+
+/** Loads modules; `unit` is what messages call whom they are for. */
+function loadGuests(inputs: Readonly<Record<string, ModuleInput>>, unit: string, say: Say): LoadedGuests {
+  const modules = Object.entries(inputs).map(([reference, input]) => [reference, loadNamed(reference, input)] as const);
   const guests = new Map<string, PolicyGuest>();
-  say({ type: 'guest', stage: 'loading', unit: job.definition.id, timeoutMs: LOAD_TIMEOUT_MS });
+  say({ type: 'guest', stage: 'loading', unit, timeoutMs: LOAD_TIMEOUT_MS });
   for (const [reference, { code }] of modules) {
     guests.set(reference, createGuest(code));
   }
+  return { guests, notes: modules.flatMap(([, { note }]) => note ?? []) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Loads the policy's modules and lets it check its settings. @throws SettingsRefused */
+function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedPolicy; notes: readonly string[] } {
+  const { guests, notes } = loadGuests(job.modules, job.definition.id, say);
   const policy = createPolicy(job.definition, (reference) => guestOf(guests, reference), {
     port,
     log: (entry) => say({ type: 'log', entry }),
@@ -244,7 +358,7 @@ function loadPolicy(job: PolicyJob, port: HostPort, say: Say): { policy: LoadedP
   if (!verdict.valid) {
     throw new SettingsRefused(`Provided settings are not valid: ${verdict.message}`);
   }
-  return { policy, notes: [...modules.values()].flatMap(({ note }) => note ?? []) };
+  return { policy, notes };
 }
 
 function guestOf(guests: ReadonlyMap<string, PolicyGuest>, reference: string): PolicyGuest {

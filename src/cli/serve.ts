@@ -153,7 +153,10 @@ async function reload(server: PolicyServer, log: Logger): Promise<void> {
   await server.reload();
   const { source, policies } = server.policies();
   const failed = policies.filter(({ phase }) => phase === 'Error' || phase === 'Degraded').length;
-  log.info({ policies: policies.length, failed, ...(source.error === null ? {} : { error: source.error }) }, 'reloaded');
+  log.info(
+    { policies: policies.length, failed, ...(source.error === null ? {} : { error: source.error }) },
+    'reloaded',
+  );
 }
 
 /** Loads the parser when it is asked for: the main thread of a server needs nothing else of getting modules. */

@@ -1,10 +1,13 @@
 // Stopping on signals, once and cleanly.
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+/** What ends a command that runs until it is told to stop, unless it has another use for one of them. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Resolves at the first of the signals. A second one ends the process at once. */
+export function stopSignal(signals: readonly NodeJS.Signals[] = STOP_SIGNALS): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let isFirst = true;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  for (const signal of signals) {
     process.on(signal, () => {
       if (isFirst) {
         isFirst = false;

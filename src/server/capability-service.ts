@@ -49,7 +49,10 @@ export class CapabilityService {
 
   #spawn(): Worker {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), { env: {} });
+    const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), {
+      name: 'host capabilities',
+      env: {},
+    });
     worker.unref();
     worker.on('error', (error) => {
       this.#log({ level: 'error', message: 'host capabilities failed', fields: { error: error.message } });

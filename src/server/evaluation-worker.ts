@@ -54,7 +54,7 @@ function guestOf(digest: string | undefined): PolicyGuest {
   if (module === undefined) {
     throw new Error(`the module ${digest ?? ''} was not handed over`);
   }
-  const guest = guests.get(module.digest) ?? createGuest(module.compiled, module.mode);
+  const guest = guests.get(module.digest) ?? createGuest(module);
   guests.set(module.digest, guest);
   return guest;
 }

@@ -51,6 +51,11 @@ export class FileWatch {
     return this.#running;
   }
 
+  /** The next check tells the contents again, even if they are the same: what was told could not be made use of. */
+  forget(): void {
+    this.#known = '';
+  }
+
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);

@@ -8,17 +8,30 @@ import { RequestRefused } from './errors.ts';
  */
 export const MAX_BODY_BYTES = 7 * 1024 * 1024;
 
-/** Bytes of bodies that are on their way at once: as many as may wait or run, see MAX_HELD_BYTES of the worker pool. */
+/** Memory for bodies that are on their way at once: as much as may wait or run, see MAX_HELD_BYTES of the worker pool. */
 export const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
 
-/** Counts the bytes of bodies that are on their way, over all connections of a server. */
+/** What a body is given first; it doubles from there. Most reviews are smaller. Bytes. */
+export const FIRST_BYTES = 64 * 1024;
+
+/**
+ * The part of {@link MAX_RECEIVING_BYTES} that only the first {@link FIRST_BYTES} of bodies may use: clients that send
+ * large bodies slowly cannot keep ordinary reviews out, of which some 13,000 have room here. Bytes.
+ */
+const RESERVED_BYTES = 64 * 1024 * 1024;
+
+/** Counts the memory for bodies that are on their way, over all connections of a server. */
 export class BodyBudget {
   #used = 0;
 
-  /** Whether there is room for this many more bytes; they are counted until they are given back. */
-  take(bytes: number): boolean {
+  /** Counts bytes by which a body grows, until they are given back. False, and none are counted, when there is no room. */
+  take(bytes: number, bodySize: number): boolean {
+    const limit = bodySize <= FIRST_BYTES ? MAX_RECEIVING_BYTES : MAX_RECEIVING_BYTES - RESERVED_BYTES;
+    if (this.#used + bytes > limit) {
+      return false;
+    }
     this.#used += bytes;
-    return this.#used <= MAX_RECEIVING_BYTES;
+    return true;
   }
 
   giveBack(bytes: number): void {
@@ -27,7 +40,8 @@ export class BodyBudget {
 }
 
 /**
- * Reads the whole body into memory of its own.
+ * Reads the whole body into memory of its own: a view into a shared pool would be copied whole with every message to a
+ * worker.
  * @throws RequestRefused 413 for a body that is too large, 400 for one that ends early, 503 when the budget is used up.
  */
 export function readBody(
@@ -40,47 +54,51 @@ export function readBody(
     done(tooLarge(), EMPTY);
     return;
   }
-  let chunks: Buffer[] = [];
+  const expected = Number.isNaN(declared) ? MAX_BODY_BYTES : declared;
+  // Chunks are copied as they come: a client that sends single bytes would make a list of them cost a hundredfold.
+  let body = EMPTY;
   let size = 0;
   let finished = false;
-  const finish = (error: RequestRefused | undefined, body: Uint8Array = EMPTY): void => {
-    if (!finished) {
-      finished = true;
-      chunks = [];
-      budget.giveBack(size);
-      done(error, body);
+  const finish = (error: RequestRefused | undefined): void => {
+    if (finished) {
+      return;
     }
+    finished = true;
+    const whole = size === body.length ? body : body.slice(0, size);
+    budget.giveBack(body.length);
+    body = EMPTY;
+    done(error, error === undefined ? whole : EMPTY);
+  };
+  const grow = (needed: number): boolean => {
+    const capacity = Math.max(needed, Math.min(expected, Math.max(FIRST_BYTES, body.length * 2)));
+    if (!budget.take(capacity - body.length, capacity)) {
+      return false;
+    }
+    const larger = new Uint8Array(capacity);
+    larger.set(body);
+    body = larger;
+    return true;
   };
   request.on('data', (chunk: Buffer) => {
     if (finished) {
       return;
     }
-    size += chunk.length;
-    if (!budget.take(chunk.length)) {
-      finish(new RequestRefused(503, 'more requests are on their way than can be held; try again later'));
-    } else if (size > MAX_BODY_BYTES) {
+    const end = size + chunk.length;
+    if (end > MAX_BODY_BYTES) {
       finish(tooLarge());
+    } else if (end > body.length && !grow(end)) {
+      finish(new RequestRefused(503, 'more requests are on their way than can be held; try again later'));
     } else {
-      chunks.push(chunk);
+      body.set(chunk, size);
+      size = end;
     }
   });
-  request.on('end', () => (finished ? undefined : finish(undefined, joined(chunks, size))));
+  request.on('end', () => finish(undefined));
   request.on('error', () => finish(new RequestRefused(400, 'the request ended before its body was complete')));
   request.on('aborted', () => finish(new RequestRefused(400, 'the request ended before its body was complete')));
 }
 
 const EMPTY = new Uint8Array(0);
-
-/** One array with a buffer of its own: a view into a shared pool would be copied whole with every message to a worker. */
-function joined(chunks: readonly Buffer[], size: number): Uint8Array {
-  const body = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return body;
-}
 
 function tooLarge(): RequestRefused {
   return new RequestRefused(413, `expected a body of at most ${MAX_BODY_BYTES} bytes (7 MiB)`);

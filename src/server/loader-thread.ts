@@ -10,14 +10,18 @@ import {
   parsePolicies,
   type PolicyDefinition,
   type PolicyGuest,
+  type PolicyLogEntry,
   settingsHash,
 } from '../engine/index.ts';
 import {
+  builtinVersion,
   type FetchedModule,
+  isBuiltin,
   isDigest,
   loadPolicyModule,
   ModuleError,
   ModuleStore,
+  parseBuiltin,
   parseReference,
   requireProtocol,
 } from '../modules/index.ts';
@@ -25,17 +29,31 @@ import { WasmError } from '../wasm/index.ts';
 import { CapabilityClient } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from './evaluation-protocol.ts';
-import type { FromLoader, LoaderStart, ToLoader } from './loader.ts';
+import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
 import type { Declared, LoadOutcome, LoadRequest } from './policy-registry.ts';
 import type { PolicyReason } from './policy-status.ts';
 
 /** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
 const TELL_DELAY_MS = 5;
+/** Settings are checked for so long before outcomes are told and messages are received. Milliseconds. */
+const SLICE_MS = 50;
+/**
+ * Evaluation time whose fuel the check of settings gets while others may wait for it: ordinary policies were measured
+ * to use less than a tenth of it, and one that never ends holds the others for 10 to 30 ms.
+ */
+const QUICK_CHECK_SECONDS = 0.01;
+/** The same by the clock, for guests that wait, and with a busy machine in mind. Milliseconds. */
+const QUICK_TIMEOUT_MS = 1_000;
+/** Compiling takes some 150 ms per MiB; longer than this, and the others do not wait for it. Milliseconds. */
+const QUICK_COMPILE_TIMEOUT_MS = 5_000;
 /** Changes of what serves between two looks at the size of the module cache. */
 const CHANGES_PER_PRUNE = 50;
 /** A module that takes longer than this to compile is taken for an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
+/** What a module may use up when it is started ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
+const START_TIMEOUT_MS = 5_000;
 const start = workerData as LoaderStart;
+const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
 const capabilities = new CapabilityClient(start.capabilities);
 const store = new ModuleStore({
@@ -48,6 +66,22 @@ const compiled = new Map(start.modules.map((module) => [module.digest, Promise.r
 const guests = new Map<string, PolicyGuest>();
 let changesSincePrune = 0;
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
+let unfinished: number[] = [];
+let telling: NodeJS.Timeout | undefined;
+
+/** A policy whose modules are there, and whose settings are to be checked. */
+interface Candidate {
+  readonly seq: number;
+  readonly definition: PolicyDefinition;
+  readonly modules: ReadonlyMap<string, CompiledPolicyModule>;
+  readonly sourceError: string | undefined;
+}
+
+const candidates: Candidate[] = [];
+/** Those whose module was seen not to end, with other settings: the others go first. */
+const suspects: Candidate[] = [];
+const suspected = new Set<string>();
+let checking: NodeJS.Immediate | undefined;
 
 function say(message: FromLoader): void {
   parentPort?.postMessage(message);
@@ -57,14 +91,87 @@ function say(message: FromLoader): void {
 type Fetches = Map<string, Promise<FetchedModule>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
-  const outcome = await tryLoad(seq, request, fetches).catch(failure);
-  if (outbox.length === 0) {
-    setTimeout(() => {
-      say({ type: 'loaded', outcomes: outbox });
-      outbox = [];
-    }, TELL_DELAY_MS);
+  try {
+    candidates.push(await prepare(seq, request, fetches));
+    checking ??= setImmediate(checkSome);
+  } catch (error) {
+    tell(seq, failure(error));
   }
+}
+
+async function prepare(seq: number, { definition, digests }: LoadRequest, fetches: Fetches): Promise<Candidate> {
+  const modules = new Map<string, CompiledPolicyModule>();
+  let sourceError: string | undefined;
+  for (const reference of modulesOf(definition)) {
+    if (isBuiltin(reference)) {
+      const name = parseBuiltin(reference);
+      modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
+      continue;
+    }
+    const fetched = await fetchOnce(reference, digests?.[reference], fetches);
+    sourceError ??= fetched.sourceError?.message;
+    modules.set(reference, await compileOnce(seq, fetched));
+  }
+  return { seq, definition, modules, sourceError };
+}
+
+function tell(seq: number, outcome: LoadOutcome): void {
   outbox.push([seq, outcome]);
+  telling ??= setTimeout(tellNow, TELL_DELAY_MS);
+}
+
+function tellNow(): void {
+  clearTimeout(telling);
+  telling = undefined;
+  if (outbox.length > 0) {
+    say({ type: 'loaded', outcomes: outbox });
+    outbox = [];
+  }
+  if (unfinished.length > 0) {
+    say({ type: 'unfinished', seqs: unfinished });
+    unfinished = [];
+  }
+}
+
+/** Checks the settings of those that are ready, for a while. */
+function checkSome(): void {
+  const end = performance.now() + SLICE_MS;
+  do {
+    const candidate = candidates.shift();
+    if (candidate !== undefined && isSuspected(candidate)) {
+      suspects.push(candidate);
+      continue;
+    }
+    const next = candidate ?? suspects.shift();
+    if (next === undefined) {
+      suspected.clear();
+      break;
+    }
+    judge(next);
+  } while (performance.now() < end);
+  tellNow();
+  checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
+}
+
+function isSuspected({ modules }: Candidate): boolean {
+  return suspected.size > 0 && [...modules.values()].some(({ digest }) => suspected.has(digest));
+}
+
+function judge(candidate: Candidate): void {
+  const { seq, modules, sourceError } = candidate;
+  const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
+  const verdict = check(candidate);
+  if (verdict === 'unfinished') {
+    for (const { digest } of modules.values()) {
+      suspected.add(digest);
+    }
+    unfinished.push(seq);
+  } else if (verdict.valid) {
+    const source = sourceError === undefined ? {} : { sourceError };
+    outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
+  } else {
+    outbox.push([seq, { ok: false, reason: verdict.reason, message: verdict.message, transient: false, digests }]);
+  }
 }
 
 /** What a policy said of its settings, or why it said nothing. */
@@ -72,42 +179,45 @@ type Checked =
   | { readonly valid: true }
   | { readonly valid: false; readonly reason: PolicyReason; readonly message: string };
 
-async function tryLoad(seq: number, { definition, digests }: LoadRequest, fetches: Fetches): Promise<LoadOutcome> {
-  const modules = new Map<string, CompiledPolicyModule>();
-  let sourceError: string | undefined;
-  for (const reference of modulesOf(definition)) {
-    const fetched = await fetchOnce(reference, digests?.[reference], fetches);
-    sourceError ??= fetched.sourceError?.message;
-    modules.set(reference, await compileOnce(seq, fetched));
-  }
-  const found = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
-  const verdict = check(seq, definition, modules);
-  return verdict.valid
-    ? {
-        ok: true,
-        digests: found,
-        modules: [...modules.values()],
-        ...(sourceError === undefined ? {} : { sourceError }),
-      }
-    : { ok: false, reason: verdict.reason, message: verdict.message, transient: false, digests: found };
-}
-
 /** Lets a policy check its settings, in this thread, under the eyes of the main thread. */
-function check(seq: number, definition: PolicyDefinition, modules: ReadonlyMap<string, CompiledPolicyModule>): Checked {
-  const policy = createPolicy(definition, (reference) => guestOf(modules.get(reference)), {
+function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' {
+  const options = {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
     port: capabilities,
-    log: ({ policy: id, level, message, fields }) =>
+    log: ({ policy: id, level, message, fields }: PolicyLogEntry) =>
       say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
-  });
+  };
   try {
-    const verdict = checkSettings(policy, (_member, timeoutMs) => activity.enter(seq, timeoutMs, -1));
+    enter(seq, 'start', START_TIMEOUT_MS);
+    const policy = createPolicy(
+      isQuick ? hurried(definition) : definition,
+      (name) => guestOf(modules.get(name)),
+      options,
+    );
+    const verdict = checkSettings(policy, (_member, timeoutMs) =>
+      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs),
+    );
     return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings' };
   } catch (error) {
+    if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
+      return 'unfinished';
+    }
     return { valid: false, reason: reasonOf(error), message: error instanceof Error ? error.message : String(error) };
   } finally {
     activity.leave();
   }
+}
+
+/** A definition by which guests get little fuel. */
+function hurried(definition: PolicyDefinition): PolicyDefinition {
+  const timeoutEvalSeconds = QUICK_CHECK_SECONDS;
+  return definition.kind === 'policy'
+    ? { ...definition, timeoutEvalSeconds }
+    : { ...definition, members: definition.members.map((member) => ({ ...member, timeoutEvalSeconds })) };
+}
+
+function enter(seq: number, stage: Stage, timeoutMs: number): void {
+  activity.enter(seq, timeoutMs, STAGES.indexOf(stage));
 }
 
 function fetchOnce(reference: string, digest: string | undefined, fetches: Fetches): Promise<FetchedModule> {
@@ -129,7 +239,7 @@ function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<Com
     return known;
   }
   const module = (async () => {
-    activity.enter(seq, COMPILE_TIMEOUT_MS, -1);
+    enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
     try {
       return compile(bytes, digest);
     } finally {
@@ -159,13 +269,12 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   if (known !== undefined) {
     return known;
   }
-  const guest = createGuest(module.compiled, module.mode);
+  const guest = createGuest(module);
   guests.set(module.digest, guest);
   return guest;
 }
 
 function failure(error: unknown): LoadOutcome & { ok: false } {
-  activity.leave();
   const message = error instanceof Error ? error.message : String(error);
   return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
 }

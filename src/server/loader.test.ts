@@ -17,9 +17,14 @@ const endless = `endless:\n  module: file://${guests}/wasi-loop.wasm\n`;
 const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
 
 async function setUp(): Promise<
-  { loader: Loader; load: (text: string) => Promise<Map<string, LoadOutcome>> } & AsyncDisposable
+  {
+    loader: Loader;
+    load: (text: string) => Promise<Map<string, LoadOutcome>>;
+    connections: () => number;
+  } & AsyncDisposable
 > {
   const folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-loader-'));
+  let connections = 0;
   const loader = new Loader(
     {
       cacheDir: join(folder.path, 'modules'),
@@ -29,7 +34,10 @@ async function setUp(): Promise<
       defaultTimeoutSeconds: TIMEOUT_SECONDS,
       memoryLimitBytes: 64 * 1024 * 1024,
       modules: () => [],
-      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      connectCapabilities: () => {
+        connections += 1;
+        return { port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) };
+      },
     },
     () => undefined,
   );
@@ -53,6 +61,7 @@ async function setUp(): Promise<
   return {
     loader,
     load,
+    connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       await loader.stop();
       await folder.remove();
@@ -74,6 +83,28 @@ describe('the loader', () => {
       assert.ok(outcome.ok || outcome.reason === 'SettingsCheckFailed');
     }
     assert.equal((await at.load(accept)).get('accept')?.ok, true);
+  });
+
+  it('gives up a policy that it was put off for, when it does not end in its own time either', async () => {
+    await using at = await setUp();
+    const outcomes = await at.load(`${endless}${accept}`);
+    // Told in the order in which they ended: the others do not wait.
+    assert.deepEqual([...outcomes.keys()], ['accept', 'endless']);
+    const outcome = outcomes.get('endless');
+    assert.ok(outcome !== undefined && !outcome.ok);
+    assert.equal(outcome.transient, false);
+    assert.match(outcome.message, /did not end|fuel/);
+  });
+
+  it('when renewed has a new connection for host capabilities, and loses no load', async () => {
+    await using at = await setUp();
+    const outcomes = at.load(accept);
+    at.loader.renew();
+    assert.equal((await outcomes).get('accept')?.ok, true);
+    assert.equal(at.connections(), 2);
+    at.loader.renew();
+    assert.equal((await at.load(accept)).get('accept')?.ok, true);
+    assert.equal(at.connections(), 3);
   });
 
   it('tells where a file is not YAML', async () => {

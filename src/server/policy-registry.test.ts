@@ -9,6 +9,7 @@ import {
   type LoadRequest,
   type PinnedPolicy,
   PolicyRegistry,
+  STAND_IN_MS,
 } from './policy-registry.ts';
 import type { PolicyStatus } from './policy-status.ts';
 
@@ -79,6 +80,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   loads: Pending[];
   changes: TableChange[];
   phases: string[];
+  ended: string[];
   kept: (readonly string[])[];
   /** Takes the oldest load. */
   next: () => Pending;
@@ -88,6 +90,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   const loads: Pending[] = [];
   const changes: TableChange[] = [];
   const phases: string[] = [];
+  const ended: string[] = [];
   const kept: (readonly string[])[] = [];
   const registry = new PolicyRegistry(
     {
@@ -100,6 +103,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
         ),
       publish: async (change) => void changes.push(change),
       phaseChanged: (id, change) => phases.push(`${id} ${change?.phase ?? 'gone'}`),
+      changeEnded: (result) => ended.push(result),
       servingChanged: (digests) => kept.push(digests),
     },
     new Map(lastGood.map((entry) => [entry.definition.id, entry])),
@@ -109,11 +113,20 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
     loads,
     changes,
     phases,
+    ended,
     kept,
     next: () => loads.shift() ?? assert.fail('nothing is being loaded'),
     status: (id) => registry.statuses().find((status) => status.id === id) ?? assert.fail(`${id} is unknown`),
     declare: (...policies) => registry.declare({ policies, problems: [] }),
   };
+}
+
+async function isSettled(registry: PolicyRegistry): Promise<boolean> {
+  let settled = false;
+  void registry.settled().then(() => (settled = true));
+  await Promise.resolve();
+  await Promise.resolve();
+  return settled;
 }
 
 describe('a declared policy', () => {
@@ -403,6 +416,50 @@ describe('what served before a restart', () => {
     assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
   });
 
+  it('that stands in for a version that failed is one failed change', () => {
+    const { declare, next, ended, phases } = setUp([pinned('p', 'old')]);
+    declare(policy('p', 'new'));
+    next().end(failed('broken'));
+    const { request, end } = next();
+    end(good(request, 'old'));
+    assert.deepEqual(phases, ['p Pending', 'p Error', 'p Degraded']);
+    assert.deepEqual(ended, ['failed']);
+  });
+
+  it('stands in for a version that takes long, until that one has served or failed', async () => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    try {
+      const { declare, next, status, loads, ended, changes, registry } = setUp([
+        pinned('p', 'old'),
+        pinned('q', 'old'),
+      ]);
+      declare(policy('p', 'new'), policy('q', 'new'));
+      const [p, q] = [next(), next()];
+      mock.timers.tick(STAND_IN_MS - 1);
+      assert.equal(loads.length, 0);
+      mock.timers.tick(1);
+      const [standIn, missing] = [next(), next()];
+      standIn.end(good(standIn.request, 'old'));
+      const { phase, reason, serving } = status('p');
+      assert.deepEqual([phase, reason], ['Updating', 'Loading']);
+      assert.deepEqual(Object.values(serving?.modules ?? {}), [digestOf('old')]);
+      // What cannot stand in says nothing about the version that is on its way.
+      const before = changes.length;
+      missing.end(failed('not in the cache'));
+      assert.deepEqual([status('q').phase, changes.length], ['Pending', before]);
+      assert.equal(await isSettled(registry), false);
+      assert.deepEqual(ended, []);
+      p.end(failed('broken'));
+      assert.deepEqual([status('p').phase, status('p').message], ['Degraded', 'broken']);
+      q.end(good(q.request, 'new'));
+      assert.equal(status('q').phase, 'Active');
+      assert.equal(await isSettled(registry), true);
+      assert.deepEqual([ended, loads.length], [['failed', 'served'], 0]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
   it('stands in for an entry that cannot be understood', () => {
     const { registry, next, status } = setUp([pinned('p', 'old')]);
     registry.declare({ policies: [], problems: [problem('p', 'what is this')] });
@@ -501,14 +558,6 @@ describe('what served before a restart', () => {
 });
 
 describe('settled', () => {
-  const isSettled = async (registry: PolicyRegistry): Promise<boolean> => {
-    let settled = false;
-    void registry.settled().then(() => (settled = true));
-    await Promise.resolve();
-    await Promise.resolve();
-    return settled;
-  };
-
   it('waits for every policy to serve or fail once, its stand-in included', async () => {
     const { registry, declare, next } = setUp([pinned('q', 'old')]);
     assert.ok(await isSettled(registry));
@@ -537,6 +586,17 @@ describe('settled', () => {
     const last = next();
     assert.ok(!(await isSettled(registry)));
     last.end(good(last.request, 'c'));
+    assert.ok(await isSettled(registry));
+    registry.stop();
+  });
+
+  it('waits for what is tried again at once', async () => {
+    const { registry, declare, next } = setUp();
+    declare(policy('p', 'a'));
+    next().end(failed('down', true));
+    registry.retryNow();
+    assert.ok(!(await isSettled(registry)));
+    next().end(failed('still down', true));
     assert.ok(await isSettled(registry));
     registry.stop();
   });

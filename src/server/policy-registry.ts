@@ -8,6 +8,13 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
 import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from './policy-status.ts';
 
+/**
+ * How long a first version may take before what served before a restart stands in for it: long against loading from
+ * a source that answers, short against the start of a pod. Milliseconds.
+ */
+export const STAND_IN_MS = 2_000;
+const STAND_IN_TEXT = 'what served before the restart serves';
+
 /** A definition and what identifies it: hashes are taken where files are parsed, off the main thread. */
 export interface DeclaredPolicy {
   readonly definition: PolicyDefinition;
@@ -60,9 +67,14 @@ export interface RegistryCollaborators {
   publish(change: TableChange): Promise<void>;
   /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
   phaseChanged(id: string, change: PhaseChange | undefined): void;
+  /** A change of one policy came to its end; called once for each, and for each try again. */
+  changeEnded(result: ChangeResult): void;
   /** What serves differs: the set to keep for the next start, with the digests of its modules. */
   servingChanged(digests: readonly string[]): void;
 }
+
+/** How a change of one policy ended. */
+export type ChangeResult = 'served' | 'failed' | 'removed';
 
 /** Where a policy is now. */
 export interface PhaseChange {
@@ -106,6 +118,7 @@ export class PolicyRegistry {
   readonly #lastGood: Map<string, PinnedPolicy>;
   readonly #settling = new Set<string>();
   readonly #settled: { readonly resolve: () => void }[] = [];
+  readonly #standInTimers = new Set<NodeJS.Timeout>();
   #stopped = false;
 
   /** @param lastGood what served before a restart, by id: used for policies whose declared version fails. */
@@ -145,6 +158,7 @@ export class PolicyRegistry {
     const loading = new Set(loads.map(({ id }) => id));
     this.#settle(rejected.map(({ id }) => id).filter((id) => !loading.has(id)));
     this.#load(loads);
+    this.#standInLater(loads);
   }
 
   /** Serves what served before a restart, because nothing is declared: the policies file cannot be used. */
@@ -169,10 +183,14 @@ export class PolicyRegistry {
     return promise;
   }
 
-  /** Loads every policy anew whose last try failed, without waiting for its next retry. */
+  /** Loads every policy anew whose last try failed, without waiting for its next retry; they are to settle again. */
   retryNow(): void {
     const failed = [...this.#entries.values()].filter((entry) => entry.nextRetry !== undefined);
-    this.#load(failed.flatMap((entry) => this.#retryRequest(entry)));
+    const requests = failed.flatMap((entry) => this.#retryRequest(entry));
+    for (const { id } of requests) {
+      this.#settling.add(id);
+    }
+    this.#load(requests);
   }
 
   /** A worker could not take up a version that the loader found good: the failure is shown, the next start tries again. */
@@ -180,6 +198,7 @@ export class PolicyRegistry {
     const entry = this.#entries.get(id);
     if (entry !== undefined) {
       this.#set(entry, 'Error', 'ActivationFailed', message);
+      this.#with.changeEnded('failed');
     }
   }
 
@@ -213,6 +232,9 @@ export class PolicyRegistry {
     this.#stopped = true;
     for (const entry of this.#entries.values()) {
       clearTimeout(entry.retry);
+    }
+    for (const timer of this.#standInTimers) {
+      clearTimeout(timer);
     }
   }
 
@@ -274,13 +296,12 @@ export class PolicyRegistry {
           this.#loaded(entry, request, outcome);
         } else if (!isStandIn) {
           again.push(...this.#failed(entry, outcome));
+        } else if (entry.phase === 'Pending' && entry.reason === 'Loading') {
+          // The declared version may still come.
+          continue;
         } else {
-          this.#set(
-            entry,
-            'Error',
-            entry.reason,
-            `${entry.message}; and what served before cannot stand in: ${outcome.message}`,
-          );
+          const message = `${entry.message}; and what served before cannot stand in: ${outcome.message}`;
+          this.#set(entry, 'Error', entry.reason, message);
         }
         touched.push(entry);
       }
@@ -289,6 +310,40 @@ export class PolicyRegistry {
       this.#settle(touched.map(({ id }) => id).filter((id) => !repeated.has(id)));
       this.#load(again);
     });
+  }
+
+  /** Lets what served before a restart stand in for first versions that keep everybody waiting. */
+  #standInLater(loads: readonly LoadRequest[]): void {
+    const declared = loads.flatMap(({ id }) => {
+      const entry = this.#entries.get(id);
+      return entry !== undefined && this.#canStandIn(entry) ? [[entry, entry.declared] as const] : [];
+    });
+    if (declared.length === 0) {
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#standInTimers.delete(timer);
+      const late = declared.filter(
+        ([entry, then]) => entry.declared === then && this.#entries.get(entry.id) === entry && this.#canStandIn(entry),
+      );
+      this.#load(late.flatMap(([entry]) => this.#standIn(entry)));
+    }, STAND_IN_MS);
+    timer.unref();
+    this.#standInTimers.add(timer);
+  }
+
+  #canStandIn({ id, serving, triedLastGood }: Entry): boolean {
+    return serving === undefined && !triedLastGood && this.#lastGood.has(id);
+  }
+
+  /** What served before a restart, to be loaded instead of the declared version; once. */
+  #standIn(entry: Entry): LoadRequest[] {
+    const lastGood = this.#lastGood.get(entry.id);
+    if (lastGood === undefined || !this.#canStandIn(entry)) {
+      return [];
+    }
+    entry.triedLastGood = true;
+    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests }];
   }
 
   #settle(ids: readonly string[]): void {
@@ -305,9 +360,13 @@ export class PolicyRegistry {
   #loaded(entry: Entry, request: LoadRequest, outcome: LoadOutcome & { ok: true }): void {
     const { declared } = entry;
     if (request.digests !== undefined || 'problem' in declared) {
-      // A stand-in serves; why it was needed stays what is told.
       entry.serving = this.#lastGood.get(entry.id);
-      this.#set(entry, 'Degraded', entry.reason, entry.message);
+      if (entry.phase === 'Pending' && entry.reason === 'Loading') {
+        this.#set(entry, 'Updating', 'Loading', `${STAND_IN_TEXT} while the declared version is being loaded`);
+      } else {
+        // Why it was needed stays what is told.
+        this.#set(entry, 'Degraded', entry.reason, entry.message);
+      }
       return;
     }
     const { digests } = outcome;
@@ -316,6 +375,7 @@ export class PolicyRegistry {
     entry.serving = { ...declared, digests, since };
     entry.desiredDigests = digests;
     entry.attempts += 1;
+    this.#with.changeEnded('served');
     if (outcome.sourceError === undefined) {
       this.#set(entry, 'Active', 'Serving', 'the declared version serves');
     } else {
@@ -333,12 +393,8 @@ export class PolicyRegistry {
       this.#retryLater(entry);
     }
     this.#set(entry, entry.serving === undefined ? 'Error' : 'Degraded', outcome.reason, outcome.message);
-    const lastGood = this.#lastGood.get(entry.id);
-    if (entry.serving !== undefined || lastGood === undefined || entry.triedLastGood) {
-      return [];
-    }
-    entry.triedLastGood = true;
-    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests }];
+    this.#with.changeEnded('failed');
+    return this.#standIn(entry);
   }
 
   #retryLater(entry: Entry): void {
@@ -361,6 +417,7 @@ export class PolicyRegistry {
       this.#lastGood.delete(id);
       this.#settling.delete(id);
       this.#with.phaseChanged(id, undefined);
+      this.#with.changeEnded('removed');
     }
     if (ids.length > 0) {
       this.#publish([], ids, []);

@@ -384,6 +384,7 @@ export class PolicyServer {
 
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {
     if (change === undefined) {
+      this.#metrics.forget(policy);
       this.#log.info({ policy }, 'policy removed');
     } else if (change.phase === 'Active') {
       this.#log.debug({ policy }, 'policy serves');

@@ -47,14 +47,14 @@ export interface TlsListener {
 }
 
 /**
- * Reads the files, gives the first options, and tells the listener of every later change.
+ * Reads the files, gives the first options, and tells the listener of every later change; `check` reads them at once.
  * @throws ServerError 'tls-invalid' when the first read cannot be used.
  */
 export async function watchTls(
   files: TlsFiles,
   listener: TlsListener,
   pollMs?: number,
-): Promise<{ options: SecureContextOptions; stop: () => void }> {
+): Promise<{ options: SecureContextOptions; check: () => Promise<void>; stop: () => void }> {
   let first: SecureContextOptions | undefined;
   let firstError: Error | undefined;
   const watch = new FileWatch(
@@ -87,5 +87,5 @@ export async function watchTls(
           cause: firstError,
         });
   }
-  return { options: first, stop: () => watch.stop() };
+  return { options: first, check: () => watch.check(), stop: () => watch.stop() };
 }

@@ -278,6 +278,7 @@ export class WorkerPool {
     const workerData: WorkerStart = { ...this.#options.start, activity: activity.buffer, capabilities };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./evaluation-worker.${extension}`, import.meta.url), {
+      name: 'evaluation',
       workerData,
       transferList: [capabilities.port],
       // Workers get no environment and no flags of ours: nothing that they run has a use for them.
@@ -443,6 +444,7 @@ export class WorkerPool {
       if (job.timedOut === null && job.expiresAt <= performance.now()) {
         // Nobody waits for a verdict any more.
         job.timedOut = [job.policy];
+        this.#options.onTimeout?.(job.policy);
       }
       const isSlow = job.timedOut === null && this.#isSlow(job.policy);
       if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {

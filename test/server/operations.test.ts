@@ -25,6 +25,16 @@ import {
 } from './harness.ts';
 
 describe('the operations port', () => {
+  it('tells nothing more of a policy that was removed', async () => {
+    await using server = await startServer({ policies: { kept: requires('app'), gone: requires('app') } });
+    await server.review('gone', review());
+    await server.review('kept', review());
+    assert.match((await server.get('/metrics')).text, /^kubewarden_policy_evaluations_total\{.*"gone"/m);
+    await server.write({ kept: requires('app') });
+    await until(async () => !(await server.get('/metrics')).text.includes('"gone"'));
+    assert.match((await server.get('/metrics')).text, /^kubewarden_policy_evaluations_total\{.*"kept"/m);
+  });
+
   it('tells liveness, readiness, metrics and policies', async () => {
     await using server = await startServer({ policies: { p: requires('app'), bad: { module: 'file:///none.wasm' } } });
     await server.review('p', review());

@@ -1,0 +1,129 @@
+// Every file that upstream tests its Pod Security Standards with, and what upstream's evaluator says to each of these
+// pods at each level and version (pod-security/README.md).
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { load } from 'js-yaml';
+import {
+  describeViolations,
+  evaluatePodSecurity,
+  NEWEST_VERSION,
+  parsePodSecuritySettings,
+} from '../../src/engine/pod-security/index.ts';
+import type { PolicyVersion, Violation } from '../../src/engine/pod-security/index.ts';
+import type { FixtureLevel, Fixtures } from './pod-security/fixtures.ts';
+
+const fixtures = JSON.parse(readFileSync(new URL('pod-security/fixtures.json', import.meta.url), 'utf8')) as Fixtures;
+
+interface Case {
+  readonly level: FixtureLevel;
+  readonly version: PolicyVersion;
+  readonly number: number;
+}
+
+function violationsOf({ level, version, number }: Case): readonly Violation[] {
+  const pod = fixtures.pods[number] as { metadata: unknown; spec: unknown };
+  return evaluatePodSecurity(level, version, pod.metadata, pod.spec);
+}
+
+/** The cases of one level and outcome, with the name of their file. */
+function filesOf(level: FixtureLevel, outcome: 'pass' | 'fail'): readonly (Case & { readonly name: string })[] {
+  return Object.entries(fixtures.files[level][outcome]).flatMap(([name, ranges]) =>
+    ranges.flatMap(([from, to, number]) =>
+      Array.from({ length: to - from + 1 }, (_, index) => ({
+        level,
+        version: `v1.${from + index}` as const,
+        name,
+        number,
+      })),
+    ),
+  );
+}
+
+/** Files of these checks are also at the level and versions at which another check stands for theirs. */
+const STAND_INS: Readonly<Record<string, string>> = {
+  capabilities_baseline: 'capabilities_restricted',
+  hostpathvolumes: 'restrictedvolumes',
+  procmount: 'procmount_restricted',
+  seccompprofile_baseline: 'seccompprofile_restricted',
+};
+
+describe('the Pod Security Standards', () => {
+  const levels: readonly FixtureLevel[] = ['baseline', 'restricted'];
+  let count = 0;
+
+  for (const level of levels) {
+    const [passing, failing] = [filesOf(level, 'pass'), filesOf(level, 'fail')];
+    count += passing.length + failing.length;
+
+    it(`admit the ${passing.length} files that pass ${level}`, () => {
+      const wrong = passing.filter((file) => violationsOf(file).length > 0);
+      assert.deepEqual(wrong, []);
+    });
+
+    it(`refuse the ${failing.length} files that fail ${level}, by the check in the file's name`, () => {
+      const wrong = failing.filter((file) => {
+        const checks = violationsOf(file).map(({ check }) => check.toLowerCase());
+        const check = file.name.replace(/\d+$/, '');
+        return !checks.includes(check) && !checks.includes(STAND_INS[check] ?? check);
+      });
+      assert.deepEqual(wrong, []);
+    });
+
+    it(`say what upstream says to every pod at ${level}, in every version`, () => {
+      let asked = 0;
+      for (const [number, ranges] of fixtures.expected[level].entries()) {
+        for (const [from, to, verdict] of ranges) {
+          for (let minor = from; minor <= to; minor++, asked++) {
+            const version = minor > fixtures.newest ? 'latest' : (`v1.${minor}` as const);
+            const violations = violationsOf({ level, version, number });
+            const { reasons, details, text } = fixtures.verdicts[verdict]!;
+            const where = `pod ${number} at ${level}:${version}`;
+            assert.deepEqual(
+              violations.map(({ reason }) => reason),
+              reasons,
+              where,
+            );
+            assert.deepEqual(
+              violations.map(({ detail }) => detail),
+              details,
+              where,
+            );
+            assert.equal(describeViolations(violations), text, where);
+          }
+        }
+      }
+      assert.equal(asked, fixtures.pods.length * (fixtures.newest + 2));
+    });
+  }
+
+  it('are tested with all files', () => {
+    assert.equal(count, fixtures.source.files);
+    assert.equal(`v1.${fixtures.newest}`, NEWEST_VERSION);
+  });
+});
+
+describe('docs/pod-security.md', () => {
+  const text = readFileSync(new URL('../../docs/pod-security.md', import.meta.url), 'utf8');
+  const snippets = [...text.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, yaml = '']) => yaml);
+
+  it('has examples with settings that are accepted', () => {
+    assert.ok(snippets.length >= 3);
+    for (const snippet of snippets) {
+      for (const policy of Object.values(load(snippet) as Record<string, { module: string; settings: unknown }>)) {
+        assert.equal(policy.module, 'builtin:pod-security');
+        assert.equal(parsePodSecuritySettings(policy.settings).problems, undefined);
+      }
+    }
+  });
+
+  it('quotes a message as it is', () => {
+    const spec = { containers: [{ name: 'a', securityContext: { privileged: true } }] };
+    const message = describeViolations(evaluatePodSecurity('baseline', 'latest', {}, spec));
+    assert.ok(text.includes(`violates PodSecurity "baseline:latest": ${message}`));
+  });
+
+  it('names the newest version', () => {
+    assert.ok(text.includes(`judged as ${NEWEST_VERSION}, which is`));
+  });
+});
