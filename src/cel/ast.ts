@@ -15,11 +15,13 @@ export type Expression =
   | StructExpression
   | ComprehensionExpression;
 
-/** Where in the source, as offsets of UTF-16 units; `id` is unique within one tree. */
+/** Where in the source, as offsets of UTF-16 units; `id` is unique within one tree, counted from 1. */
 interface Node {
   readonly id: number;
   readonly start: number;
   readonly end: number;
+  /** Where errors about the node point, as API servers do: the operator, the dot, the opening bracket. */
+  readonly position: number;
 }
 
 export interface LiteralExpression extends Node {
@@ -46,9 +48,11 @@ export interface CallExpression extends Node {
   readonly function: string;
   readonly target: Expression | undefined;
   readonly args: readonly Expression[];
-  /** Where the function's name or the operator stands: errors point here. */
+  /** Where the function's name or the operator stands. */
   readonly nameStart: number;
   readonly nameEnd: number;
+  /** The macro as written, when one expanded to this call (`optMap`, `math.greatest`). */
+  readonly macro: MacroCall | undefined;
 }
 
 export interface ListExpression extends Node {

@@ -29,40 +29,57 @@ export interface CelRecord {
   readonly [key: string]: CelValue;
 }
 
+/** What is an object of JavaScript but neither a list, bytes nor a map with string keys: one `instanceof` tells. */
+export abstract class CelBoxed {
+  /** Keeps other objects from being taken for one by their shape. */
+  declare protected readonly isBoxed: true;
+}
+
 /** A double with an integral value, which a plain number could not be told from an int. */
-export class CelDouble {
+export class CelDouble extends CelBoxed {
   readonly value: number;
 
   constructor(value: number) {
+    super();
     this.value = value;
   }
 }
 
 /** An unsigned integer: `value` is between 0 and 2^64-1. */
-export class CelUint {
+export class CelUint extends CelBoxed {
   readonly value: bigint;
 
   constructor(value: bigint) {
+    super();
     this.value = value;
   }
 }
 
 /** Values of types that JSON does not have. Compared by {@link CelObject.equals} and named by their type. */
-export abstract class CelObject {
+export abstract class CelObject extends CelBoxed {
   /** The name that `type(value)` shows. */
   abstract readonly typeName: string;
   abstract equals(other: CelValue): boolean;
+  /** What the operator `==` with this on its left gives: some types refuse values of other types instead. */
+  compareEqual(other: CelValue): boolean | EvaluationFailure {
+    return this.equals(other);
+  }
+  /** Its size as run-time costs count it. */
+  get costSize(): number {
+    return 1;
+  }
 }
 
 /**
  * A failed computation, as a value: `||`, `&&` and optional chains absorb it. Becomes a thrown CelError at the surface only.
  * `expressionId` is the node that failed, set where the failure passes the evaluator.
  */
-export class EvaluationFailure {
+export class EvaluationFailure extends CelBoxed {
   readonly message: string;
   expressionId: number | undefined;
 
   constructor(message: string, expressionId?: number) {
+    super();
     this.message = message;
     this.expressionId = expressionId;
   }
@@ -75,11 +92,12 @@ export type CelResult = CelValue | EvaluationFailure;
 export type MapKey = string | boolean | number | bigint;
 
 /** A map with keys that are not all strings, in the order of insertion. */
-export class CelMap {
+export class CelMap extends CelBoxed {
   /** Key and value by what identifies the key. */
   readonly entries: ReadonlyMap<MapKey, readonly [key: CelValue, value: CelValue]>;
 
   constructor(entries: ReadonlyMap<MapKey, readonly [key: CelValue, value: CelValue]>) {
+    super();
     this.entries = entries;
   }
 }

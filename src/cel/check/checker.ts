@@ -1,0 +1,618 @@
+import type {
+  CallExpression,
+  ComprehensionExpression,
+  Expression,
+  IdentifierExpression,
+  ListExpression,
+  MapExpression,
+  SelectExpression,
+  StructExpression,
+} from '../ast.ts';
+import { CelError } from '../errors.ts';
+import type { CelIssue } from '../errors.ts';
+import type { Overload } from '../library.ts';
+import { MAX_ISSUES, Operator } from '../syntax/index.ts';
+import type { ParsedExpression, Source } from '../syntax/index.ts';
+import { BOOL, BYTES, DOUBLE, DYN, INT, listOf, mapOf, NULL, optionalOf, parameter, STRING, UINT } from '../type.ts';
+import type { CelType } from '../type.ts';
+import { CelUint } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import type { DeclaredFunction, DeclaredOverload, Declarations, Meaning } from './declarations.ts';
+import { hintsForCall, hintsForField, hintsForFunction, hintsForIdentifier } from './hints.ts';
+import { MAX_TYPE_PARTS } from './limits.ts';
+import { formatArguments, formatType } from './type-text.ts';
+import {
+  countTypeParts,
+  isDyn,
+  isDynOrError,
+  isSameType,
+  mapType,
+  mostGeneral,
+  optionalValueType,
+  TypesTooLarge,
+  Unification,
+} from './unification.ts';
+
+const ERROR: CelType = { kind: 'error' };
+
+/** An expression of which every name is resolved and every type is known, or known to be decided at run time. */
+export interface CheckedExpression {
+  readonly source: Source;
+  /** The expression with qualified names in place of selections, and namespaced functions in place of methods. */
+  readonly expression: Expression;
+  /** Ids of nodes are between 1 and this. */
+  readonly nodeCount: number;
+  readonly resultType: CelType;
+  /** The type of every node, by its id. */
+  readonly types: readonly (CelType | undefined)[];
+  /** The overloads that may be called, by the id of the call: one, or several when types of arguments are `dyn`. */
+  readonly overloads: ReadonlyMap<number, readonly Overload[]>;
+  /** Identifiers that are no variables, by their id: names of types, and constants. */
+  readonly meanings: ReadonlyMap<number, Exclude<Meaning, { kind: 'variable' }>>;
+}
+
+/**
+ * Checks an expression against declarations.
+ *
+ * @throws CelError 'check-failed' with every mistake found.
+ */
+export function check(parsed: ParsedExpression, declarations: Declarations): CheckedExpression {
+  return new Checker(parsed, declarations).check();
+}
+
+/** Ends checking: there is no sense in going on. */
+class CheckingEnded extends Error {}
+
+interface Variable {
+  readonly name: string;
+  readonly type: CelType;
+}
+
+class Checker {
+  readonly #parsed: ParsedExpression;
+  readonly #declarations: Declarations;
+  readonly #unification = new Unification();
+  readonly #types: (CelType | undefined)[] = [];
+  readonly #overloads = new Map<number, readonly Overload[]>();
+  readonly #meanings = new Map<number, Exclude<Meaning, { kind: 'variable' }>>();
+  readonly #issues: CelIssue[] = [];
+  /** Variables of the macros around the current expression, innermost last. */
+  readonly #locals: Variable[] = [];
+  #freeVariables = 0;
+
+  constructor(parsed: ParsedExpression, declarations: Declarations) {
+    this.#parsed = parsed;
+    this.#declarations = declarations;
+  }
+
+  check(): CheckedExpression {
+    const expression = this.#checkAll();
+    if (expression === undefined || this.#issues.length > 0) {
+      throw CelError.ofIssues('check-failed', this.#issues);
+    }
+    const { source, nodeCount } = this.#parsed;
+    return {
+      source,
+      expression,
+      nodeCount,
+      resultType: this.#typeAt(expression),
+      types: this.#types,
+      overloads: this.#overloads,
+      meanings: this.#meanings,
+    };
+  }
+
+  #checkAll(): Expression | undefined {
+    try {
+      const expression = this.#check(this.#parsed.expression);
+      this.#substituteAll();
+      return expression;
+    } catch (error) {
+      if (error instanceof TypesTooLarge) {
+        this.#report(this.#parsed.expression, 'the types of the expression are too large to be compared');
+      } else if (!(error instanceof CheckingEnded)) {
+        throw error;
+      }
+      return undefined;
+    }
+  }
+
+  /** Puts what is known now in place of type variables, and `dyn` where nothing is. */
+  #substituteAll(): void {
+    const types = this.#types;
+    for (let id = 1; id < types.length; id += 1) {
+      const type = types[id];
+      if (type !== undefined) {
+        types[id] = this.#unification.substitute(type, true);
+      }
+    }
+  }
+
+  #check(node: Expression): Expression {
+    switch (node.kind) {
+      case 'literal':
+        this.#setType(node, typeOfLiteral(node.value));
+        return node;
+      case 'identifier':
+        return this.#checkIdentifier(node);
+      case 'select':
+        return this.#checkSelect(node);
+      case 'call':
+        return this.#checkCall(node);
+      case 'list':
+        return this.#checkList(node);
+      case 'map':
+        return this.#checkMap(node);
+      case 'struct':
+        return this.#checkStruct(node);
+      default:
+        return this.#checkComprehension(node);
+    }
+  }
+
+  #checkEach(nodes: readonly Expression[]): readonly Expression[] {
+    let changed: Expression[] | undefined;
+    for (const [index, node] of nodes.entries()) {
+      const checked = this.#check(node);
+      if (checked !== node) {
+        changed ??= nodes.slice();
+        changed[index] = checked;
+      }
+    }
+    return changed ?? nodes;
+  }
+
+  // --- names -------------------------------------------------------------------------------------------------------
+
+  #checkIdentifier(node: IdentifierExpression): Expression {
+    const found = this.#lookUp(node.name);
+    if (found === undefined) {
+      this.#undeclared(node, node.name, hintsForIdentifier(node.name, this.#declarations, this.#locals));
+      return node;
+    }
+    return this.#resolveTo(node, found);
+  }
+
+  #lookUp(name: string): Meaning | undefined {
+    for (let index = this.#locals.length - 1; index >= 0; index -= 1) {
+      const local = this.#locals[index];
+      if (local !== undefined && local.name === name) {
+        return { kind: 'variable', name, type: local.type };
+      }
+    }
+    return this.#declarations.findIdentifier(name);
+  }
+
+  /** The identifier in place of a name, however it was written. */
+  #resolveTo(node: IdentifierExpression | SelectExpression, meaning: Meaning): Expression {
+    this.#setType(node, meaning.type);
+    if (meaning.kind !== 'variable') {
+      this.#meanings.set(node.id, meaning);
+    }
+    const isHidden = !isLocal(this.#locals, nameOf(node)) && isLocal(this.#locals, meaning.name);
+    const name = isHidden ? `.${meaning.name}` : meaning.name;
+    if (node.kind === 'identifier' && node.name === name) {
+      return node;
+    }
+    const { id, start, end, position } = node;
+    return { kind: 'identifier', id, start, end, position, name };
+  }
+
+  #checkSelect(node: SelectExpression): Expression {
+    const qualified = this.#qualifiedName(node);
+    // From a variable of a macro things are selected, whatever is declared under such a name.
+    if (qualified !== undefined && !isLocal(this.#locals, qualified.slice(0, qualified.indexOf('.')))) {
+      const found = this.#lookUp(qualified);
+      if (found !== undefined) {
+        return this.#resolveTo(node, found);
+      }
+    }
+    const operand = this.#check(node.operand);
+    const type = this.#fieldType(node, node.operand, node.field, false);
+    this.#setType(node, node.isTest ? BOOL : this.#unification.substitute(type));
+    return operand === node.operand ? node : { ...node, operand };
+  }
+
+  /** The dotted name that selections from an identifier spell, if names with its first word are declared. */
+  #qualifiedName(node: Expression): string | undefined {
+    const fields: string[] = [];
+    let current = node;
+    while (current.kind === 'select' && !current.isTest) {
+      fields.push(current.field);
+      current = current.operand;
+    }
+    if (current.kind !== 'identifier' || !this.#declarations.mayQualify(current.name)) {
+      return undefined;
+    }
+
+    return [current.name, ...fields.toReversed()].join('.');
+  }
+
+  #fieldType(node: Expression, operand: Expression, field: string, isOptional: boolean): CelType {
+    const operandType = this.#typeOf(operand);
+    const inner = optionalValueType(operandType);
+    const type = this.#fieldTypeIn(node, inner ?? operandType, field);
+    return isOptional || inner !== undefined ? optionalOf(type) : type;
+  }
+
+  #fieldTypeIn(node: Expression, type: CelType, field: string): CelType {
+    switch (type.kind) {
+      case 'map':
+        return type.value;
+      case 'struct':
+        return this.#structFieldType(node, type.name, field) ?? ERROR;
+      case 'parameter':
+        // Whatever it is, it must not be taken for something else later.
+        this.#unification.isAssignable(DYN, type);
+        return DYN;
+      default:
+        if (!isDynOrError(type)) {
+          this.#report(node, `type '${formatType(type)}' does not support field selection`);
+        }
+        return DYN;
+    }
+  }
+
+  #structFieldType(
+    at: { position: number; end: number; id: number },
+    struct: string,
+    field: string,
+  ): CelType | undefined {
+    const { types } = this.#declarations;
+    if (types?.findStruct(struct) === undefined) {
+      this.#report(at, `unexpected failed resolution of '${struct}'`);
+      return undefined;
+    }
+    const type = types.fieldType(struct, field);
+    if (type === undefined) {
+      this.#report(at, `undefined field '${field}'`, hintsForField(field, struct, types));
+    }
+    return type;
+  }
+
+  // --- calls -------------------------------------------------------------------------------------------------------
+
+  #checkCall(node: CallExpression): Expression {
+    if (node.function === Operator.OptionalSelect) {
+      return this.#checkOptionalSelect(node);
+    }
+    const args = this.#checkEach(node.args);
+    if (node.target === undefined) {
+      return this.#checkFunction(node, node.function, args);
+    }
+    const prefix = this.#qualifiedName(node.target);
+    if (prefix !== undefined && this.#declarations.findFunction(`${prefix}.${node.function}`) !== undefined) {
+      return this.#checkFunction(node, `${prefix}.${node.function}`, args);
+    }
+    const target = this.#check(node.target);
+    const found = this.#declarations.findFunction(node.function);
+    if (found === undefined) {
+      const hints =
+        prefix === undefined ? [] : hintsForFunction(`${prefix}.${node.function}`, this.#declarations, node);
+      const all = hints.length > 0 ? hints : hintsForFunction(node.function, this.#declarations, node);
+      this.#undeclared(node, node.function, all);
+    } else {
+      this.#resolveCall(node, found, [node.target, ...node.args], true);
+    }
+    return target === node.target && args === node.args ? node : { ...node, target, args };
+  }
+
+  #checkOptionalSelect(node: CallExpression): Expression {
+    const [operand, field] = node.args;
+    if (operand === undefined || field?.kind !== 'literal' || typeof field.value !== 'string') {
+      throw new TypeError('the parser makes optional selections of an operand and the name of a field');
+    }
+    const checked = this.#check(operand);
+    this.#setType(field, STRING);
+    const type = this.#fieldType(node, operand, field.value, true);
+    this.#setType(node, this.#unification.substitute(type));
+    return checked === operand ? node : { ...node, args: [checked, field] };
+  }
+
+  #checkFunction(node: CallExpression, name: string, args: readonly Expression[]): Expression {
+    const found = this.#declarations.findFunction(name);
+    if (found === undefined) {
+      this.#undeclared(node, name, hintsForFunction(name, this.#declarations, node));
+      return args === node.args ? node : { ...node, args };
+    }
+    this.#resolveCall(node, found, node.args, false);
+    const isSame = args === node.args && found.name === node.function && node.target === undefined;
+    return isSame ? node : { ...node, function: found.name, target: undefined, args };
+  }
+
+  /** Finds the overloads that fit the arguments (receiver first), and the type of the result. */
+  #resolveCall(node: CallExpression, declared: DeclaredFunction, args: readonly Expression[], isMember: boolean): void {
+    if (declared.name === Operator.LogicalAnd || declared.name === Operator.LogicalOr) {
+      this.#resolveLogical(node, declared, args);
+      return;
+    }
+    const argTypes = args.map((arg) => this.#typeAt(arg));
+    const candidates: Overload[] = [];
+    let result: CelType | undefined;
+    for (const candidate of declared.overloads) {
+      if (candidate.overload.isMember !== isMember || candidate.overload.parameters.length !== argTypes.length) {
+        continue;
+      }
+      const { parameters, result: resultType } = this.#instantiate(candidate);
+      if (this.#unification.areAssignable(argTypes, parameters)) {
+        candidates.push(candidate.overload);
+        const type = this.#unification.substitute(resultType);
+        result = result === undefined || isSameType(type, result) ? type : DYN;
+      }
+    }
+    if (result === undefined) {
+      this.#noMatchingOverload(node, declared, argTypes, isMember);
+      return;
+    }
+    this.#overloads.set(node.id, candidates);
+    this.#setType(node, result);
+  }
+
+  #resolveLogical(node: CallExpression, declared: DeclaredFunction, args: readonly Expression[]): void {
+    let isBoolean = true;
+    for (const arg of args) {
+      const type = this.#typeAt(arg);
+      if (!this.#unification.isAssignable(type, BOOL)) {
+        this.#mismatch(arg, BOOL, type);
+        isBoolean = false;
+      }
+    }
+    this.#setType(node, isBoolean ? BOOL : ERROR);
+    this.#overloads.set(
+      node.id,
+      declared.overloads.map(({ overload }) => overload),
+    );
+  }
+
+  /** A signature with type variables of its own. */
+  #instantiate({ overload, typeParameters }: DeclaredOverload): {
+    readonly parameters: readonly CelType[];
+    readonly result: CelType;
+  } {
+    if (typeParameters.length === 0) {
+      return overload;
+    }
+    const fresh = new Map(typeParameters.map((name) => [name, this.#freeVariable()]));
+    const replace = (type: CelType): CelType =>
+      type.kind === 'parameter' ? (fresh.get(type.name) ?? type) : mapType(type, replace);
+    return { parameters: overload.parameters.map(replace), result: replace(overload.result) };
+  }
+
+  #noMatchingOverload(
+    node: CallExpression,
+    declared: DeclaredFunction,
+    argTypes: readonly CelType[],
+    isMember: boolean,
+  ): void {
+    const types = argTypes.map((type) => this.#unification.substitute(type, true));
+    const applied = formatArguments(types, isMember);
+    const message = `found no matching overload for '${declared.name}' applied to '${applied}'`;
+    this.#report(node, message, hintsForCall(declared, isMember, types));
+    this.#setType(node, ERROR);
+  }
+
+  // --- literals of lists, maps and structs -------------------------------------------------------------------------
+
+  #checkList(node: ListExpression): Expression {
+    const elements = this.#checkEach(node.elements);
+    let joined: CelType | undefined;
+    for (const [index, element] of node.elements.entries()) {
+      const isOptional = node.optionalIndexes.has(index);
+      joined = this.#join(joined, isOptional ? this.#optionalValue(element) : this.#typeAt(element));
+    }
+    this.#setType(node, listOf(joined ?? this.#freeVariable()));
+    return elements === node.elements ? node : { ...node, elements };
+  }
+
+  #checkMap(node: MapExpression): Expression {
+    let isSame = true;
+    let keyType: CelType | undefined;
+    let valueType: CelType | undefined;
+    const entries = node.entries.map((entry) => {
+      const key = this.#check(entry.key);
+      keyType = this.#join(keyType, this.#typeAt(entry.key));
+      const value = this.#check(entry.value);
+      const type = entry.isOptional ? this.#optionalValue(entry.value) : this.#typeAt(entry.value);
+      valueType = this.#join(valueType, type);
+      isSame &&= key === entry.key && value === entry.value;
+      return isSame ? entry : { ...entry, key, value };
+    });
+    this.#setType(node, mapOf(keyType ?? this.#freeVariable(), valueType ?? this.#freeVariable()));
+    return isSame ? node : { ...node, entries };
+  }
+
+  /** The type of what an optional element or entry holds. */
+  #optionalValue(node: Expression): CelType {
+    const type = this.#typeAt(node);
+    const inner = optionalValueType(type);
+    if (inner === undefined && !isDyn(type)) {
+      this.#mismatch(node, optionalOf(type), type);
+    }
+    return inner ?? type;
+  }
+
+  /** The type that two elements have in common: `dyn` when they have none. */
+  #join(previous: CelType | undefined, current: CelType): CelType {
+    if (previous === undefined) {
+      return current;
+    }
+    return this.#unification.isAssignable(previous, current) ? mostGeneral(previous, current) : DYN;
+  }
+
+  #checkStruct(node: StructExpression): Expression {
+    const meaning = this.#declarations.findIdentifier(node.typeName);
+    const struct = this.#structType(node, meaning);
+    this.#setType(node, struct ?? ERROR);
+    let isSame = meaning === undefined || meaning.name === node.typeName;
+    const fields = node.fields.map((field) => {
+      const value = this.#check(field.value);
+      if (struct?.kind === 'struct') {
+        this.#checkField(field, struct.name);
+      }
+      isSame &&= value === field.value;
+      return value === field.value ? field : { ...field, value };
+    });
+    return isSame ? node : { ...node, typeName: meaning?.name ?? node.typeName, fields };
+  }
+
+  #structType(node: StructExpression, meaning: Meaning | undefined): CelType | undefined {
+    if (meaning === undefined) {
+      this.#undeclared(node, node.typeName, hintsForIdentifier(node.typeName, this.#declarations, []));
+      return undefined;
+    }
+    if (meaning.kind !== 'type') {
+      this.#report(node, `'${formatType(meaning.type)}' is not a type`);
+      return undefined;
+    }
+    if (meaning.denotes.kind !== 'struct') {
+      this.#report(node, `'${formatType(meaning.denotes)}' is not a message type`);
+      return undefined;
+    }
+    return meaning.denotes;
+  }
+
+  #checkField(field: StructExpression['fields'][number], struct: string): void {
+    const declared = this.#structFieldType(field, struct, field.name);
+    const type = field.isOptional ? this.#optionalValue(field.value) : this.#typeAt(field.value);
+    if (declared !== undefined && !this.#unification.isAssignable(declared, type)) {
+      const found = `'${formatType(declared)}' but provided type is '${formatType(type)}'`;
+      this.#report(field, `expected type of field '${field.name}' is ${found}`);
+    }
+  }
+
+  // --- macros ------------------------------------------------------------------------------------------------------
+
+  #checkComprehension(node: ComprehensionExpression): Expression {
+    const range = this.#check(node.range);
+    const initial = this.#check(node.initial);
+    const rangeType = this.#typeOf(node.range);
+    const accumulatorType = this.#typeAt(node.initial);
+    const outer = this.#locals.length;
+    this.#locals.push({ name: node.accumulator, type: accumulatorType });
+    const inner = this.#locals.length;
+    this.#declareVariables(node, rangeType);
+    const condition = this.#check(node.condition);
+    this.#assertType(node.condition, BOOL);
+    const step = this.#check(node.step);
+    this.#assertType(node.step, accumulatorType);
+    this.#locals.length = inner;
+    const result = this.#check(node.result);
+    this.#locals.length = outer;
+    this.#setType(node, this.#typeOf(node.result));
+    const isSame =
+      range === node.range &&
+      initial === node.initial &&
+      condition === node.condition &&
+      step === node.step &&
+      result === node.result;
+    return isSame ? node : { ...node, range, initial, condition, step, result };
+  }
+
+  #declareVariables(node: ComprehensionExpression, rangeType: CelType): void {
+    const [first, second] = this.#variableTypes(node, rangeType);
+    this.#locals.push({ name: node.variable, type: first });
+    if (node.secondVariable !== undefined) {
+      this.#locals.push({ name: node.secondVariable, type: second });
+    }
+  }
+
+  #variableTypes(node: ComprehensionExpression, rangeType: CelType): readonly [CelType, CelType] {
+    switch (rangeType.kind) {
+      case 'list':
+        return node.secondVariable === undefined ? [rangeType.element, DYN] : [INT, rangeType.element];
+      case 'map':
+        return [rangeType.key, rangeType.value];
+      case 'dyn':
+      case 'error':
+      case 'parameter':
+        this.#unification.isAssignable(DYN, rangeType);
+        return [DYN, DYN];
+      default: {
+        const type = formatType(rangeType);
+        const message = `expression of type '${type}' cannot be range of a comprehension (must be list, map, or dynamic)`;
+        this.#report(node.range, message);
+        return [ERROR, ERROR];
+      }
+    }
+  }
+
+  #assertType(node: Expression, type: CelType): void {
+    const actual = this.#typeAt(node);
+    if (!this.#unification.isAssignable(type, actual)) {
+      this.#mismatch(node, type, actual);
+    }
+  }
+
+  // --- types and errors --------------------------------------------------------------------------------------------
+
+  #freeVariable(): CelType {
+    const variable = parameter(`_var${this.#freeVariables}`);
+    this.#freeVariables += 1;
+    return variable;
+  }
+
+  #setType(node: Expression, type: CelType): void {
+    const isComposite = type.kind === 'list' || type.kind === 'map' || type.kind === 'opaque' || type.kind === 'type';
+    if (isComposite && countTypeParts(type, MAX_TYPE_PARTS) > MAX_TYPE_PARTS) {
+      this.#report(node, `the type of the expression has more than ${MAX_TYPE_PARTS} parts`);
+      throw new CheckingEnded();
+    }
+    this.#types[node.id] = type;
+  }
+
+  /** The type as it was found, with variables. */
+  #typeAt(node: Expression): CelType {
+    return this.#types[node.id] ?? DYN;
+  }
+
+  #typeOf(node: Expression): CelType {
+    return this.#unification.substitute(this.#typeAt(node));
+  }
+
+  #undeclared(node: Expression, name: string, hints: readonly string[]): void {
+    this.#report(node, `undeclared reference to '${name}' (in container '${this.#declarations.container}')`, hints);
+    this.#setType(node, ERROR);
+  }
+
+  #mismatch(node: Expression, expected: CelType, actual: CelType): void {
+    this.#report(node, `expected type '${formatType(expected)}' but found '${formatType(actual)}'`);
+  }
+
+  #report(
+    at: { readonly position: number; readonly end: number; readonly id: number },
+    message: string,
+    hints: readonly string[] = [],
+  ): void {
+    const range = { start: at.position, end: at.end };
+    this.#issues.push(this.#parsed.source.issue(message, range, { hints, expressionId: at.id }));
+    if (this.#issues.length >= MAX_ISSUES) {
+      throw new CheckingEnded();
+    }
+  }
+}
+
+function nameOf(node: IdentifierExpression | SelectExpression): string {
+  return node.kind === 'identifier' ? node.name : '';
+}
+
+function isLocal(locals: readonly Variable[], name: string): boolean {
+  return locals.some((local) => local.name === name);
+}
+
+function typeOfLiteral(value: CelValue): CelType {
+  switch (typeof value) {
+    case 'string':
+      return STRING;
+    case 'boolean':
+      return BOOL;
+    case 'bigint':
+      return INT;
+    case 'number':
+      return Number.isInteger(value) ? INT : DOUBLE;
+    default:
+      if (value === null) {
+        return NULL;
+      }
+      return value instanceof Uint8Array ? BYTES : value instanceof CelUint ? UINT : DOUBLE;
+  }
+}

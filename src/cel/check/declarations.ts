@@ -1,0 +1,239 @@
+import { CelError } from '../errors.ts';
+import type { FunctionDeclaration, Library, Overload } from '../library.ts';
+import type { MacroSet } from '../syntax/index.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  NULL,
+  STRING,
+  TIMESTAMP,
+  typeOf,
+  UINT,
+} from '../type.ts';
+import type { CelType } from '../type.ts';
+import type { CelValue } from '../value.ts';
+import { TYPE_OF_TYPES } from './type-text.ts';
+import { isSameType } from './unification.ts';
+
+/** Says which structs there are and which fields they have. Names of fields are as expressions spell them. */
+export interface TypeProvider {
+  /** The type of a name such as `Object.spec`; undefined when there is none. */
+  readonly findStruct: (name: string) => CelType | undefined;
+  /** The type of a struct's field; undefined when it has no such field. */
+  readonly fieldType: (struct: string, field: string) => CelType | undefined;
+  /** Names of a struct's fields, for "did you mean". */
+  readonly fieldNames?: (struct: string) => readonly string[];
+  /** A constant, such as a member of an enumeration. */
+  readonly findConstant?: (name: string) => Constant | undefined;
+  /** Whether names that start with this word and a dot may be known. Default: all may. */
+  readonly mayQualify?: (firstWord: string) => boolean;
+}
+
+export interface Constant {
+  readonly type: CelType;
+  readonly value: CelValue;
+}
+
+/** What an identifier stands for. */
+export type Meaning =
+  | { readonly kind: 'variable'; readonly name: string; readonly type: CelType }
+  | { readonly kind: 'type'; readonly name: string; readonly type: CelType; readonly denotes: CelType }
+  | { readonly kind: 'constant'; readonly name: string; readonly type: CelType; readonly value: CelValue };
+
+export interface DeclaredFunction {
+  readonly name: string;
+  readonly overloads: readonly DeclaredOverload[];
+}
+
+/** An overload and the type variables that its signature has. */
+export interface DeclaredOverload {
+  readonly overload: Overload;
+  readonly typeParameters: readonly string[];
+}
+
+export interface DeclarationOptions {
+  readonly libraries: readonly Library[];
+  readonly variables: Readonly<Record<string, CelType>>;
+  readonly types?: TypeProvider | undefined;
+  /** The namespace that names are looked up in first, such as `google.protobuf`. */
+  readonly container?: string | undefined;
+  /** Macros of the environment, and functions of later versions of Kubernetes with these: for hints. */
+  readonly macros?: MacroSet | undefined;
+  readonly laterFunctions?: ReadonlyMap<string, number> | undefined;
+  /** Overloads that the environment does not have, by their id. */
+  readonly isExcluded?: ((overloadId: string) => boolean) | undefined;
+}
+
+const LANGUAGE_TYPES: readonly (readonly [name: string, type: CelType])[] = [
+  ['bool', BOOL],
+  ['bytes', BYTES],
+  ['double', DOUBLE],
+  ['google.protobuf.Duration', DURATION],
+  ['google.protobuf.Timestamp', TIMESTAMP],
+  ['int', INT],
+  ['list', listOf(DYN)],
+  ['map', mapOf(DYN, DYN)],
+  ['null_type', NULL],
+  ['string', STRING],
+  ['type', TYPE_OF_TYPES],
+  ['uint', UINT],
+];
+
+/** Everything that expressions of one environment may name. Immutable, so many expressions share it. */
+export class Declarations {
+  readonly container: string;
+  readonly functions: ReadonlyMap<string, DeclaredFunction>;
+  readonly variables: ReadonlyMap<string, CelType>;
+  /** Types that can be named, by name; the provider may know more. */
+  readonly namedTypes: ReadonlyMap<string, CelType>;
+  readonly types: TypeProvider | undefined;
+  readonly macros: MacroSet | undefined;
+  readonly laterFunctions: ReadonlyMap<string, number>;
+  /** First words of names with dots: other identifiers need not be looked up with what is selected from them. */
+  readonly #qualifying: ReadonlySet<string>;
+  readonly #prefixes: readonly string[];
+
+  constructor(options: DeclarationOptions) {
+    this.container = options.container ?? '';
+    this.functions = declareFunctions(options.libraries, options.isExcluded);
+    this.variables = new Map(Object.entries(options.variables));
+    this.namedTypes = declareTypes(options.libraries);
+    this.types = options.types;
+    this.macros = options.macros;
+    this.laterFunctions = options.laterFunctions ?? new Map();
+    this.#qualifying = firstWords([...this.functions.keys(), ...this.variables.keys(), ...this.namedTypes.keys()]);
+    this.#prefixes = containerPrefixes(this.container);
+  }
+
+  /** Whether `word.…` may be one name. */
+  mayQualify(word: string): boolean {
+    if (this.#prefixes.length > 1 || word.startsWith('.') || this.#qualifying.has(word)) {
+      return true;
+    }
+    return this.types !== undefined && (this.types.mayQualify?.(word) ?? true);
+  }
+
+  /** What a name stands for, looked up from the innermost namespace outwards. */
+  findIdentifier(name: string): Meaning | undefined {
+    return this.#resolve(name, (candidate) => this.#findQualified(candidate));
+  }
+
+  findFunction(name: string): DeclaredFunction | undefined {
+    return this.#resolve(name, (candidate) => this.functions.get(candidate));
+  }
+
+  #resolve<T>(name: string, find: (candidate: string) => T | undefined): T | undefined {
+    if (name.startsWith('.')) {
+      return find(name.slice(1));
+    }
+    for (const prefix of this.#prefixes) {
+      const found = find(prefix + name);
+      if (found !== undefined) {
+        return found;
+      }
+    }
+    return undefined;
+  }
+
+  #findQualified(name: string): Meaning | undefined {
+    const variable = this.variables.get(name);
+    if (variable !== undefined) {
+      return { kind: 'variable', name, type: variable };
+    }
+    const denotes = this.types?.findStruct(name) ?? this.namedTypes.get(name);
+    if (denotes !== undefined) {
+      return { kind: 'type', name, type: typeOf(denotes), denotes };
+    }
+    const constant = this.types?.findConstant?.(name);
+    return constant === undefined ? undefined : { kind: 'constant', name, ...constant };
+  }
+}
+
+/** `a.b` gives `a.b.`, `a.` and nothing. */
+function containerPrefixes(container: string): readonly string[] {
+  const prefixes: string[] = [];
+  for (let rest = container; rest !== ''; rest = rest.slice(0, Math.max(0, rest.lastIndexOf('.')))) {
+    prefixes.push(`${rest}.`);
+  }
+  return [...prefixes, ''];
+}
+
+function firstWords(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.filter((name) => name.includes('.')).map((name) => name.slice(0, name.indexOf('.'))));
+}
+
+function declareFunctions(
+  libraries: readonly Library[],
+  isExcluded: DeclarationOptions['isExcluded'],
+): ReadonlyMap<string, DeclaredFunction> {
+  const functions = new Map<string, { name: string; overloads: DeclaredOverload[] }>();
+  for (const declaration of libraries.flatMap((library) => library.functions)) {
+    const declared = functions.get(declaration.name) ?? { name: declaration.name, overloads: [] };
+    addOverloads(declared.overloads, declaration, isExcluded);
+    functions.set(declaration.name, declared);
+  }
+  return functions;
+}
+
+function addOverloads(
+  overloads: DeclaredOverload[],
+  declaration: FunctionDeclaration,
+  isExcluded: DeclarationOptions['isExcluded'],
+): void {
+  for (const overload of declaration.overloads) {
+    if (isExcluded?.(overload.id) === true) {
+      continue;
+    }
+    if (overloads.some((other) => other.overload.id === overload.id)) {
+      const message = `overload '${overload.id}' of function '${declaration.name}' is declared twice: expected one`;
+      throw new CelError('environment-invalid', message);
+    }
+    overloads.push({ overload, typeParameters: typeParametersOf([...overload.parameters, overload.result]) });
+  }
+}
+
+function declareTypes(libraries: readonly Library[]): ReadonlyMap<string, CelType> {
+  const types = new Map(LANGUAGE_TYPES);
+  for (const type of libraries.flatMap((library) => library.types ?? [])) {
+    if (type.kind !== 'opaque' && type.kind !== 'struct') {
+      continue; // The language's own: known already.
+    }
+    const other = types.get(type.name);
+    if (other !== undefined && !isSameType(other, type)) {
+      throw new CelError(
+        'environment-invalid',
+        `type '${type.name}' is declared twice, in different ways: expected one`,
+      );
+    }
+    types.set(type.name, type);
+  }
+  return types;
+}
+
+/** Names of the type variables in types, each once. */
+function typeParametersOf(types: readonly CelType[]): readonly string[] {
+  return [...new Set(types.flatMap(parametersIn))];
+}
+
+function parametersIn(type: CelType): readonly string[] {
+  switch (type.kind) {
+    case 'parameter':
+      return [type.name];
+    case 'list':
+      return parametersIn(type.element);
+    case 'map':
+      return [...parametersIn(type.key), ...parametersIn(type.value)];
+    case 'opaque':
+      return type.parameters.flatMap(parametersIn);
+    case 'type':
+      return parametersIn(type.of);
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,85 @@
+import type { CallExpression } from '../ast.ts';
+import type { CelType } from '../type.ts';
+import type { DeclaredFunction, Declarations, TypeProvider } from './declarations.ts';
+import { MAX_LISTED_CANDIDATES } from './limits.ts';
+import { didYouMean } from './suggestion.ts';
+import { formatSignature, isOperator } from './type-text.ts';
+
+/** What might be meant by a name that is no variable. */
+export function hintsForIdentifier(
+  name: string,
+  declarations: Declarations,
+  locals: readonly { readonly name: string }[],
+): readonly string[] {
+  if (declarations.functions.has(name)) {
+    return [`'${name}' is a function: call it`];
+  }
+  const visible = locals.map((local) => local.name).filter(isSpellable);
+  const names = [...visible, ...declarations.variables.keys(), ...declarations.namedTypes.keys()];
+  const hints = didYouMean(name, names);
+  const variables = [...visible, ...declarations.variables.keys()];
+  return hints.length > 0 || variables.length === 0 || variables.length > MAX_LISTED_CANDIDATES
+    ? hints
+    : [`variables are: ${variables.join(', ')}`];
+}
+
+/** What might be meant by a name that is no function. */
+export function hintsForFunction(name: string, declarations: Declarations, call: CallExpression): readonly string[] {
+  const since = declarations.laterFunctions.get(name);
+  if (since !== undefined) {
+    return [`'${name}' came with Kubernetes 1.${since}`];
+  }
+  const counts = declarations.macros?.argumentCounts(call.function) ?? [];
+  if (counts.length > 0) {
+    return [`macro '${call.function}' takes ${counts.join(' or ')} arguments`];
+  }
+  const isMember = call.target !== undefined;
+  const names = [...declarations.functions.values()]
+    .filter((declared) => declared.overloads.some(({ overload }) => overload.isMember === isMember))
+    .map((declared) => declared.name)
+    .filter(isSpellable);
+  return didYouMean(name, isMember ? [...names, ...declarations.functions.keys()].filter(isSpellable) : names);
+}
+
+/** What a struct has instead of a field. */
+export function hintsForField(field: string, struct: string, types: TypeProvider): readonly string[] {
+  const names = types.fieldNames?.(struct) ?? [];
+  const hints = didYouMean(field, names);
+  return hints.length > 0 || names.length === 0 || names.length > MAX_LISTED_CANDIDATES
+    ? hints
+    : [`fields are: ${names.join(', ')}`];
+}
+
+/** What a function can be applied to. */
+export function hintsForCall(
+  declared: DeclaredFunction,
+  isMember: boolean,
+  types: readonly CelType[],
+): readonly string[] {
+  const sameStyle = declared.overloads.filter(({ overload }) => overload.isMember === isMember);
+  if (sameStyle.length === 0) {
+    const style = isMember ? `${declared.name}(...)` : `value.${declared.name}(...)`;
+    return [`it is called as ${style}`, ...candidateHints(declared.name, declared.overloads)];
+  }
+  const kinds = new Set(types.map(({ kind }) => kind));
+  const isMixed = isOperator(declared.name) && kinds.size > 1 && [...kinds].every(isNumericKind);
+  return [
+    ...(isMixed ? ['numbers of different types do not mix: convert one with int(...), uint(...) or double(...)'] : []),
+    ...candidateHints(declared.name, sameStyle),
+  ];
+}
+
+function candidateHints(name: string, overloads: DeclaredFunction['overloads']): readonly string[] {
+  const listed = overloads.slice(0, MAX_LISTED_CANDIDATES).map(({ overload }) => formatSignature(name, overload));
+  const rest = overloads.length - listed.length;
+  return [`candidates: ${listed.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`];
+}
+
+function isNumericKind(kind: CelType['kind']): boolean {
+  return kind === 'int' || kind === 'uint' || kind === 'double';
+}
+
+/** Whether an expression can spell a name: those of operators and of macros' own variables it cannot. */
+function isSpellable(name: string): boolean {
+  return /^[a-zA-Z_][a-zA-Z0-9_.]*$/u.test(name) && !name.startsWith('_');
+}

@@ -1,0 +1,365 @@
+import { RESERVED_WORDS } from '../syntax/index.ts';
+import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, struct, TIMESTAMP } from '../type.ts';
+import type { CelType } from '../type.ts';
+import type { SizeEstimator } from './cost-estimate.ts';
+import type { TypeProvider } from './declarations.ts';
+import { escapeField } from './field-escaping.ts';
+import { MAX_REQUEST_BYTES } from './limits.ts';
+
+/** What is read of a structural OpenAPI v3 schema: that of a CustomResourceDefinition, or one that an API server serves. */
+export interface StructuralSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, StructuralSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: StructuralSchema;
+  readonly additionalProperties?: StructuralSchema | boolean;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly maxItems?: number;
+  readonly maxLength?: number;
+  readonly maxProperties?: number;
+  readonly $ref?: string;
+  readonly allOf?: readonly StructuralSchema[];
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+}
+
+export interface SchemaTypesOptions {
+  /** Finds the schema that a `$ref` names. Without it, and where it finds nothing, such a field does not exist. */
+  readonly resolve?: (reference: string) => StructuralSchema | undefined;
+  /**
+   * How expressions name fields: `escaped` as API servers do where values have the schema's type (`__namespace__`), `plain`
+   * where values are plain JSON and only the check knows the schema. Default: escaped.
+   */
+  readonly fieldNames?: 'escaped' | 'plain';
+}
+
+/** A type, and what is known of the size of its values. */
+interface DeclaredType {
+  readonly type: CelType;
+  /** Elements, entries, characters or bytes that a value has at most; 0 where size is no question. */
+  readonly maxElements: number;
+  /** The type of elements, or of entries' values. */
+  readonly element?: DeclaredType;
+  readonly fields?: StructFields;
+}
+
+/** Sizes of JSON's parts, from apiserver's `pkg/cel/limits.go`: those of times include their quotes. */
+const MIN_STRING_SIZE = 2;
+const MIN_CONTAINER_SIZE = 2;
+const MIN_BOOL_SIZE = 4;
+const MIN_NUMBER_SIZE = 1;
+const MIN_DURATION_SIZE = 3;
+const MAX_DURATION_SIZE = 32;
+const DATE_SIZE = 12;
+const MIN_DATETIME_SIZE = 21;
+const MAX_DATETIME_SIZE = 32;
+
+const MIN_TEXT_SIZES: ReadonlyMap<string, number> = new Map([
+  ['duration', MIN_DURATION_SIZE],
+  ['date', DATE_SIZE],
+  ['date-time', MIN_DATETIME_SIZE],
+]);
+
+/** Characters of a string that fills a request. */
+const MAX_STRING_LENGTH = MAX_REQUEST_BYTES - 2;
+/** `maxLength` counts code points, sizes count bytes. */
+const MAX_BYTES_OF_CODE_POINT = 4;
+
+/** Lists and maps within each other, and references, that are followed: schemas may refer to themselves. */
+const MAX_SCHEMA_DEPTH = 64;
+
+const METADATA: StructuralSchema = {
+  type: 'object',
+  properties: { name: { type: 'string' }, generateName: { type: 'string' } },
+};
+
+/** The fields of a struct, looked at when they are asked for: schemas are large, and may refer to themselves. */
+class StructFields {
+  readonly #schemas = new Map<string, StructuralSchema>();
+  readonly #declared = new Map<string, DeclaredType | undefined>();
+  readonly #declare: (schema: StructuralSchema, field: string) => DeclaredType | undefined;
+
+  constructor(
+    schema: StructuralSchema,
+    spell: (property: string) => string | undefined,
+    declare: (schema: StructuralSchema, field: string) => DeclaredType | undefined,
+  ) {
+    this.#declare = declare;
+    for (const [property, propertySchema] of Object.entries(schema.properties ?? {})) {
+      const field = spell(property);
+      if (field !== undefined) {
+        this.#schemas.set(field, propertySchema);
+      }
+    }
+  }
+
+  get(field: string): DeclaredType | undefined {
+    const schema = this.#schemas.get(field);
+    if (schema !== undefined && !this.#declared.has(field)) {
+      this.#declared.set(field, this.#declare(schema, field));
+    }
+    return this.#declared.get(field);
+  }
+
+  names(): readonly string[] {
+    return [...this.#schemas.keys()].filter((field) => this.get(field) !== undefined);
+  }
+}
+
+/** Types made of schemas, by the rules of API servers (apiserver, `SchemaDeclType`). */
+export class SchemaTypes implements TypeProvider {
+  readonly #options: SchemaTypesOptions;
+  readonly #roots = new Map<string, DeclaredType>();
+  readonly #structs = new Map<string, DeclaredType>();
+  /** What values of a schema take at least; undefined while that is being found out. */
+  readonly #minSizes = new Map<StructuralSchema, number | undefined>();
+
+  constructor(options: SchemaTypesOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * Declares the type of a schema under a name such as `Pod`; structs within it are named after their place
+   * (`Pod.spec.containers.@idx`). Gives undefined for schemas that expressions cannot see.
+   *
+   * @param isResource whether it has `apiVersion`, `kind` and `metadata` without saying so
+   */
+  declare(name: string, schema: StructuralSchema, isResource = false): CelType | undefined {
+    const declared = this.#declare(schema, name, isResource, 0);
+    if (declared !== undefined) {
+      this.#roots.set(name, declared);
+    }
+    return declared?.type;
+  }
+
+  readonly findStruct = (name: string): CelType | undefined => this.#structOf(name)?.type;
+
+  readonly fieldType = (structName: string, field: string): CelType | undefined => {
+    const fields = this.#structOf(structName)?.fields;
+    // API servers take reserved words as they are, too.
+    const declared = fields?.get(field) ?? (RESERVED_WORDS.has(field) ? fields?.get(`__${field}__`) : undefined);
+    return declared?.type;
+  };
+
+  readonly fieldNames = (structName: string): readonly string[] => this.#structOf(structName)?.fields?.names() ?? [];
+
+  readonly mayQualify = (firstWord: string): boolean => this.#roots.has(firstWord);
+
+  /**
+   * Sizes of what the one variable leads to that has the type of this name. As in API servers the first step of a path is
+   * not looked at, so that what macros compute has the size of the variable's fields.
+   */
+  sizesOf(name: string): SizeEstimator {
+    return ([, ...steps]) => {
+      const declared = steps.reduce(stepInto, this.#roots.get(name));
+      return declared === undefined ? undefined : { min: 0, max: declared.maxElements };
+    };
+  }
+
+  /** The struct of a name: that of a root, or of what fields lead to from there. */
+  #structOf(name: string): DeclaredType | undefined {
+    const known = this.#structs.get(name);
+    if (known !== undefined) {
+      return known;
+    }
+    const [root = '', ...steps] = name.split('.');
+    const declared = steps.reduce(
+      (current, step) => (step === '@idx' || step === '@elem' ? current?.element : current?.fields?.get(step)),
+      this.#roots.get(root),
+    );
+    return declared?.fields === undefined ? undefined : declared;
+  }
+
+  #declare(given: StructuralSchema, name: string, isResource: boolean, depth: number): DeclaredType | undefined {
+    const schema = this.#dereference(given);
+    if (schema === undefined || depth > MAX_SCHEMA_DEPTH) {
+      return undefined;
+    }
+    if (schema['x-kubernetes-int-or-string'] === true) {
+      return { type: DYN, maxElements: schema.maxLength === undefined ? MAX_STRING_LENGTH : bytesOf(schema.maxLength) };
+    }
+    switch (schema.type) {
+      case 'array':
+        return this.#declareList(schema, name, depth);
+      case 'object':
+        return this.#declareObject(isResource ? withMetadata(schema) : schema, name, depth);
+      case 'string':
+        return declareString(schema);
+      case 'boolean':
+        return { type: BOOL, maxElements: 0 };
+      case 'number':
+        return { type: DOUBLE, maxElements: 0 };
+      case 'integer':
+        return { type: INT, maxElements: 0 };
+      default:
+        return undefined;
+    }
+  }
+
+  /** The schema that is meant: API servers serve references as `allOf` with one element, beside a default. */
+  #dereference(schema: StructuralSchema): StructuralSchema | undefined {
+    let current: StructuralSchema | undefined = schema;
+    for (let followed = 0; followed < MAX_SCHEMA_DEPTH && current !== undefined; followed += 1) {
+      const reference: string | undefined =
+        current.$ref ?? (current.allOf?.length === 1 ? current.allOf[0]?.$ref : undefined);
+      if (reference === undefined) {
+        return current;
+      }
+      current = this.#options.resolve?.(reference);
+    }
+    return undefined;
+  }
+
+  #declareList(schema: StructuralSchema, name: string, depth: number): DeclaredType | undefined {
+    const { items, maxItems } = schema;
+    const element = items === undefined ? undefined : this.#declareNested(items, `${name}.@idx`, depth + 1);
+    if (items === undefined || element === undefined) {
+      return undefined;
+    }
+    // Brackets around, and a comma behind each element.
+    const fitting = (): number => Math.trunc((MAX_REQUEST_BYTES - 2) / (this.#minSizeOf(items) + 1));
+    const maxElements = maxItems === undefined ? fitting() : Math.max(0, maxItems);
+    return { type: listOf(element.type), element, maxElements };
+  }
+
+  #declareNested(schema: StructuralSchema, name: string, depth: number): DeclaredType | undefined {
+    return this.#declare(schema, name, isEmbedded(schema), depth);
+  }
+
+  #declareObject(schema: StructuralSchema, name: string, depth: number): DeclaredType | undefined {
+    const { additionalProperties, maxProperties } = schema;
+    if (typeof additionalProperties !== 'object') {
+      return this.#declareStruct(schema, name);
+    }
+    const element = this.#declareNested(additionalProperties, `${name}.@elem`, depth + 1);
+    if (element === undefined) {
+      return undefined;
+    }
+    // Braces around; for each entry two quotes, a key of a few bytes, a colon and a comma.
+    const fitting = (): number => Math.trunc((MAX_REQUEST_BYTES - 2) / (this.#minSizeOf(additionalProperties) + 6));
+    const maxElements = maxProperties === undefined ? fitting() : Math.max(0, maxProperties);
+    return { type: mapOf(STRING, element.type), element, maxElements };
+  }
+
+  #declareStruct(schema: StructuralSchema, name: string): DeclaredType {
+    const spell = this.#options.fieldNames === 'plain' ? (property: string) => property : escapeField;
+    const fields = new StructFields(schema, spell, (fieldSchema, field) =>
+      this.#declareNested(fieldSchema, `${name}.${field}`, 0),
+    );
+    const declared = { type: struct(name), fields, maxElements: 0 };
+    this.#structs.set(name, declared);
+    return declared;
+  }
+
+  /** Bytes that a value has at least as JSON; of a schema that requires itself, as if it did not. */
+  #minSizeOf(given: StructuralSchema): number {
+    const schema = this.#dereference(given);
+    if (schema === undefined) {
+      return MIN_CONTAINER_SIZE;
+    }
+    if (!this.#minSizes.has(schema)) {
+      this.#minSizes.set(schema, undefined);
+      this.#minSizes.set(schema, this.#findMinSize(schema));
+    }
+    return this.#minSizes.get(schema) ?? MIN_CONTAINER_SIZE;
+  }
+
+  #findMinSize(schema: StructuralSchema): number {
+    if (schema['x-kubernetes-int-or-string'] === true) {
+      return MIN_NUMBER_SIZE;
+    }
+    switch (schema.type) {
+      case 'string':
+        return MIN_TEXT_SIZES.get(schema.format ?? '') ?? MIN_STRING_SIZE;
+      case 'boolean':
+        return MIN_BOOL_SIZE;
+      case 'number':
+      case 'integer':
+        return MIN_NUMBER_SIZE;
+      case 'object':
+        return typeof schema.additionalProperties === 'object' ? MIN_CONTAINER_SIZE : this.#minStructSize(schema);
+      default:
+        return MIN_CONTAINER_SIZE;
+    }
+  }
+
+  /** Required fields that API servers do not fill in count, with their quotes, colon and comma. */
+  #minStructSize(schema: StructuralSchema): number {
+    const { properties = {} } = isEmbedded(schema) ? withMetadata(schema) : schema;
+    let size = MIN_CONTAINER_SIZE;
+    for (const property of new Set(schema.required)) {
+      const field = Object.hasOwn(properties, property) ? properties[property] : undefined;
+      if (field !== undefined && field.default === undefined && escapeField(property) !== undefined) {
+        size += Buffer.byteLength(property) + this.#minSizeOf(field) + 4;
+      }
+    }
+    return size;
+  }
+}
+
+function isEmbedded(schema: StructuralSchema): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true;
+}
+
+function stepInto(type: DeclaredType | undefined, step: string): DeclaredType | undefined {
+  switch (step) {
+    case '@items':
+    case '@values':
+      return type?.element;
+    case '@keys':
+      return type?.type.kind === 'map' ? { type: STRING, maxElements: 0 } : undefined;
+    default:
+      return type?.fields?.get(step);
+  }
+}
+
+/** Roots of resources always have these fields. */
+function withMetadata(schema: StructuralSchema): StructuralSchema {
+  const { properties = {} } = schema;
+  const metadata = properties['metadata'];
+  const isComplete =
+    properties['kind']?.type === 'string' &&
+    properties['apiVersion']?.type === 'string' &&
+    metadata?.type === 'object' &&
+    metadata.properties?.['name']?.type === 'string' &&
+    metadata.properties['generateName']?.type === 'string';
+  if (isComplete) {
+    return schema;
+  }
+  const text: StructuralSchema = { type: 'string' };
+  return { ...schema, properties: { ...properties, kind: text, apiVersion: text, metadata: METADATA } };
+}
+
+function declareString(schema: StructuralSchema): DeclaredType {
+  switch (schema.format) {
+    case 'byte': {
+      const maxElements = schema.maxLength === undefined ? MAX_STRING_LENGTH : Math.max(0, schema.maxLength);
+      return { type: BYTES, maxElements };
+    }
+    case 'duration':
+      return { type: DURATION, maxElements: MAX_DURATION_SIZE };
+    case 'date':
+      return { type: TIMESTAMP, maxElements: DATE_SIZE };
+    case 'date-time':
+      return { type: TIMESTAMP, maxElements: MAX_DATETIME_SIZE };
+    default:
+      return { type: STRING, maxElements: maxStringLength(schema) };
+  }
+}
+
+function maxStringLength(schema: StructuralSchema): number {
+  if (schema.maxLength !== undefined) {
+    return bytesOf(schema.maxLength);
+  }
+  if (schema.enum === undefined || schema.enum.length === 0) {
+    return MAX_STRING_LENGTH;
+  }
+  const lengths = schema.enum.map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0));
+  return Math.max(...lengths);
+}
+
+function bytesOf(maxLength: number): number {
+  return Math.max(0, maxLength) * MAX_BYTES_OF_CODE_POINT;
+}

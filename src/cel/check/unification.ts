@@ -1,0 +1,317 @@
+import { DYN } from '../type.ts';
+import type { CelType } from '../type.ts';
+import { MAX_TYPE_WORK } from './limits.ts';
+
+/** Types became too large to be compared: {@link MAX_TYPE_WORK} was used up. */
+export class TypesTooLarge extends Error {}
+
+/**
+ * What type variables stand for, found by comparing types: the rules of cel-go's checker. `dyn` fits everything; null fits
+ * structs, opaque types, timestamps and durations.
+ */
+export class Unification {
+  /** Parts of types looked at so far. */
+  #work = 0;
+  readonly #bindings = new Map<string, CelType>();
+  /** What bindings were before, so that failed attempts leave nothing behind. */
+  readonly #journal: (readonly [name: string, before: CelType | undefined])[] = [];
+
+  /** Whether a value of the first type may be used as one of the second. Binds variables only when it may. */
+  isAssignable(from: CelType, to: CelType): boolean {
+    const mark = this.#journal.length;
+    if (this.#fits(from, to)) {
+      return true;
+    }
+    this.#rollBack(mark);
+    return false;
+  }
+
+  /** The same of several at once: all fit, or nothing is bound. */
+  areAssignable(from: readonly CelType[], to: readonly CelType[]): boolean {
+    const mark = this.#journal.length;
+    if (this.#fitAll(from, to)) {
+      return true;
+    }
+    this.#rollBack(mark);
+    return false;
+  }
+
+  /** A type with its variables replaced by what they stand for; free ones stay, or become `dyn`. */
+  substitute(type: CelType, freeToDyn = false): CelType {
+    this.#countWork();
+    switch (type.kind) {
+      case 'parameter': {
+        const bound = this.#bindings.get(type.name);
+        if (bound !== undefined) {
+          return this.substitute(bound, freeToDyn);
+        }
+        return freeToDyn ? DYN : type;
+      }
+      case 'list':
+      case 'map':
+      case 'opaque':
+      case 'type':
+        return mapType(type, (part) => this.substitute(part, freeToDyn));
+      default:
+        return type;
+    }
+  }
+
+  #countWork(): void {
+    this.#work += 1;
+    if (this.#work > MAX_TYPE_WORK) {
+      throw new TypesTooLarge();
+    }
+  }
+
+  #rollBack(mark: number): void {
+    while (this.#journal.length > mark) {
+      const [name, before] = this.#journal.pop() ?? ['', undefined];
+      if (before === undefined) {
+        this.#bindings.delete(name);
+      } else {
+        this.#bindings.set(name, before);
+      }
+    }
+  }
+
+  #bind(name: string, type: CelType): void {
+    this.#journal.push([name, this.#bindings.get(name)]);
+    this.#bindings.set(name, type);
+  }
+
+  #fitAll(from: readonly CelType[], to: readonly CelType[]): boolean {
+    if (from.length !== to.length) {
+      return false;
+    }
+    for (let index = 0; index < from.length; index += 1) {
+      const part = from[index];
+      const other = to[index];
+      if (part === undefined || other === undefined || !this.#fits(part, other)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #fits(from: CelType, to: CelType): boolean {
+    this.#countWork();
+    if (to.kind === 'parameter') {
+      const { isValid, isBound } = this.#mayStandFor(from, to);
+      if (isValid || isBound) {
+        return isValid;
+      }
+    }
+    if (from.kind === 'parameter') {
+      return this.#mayStandFor(to, from).isValid;
+    }
+    if (isDynOrError(from) || isDynOrError(to)) {
+      return true;
+    }
+    if (from.kind === 'null' || to.kind === 'null') {
+      return isNullable(from.kind === 'null' ? to : from);
+    }
+    return this.#fitsConcrete(from, to);
+  }
+
+  #fitsConcrete(from: CelType, to: CelType): boolean {
+    switch (from.kind) {
+      case 'type':
+        return to.kind === 'type';
+      case 'struct':
+        return to.kind === 'struct' && from.name === to.name;
+      case 'opaque':
+        return to.kind === 'opaque' && from.name === to.name && this.#fitAll(from.parameters, to.parameters);
+      case 'list':
+        return to.kind === 'list' && this.#fits(from.element, to.element);
+      case 'map':
+        return to.kind === 'map' && this.#fits(from.key, to.key) && this.#fits(from.value, to.value);
+      default:
+        return from.kind === to.kind;
+    }
+  }
+
+  /** Whether a variable stands for a type, or may from now on; and whether it stood for something. */
+  #mayStandFor(type: CelType, variable: ParameterType): { readonly isValid: boolean; readonly isBound: boolean } {
+    if (type.kind === 'parameter' && type.name === variable.name) {
+      return { isValid: true, isBound: true };
+    }
+    const bound = this.#bindings.get(variable.name);
+    if (bound !== undefined) {
+      return { isValid: this.#widen(type, variable, bound), isBound: true };
+    }
+    if (!this.#isFreeOf(variable.name, type)) {
+      return { isValid: false, isBound: false };
+    }
+    this.#bind(variable.name, type);
+    return { isValid: true, isBound: false };
+  }
+
+  #widen(type: CelType, variable: ParameterType, bound: CelType): boolean {
+    if (isSameType(type, bound)) {
+      return true;
+    }
+    if (!this.#fits(type, bound)) {
+      return false;
+    }
+    const general = mostGeneral(type, bound);
+    if (this.#isFreeOf(variable.name, general)) {
+      this.#bind(variable.name, general);
+    }
+    return true;
+  }
+
+  /** Whether a variable does not occur in a type, not even in what the type's variables stand for. */
+  #isFreeOf(name: string, type: CelType): boolean {
+    this.#countWork();
+    switch (type.kind) {
+      case 'parameter': {
+        if (type.name === name) {
+          return false;
+        }
+        const bound = this.#bindings.get(type.name);
+        return bound === undefined || this.#isFreeOf(name, bound);
+      }
+      case 'list':
+        return this.#isFreeOf(name, type.element);
+      case 'map':
+        return this.#isFreeOf(name, type.key) && this.#isFreeOf(name, type.value);
+      case 'opaque':
+        return type.parameters.every((part) => this.#isFreeOf(name, part));
+      case 'type':
+        return this.#isFreeOf(name, type.of);
+      default:
+        return true;
+    }
+  }
+}
+
+type ParameterType = Extract<CelType, { kind: 'parameter' }>;
+
+/** A type with each of its parts replaced; the same object when none changed. */
+export function mapType(type: CelType, change: (part: CelType) => CelType): CelType {
+  switch (type.kind) {
+    case 'list': {
+      const element = change(type.element);
+      return element === type.element ? type : { kind: 'list', element };
+    }
+    case 'map': {
+      const key = change(type.key);
+      const value = change(type.value);
+      return key === type.key && value === type.value ? type : { kind: 'map', key, value };
+    }
+    case 'opaque': {
+      const parameters = type.parameters.map(change);
+      const isSame = parameters.every((part, index) => part === type.parameters[index]);
+      return isSame ? type : { kind: 'opaque', name: type.name, parameters };
+    }
+    case 'type': {
+      const of = change(type.of);
+      return of === type.of ? type : { kind: 'type', of };
+    }
+    default:
+      return type;
+  }
+}
+
+export function isDyn(type: CelType): boolean {
+  return type.kind === 'dyn';
+}
+
+export function isDynOrError(type: CelType): boolean {
+  return type.kind === 'dyn' || type.kind === 'error';
+}
+
+/** What an optional holds; undefined when the type is not one. */
+export function optionalValueType(type: CelType): CelType | undefined {
+  return type.kind === 'opaque' && type.name === 'optional_type' ? (type.parameters[0] ?? DYN) : undefined;
+}
+
+function isNullable(type: CelType): boolean {
+  const { kind } = type;
+  return kind === 'null' || kind === 'opaque' || kind === 'struct' || kind === 'timestamp' || kind === 'duration';
+}
+
+export function isSameType(left: CelType, right: CelType): boolean {
+  if (left === right) {
+    return true;
+  }
+  switch (left.kind) {
+    case 'list':
+      return right.kind === 'list' && isSameType(left.element, right.element);
+    case 'map':
+      return right.kind === 'map' && isSameType(left.key, right.key) && isSameType(left.value, right.value);
+    case 'opaque':
+      return (
+        right.kind === 'opaque' &&
+        left.name === right.name &&
+        left.parameters.length === right.parameters.length &&
+        left.parameters.every((part, index) => isSameType(part, right.parameters[index] ?? DYN))
+      );
+    case 'type':
+      return right.kind === 'type' && isSameType(left.of, right.of);
+    case 'struct':
+    case 'parameter':
+      return right.kind === left.kind && left.name === right.name;
+    default:
+      return left.kind === right.kind;
+  }
+}
+
+/** The more general of two types that fit each other. */
+export function mostGeneral(left: CelType, right: CelType): CelType {
+  return isAtMostAsSpecific(left, right) ? left : right;
+}
+
+function isAtMostAsSpecific(left: CelType, right: CelType): boolean {
+  if (left.kind === 'dyn' || left.kind === 'parameter') {
+    return true;
+  }
+  if (right.kind === 'dyn' || right.kind === 'parameter' || left.kind !== right.kind) {
+    return false;
+  }
+  switch (left.kind) {
+    case 'list':
+      return right.kind === 'list' && isAtMostAsSpecific(left.element, right.element);
+    case 'map':
+      return (
+        right.kind === 'map' && isAtMostAsSpecific(left.key, right.key) && isAtMostAsSpecific(left.value, right.value)
+      );
+    case 'opaque':
+      return (
+        right.kind === 'opaque' &&
+        left.name === right.name &&
+        left.parameters.length === right.parameters.length &&
+        left.parameters.every((part, index) => isAtMostAsSpecific(part, right.parameters[index] ?? DYN))
+      );
+    case 'type':
+      return true;
+    default:
+      return isSameType(left, right);
+  }
+}
+
+/** How many parts a type has; stops counting beyond the limit. */
+export function countTypeParts(type: CelType, limit: number): number {
+  let count = 0;
+  const open = [type];
+  for (let next = open.pop(); next !== undefined && count <= limit; next = open.pop()) {
+    count += 1;
+    switch (next.kind) {
+      case 'list':
+        open.push(next.element);
+        break;
+      case 'map':
+        open.push(next.key, next.value);
+        break;
+      case 'opaque':
+        open.push(...next.parameters);
+        break;
+      case 'type':
+        open.push(next.of);
+        break;
+      default:
+    }
+  }
+  return count;
+}

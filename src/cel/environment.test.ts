@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CelError, createEnvironment, DYN, INT, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './index.ts';
+import type { EnvironmentOptions } from './index.ts';
+
+const variables = { object: DYN, count: INT };
+const budget = 1_000_000;
+
+function errorOf(run: () => unknown): CelError {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof CelError);
+    return error;
+  }
+  return assert.fail('expected an error');
+}
+
+describe('an environment', () => {
+  it('is made for every version that is known', () => {
+    for (let version = MIN_KUBERNETES_VERSION; version <= MAX_KUBERNETES_VERSION; version += 1) {
+      createEnvironment({ kubernetesVersion: version, variables }).compile('object.a == 1 && size("x") == 1');
+    }
+    for (const version of [MIN_KUBERNETES_VERSION - 1, MAX_KUBERNETES_VERSION + 1, 34.5, Number.NaN]) {
+      const error = errorOf(() => createEnvironment({ kubernetesVersion: version, variables }));
+      assert.equal(error.code, 'environment-invalid');
+    }
+  });
+
+  it('has what its version has, and nothing later', () => {
+    const since: readonly (readonly [expression: string, version: number])[] = [
+      ['object.?a.orValue(1) == 1', 28],
+      ['1 < 2.0', 28],
+      ['[1].all(i, v, true)', 32],
+      ['[1].sortBy(x, -x)', 34],
+      ['object.`a-b`', 37],
+    ];
+    for (const [expression, version] of since) {
+      createEnvironment({ kubernetesVersion: version, variables }).compile(expression);
+      errorOf(() => createEnvironment({ kubernetesVersion: version - 1, variables }).compile(expression));
+    }
+  });
+
+  it('takes libraries of others, each overload once', () => {
+    const answer: EnvironmentOptions['libraries'] = [
+      {
+        name: 'answers',
+        since: undefined,
+        functions: [
+          {
+            name: 'answer',
+            overloads: [{ id: 'answer', isMember: false, parameters: [], result: INT, call: () => 42 }],
+          },
+        ],
+      },
+    ];
+    const environment = createEnvironment({ variables, libraries: answer });
+    assert.equal(environment.compile('answer()').evaluate({}, { budget }).value, 42);
+    assert.equal(
+      errorOf(() => createEnvironment({ variables, libraries: [...answer, ...answer] })).code,
+      'environment-invalid',
+    );
+  });
+});
+
+describe('a program', () => {
+  const environment = createEnvironment({ kubernetesVersion: 34, variables });
+
+  it('gives its value, and what that cost', () => {
+    const program = environment.compile('object.items.map(i, i * count)');
+    assert.deepEqual(program.evaluate({ object: { items: [1, 2] }, count: 3 }, { budget }).value, [3, 6]);
+    assert.equal(program.text, 'object.items.map(i, i * count)');
+    assert.deepEqual(program.resultType, { kind: 'list', element: INT });
+  });
+
+  it('keeps its estimate', () => {
+    const program = environment.compile('[1, 2].all(x, x < count)');
+    assert.deepEqual(program.estimate, { min: 17, max: 23 });
+    assert.equal(program.estimate, program.estimate);
+  });
+
+  it('says where it failed, if it is known', () => {
+    const error = errorOf(() => environment.compile('count / 0 == 1').evaluate({ count: 1 }, { budget }));
+    assert.equal(error.code, 'evaluation-failed');
+    assert.equal(error.message, 'division by zero');
+    for (const issue of error.issues) {
+      assert.equal(issue.column, 7);
+    }
+  });
+
+  it('ends when it costs too much', () => {
+    const program = environment.compile('object.all(x, object.all(y, x == y || x != y))');
+    const object = Array.from({ length: 100 }, (_, index) => index);
+    assert.equal(errorOf(() => program.evaluate({ object }, { budget: 100 })).code, 'cost-exceeded');
+    assert.equal(program.evaluate({ object }, { budget }).value, true);
+  });
+});

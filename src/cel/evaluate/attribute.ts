@@ -1,0 +1,385 @@
+import { CelBoxed, EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+import { goTypeOf, hasField, hasFields, isPlainName, isQualifier, lookup, missing, plainField } from './access.ts';
+import type { Frame, Run } from './frame.ts';
+import { CelOptional } from './optional.ts';
+import { NO_SUCH_OVERLOAD } from './order.ts';
+
+// A name or another operand with all that is selected from it is one attribute, as it is for API servers: looking it up
+// costs 1, and every selection that is reached 1 more; where a conditional chooses between two, their own 1 is not
+// counted, and a conditional itself costs nothing.
+
+/** One selection: a field, an index or a key. */
+export interface Qualifier {
+  /** Its value when it is known. */
+  readonly key: CelValue;
+  /** Gives its value when it is not known before. */
+  readonly compute: Run | undefined;
+  readonly isOptional: boolean;
+  /** Whether it only asks for presence; it is then the last one. */
+  readonly isTest: boolean;
+  /** Whether asking for presence in what has no fields is a failure, as the specification has it. */
+  readonly isStrict: boolean;
+  /** The expression that it is, where its failures happen. */
+  readonly id: number;
+}
+
+export type AttributeRoot =
+  /** Something that a slot has, from the beginning. */
+  | { readonly kind: 'slot'; readonly slot: number }
+  /** Something that is evaluated where it is needed. */
+  | { readonly kind: 'operand'; readonly run: Run }
+  | {
+      readonly kind: 'conditional';
+      readonly condition: Run;
+      readonly truthy: Attribute;
+      readonly falsy: Attribute;
+      readonly id: number;
+      /** Whether `has` asks for a field of whatever is chosen. */
+      readonly isTested?: boolean;
+    };
+
+export interface Attribute {
+  readonly kind: 'attribute';
+  readonly root: AttributeRoot;
+  readonly qualifiers: readonly Qualifier[];
+}
+
+export function attribute(root: AttributeRoot): Attribute {
+  return { kind: 'attribute', root, qualifiers: [] };
+}
+
+/** The attribute with one more selection; that of a conditional is made in both branches. */
+export function qualified(from: Attribute, qualifier: Qualifier): Attribute {
+  if (from.root.kind === 'conditional') {
+    const { condition, truthy, falsy, id } = from.root;
+    return attribute({
+      kind: 'conditional',
+      condition,
+      truthy: qualified(truthy, qualifier),
+      falsy: qualified(falsy, qualifier),
+      id,
+      isTested: qualifier.isTest,
+    });
+  }
+  return { ...from, qualifiers: [...from.qualifiers, qualifier] };
+}
+
+/** Evaluates an attribute, counting `own` for itself beside its selections. */
+export function runAttribute(of: Attribute, own: 0 | 1): Run {
+  if (of.root.kind === 'conditional') {
+    const run = runConditional(of.root);
+    return own === 1 && of.root.isTested === true ? withoutOneCost(run) : run;
+  }
+  const root = runRoot(of.root);
+  if (of.qualifiers.length === 0) {
+    return of.root.kind === 'slot' ? runSlot(of.root.slot, own) : runOperand(root, own);
+  }
+  const raw = runQualified(of, root, own);
+  return isOptionalChain(of) ? asOptional(raw) : (raw as Run);
+}
+
+/** Like {@link Run}, but gives undefined for `optional.none()` and the bare value for another optional. */
+export type RawRun = (frame: Frame) => CelResult | undefined;
+
+/** Evaluates an attribute that has an optional selection without making an optional; undefined for other attributes. */
+export function runRawOptional(of: Attribute): RawRun | undefined {
+  return of.root.kind !== 'conditional' && isOptionalChain(of) ? runQualified(of, runRoot(of.root), 1) : undefined;
+}
+
+/** A test takes back the 1 that attributes cost, which those of conditionals do not: API servers do so nevertheless. */
+function withoutOneCost(run: Run): Run {
+  return (frame) => {
+    const value = run(frame);
+    frame.cost -= 1;
+    return value;
+  };
+}
+
+/** A name that stands for an expression. Other operands are no attributes of their own: they do not cost 1 more. */
+function runOperand(operand: Run, own: 0 | 1): Run {
+  return own === 0
+    ? operand
+    : (frame) => {
+        frame.cost += own;
+        return operand(frame);
+      };
+}
+
+function isOptionalChain(of: Attribute): boolean {
+  return of.qualifiers.some(({ isOptional }) => isOptional) && of.qualifiers.at(-1)?.isTest === false;
+}
+
+function asOptional(raw: RawRun): Run {
+  return (frame) => {
+    const value = raw(frame);
+    if (value === undefined) {
+      return CelOptional.NONE;
+    }
+    return value instanceof EvaluationFailure ? value : new CelOptional(value);
+  };
+}
+
+function runSlot(slot: number, own: 0 | 1): Run {
+  return (frame) => {
+    frame.cost += own;
+    return frame.slots[slot] ?? null;
+  };
+}
+
+function runRoot(root: Exclude<AttributeRoot, { kind: 'conditional' }>): Run {
+  if (root.kind === 'operand') {
+    return root.run;
+  }
+  const { slot } = root;
+  return (frame) => frame.slots[slot] ?? null;
+}
+
+function runConditional(root: Extract<AttributeRoot, { kind: 'conditional' }>): Run {
+  const { condition, id } = root;
+  const truthy = runAttribute(root.truthy, 0);
+  const falsy = runAttribute(root.falsy, 0);
+  return (frame) => {
+    const decision = condition(frame);
+    if (decision === true) {
+      return truthy(frame);
+    }
+    if (decision === false) {
+      return falsy(frame);
+    }
+    return failureOf(decision, id);
+  };
+}
+
+/** The failure that a value is, or that it is where a condition has to be: in the expression of this id. */
+export function failureOf(value: CelResult, id?: number): EvaluationFailure {
+  return value instanceof EvaluationFailure ? value : new EvaluationFailure(NO_SUCH_OVERLOAD, id);
+}
+
+/** A result with the expression that failed, if it is a failure. */
+export function located(result: CelResult, id: number): CelResult {
+  if (typeof result === 'object' && result instanceof EvaluationFailure) {
+    result.expressionId ??= id;
+  }
+  return result;
+}
+
+function runQualified(of: Attribute, root: Run, own: 0 | 1): RawRun {
+  const names = plainNames(of.qualifiers);
+  if (names === undefined || of.qualifiers.some(({ isOptional }) => isOptional)) {
+    return names === undefined ? runGenerally(of, root, own) : runOptionalNames(of, root, own, names);
+  }
+  const isTest = of.qualifiers.at(-1)?.isTest === true;
+  const general = applyQualifiers(of.qualifiers);
+  if (of.root.kind === 'slot') {
+    return isTest ? runSlotTest(of.root.slot, names, general) : runSlotNames(of.root.slot, names, own, general);
+  }
+  return runGenerally(of, root, own);
+}
+
+/** The names that are selected, when all are such as can be read off any object. */
+function plainNames(qualifiers: readonly Qualifier[]): readonly string[] | undefined {
+  const names: string[] = [];
+  for (const { key, compute, isStrict } of qualifiers) {
+    if (isStrict || compute !== undefined || typeof key !== 'string' || !isPlainName(key)) {
+      return undefined;
+    }
+    names.push(key);
+  }
+  return names;
+}
+
+type Apply = (frame: Frame, root: CelResult) => CelResult | undefined;
+
+/** The most frequent of all: fields of a variable. Anything unusual is left to the general way, from the beginning. */
+function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, general: Apply): RawRun {
+  const [first = '', second = ''] = names;
+  const full = own + names.length;
+  const slowly: Apply = (frame, root) => {
+    frame.cost += own;
+    return general(frame, root);
+  };
+  switch (names.length) {
+    case 1:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        const value = plainField(root, first);
+        if (value === undefined) {
+          return slowly(frame, root);
+        }
+        frame.cost += full;
+        return value;
+      };
+    case 2:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        const value = plainField(plainField(root, first) ?? null, second);
+        if (value === undefined) {
+          return slowly(frame, root);
+        }
+        frame.cost += full;
+        return value;
+      };
+    default:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        let value: CelResult | undefined = root;
+        for (let index = 0; index < names.length && value !== undefined; index++) {
+          value = plainField(value, names[index] ?? '');
+        }
+        if (value === undefined) {
+          return slowly(frame, root);
+        }
+        frame.cost += full;
+        return value;
+      };
+  }
+}
+
+/** `has` of fields of a variable: the test itself costs nothing. */
+function runSlotTest(slot: number, names: readonly string[], general: Apply): RawRun {
+  const field = names.at(-1) ?? '';
+  const path = names.slice(0, -1);
+  const [first = ''] = path;
+  // The selection of the field is counted, the attribute's own 1 is what a test does not cost.
+  const full = path.length + 1;
+  const test = (frame: Frame, root: CelResult, holder: CelResult | undefined): CelResult | undefined => {
+    if (typeof holder === 'object' && holder !== null && !(holder instanceof CelBoxed) && !Array.isArray(holder)) {
+      frame.cost += full;
+      return plainField(holder, field) !== undefined;
+    }
+    return general(frame, root);
+  };
+  switch (path.length) {
+    case 0:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        return test(frame, root, root);
+      };
+    case 1:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        return test(frame, root, plainField(root, first));
+      };
+    default:
+      return (frame) => {
+        const root = frame.slots[slot] ?? null;
+        let holder: CelResult | undefined = root;
+        for (let index = 0; index < path.length && holder !== undefined; index++) {
+          holder = plainField(holder, path[index] ?? '');
+        }
+        return test(frame, root, holder);
+      };
+  }
+}
+
+/** Fields of which some are optional: `object.spec.?securityContext.?runAsUser`. */
+function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly string[]): RawRun {
+  const general = applyQualifiers(of.qualifiers);
+  const ownCost = of.qualifiers.at(-1)?.isTest === true ? 0 : own;
+  const firstOptional = of.qualifiers.findIndex(({ isOptional }) => isOptional);
+  const isTested = of.qualifiers.at(-1)?.isTest === true;
+  return (frame) => {
+    const start = root(frame);
+    frame.cost += ownCost;
+    let value: CelResult | undefined = start;
+    for (let index = 0; index < names.length; index++) {
+      const next: CelValue | undefined = plainField(value, names[index] ?? '');
+      if (next === undefined) {
+        const isAbsent = index >= firstOptional && !isTested && isPlainHolder(value);
+        if (!isAbsent) {
+          return general(frame, start);
+        }
+        frame.cost += index;
+        return undefined;
+      }
+      value = next;
+    }
+    if (isTested) {
+      return general(frame, start);
+    }
+    frame.cost += names.length;
+    return value;
+  };
+}
+
+/** Whether what is not found in a value is simply absent, so that nothing has to be looked up in another way. */
+function isPlainHolder(value: CelResult): boolean {
+  return value === null || (typeof value === 'object' && !(value instanceof CelBoxed) && !Array.isArray(value));
+}
+
+function runGenerally(of: Attribute, root: Run, own: 0 | 1): RawRun {
+  const apply = applyQualifiers(of.qualifiers);
+  const ownCost = of.qualifiers.at(-1)?.isTest === true ? 0 : own;
+  return (frame) => {
+    const start = root(frame);
+    frame.cost += ownCost;
+    return apply(frame, start);
+  };
+}
+
+/** Applies selections one by one. */
+function applyQualifiers(qualifiers: readonly Qualifier[]): Apply {
+  const isTest = qualifiers.at(-1)?.isTest === true;
+  const isRaw = !isTest && qualifiers.some(({ isOptional }) => isOptional);
+  return (frame, root) => {
+    if (root instanceof EvaluationFailure) {
+      return root;
+    }
+    let value: CelValue = root;
+    let isOptional = false;
+    if (root instanceof CelOptional) {
+      if (root.value === undefined) {
+        return absent(isTest, isRaw);
+      }
+      value = root.value;
+      isOptional = true;
+    }
+    for (const qualifier of qualifiers) {
+      isOptional ||= qualifier.isOptional;
+      const next = qualify(frame, value, qualifier, isOptional);
+      if (next === undefined) {
+        return absent(isTest, isRaw);
+      }
+      if (next instanceof EvaluationFailure) {
+        next.expressionId ??= qualifier.id;
+        return next;
+      }
+      if (qualifier.isTest) {
+        return next;
+      }
+      value = next;
+    }
+    return isOptional && !isRaw ? new CelOptional(value) : value;
+  };
+}
+
+function absent(isTest: boolean, isRaw: boolean): CelResult | undefined {
+  if (isTest) {
+    return false;
+  }
+  return isRaw ? undefined : CelOptional.NONE;
+}
+
+/** Applies one selection; undefined when it is absent and may be. */
+function qualify(frame: Frame, value: CelValue, qualifier: Qualifier, isOptional: boolean): CelResult | undefined {
+  const key = qualifier.compute === undefined ? qualifier.key : qualifier.compute(frame);
+  if (key instanceof EvaluationFailure || !isQualifier(key)) {
+    frame.cost += Number(!isOptional);
+    return key instanceof EvaluationFailure ? key : new EvaluationFailure(`invalid qualifier type: ${goTypeOf(key)}`);
+  }
+  if (qualifier.isStrict && (qualifier.isTest || isOptional) && !hasFields(value) && !(value instanceof CelOptional)) {
+    return missing(value, key);
+  }
+  if (qualifier.isTest) {
+    frame.cost += 1;
+    return hasField(value, key);
+  }
+  const found = lookup(value, key);
+  if (!isOptional) {
+    frame.cost += 1;
+    return found ?? (found === null ? null : missing(value, key));
+  }
+  frame.cost += Number(found !== undefined && !(found instanceof EvaluationFailure));
+  return found;
+}

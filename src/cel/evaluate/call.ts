@@ -1,0 +1,475 @@
+import { CALL_COST } from '../library.ts';
+import type { Overload } from '../library.ts';
+import { CelObject, EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+import { equalValues } from './equality.ts';
+import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation } from './frame.ts';
+import type { Frame, Run } from './frame.ts';
+import { failureOf, located } from './attribute.ts';
+import { CelOptional } from './optional.ts';
+import { NO_SUCH_OVERLOAD } from './order.ts';
+import { typeTest } from './runtime-type.ts';
+import type { TypeTest } from './runtime-type.ts';
+import { sizeOf } from './size.ts';
+import { traversal } from './standard-costs.ts';
+import { CelStruct } from './struct.ts';
+import { CelDuration, CelTimestamp } from './time.ts';
+import { isList, isMap, typeNameOf } from './type-name.ts';
+import { CelTypeValue } from './type-value.ts';
+
+/** Functions that have one implementation for all types: it tells by itself what it does not apply to. */
+const SINGLETONS: ReadonlySet<string> = new Set([
+  '!_',
+  '-_',
+  '_+_',
+  '_-_',
+  '_*_',
+  '_/_',
+  '_%_',
+  '_<_',
+  '_<=_',
+  '_>_',
+  '_>=_',
+  '@in',
+  'size',
+  'type',
+  'dyn',
+  'matches',
+  // These are not guarded either.
+  'startsWith',
+  'endsWith',
+  'contains',
+]);
+
+/** Work per unit of what a function reads though it costs but 1. */
+const UNITS_PER_WORK = 16;
+/** Elements copied in a unit of work. */
+const ELEMENTS_PER_WORK = 2;
+/** Work of compiling a regular expression, beside its length. */
+const PATTERN_WORK = 200;
+
+export interface CallPlan {
+  readonly id: number;
+  readonly name: string;
+  readonly args: readonly Run[];
+  /** Values of arguments known before. */
+  readonly literals: readonly (CelValue | undefined)[];
+  /** What the checker found; undefined when it did not check. */
+  readonly found: readonly Overload[] | undefined;
+  /** All overloads of the function. */
+  readonly declared: readonly Overload[];
+}
+
+type Cost = (args: readonly CelValue[], result: CelResult) => number;
+
+interface Implementation {
+  /** Whether it was made for arguments known before. */
+  readonly isPrepared: boolean;
+  readonly call: (...args: CelValue[]) => CelResult;
+  /** Undefined: always {@link CALL_COST}. */
+  readonly cost: Cost | undefined;
+}
+
+/** Compiles a call that evaluates all its arguments; a failure when arguments known before can never be right. */
+export function compileCall(plan: CallPlan): Run | EvaluationFailure {
+  const implementation = implementationOf(plan);
+  if (implementation instanceof EvaluationFailure) {
+    return implementation;
+  }
+  const guarded = withWork(plan, implementation);
+  const [first, second] = plan.args;
+  if (plan.args.length === 1 && first !== undefined) {
+    return unaryCall(first, guarded);
+  }
+  return plan.args.length === 2 && first !== undefined && second !== undefined
+    ? binaryCall(first, second, guarded)
+    : variadicCall(plan.args, guarded);
+}
+
+function implementationOf(plan: CallPlan): Implementation | EvaluationFailure {
+  const only = plan.found?.length === 1 ? plan.found[0] : undefined;
+  const candidates = only === undefined ? plan.declared : [only];
+  const [first] = candidates;
+  if (first === undefined) {
+    return {
+      call: () => new EvaluationFailure(`${NO_SUCH_OVERLOAD}: ${plan.name}`),
+      cost: undefined,
+      isPrepared: false,
+    };
+  }
+  const prepared = first.prepare?.(plan.literals);
+  if (prepared instanceof EvaluationFailure) {
+    return prepared;
+  }
+  const cost = costOf(only, candidates);
+  if (prepared !== undefined && (only !== undefined || SINGLETONS.has(plan.name))) {
+    return { call: prepared, cost, isPrepared: true };
+  }
+  const call = SINGLETONS.has(plan.name) ? first.call : dispatch(plan.name, candidates);
+  return { call, cost, isPrepared: false };
+}
+
+/** What is known by an overload's id only counts when it is known which one is called. */
+function costOf(only: Overload | undefined, candidates: readonly Overload[]): Cost | undefined {
+  if (only !== undefined) {
+    return only.cost;
+  }
+  const costed = candidates.filter(({ cost, costById }) => cost !== undefined && costById !== true);
+  if (costed.length === 0) {
+    return undefined;
+  }
+  const tests = costed.map((candidate) => ({ candidate, accepts: acceptance(candidate) }));
+  return (args, result) => {
+    const { candidate } = tests.find(({ accepts }) => accepts(args)) ?? tests[0] ?? {};
+    return candidate?.cost?.(args, result) ?? CALL_COST;
+  };
+}
+
+function acceptance(overload: Overload): (args: readonly CelValue[]) => boolean {
+  const tests: readonly TypeTest[] = overload.parameters.map(typeTest);
+  return (args) => args.length === tests.length && tests.every((test, index) => test(args[index] ?? null));
+}
+
+/** Calls the first overload that takes the values there are. */
+function dispatch(name: string, candidates: readonly Overload[]): (...args: CelValue[]) => CelResult {
+  const choices = candidates.map((candidate) => ({ call: candidate.call, accepts: acceptance(candidate) }));
+  const [only] = choices;
+  if (choices.length === 1 && only !== undefined) {
+    return (...args) => (only.accepts(args) ? only.call(...args) : mismatch(name, args));
+  }
+  return (...args) => {
+    const choice = choices.find(({ accepts }) => accepts(args));
+    return choice === undefined ? mismatch(name, args) : choice.call(...args);
+  };
+}
+
+function mismatch(name: string, args: readonly CelValue[]): EvaluationFailure {
+  return new EvaluationFailure(`${NO_SUCH_OVERLOAD}: ${name}(${args.map(typeNameOf).join(', ')})`);
+}
+
+interface Guarded extends Implementation {
+  readonly id: number;
+  /** Counts what the call works, before it does. */
+  readonly work: ((frame: Frame, a: CelValue, b: CelValue) => void) | undefined;
+}
+
+/** Adds limits to functions that work more than they cost. */
+function withWork(plan: CallPlan, implementation: Implementation): Guarded {
+  const { id } = plan;
+  switch (plan.name) {
+    case '_+_':
+      return { ...implementation, id, work: workOfJoining };
+    case '@in':
+      return {
+        ...implementation,
+        id,
+        work: (frame, _a, b) => frame.work(isList(b) ? b.length / ELEMENTS_PER_WORK : 1),
+      };
+    case 'matches':
+      return {
+        ...implementation,
+        id,
+        work: (frame, a, b) => {
+          const pattern = plan.literals[1] === undefined && typeof b === 'string' ? PATTERN_WORK + b.length : 0;
+          frame.work(pattern + (typeof a === 'string' ? a.length / ELEMENTS_PER_WORK : 0));
+        },
+      };
+    default:
+      return {
+        ...implementation,
+        id,
+        work: (frame, a) => {
+          if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
+            frame.work(a.length / UNITS_PER_WORK);
+          }
+        },
+      };
+  }
+}
+
+function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a.length + b.length > MAX_TEXT_LENGTH) {
+      throw new Cancellation('cost-exceeded', COST_EXCEEDED);
+    }
+    frame.work((a.length + b.length) / UNITS_PER_WORK);
+  } else if ((isList(a) || a instanceof Uint8Array) && (isList(b) || b instanceof Uint8Array)) {
+    frame.work((a.length + b.length) / ELEMENTS_PER_WORK);
+  }
+}
+
+/** In place of an argument that failed, for costs: of size 1, as failures are. */
+const FAILED = null;
+
+function unaryCall(argument: Run, { call, cost, work, id }: Guarded): Run {
+  return (frame) => {
+    const value = argument(frame);
+    if (value instanceof EvaluationFailure) {
+      frame.cost += cost === undefined ? CALL_COST : cost([FAILED], value);
+      return value;
+    }
+    work?.(frame, value, null);
+    const result = located(call(value), id);
+    if (cost === undefined) {
+      frame.cost += CALL_COST;
+    } else {
+      frame.cost += cost([value], result);
+      frame.checkBudget();
+    }
+    return result;
+  };
+}
+
+function binaryCall(left: Run, right: Run, { call, cost, work, id, isPrepared }: Guarded): Run {
+  return (frame) => {
+    const a = left(frame);
+    if (isPrepared && a instanceof EvaluationFailure) {
+      // API servers make such a call one with many arguments, see below.
+      return a;
+    }
+    const b = right(frame);
+    if (a instanceof EvaluationFailure || b instanceof EvaluationFailure) {
+      const failure = a instanceof EvaluationFailure ? a : failureOf(b);
+      frame.cost += cost === undefined ? CALL_COST : cost([orFailed(a), orFailed(b)], failure);
+      return failure;
+    }
+    work?.(frame, a, b);
+    if (cost === undefined) {
+      frame.cost += CALL_COST;
+      return located(call(a, b), id);
+    }
+    const result = located(call(a, b), id);
+    frame.cost += cost([a, b], result);
+    frame.checkBudget();
+    return result;
+  };
+}
+
+function orFailed(value: CelResult): CelValue {
+  return value instanceof EvaluationFailure ? FAILED : value;
+}
+
+/** Calls with no or many arguments stop at the first that fails, and then cost nothing unless it is the last. */
+function variadicCall(args: readonly Run[], { call, cost, work, id }: Guarded): Run {
+  const last = args.length - 1;
+  return (frame) => {
+    const values: CelValue[] = [];
+    for (const [index, argument] of args.entries()) {
+      const value = argument(frame);
+      if (value instanceof EvaluationFailure) {
+        if (index === last) {
+          frame.cost += cost?.([...values, FAILED], value) ?? CALL_COST;
+        }
+        return value;
+      }
+      values.push(value);
+    }
+    work?.(frame, values[0] ?? null, values[1] ?? null);
+    const result = located(call(...values), id);
+    frame.cost += cost?.(values, result) ?? CALL_COST;
+    frame.checkBudget();
+    return result;
+  };
+}
+
+/** `a && b`: false when one is, whatever the other. */
+export function compileAnd(left: Run, right: Run, id: number): Run {
+  return (frame) => {
+    const a = left(frame);
+    if (a === false) {
+      return false;
+    }
+    const b = right(frame);
+    if (b === false) {
+      return false;
+    }
+    if (a === true) {
+      return b === true ? true : failureOf(b, id);
+    }
+    return failureOf(a, id);
+  };
+}
+
+/** `a || b`: true when one is, whatever the other. */
+export function compileOr(left: Run, right: Run, id: number): Run {
+  return (frame) => {
+    const a = left(frame);
+    if (a === true) {
+      return true;
+    }
+    const b = right(frame);
+    if (b === true) {
+      return true;
+    }
+    if (a === false) {
+      return b === false ? false : failureOf(b, id);
+    }
+    return failureOf(a, id);
+  };
+}
+
+/** `!a`. */
+export function compileNot(operand: Run, id: number): Run {
+  return (frame) => {
+    const value = operand(frame);
+    frame.cost += CALL_COST;
+    if (value === true) {
+      return false;
+    }
+    return value === false ? true : failureOf(value, id);
+  };
+}
+
+/** Whether `==` with a library's value on the left costs 1, as API servers count those they know. */
+function isLibraryValue(value: CelValue): boolean {
+  return (
+    value instanceof CelObject &&
+    !(value instanceof CelOptional) &&
+    !(value instanceof CelTimestamp) &&
+    !(value instanceof CelDuration) &&
+    !(value instanceof CelTypeValue) &&
+    !(value instanceof CelStruct)
+  );
+}
+
+/** Up to this length, looking through a string costs 1 however many code points it has, unless it is empty. */
+const SHORT = 10;
+
+/** What comparing two values costs: looking through the smaller one. */
+function comparisonCost(frame: Frame, a: CelResult, b: CelResult): number {
+  if (typeof a === 'string' && typeof b === 'string') {
+    return stringComparisonCost(a, b);
+  }
+  if (typeof a !== 'object' || typeof b !== 'object') {
+    const [one, other] = typeof a === 'object' ? [b, a] : [a, b];
+    if (typeof other !== 'object') {
+      return Number(one !== '' && other !== '');
+    }
+  }
+  return traversal(Math.min(countedSize(frame, a), countedSize(frame, b)));
+}
+
+function stringComparisonCost(a: string, b: string): number {
+  const shorter = a.length <= b.length ? a : b;
+  const longer = shorter === a ? b : a;
+  if (shorter.length <= SHORT) {
+    return Number(shorter !== '');
+  }
+  // A string has at least half as many code points as units.
+  const size = sizeOf(shorter);
+  return traversal(longer.length >= 2 * size ? size : Math.min(size, sizeOf(longer)));
+}
+
+function countedSize(frame: Frame, value: CelResult): number {
+  if (value instanceof EvaluationFailure) {
+    return 1;
+  }
+  const size = sizeOf(value);
+  if (isMap(value)) {
+    frame.work(size / ELEMENTS_PER_WORK);
+  }
+  return size;
+}
+
+/** `a == b`, `a != b`. */
+export function compileEquality(left: Run, right: Run, isEqual: boolean): Run {
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    frame.cost += isEqual && isLibraryOperand(a) ? CALL_COST : comparisonCost(frame, a, b);
+    if (a instanceof EvaluationFailure) {
+      return a;
+    }
+    if (b instanceof EvaluationFailure) {
+      return b;
+    }
+    if (a instanceof CelObject) {
+      const result = a.compareEqual(b);
+      return isEqual ? result : result !== true;
+    }
+    frame.checkBudget();
+    return equalValues(a, b, frame) === isEqual;
+  };
+}
+
+function isLibraryOperand(value: CelResult): boolean {
+  return value instanceof CelObject && isLibraryValue(value);
+}
+
+/** `a == 'text'`, `a != 'text'` and the same with a number: the most frequent comparisons. */
+export function compileEqualityWith(operand: Run, constant: string | number, isEqual: boolean): Run {
+  const isShort = typeof constant === 'number' || (constant.length <= SHORT && constant !== '');
+  const type = typeof constant;
+  return (frame) => {
+    const value = operand(frame);
+    // oxlint-disable-next-line valid-typeof -- the type of the constant
+    if (isShort && typeof value === type) {
+      frame.cost += Number(value !== '');
+      return (value === constant) === isEqual;
+    }
+    frame.cost += isEqual && isLibraryOperand(value) ? CALL_COST : comparisonCost(frame, value, constant);
+    if (value instanceof EvaluationFailure) {
+      return value;
+    }
+    if (value instanceof CelObject) {
+      const result = value.compareEqual(constant);
+      return isEqual ? result : result !== true;
+    }
+    return equalValues(value, constant, frame) === isEqual;
+  };
+}
+
+/** What identifies a value in a set; undefined for values that are not looked up in one. */
+function memberOf(value: CelValue): string | boolean | number | bigint | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+    case 'number':
+    case 'bigint':
+      return value;
+    default:
+      break;
+  }
+  const name = typeNameOf(value);
+  if (name === 'uint' || name === 'double') {
+    const boxed = value as unknown as { readonly value: number | bigint };
+    const number = Number(boxed.value) + 0;
+    return Number.isSafeInteger(number) || typeof boxed.value === 'number' ? number : boxed.value;
+  }
+  return undefined;
+}
+
+/**
+ * `a in [literals]` that the checker resolved: API servers make a set of the list, and what it costs is the operand
+ * only. Undefined when they do not.
+ */
+export function compileMembership(operand: Run, list: readonly CelValue[]): Run | undefined {
+  const members = new Set<string | boolean | number | bigint>();
+  for (const element of list) {
+    const member = memberOf(element);
+    if (member === undefined) {
+      return undefined;
+    }
+    members.add(member);
+  }
+  return (frame) => {
+    const value = operand(frame);
+    if (typeof value === 'string') {
+      return members.has(value);
+    }
+    if (value instanceof EvaluationFailure) {
+      return value;
+    }
+    const member = memberOf(value);
+    return member !== undefined && members.has(member);
+  };
+}
+
+/** `@not_strictly_false(a)`. */
+export function compileNotStrictlyFalse(operand: Run): Run {
+  return (frame) => {
+    const value = operand(frame);
+    frame.cost += CALL_COST;
+    return typeof value === 'boolean' ? value : true;
+  };
+}

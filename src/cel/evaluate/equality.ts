@@ -1,0 +1,117 @@
+import { CelMap, CelObject } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { findInMap, keysOf, mapSize } from './map.ts';
+import { compareNumbers, isNumeric } from './number.ts';
+import { isMap } from './type-name.ts';
+
+/** Counts what is looked at, so that comparing large values has a bound. */
+export interface WorkMeter {
+  /** May throw to end the evaluation. */
+  work(units: number): void;
+}
+
+/** String comparison is native: so many characters are one unit of work. */
+const CHARACTERS_PER_WORK = 64;
+
+/**
+ * `a == b`: numbers by value whatever their kind, lists and maps by what they hold, values of different kinds are
+ * unequal. Not recursive: values may be nested as deep as they like.
+ */
+export function equalValues(a: CelValue, b: CelValue, meter?: WorkMeter): boolean {
+  if (typeof a === 'string') {
+    if (meter !== undefined && a.length > CHARACTERS_PER_WORK && typeof b === 'string' && a.length === b.length) {
+      meter.work(a.length / CHARACTERS_PER_WORK);
+    }
+    return a === b;
+  }
+  if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
+    return equalObjects(a, b, meter);
+  }
+  return equalScalars(a, b);
+}
+
+function equalScalars(a: CelValue, b: CelValue): boolean {
+  return a === b ? true : isNumeric(a) && isNumeric(b) && compareNumbers(a, b) === 0;
+}
+
+function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): boolean {
+  // Pairs still to be compared; all have to be equal, so their order does not matter.
+  const pending: CelValue[] = [a, b];
+  while (pending.length > 0) {
+    const other = pending.pop() ?? null;
+    const one = pending.pop() ?? null;
+    meter?.work(1 + heldBy(one));
+    if (!equalShallow(one, other, pending)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** How many values a value holds, roughly. */
+function heldBy(value: CelValue): number {
+  if (Array.isArray(value)) {
+    return value.length;
+  }
+  return isMap(value) ? mapSize(value) : 0;
+}
+
+/** Compares two values held by others: at once, or later when they hold values themselves. */
+function isEqualOrPending(a: CelValue, b: CelValue, pending: CelValue[]): boolean {
+  if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
+    pending.push(a, b);
+    return true;
+  }
+  return equalScalars(a, b);
+}
+
+/** Compares two values but for what lists and maps hold, which is left to be compared. */
+function equalShallow(a: CelValue, b: CelValue, pending: CelValue[]): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    return equalScalars(a, b);
+  }
+  if (a instanceof CelObject) {
+    return a.equals(b);
+  }
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && equalLists(a, b, pending);
+  }
+  if (a instanceof Uint8Array) {
+    return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+  }
+  return isMap(a) ? isMap(b) && equalMaps(a, b, pending) : equalScalars(a, b);
+}
+
+function equalLists(a: readonly CelValue[], b: readonly CelValue[], pending: CelValue[]): boolean {
+  if (a.length !== b.length) {
+    return false;
+  }
+  for (let index = 0; index < a.length; index++) {
+    if (!isEqualOrPending(a[index] ?? null, b[index] ?? null, pending)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+function equalMaps(a: Parameters<typeof mapSize>[0], b: Parameters<typeof mapSize>[0], pending: CelValue[]): boolean {
+  if (mapSize(a) !== mapSize(b)) {
+    return false;
+  }
+  if (a instanceof CelMap) {
+    for (const [key, value] of a.entries.values()) {
+      const found = findInMap(b, key);
+      if (found === undefined || !isEqualOrPending(value, found, pending)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  for (const key of keysOf(a)) {
+    const found = findInMap(b, key);
+    if (found === undefined || !isEqualOrPending(findInMap(a, key) ?? null, found, pending)) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,85 @@
+import type { CelResult } from '../value.ts';
+import type { WorkMeter } from './equality.ts';
+
+/**
+ * Units of work that one evaluation may do, whatever its budget: for what costs little and works much (joining lists of
+ * unknown type costs 1 however long they are). A unit takes some 10 ns, so that this is about a tenth of a second, which
+ * is what a whole budget of an API server stands for.
+ */
+export const MAX_WORK = 10_000_000;
+
+/** Units of work between looks at the interrupt flag: about 10 µs. */
+const INTERRUPT_INTERVAL = 1024;
+
+/** UTF-16 units of the longest string that an expression may build: five times the largest request. */
+export const MAX_TEXT_LENGTH = 16 * 1024 * 1024;
+
+/** Ends an evaluation from within. Not an Error: nobody wants to know the stack. */
+export class Cancellation {
+  readonly code: 'cost-exceeded' | 'interrupted';
+  readonly message: string;
+
+  constructor(code: 'cost-exceeded' | 'interrupted', message: string) {
+    this.code = code;
+    this.message = message;
+  }
+}
+
+/** What an evaluation that cost too much ends with, in the words of API servers. */
+export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
+
+/** Whether the evaluation is to end: asked from time to time. */
+export type Interrupt = () => boolean;
+
+/** The state of one evaluation: what names stand for, and what it has cost. */
+export class Frame implements WorkMeter {
+  /** What variables stand for, those of macros included; undefined: not evaluated yet. */
+  readonly slots: (CelResult | undefined)[];
+  /** What was evaluated so far, as API servers count it. Added to directly by what is evaluated. */
+  cost = 0;
+  budget = 0;
+  worked = 0;
+  /** Work at which to look at the limits again. */
+  #nextLook = INTERRUPT_INTERVAL;
+  #interrupt: Interrupt | undefined;
+
+  constructor(slotCount: number) {
+    this.slots = Array.from({ length: slotCount }, () => undefined);
+  }
+
+  begin(budget: number, interrupt: Interrupt | undefined): void {
+    this.cost = 0;
+    this.budget = budget;
+    this.worked = 0;
+    this.#nextLook = INTERRUPT_INTERVAL;
+    this.#interrupt = interrupt;
+  }
+
+  /** Counts work, before it is done where it may be much. @throws Cancellation */
+  work(units: number): void {
+    this.worked += units;
+    if (this.worked >= this.#nextLook) {
+      this.#look();
+    }
+  }
+
+  #look(): void {
+    if (this.worked > MAX_WORK) {
+      throw new Cancellation('cost-exceeded', 'operation cancelled: work limit exceeded');
+    }
+    this.#nextLook = this.worked + INTERRUPT_INTERVAL;
+    if (this.#interrupt?.() === true) {
+      throw new Cancellation('interrupted', 'operation interrupted');
+    }
+  }
+
+  /** @throws Cancellation when more was spent than there is. */
+  checkBudget(): void {
+    if (this.cost > this.budget) {
+      throw new Cancellation('cost-exceeded', COST_EXCEEDED);
+    }
+  }
+}
+
+/** A compiled expression: closures all the way down. */
+export type Run = (frame: Frame) => CelResult;

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { CelDouble } from '../value.ts';
+import { parseJson } from './json.ts';
+
+describe('parsing JSON', () => {
+  it('gives what JSON.parse gives when all numbers are plain', () => {
+    const text = '{"a": [1, -2, 0.5, "1.0 and 12345678901234567890", {"b": null}], "c\\\\\\"1.0": true}';
+    assert.deepEqual(parseJson(text), JSON.parse(text));
+  });
+
+  it('keeps integers beyond 2^53', () => {
+    assert.equal(parseJson('9007199254740993'), 9007199254740993n);
+    assert.deepEqual(parseJson('{"a":[-9223372036854775808]}'), { a: [-9223372036854775808n] });
+  });
+
+  it('makes doubles of integers that do not fit into 64 bits', () => {
+    assert.deepEqual(parseJson('9223372036854775808'), new CelDouble(2 ** 63));
+    assert.deepEqual(parseJson(`1${'0'.repeat(30)}`), new CelDouble(1e30));
+  });
+
+  it('makes doubles of what is written as one', () => {
+    assert.deepEqual(parseJson('[1.0, 1e3, 2E-0, -0.0, 1.5]'), [
+      new CelDouble(1),
+      new CelDouble(1000),
+      new CelDouble(2),
+      new CelDouble(-0),
+      1.5,
+    ]);
+  });
+
+  it('takes minus zero for the int that it is', () => {
+    assert.ok(Object.is(parseJson('-0'), 0));
+  });
+
+  it('keeps strings, whatever is in them, beside special numbers', () => {
+    assert.deepEqual(parseJson('["\\\\", "\\"1.0", "\\u00e9", 1.0]'), ['\\', '"1.0', 'é', new CelDouble(1)]);
+  });
+
+  it('takes __proto__ for a key like any other', () => {
+    const value = parseJson('{"__proto__": {"admin": 1.0}}') as object;
+    assert.deepEqual(Object.keys(value), ['__proto__']);
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+  });
+
+  it('parses what is nested deep', () => {
+    const depth = 20_000;
+    let value = parseJson(`${'['.repeat(depth)}1.0${']'.repeat(depth)}`);
+    let levels = 0;
+    while (Array.isArray(value)) {
+      value = value[0];
+      levels += 1;
+    }
+    assert.equal(levels, depth);
+  });
+
+  it('refuses what is no JSON', () => {
+    assert.throws(() => parseJson('{"a": 1.0'), SyntaxError);
+  });
+
+  it('agrees with JSON.parse on anything without special numbers', () => {
+    fc.assert(
+      fc.property(fc.json({ noUnicodeString: false, maxDepth: 4 }), (text) => {
+        const plain = JSON.parse(text) as unknown;
+        const hasOnlyPlainNumbers = !/-0|[eE.]\d*|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, ''));
+        if (hasOnlyPlainNumbers) {
+          assert.deepEqual(parseJson(text), plain);
+        } else {
+          assert.equal(JSON.stringify(unboxed(parseJson(text))), JSON.stringify(plain));
+        }
+      }),
+    );
+  });
+});
+
+/** The value with plain numbers. */
+function unboxed(value: unknown): unknown {
+  if (value instanceof CelDouble) {
+    return value.value;
+  }
+  if (typeof value === 'bigint') {
+    return Number(value);
+  }
+  if (Array.isArray(value)) {
+    return value.map(unboxed);
+  }
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, unboxed(entry)]))
+    : value;
+}

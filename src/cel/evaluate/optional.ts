@@ -1,0 +1,32 @@
+import { CelObject } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { equalValues } from './equality.ts';
+import { sizeOf } from './size.ts';
+
+/** A value that may be missing. */
+export class CelOptional extends CelObject {
+  /** `optional.none()`. */
+  static readonly NONE = new CelOptional(undefined);
+
+  readonly value: CelValue | undefined;
+
+  constructor(value: CelValue | undefined) {
+    super();
+    this.value = value;
+  }
+
+  get typeName(): string {
+    return 'optional_type';
+  }
+
+  override get costSize(): number {
+    return this.value === undefined ? 1 : sizeOf(this.value);
+  }
+
+  equals(other: CelValue): boolean {
+    if (!(other instanceof CelOptional) || this.value === undefined || other.value === undefined) {
+      return other instanceof CelOptional && this.value === other.value;
+    }
+    return equalValues(this.value, other.value);
+  }
+}

@@ -1,0 +1,66 @@
+import { EvaluationFailure } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { compareNumbers, isNumeric } from './number.ts';
+import { CelDuration, CelTimestamp } from './time.ts';
+
+export const NO_SUCH_OVERLOAD = 'no such overload';
+
+/** Whether values of this one's type have an order. */
+export function isOrdered(value: CelValue): boolean {
+  return (
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    isNumeric(value) ||
+    value instanceof Uint8Array ||
+    value instanceof CelTimestamp ||
+    value instanceof CelDuration
+  );
+}
+
+/** Orders two values; a failure when they have no order: of different types, or NaN. */
+export function compareValues(a: CelValue, b: CelValue): -1 | 0 | 1 | EvaluationFailure {
+  if (typeof a === 'string' && typeof b === 'string') {
+    return compareStrings(a, b);
+  }
+  if (isNumeric(a) && isNumeric(b)) {
+    return compareNumbers(a, b) ?? new EvaluationFailure('NaN values cannot be ordered');
+  }
+  if (typeof a === 'boolean' && typeof b === 'boolean') {
+    return sign(Number(a) - Number(b));
+  }
+  if (a instanceof Uint8Array && b instanceof Uint8Array) {
+    return sign(Buffer.compare(a, b));
+  }
+  if (a instanceof CelTimestamp && b instanceof CelTimestamp) {
+    return sign(a.seconds - b.seconds || a.nanos - b.nanos);
+  }
+  if (a instanceof CelDuration && b instanceof CelDuration) {
+    return a.nanoseconds < b.nanoseconds ? -1 : sign(Number(a.nanoseconds > b.nanoseconds));
+  }
+  return new EvaluationFailure(NO_SUCH_OVERLOAD);
+}
+
+/** Orders strings by code points, which UTF-16 units do not where one has surrogates. */
+function compareStrings(a: string, b: string): -1 | 0 | 1 {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const one = a.charCodeAt(index);
+    const other = b.charCodeAt(index);
+    if (one !== other) {
+      return rank(one) < rank(other) ? -1 : 1;
+    }
+  }
+  return sign(a.length - b.length);
+}
+
+/** Units in the order of the code points that they begin or stand for. */
+function rank(unit: number): number {
+  return (unit & 0xf800) === 0xd800 ? unit + 0x10000 : unit;
+}
+
+function sign(difference: number): -1 | 0 | 1 {
+  if (difference === 0) {
+    return 0;
+  }
+  return difference < 0 ? -1 : 1;
+}

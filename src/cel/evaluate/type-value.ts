@@ -1,0 +1,26 @@
+import { CelObject } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { typeNameOf } from './type-name.ts';
+
+/** A type as a value: what `type(x)` gives and what `int` or `net.IP` mean in an expression. */
+export class CelTypeValue extends CelObject {
+  /** Without parameters: `list`, not `list(int)`. */
+  readonly name: string;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  get typeName(): string {
+    return 'type';
+  }
+
+  equals(other: CelValue): boolean {
+    return other instanceof CelTypeValue && other.name === this.name;
+  }
+
+  static of(value: CelValue): CelTypeValue {
+    return new CelTypeValue(typeNameOf(value));
+  }
+}

@@ -1,0 +1,70 @@
+export type { Expression } from './ast.ts';
+export {
+  escapeField,
+  EXPRESSION_COST_LIMIT,
+  formatSignature,
+  formatType,
+  MATCH_CONDITIONS_COST_BUDGET,
+  MUTATION_TYPES,
+  POLICY_COST_BUDGET,
+  SCHEMA_COST_LIMIT,
+  SCHEMA_RULE_COST_LIMIT,
+  SchemaTypes,
+  unescapeField,
+} from './check/index.ts';
+export type { SchemaTypesOptions, SizeEstimator, StructuralSchema, TypeProvider } from './check/index.ts';
+export { createEnvironment, Environment, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './environment.ts';
+export type { EnvironmentOptions, Language } from './environment.ts';
+export { CelError, describeIssue, formatIssue } from './errors.ts';
+export type { CelErrorCode, CelIssue } from './errors.ts';
+export {
+  Cancellation,
+  CelDuration,
+  CelOptional,
+  CelStruct,
+  CelTimestamp,
+  CelTypeValue,
+  CostCounter,
+  equalValues,
+  LazyStruct,
+  parseJson,
+  printValue,
+  sizeOf,
+  toText,
+  typeNameOf,
+} from './evaluate/index.ts';
+export type { Bindings, EvaluateOptions, Evaluation, Interrupt, StructFactory } from './evaluate/index.ts';
+export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';
+export type {
+  AuthorizationAnswer,
+  AuthorizationRequest,
+  AuthorizationUser,
+  Authorizer,
+  ResourceRequest,
+} from './libraries/index.ts';
+export { Program } from './program.ts';
+export type { ProgramResult } from './program.ts';
+export type { FunctionDeclaration, Library, Overload, Range } from './library.ts';
+export { BINDING_MACROS, MATH_MACROS, MAX_EXPRESSION_CODE_POINTS, MAX_NESTING, print } from './syntax/index.ts';
+export type { Macro } from './syntax/index.ts';
+export {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  NULL,
+  opaque,
+  optionalOf,
+  STRING,
+  struct,
+  TIMESTAMP,
+  typeOf,
+  UINT,
+} from './type.ts';
+export type { CelType } from './type.ts';
+export { CelDouble, CelMap, CelObject, CelUint, EvaluationFailure } from './value.ts';
+export type { CelRecord, CelResult, CelValue } from './value.ts';

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { EvaluationFailure } from '../value.ts';
+import { AuthorizerValue, PathCheck, ResourceCheck } from './authorizer-values.ts';
+import type { AuthorizationRequest, GroupCheck } from './authorizer-values.ts';
+
+function recorded(): { asked: AuthorizationRequest[]; authorizer: AuthorizerValue } {
+  const asked: AuthorizationRequest[] = [];
+  const authorizer = new AuthorizerValue(
+    { username: 'alice', groups: ['dev'] },
+    {
+      authorize: (request) => {
+        asked.push(request);
+        return { isAllowed: true, reason: 'because' };
+      },
+    },
+  );
+  return { asked, authorizer };
+}
+
+function resource(group: GroupCheck, name: string): ResourceCheck {
+  const check = group.resource(name);
+  assert.ok(check instanceof ResourceCheck);
+  return check;
+}
+
+describe('the authorizer', () => {
+  test('is asked with all that the chain of calls named', () => {
+    const { asked, authorizer } = recorded();
+    resource(authorizer.group('apps'), 'deployments')
+      .with('subresource', 'scale')
+      .with('namespace', 'shop')
+      .with('name', 'web')
+      .with('labelSelector', 'a=b')
+      .check('update');
+    const path = authorizer.path('/healthz');
+    assert.ok(path instanceof PathCheck);
+    assert.equal(path.check('get').answer.isAllowed, true);
+    const user = { username: 'alice', groups: ['dev'] };
+    assert.deepEqual(asked, [
+      {
+        kind: 'resource',
+        user,
+        verb: 'update',
+        group: 'apps',
+        resource: 'deployments',
+        subresource: 'scale',
+        namespace: 'shop',
+        name: 'web',
+        fieldSelector: '',
+        labelSelector: 'a=b',
+      },
+      { kind: 'path', user, verb: 'get', path: '/healthz' },
+    ]);
+  });
+
+  test('is asked about service accounts by their names and groups', () => {
+    const { asked, authorizer } = recorded();
+    const account = authorizer.serviceAccount('shop', 'builder');
+    assert.ok(account instanceof AuthorizerValue);
+    resource(account.group(''), 'pods').check('list');
+    assert.deepEqual(asked[0]?.user, {
+      username: 'system:serviceaccount:shop:builder',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:shop'],
+    });
+    assert.ok(authorizer.serviceAccount('Shop', 'builder') instanceof EvaluationFailure);
+    assert.ok(authorizer.serviceAccount('shop', '-') instanceof EvaluationFailure);
+  });
+
+  test('that throws does not allow', () => {
+    const authorizer = new AuthorizerValue(
+      { username: 'alice' },
+      {
+        authorize: () => {
+          throw new Error('not reachable');
+        },
+      },
+    );
+    const { answer } = resource(authorizer.group(''), 'pods').check('get');
+    assert.deepEqual(answer, { isAllowed: false, reason: '', error: 'not reachable' });
+  });
+
+  test('is not compared, as in API servers', () => {
+    const { authorizer } = recorded();
+    assert.ok(authorizer.compareEqual(authorizer) instanceof EvaluationFailure);
+  });
+
+  test('refuses empty paths and resources', () => {
+    const { authorizer } = recorded();
+    assert.ok(authorizer.path(' ') instanceof EvaluationFailure);
+    assert.ok(authorizer.group('').resource('') instanceof EvaluationFailure);
+  });
+});

@@ -1,0 +1,160 @@
+import type { FunctionDeclaration, Library } from '../library.ts';
+import { BOOL, STRING, struct } from '../type.ts';
+import type { CelType } from '../type.ts';
+import type { CelResult } from '../value.ts';
+import type {
+  AuthorizationAnswer,
+  AuthorizerValue,
+  Decision,
+  GroupCheck,
+  PathCheck,
+  ResourceCheck,
+} from './authorizer-values.ts';
+import { fixed, NOMINAL, SELECTOR } from './costs.ts';
+import { describe, member } from './declare.ts';
+
+/** Types of the authorizer's chain of calls. */
+export const AUTHORIZER: ReturnType<typeof struct> = struct('kubernetes.authorization.Authorizer');
+export const RESOURCE_CHECK: ReturnType<typeof struct> = struct('kubernetes.authorization.ResourceCheck');
+const PATH_CHECK = struct('kubernetes.authorization.PathCheck');
+const GROUP_CHECK = struct('kubernetes.authorization.GroupCheck');
+const DECISION = struct('kubernetes.authorization.Decision');
+
+/** So that an expression of an API server can make two checks. */
+const CHECK_COST = 350_000;
+
+const PODS = "authorizer.group('').resource('pods')";
+
+function narrowing(
+  property: 'subresource' | 'namespace' | 'name' | 'fieldSelector' | 'labelSelector',
+  id: string,
+  summary: string,
+  value: string,
+): FunctionDeclaration {
+  const narrow = (check: ResourceCheck, text: string) => check.with(property, text);
+  const costs = property.endsWith('Selector') ? SELECTOR : NOMINAL;
+  return describe(
+    property,
+    summary,
+    [`${PODS}.${property}('${value}').check('list').allowed()`, 'true'],
+    [member(id, [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrow, costs)],
+  );
+}
+
+function answer(
+  name: string,
+  type: CelType,
+  summary: string,
+  result: string,
+  get: (answer: AuthorizationAnswer) => CelResult,
+): FunctionDeclaration {
+  return describe(
+    name,
+    summary,
+    [`${PODS}.check('list').${name}()`, result],
+    [member(`decision_${name}`, [DECISION], type, (decision: Decision) => get(decision.answer), NOMINAL)],
+  );
+}
+
+/** Checks of what a user may do. The examples' user may do everything. */
+export const AUTHORIZER_LIBRARY: Library = {
+  name: 'Authorizer',
+  since: 27,
+  types: [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION],
+  functions: [
+    describe(
+      'path',
+      'A check of a path that is no resource.',
+      ["authorizer.path('/healthz').check('get').allowed()", 'true'],
+      [
+        member(
+          'authorizer_path',
+          [AUTHORIZER, STRING],
+          PATH_CHECK,
+          (value: AuthorizerValue, path: string) => value.path(path),
+          NOMINAL,
+        ),
+      ],
+    ),
+    describe(
+      'group',
+      'The API group of a resource to check.',
+      [`${PODS}.check('list').allowed()`, 'true'],
+      [
+        member(
+          'authorizer_group',
+          [AUTHORIZER, STRING],
+          GROUP_CHECK,
+          (value: AuthorizerValue, group: string) => value.group(group),
+          NOMINAL,
+        ),
+      ],
+    ),
+    describe(
+      'serviceAccount',
+      'The same for a service account, by namespace and name.',
+      ["authorizer.serviceAccount('default', 'builder').path('/healthz').check('get').allowed()", 'true'],
+      [
+        member(
+          'authorizer_serviceaccount',
+          [AUTHORIZER, STRING, STRING],
+          AUTHORIZER,
+          (value: AuthorizerValue, namespace: string, name: string) => value.serviceAccount(namespace, name),
+          NOMINAL,
+        ),
+      ],
+    ),
+    describe(
+      'resource',
+      'A check of a resource, in the plural.',
+      [`${PODS}.check('delete').allowed()`, 'true'],
+      [
+        member(
+          'groupcheck_resource',
+          [GROUP_CHECK, STRING],
+          RESOURCE_CHECK,
+          (check: GroupCheck, resource: string) => check.resource(resource),
+          NOMINAL,
+        ),
+      ],
+    ),
+    narrowing('subresource', 'resourcecheck_subresource', 'The check of a subresource.', 'log'),
+    narrowing('namespace', 'resourcecheck_namespace', 'The check in a namespace.', 'default'),
+    narrowing('name', 'resourcecheck_name', 'The check of an object of a name.', 'web'),
+    describe(
+      'check',
+      'Asks for a verb.',
+      [`${PODS}.check('list').allowed()`, 'true'],
+      [
+        member(
+          'pathcheck_check',
+          [PATH_CHECK, STRING],
+          DECISION,
+          (check: PathCheck, verb: string) => check.check(verb),
+          fixed(CHECK_COST),
+        ),
+        member(
+          'resourcecheck_check',
+          [RESOURCE_CHECK, STRING],
+          DECISION,
+          (check: ResourceCheck, verb: string) => check.check(verb),
+          fixed(CHECK_COST),
+        ),
+      ],
+    ),
+    answer('errored', BOOL, 'Whether asking failed.', 'false', ({ error }) => error !== undefined),
+    answer('error', STRING, 'Why asking failed, an empty string when it did not.', "''", ({ error }) => error ?? ''),
+    answer('allowed', BOOL, 'Whether the user may.', 'true', ({ isAllowed }) => isAllowed),
+    answer('reason', STRING, "The authorizer's reason.", "''", ({ reason }) => reason),
+  ],
+};
+
+/** Checks of lists that a selector narrows. */
+export const AUTHORIZER_SELECTORS_LIBRARY: Library = {
+  name: 'Authorizer',
+  since: 31,
+  functions: [
+    narrowing('fieldSelector', 'authorizer_fieldselector', 'The check of a list by fields.', 'spec.nodeName=a'),
+    narrowing('labelSelector', 'authorizer_labelselector', 'The check of a list by labels.', 'app=web'),
+  ],
+};

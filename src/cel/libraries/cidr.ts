@@ -1,0 +1,138 @@
+import { addRanges, exactly, scaleRange } from '../range.ts';
+import type { CallSizes, Library, Overload, Range } from '../library.ts';
+import { BOOL, INT, opaque, STRING } from '../type.ts';
+import { EvaluationFailure } from '../value.ts';
+import type { CelResult } from '../value.ts';
+import { NOMINAL, rangeOf, scan, sizeOfArgument, TRAVERSAL } from './costs.ts';
+import { describe, fail, global, member, NO_SUCH_OVERLOAD } from './declare.ts';
+import { parseIp } from './ip-address.ts';
+import type { IpAddress } from './ip-address.ts';
+import { parseNetwork } from './ip-network.ts';
+import type { IpNetwork } from './ip-network.ts';
+import { IP } from './ip.ts';
+
+/** The type of address ranges. */
+export const CIDR: ReturnType<typeof opaque> = opaque('net.CIDR');
+
+/** Bytes of an address. */
+const ADDRESS_SIZE: Range = { min: 4, max: 16 };
+
+/** Comparing prefixes; masking one of them as well for ranges; and parsing when the argument is a string. */
+function containment(options: { isRange: boolean; isText: boolean }): Required<Pick<Overload, 'cost' | 'estimate'>> {
+  return {
+    cost: (args) => {
+      const prefix = sizeOfArgument(args, 0);
+      const compare = Math.ceil((prefix + prefix) * TRAVERSAL);
+      const mask = options.isRange ? Math.ceil(prefix * TRAVERSAL) + 1 : 0;
+      return compare + mask + (options.isText ? Math.ceil(sizeOfArgument(args, 1) * TRAVERSAL) : 0);
+    },
+    estimate: (sizes: CallSizes) => {
+      const parts = [scaleRange(addRanges(ADDRESS_SIZE, ADDRESS_SIZE), TRAVERSAL)];
+      if (options.isRange) {
+        parts.push(scaleRange(ADDRESS_SIZE, TRAVERSAL), exactly(1));
+      }
+      if (options.isText) {
+        parts.push(scaleRange(rangeOf(sizes, 1), TRAVERSAL));
+      }
+      return { cost: addRanges(...parts) };
+    },
+  };
+}
+
+/** The API server's error says nothing of what is wrong with the address. */
+function containsText(network: IpNetwork, text: string): CelResult {
+  const ip = parseIp(text);
+  return ip instanceof EvaluationFailure ? fail(NO_SUCH_OVERLOAD) : network.contains(ip);
+}
+
+function containsRangeText(network: IpNetwork, text: string): CelResult {
+  const other = parseNetwork(text);
+  return other instanceof EvaluationFailure ? other : network.containsNetwork(other);
+}
+
+/** Ranges of IP addresses in CIDR notation. */
+export const CIDR_LIBRARY: Library = {
+  name: 'CIDR ranges',
+  since: 30,
+  types: [CIDR],
+  functions: [
+    describe(
+      'cidr',
+      'Reads an address range.',
+      ["string(cidr('10.1.2.3/8'))", "'10.1.2.3/8'"],
+      [global('string_to_cidr', [STRING], CIDR, parseNetwork, scan())],
+    ),
+    describe(
+      'isCIDR',
+      'Whether a string is an address range.',
+      ["isCIDR('10.0.0.0/33')", 'false'],
+      [global('is_cidr', [STRING], BOOL, (text: string) => !(parseNetwork(text) instanceof EvaluationFailure), scan())],
+    ),
+    describe(
+      'containsIP',
+      'Whether an address, given as such or as a string, is in the range.',
+      ["cidr('10.0.0.0/8').containsIP('10.1.2.3')", 'true'],
+      [
+        member(
+          'cidr_contains_ip_string',
+          [CIDR, STRING],
+          BOOL,
+          (network: IpNetwork, text: string) => containsText(network, text),
+          containment({ isRange: false, isText: true }),
+        ),
+        member(
+          'cidr_contains_ip_ip',
+          [CIDR, IP],
+          BOOL,
+          (network: IpNetwork, ip: IpAddress) => network.contains(ip),
+          containment({ isRange: false, isText: false }),
+        ),
+      ],
+    ),
+    describe(
+      'containsCIDR',
+      'Whether a whole range, given as such or as a string, is in the range.',
+      ["cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", 'true'],
+      [
+        member(
+          'cidr_contains_cidr_string',
+          [CIDR, STRING],
+          BOOL,
+          (network: IpNetwork, text: string) => containsRangeText(network, text),
+          containment({ isRange: true, isText: true }),
+        ),
+        member(
+          'cidr_contains_cidr',
+          [CIDR, CIDR],
+          BOOL,
+          (network: IpNetwork, other: IpNetwork) => network.containsNetwork(other),
+          containment({ isRange: true, isText: false }),
+        ),
+      ],
+    ),
+    describe(
+      'ip',
+      'The address of the range as it was written.',
+      ["string(cidr('10.1.2.3/8').ip())", "'10.1.2.3'"],
+      [member('cidr_ip', [CIDR], IP, (network: IpNetwork) => network.address, NOMINAL)],
+    ),
+    describe(
+      'masked',
+      'The range with the bits after its prefix set to zero.',
+      ["string(cidr('10.1.2.3/8').masked())", "'10.0.0.0/8'"],
+      [member('cidr_masked', [CIDR], CIDR, (network: IpNetwork) => network.masked, NOMINAL)],
+    ),
+    describe(
+      'prefixLength',
+      'How many bits the prefix has.',
+      ["cidr('10.0.0.0/8').prefixLength()", '8'],
+      [member('cidr_prefix_length', [CIDR], INT, (network: IpNetwork) => network.prefixLength, NOMINAL)],
+    ),
+    describe(
+      'string',
+      'The text of a range.',
+      ["string(cidr('10.0.0.0/8'))", "'10.0.0.0/8'"],
+      [global('cidr_to_string', [CIDR], STRING, (network: IpNetwork) => network.toString())],
+    ),
+  ],
+};

@@ -1,0 +1,84 @@
+import { sizeOf } from '../evaluate/index.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
+import { CALL_COST } from '../library.ts';
+import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
+import { EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+
+/** Cost of looking at one code point or byte of a string, as API servers count it. */
+export const TRAVERSAL = 0.1;
+/** Cost of one code point of a regular expression. */
+const PATTERN = 0.25;
+/** Cost of making a list. */
+export const LIST_BASE = 10;
+/** Cost of making an object. */
+const STRUCT_BASE = 40;
+
+type Costs = Required<Pick<Overload, 'cost' | 'estimate'>>;
+
+export function sizeOfResult(result: CelResult): number {
+  return result instanceof EvaluationFailure ? 1 : sizeOf(result);
+}
+
+export function sizeOfArgument(args: readonly CelValue[], index: number): number {
+  return sizeOf(args[index] ?? null);
+}
+
+/** Bounds of an argument's size. */
+export function rangeOf(sizes: CallSizes, index: number): Range {
+  return sizes.args[index] ?? UNKNOWN_RANGE;
+}
+
+/** A fixed cost. */
+export function fixed(cost: number): Costs {
+  return { cost: () => cost, estimate: () => ({ cost: exactly(cost) }) };
+}
+
+/** Accessors of parsed values: explicit, since their functions are known by name. */
+export const NOMINAL: Costs = fixed(CALL_COST);
+
+/** One pass over an argument; `passes` of them over a string whose parse is compared as well. */
+export function scan(options: { passes?: 1 | 2; keepsSize?: boolean } = {}): Costs {
+  const passes = options.passes ?? 1;
+  return {
+    cost: (args) => Math.ceil(sizeOfArgument(args, 0) * passes * TRAVERSAL),
+    estimate: (sizes) => {
+      const size = rangeOf(sizes, 0);
+      const cost = scaleRange(size, passes * TRAVERSAL);
+      return options.keepsSize === true ? { cost, size } : { cost };
+    },
+  };
+}
+
+/** Matching one string against a pattern of a length. */
+export function matchCost(text: number, pattern: number): number {
+  return Math.ceil((1 + text) * TRAVERSAL) * Math.ceil(pattern * PATTERN);
+}
+
+export const MATCH: Costs = {
+  cost: (args) => matchCost(sizeOfArgument(args, 0), sizeOfArgument(args, 1)),
+  estimate: (sizes) => {
+    const text = scaleRange(addRanges(rangeOf(sizes, 0), exactly(1)), TRAVERSAL);
+    const pattern = scaleRange(rangeOf(sizes, 1), PATTERN);
+    return { cost: multiplyRanges(text, pattern), size: { min: 0, max: rangeOf(sizes, 0).max } };
+  },
+};
+
+/** Bounds of matching a string of some size against a pattern of a size. */
+export function matchEstimate(text: Range, pattern: number): CallEstimate {
+  return { cost: scaleRange(scaleRange(text, TRAVERSAL), pattern * PATTERN) };
+}
+
+/** A label or field selector: a list of requirements, each a struct with a list. */
+export function selectorCost(length: number): number {
+  return LIST_BASE + Math.ceil(length * TRAVERSAL) + Math.ceil(length / 2) * (LIST_BASE + STRUCT_BASE);
+}
+
+export const SELECTOR: Costs = {
+  cost: (args) => selectorCost(sizeOfArgument(args, 1)),
+  estimate: (sizes) => {
+    const length = rangeOf(sizes, 1);
+    const requirements = scaleRange(scaleRange(length, 0.5), LIST_BASE + STRUCT_BASE);
+    return { cost: addRanges(exactly(LIST_BASE), scaleRange(length, TRAVERSAL), requirements) };
+  },
+};

@@ -1,0 +1,61 @@
+import type { CelType } from '../type.ts';
+import type { FunctionDeclaration, Overload, PreparedCall } from '../library.ts';
+import { CelObject, EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+
+/** An int as overloads get it. */
+export type Int = number | bigint;
+
+/** What an overload may add to its signature. */
+type Extras = Partial<Pick<Overload, 'cost' | 'costById' | 'estimate' | 'isUnguarded' | 'prepare' | 'work'>>;
+
+/** A call with parameters of JavaScript's types: the evaluator hands over values of the declared types only. */
+type TypedCall = (...args: never[]) => CelResult;
+
+/** An overload called as `receiver.name(…)`; the receiver is the first parameter. */
+export function member(
+  id: string,
+  parameters: readonly CelType[],
+  result: CelType,
+  call: TypedCall,
+  extras: Extras = {},
+): Overload {
+  return { id, isMember: true, parameters, result, call: call as PreparedCall, ...extras };
+}
+
+/** An overload called as `name(…)`. */
+export function global(
+  id: string,
+  parameters: readonly CelType[],
+  result: CelType,
+  call: TypedCall,
+  extras: Extras = {},
+): Overload {
+  return { ...member(id, parameters, result, call, extras), isMember: false };
+}
+
+/** A function with its documentation; `example` is an expression and its result, both as CEL. */
+export function describe(
+  name: string,
+  summary: string,
+  example: readonly [expression: string, result: string],
+  overloads: readonly Overload[],
+): FunctionDeclaration {
+  return { name, overloads, summary, example: { expression: example[0], result: example[1] } };
+}
+
+export function fail(message: string): EvaluationFailure {
+  return new EvaluationFailure(message);
+}
+
+export const NO_SUCH_OVERLOAD = 'no such overload';
+
+/** A value of a type of Kubernetes' libraries: `==` with a value of another type on its right is an error there. */
+export abstract class LibraryValue extends CelObject {
+  /** Whether `==` takes the other value. */
+  protected abstract isComparableTo(other: CelValue): boolean;
+
+  override compareEqual(other: CelValue): boolean | EvaluationFailure {
+    return this.isComparableTo(other) ? this.equals(other) : fail(NO_SUCH_OVERLOAD);
+  }
+}

@@ -1,0 +1,71 @@
+import type { Library } from '../library.ts';
+import { AUTHORIZER_LIBRARY, AUTHORIZER_SELECTORS_LIBRARY } from './authorizer.ts';
+import { CIDR_LIBRARY } from './cidr.ts';
+import { ENCODER_EXTENSIONS } from './encoders.ts';
+import { FORMAT_LIBRARY } from './format.ts';
+import { IP_LIBRARY } from './ip.ts';
+import { JSON_PATCH_LIBRARY } from './jsonpatch.ts';
+import { LIST_EXTENSIONS_LIBRARY } from './list-extensions.ts';
+import { LIST_INCLUDES_LIBRARY, LISTS_LIBRARY } from './lists.ts';
+import { MATH_EXTENSIONS } from './math.ts';
+import { QUANTITY_LIBRARY } from './quantity.ts';
+import { REGEX_LIBRARY } from './regex.ts';
+import { SEMVER_LIBRARY } from './semver.ts';
+import { SETS_LIBRARY } from './sets.ts';
+import { STRING_EXTENSIONS, STRING_FORMAT_LIBRARY, STRINGS_LIBRARY } from './strings.ts';
+import { URL_LIBRARY } from './url.ts';
+
+export {
+  AuthorizerValue,
+  type AuthorizationAnswer,
+  type AuthorizationRequest,
+  type AuthorizationUser,
+  type Authorizer,
+  type ResourceCheck,
+  type ResourceRequest,
+} from './authorizer-values.ts';
+export { AUTHORIZER, RESOURCE_CHECK } from './authorizer.ts';
+export { CIDR } from './cidr.ts';
+export { FORMAT } from './format.ts';
+export { IP } from './ip.ts';
+export { IpAddress, parseIp } from './ip-address.ts';
+export { IpNetwork, parseNetwork } from './ip-network.ts';
+export { parseQuantity, Quantity } from './quantity-value.ts';
+export { QUANTITY } from './quantity.ts';
+export { SEMVER } from './semver.ts';
+export { FormatMistake, parseFormat, type FormatClause, type FormatPart } from './string-format.ts';
+export { checkFormat, type FormatProblem } from './format-check.ts';
+export { URL_TYPE } from './url.ts';
+export { libraryTable, type FunctionRow } from './library-table.ts';
+
+/** Libraries of Kubernetes' expressions, all versions, in the order in which documentation has them. */
+export const KUBERNETES_LIBRARIES: readonly Library[] = [
+  STRINGS_LIBRARY,
+  STRING_FORMAT_LIBRARY,
+  LISTS_LIBRARY,
+  LIST_EXTENSIONS_LIBRARY,
+  LIST_INCLUDES_LIBRARY,
+  SETS_LIBRARY,
+  REGEX_LIBRARY,
+  URL_LIBRARY,
+  QUANTITY_LIBRARY,
+  IP_LIBRARY,
+  CIDR_LIBRARY,
+  FORMAT_LIBRARY,
+  SEMVER_LIBRARY,
+  AUTHORIZER_LIBRARY,
+  AUTHORIZER_SELECTORS_LIBRARY,
+];
+
+/** Libraries that API servers do not have: the specification's conformance tests are for them. */
+export const EXTENSION_LIBRARIES: readonly Library[] = [STRING_EXTENSIONS, MATH_EXTENSIONS, ENCODER_EXTENSIONS];
+
+/** What mutating policies have in addition. */
+export const MUTATION_LIBRARIES: readonly Library[] = [JSON_PATCH_LIBRARY];
+
+/** The libraries that expressions of an API server of version 1.`kubernetesMinor` may use. */
+export function librariesFor(kubernetesMinor: number): readonly Library[] {
+  return KUBERNETES_LIBRARIES.filter(
+    ({ since, until }) => (since ?? 0) <= kubernetesMinor && (until === undefined || kubernetesMinor < until),
+  );
+}

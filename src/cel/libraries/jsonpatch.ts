@@ -1,0 +1,26 @@
+import type { Library } from '../library.ts';
+import { STRING } from '../type.ts';
+import { scan } from './costs.ts';
+import { describe, global } from './declare.ts';
+
+/** What mutating policies have in addition. */
+export const JSON_PATCH_LIBRARY: Library = {
+  name: 'JSON patches',
+  since: 32,
+  functions: [
+    describe(
+      'jsonpatch.escapeKey',
+      'A key as it stands in the path of a JSON patch: `~` as `~0`, `/` as `~1`.',
+      ["jsonpatch.escapeKey('example.com/a~b')", "'example.com~1a~0b'"],
+      [
+        global(
+          'string_jsonpatch_escapeKey_string',
+          [STRING],
+          STRING,
+          (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1'),
+          scan({ keepsSize: true }),
+        ),
+      ],
+    ),
+  ],
+};

@@ -1,0 +1,92 @@
+import { isList, isMap, keysOf, findInMap } from '../evaluate/index.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
+import { CALL_COST } from '../library.ts';
+import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
+import type { CelType } from '../type.ts';
+import type { CelValue } from '../value.ts';
+import { LIST_BASE, rangeOf, TRAVERSAL } from './costs.ts';
+import { MAX_VISITED } from './limits.ts';
+
+/** What walking through a value costs: strings by their bytes, lists and maps by what they hold, others 1. */
+export function traversalCost(value: CelValue): number {
+  const pending: CelValue[] = [value];
+  let cost = 0;
+  for (let visited = 0; pending.length > 0; visited++) {
+    if (visited > MAX_VISITED) {
+      return Infinity;
+    }
+    const next = pending.pop() ?? null;
+    if (typeof next === 'string') {
+      cost += Math.floor(Buffer.byteLength(next, 'utf8') * TRAVERSAL);
+    } else if (next instanceof Uint8Array) {
+      cost += Math.floor(next.length * TRAVERSAL);
+    } else if (isList(next)) {
+      for (const element of next) {
+        pending.push(element);
+      }
+    } else if (isMap(next)) {
+      for (const key of keysOf(next)) {
+        pending.push(key, findInMap(next, key) ?? null);
+      }
+    } else {
+      cost += CALL_COST;
+    }
+  }
+  return cost;
+}
+
+/** The type of what a type holds first: elements of lists, keys of maps. */
+function heldType(type: CelType | undefined): CelType | undefined {
+  switch (type?.kind) {
+    case 'list':
+      return type.element;
+    case 'map':
+      return type.key;
+    case 'opaque':
+      return type.parameters[0];
+    default:
+      return undefined;
+  }
+}
+
+/** Bounds of the sizes of the receiver's elements; undefined when its type has none. */
+export function elementSizes(sizes: CallSizes): Range | undefined {
+  return heldType(sizes.types[0]) === undefined ? undefined : (sizes.elements[0] ?? UNKNOWN_RANGE);
+}
+
+/** One look at every element, and at all of it when it is a string or bytes. */
+function estimateElements(sizes: CallSizes): CallEstimate | undefined {
+  const type = heldType(sizes.types[0]);
+  if (type === undefined) {
+    return undefined;
+  }
+  const isText = type.kind === 'string' || type.kind === 'bytes';
+  const perElement = isText
+    ? addRanges(exactly(1), scaleRange(elementSizes(sizes) ?? UNKNOWN_RANGE, TRAVERSAL))
+    : exactly(1);
+  return { cost: multiplyRanges(rangeOf(sizes, 0), perElement) };
+}
+
+type Costs = Required<Pick<Overload, 'cost' | 'estimate'>>;
+
+/** Functions that walk once through a list, or through a string by the same name. */
+export const SEARCH: Costs = {
+  cost: ([receiver = null]) => traversalCost(receiver),
+  estimate: (sizes) => estimateElements(sizes) ?? { cost: scaleRange(rangeOf(sizes, 0), TRAVERSAL) },
+};
+
+/** `includes`, whose receiver may be anything. */
+export const INCLUDES: Costs = {
+  cost: SEARCH.cost,
+  estimate: (sizes) => estimateElements(sizes) ?? { cost: rangeOf(sizes, 0) },
+};
+
+/** What a call costs that makes a list after some work. */
+export function listCost(size: number, factor: number): number {
+  return Math.floor(size * Math.max(factor < 0 ? 1 : factor, 0)) + CALL_COST + LIST_BASE;
+}
+
+/** The same before it happens. */
+export function listEstimate(size: Range, factor: number): CallEstimate {
+  return { cost: addRanges(scaleRange(size, factor), exactly(CALL_COST), exactly(LIST_BASE)), size };
+}

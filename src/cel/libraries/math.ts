@@ -1,0 +1,206 @@
+import { compareValues, doubleOf, doubleValue, isInt, MAX_UINT, MIN_INT, toInt } from '../evaluate/index.ts';
+import type { FunctionDeclaration, Library, Overload } from '../library.ts';
+import { BOOL, DOUBLE, DYN, INT, listOf, UINT } from '../type.ts';
+import type { CelType } from '../type.ts';
+import { CelUint, EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+import { describe, fail, global } from './declare.ts';
+import type { Int } from './declare.ts';
+
+const NUMBERS: readonly (readonly [name: string, type: CelType])[] = [
+  ['double', DOUBLE],
+  ['int', INT],
+  ['uint', UINT],
+];
+
+const BITS = 64;
+
+/** cel-go's functions on numbers; API servers do not have them. */
+export const MATH_EXTENSIONS: Library = {
+  name: 'Numbers',
+  since: undefined,
+  functions: [
+    extreme('math.@min', 'The least of numbers.', ['math.least(1, 2.5)', '1'], 1),
+    extreme('math.@max', 'The greatest of numbers.', ['math.greatest(1, 2.5)', '2.5'], -1),
+    rounding('ceil', 'The least integral double not below.', ['math.ceil(1.2)', '2.0'], Math.ceil),
+    rounding('floor', 'The greatest integral double not above.', ['math.floor(-1.2)', '-2.0'], Math.floor),
+    rounding('round', 'The nearest integral double, halves away from zero.', ['math.round(-1.5)', '-2.0'], round),
+    rounding('trunc', 'Without what is after the point.', ['math.trunc(-1.7)', '-1.0'], Math.trunc),
+    question('isInf', 'Whether a double is infinite.', ['math.isInf(1.0 / 0.0)', 'true'], isInfinite),
+    question('isNaN', 'Whether a double is not a number.', ['math.isNaN(0.0 / 0.0)', 'true'], Number.isNaN),
+    question(
+      'isFinite',
+      'Whether a double is neither infinite nor NaN.',
+      ['math.isFinite(1.5)', 'true'],
+      Number.isFinite,
+    ),
+    describe(
+      'math.abs',
+      'The value without its sign.',
+      ['math.abs(-1)', '1'],
+      [
+        global('math_abs_double', [DOUBLE], DOUBLE, (value: CelValue) => doubleOf(Math.abs(numberOf(value)))),
+        global('math_abs_int', [INT], INT, absInt),
+        global('math_abs_uint', [UINT], UINT, identity),
+      ],
+    ),
+    describe(
+      'math.sign',
+      '1, 0 or -1 of the same type.',
+      ['math.sign(-2.5)', '-1.0'],
+      [
+        global('math_sign_double', [DOUBLE], DOUBLE, signDouble),
+        global('math_sign_int', [INT], INT, (value: Int) => Math.sign(Number(value)) + 0),
+        global('math_sign_uint', [UINT], UINT, ({ value }: CelUint) => new CelUint(value === 0n ? 0n : 1n)),
+      ],
+    ),
+    describe(
+      'math.sqrt',
+      'The square root as a double.',
+      ['math.sqrt(81)', '9.0'],
+      NUMBERS.map(([name, type]) =>
+        global(`math_sqrt_${name}`, [type], DOUBLE, (value: CelValue) => doubleOf(Math.sqrt(numberOf(value)))),
+      ),
+    ),
+    bits('bitAnd', 'Bits that both have.', ['math.bitAnd(6, 3)', '2'], (one, other) => one & other),
+    bits('bitOr', 'Bits that one of them has.', ['math.bitOr(6, 3)', '7'], (one, other) => one | other),
+    bits('bitXor', 'Bits that one has and the other has not.', ['math.bitXor(6, 3)', '5'], (one, other) => one ^ other),
+    describe(
+      'math.bitNot',
+      'All bits turned.',
+      ['math.bitNot(1)', '-2'],
+      [
+        global('math_bitNot_int_int', [INT], INT, (value: Int) => toInt(~BigInt(value))),
+        global('math_bitNot_uint_uint', [UINT], UINT, ({ value }: CelUint) => new CelUint(value ^ MAX_UINT)),
+      ],
+    ),
+    shift('bitShiftLeft', 'Bits moved up; those beyond 64 are lost.', ['math.bitShiftLeft(1, 3)', '8'], (value, by) =>
+      BigInt.asUintN(BITS, value << by),
+    ),
+    shift(
+      'bitShiftRight',
+      'Bits moved down, with zeros above.',
+      ['math.bitShiftRight(8, 3)', '1'],
+      (value, by) => value >> by,
+    ),
+  ],
+};
+
+type Example = readonly [expression: string, result: string];
+
+function identity(value: CelValue): CelValue {
+  return value;
+}
+
+/** `least` and `greatest`: the macros call these. The result of mixed types is of the argument's type. */
+function extreme(name: string, summary: string, example: Example, worse: 1 | -1): FunctionDeclaration {
+  const pair = (one: CelValue, other: CelValue) => better(name, one, other, worse);
+  const single = NUMBERS.map(([type, celType]) =>
+    global(`math_${name.slice(5)}_${type}`, [celType], celType, identity),
+  );
+  const pairs = NUMBERS.flatMap(([one, oneType]) =>
+    NUMBERS.map(([other, otherType]): Overload => {
+      const result = one === other ? oneType : DYN;
+      return global(`math_${name.slice(5)}_${one}_${other}`, [oneType, otherType], result, pair);
+    }),
+  );
+  const lists = NUMBERS.map(([type, celType]) =>
+    global(`math_${name.slice(5)}_list_${type}`, [listOf(celType)], celType, (list: readonly CelValue[]) =>
+      extremeOf(name, list, pair),
+    ),
+  );
+  return describe(name, summary, example, [...single, ...pairs, ...lists]);
+}
+
+function better(name: string, one: CelValue, other: CelValue, worse: 1 | -1): CelResult {
+  const order = compareValues(one, other);
+  if (order instanceof EvaluationFailure) {
+    return order.message.includes(name) ? order : fail(`${order.message}: ${name}`);
+  }
+  return order === worse ? other : one;
+}
+
+function extremeOf(
+  name: string,
+  list: readonly CelValue[],
+  pair: (one: CelValue, other: CelValue) => CelResult,
+): CelResult {
+  let best: CelResult = list[0] ?? fail(`${name}(list) argument must not be empty`);
+  for (const element of list.slice(1)) {
+    best = best instanceof EvaluationFailure ? best : pair(best, element);
+  }
+  const isNumber = isInt(best as CelValue) || doubleValue(best as CelValue) !== undefined || best instanceof CelUint;
+  return isNumber || best instanceof EvaluationFailure ? best : fail(`no such overload: ${name}`);
+}
+
+function rounding(name: string, summary: string, example: Example, round: (value: number) => number) {
+  return describe(`math.${name}`, summary, example, [
+    global(`math_${name}_double`, [DOUBLE], DOUBLE, (value: CelValue) => doubleOf(round(numberOf(value)))),
+  ]);
+}
+
+function question(name: string, summary: string, example: Example, ask: (value: number) => boolean) {
+  return describe(`math.${name}`, summary, example, [
+    global(`math_${name}_double`, [DOUBLE], BOOL, (value: CelValue) => ask(numberOf(value))),
+  ]);
+}
+
+/** Bitwise operations on the 64 bits of a number. */
+function bits(name: string, summary: string, example: Example, combine: (one: bigint, other: bigint) => bigint) {
+  return describe(`math.${name}`, summary, example, [
+    global(`math_${name}_int_int`, [INT, INT], INT, (one: Int, other: Int) =>
+      toInt(combine(BigInt(one), BigInt(other))),
+    ),
+    global(
+      `math_${name}_uint_uint`,
+      [UINT, UINT],
+      UINT,
+      (one: CelUint, other: CelUint) => new CelUint(combine(one.value, other.value)),
+    ),
+  ]);
+}
+
+function shift(name: string, summary: string, example: Example, move: (value: bigint, by: bigint) => bigint) {
+  const moved = (value: bigint, by: Int): bigint | EvaluationFailure => {
+    if (by < 0) {
+      return fail(`math.${name}() negative offset: ${by}`);
+    }
+    return by >= BITS ? 0n : move(value, BigInt(by));
+  };
+  return describe(`math.${name}`, summary, example, [
+    global(`math_${name}_int_int`, [INT, INT], INT, (value: Int, by: Int) => {
+      const result = moved(BigInt.asUintN(BITS, BigInt(value)), by);
+      return result instanceof EvaluationFailure ? result : toInt(BigInt.asIntN(BITS, result));
+    }),
+    global(`math_${name}_uint_int`, [UINT, INT], UINT, ({ value }: CelUint, by: Int) => {
+      const result = moved(value, by);
+      return result instanceof EvaluationFailure ? result : new CelUint(result);
+    }),
+  ]);
+}
+
+function numberOf(value: CelValue): number {
+  const double = doubleValue(value);
+  return double ?? Number(value instanceof CelUint ? value.value : value);
+}
+
+function round(value: number): number {
+  const whole = Math.trunc(value);
+  return Math.abs(value - whole) >= 0.5 ? whole + Math.sign(value) : whole;
+}
+
+function isInfinite(value: number): boolean {
+  return Math.abs(value) === Infinity;
+}
+
+function absInt(value: Int): CelResult {
+  if (BigInt(value) === MIN_INT) {
+    return fail('integer overflow');
+  }
+  return value < 0 ? -value : value;
+}
+
+function signDouble(value: CelValue): CelResult {
+  const number = numberOf(value);
+  return Number.isNaN(number) ? value : doubleOf(Math.sign(number) + 0);
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { EvaluationFailure } from '../value.ts';
+import { MAX_QUANTITY_DIGITS, parseQuantity, Quantity } from './quantity-value.ts';
+
+function quantity(text: string): Quantity {
+  const parsed = parseQuantity(text);
+  assert.ok(parsed instanceof Quantity, text);
+  return parsed;
+}
+
+const amounts = fc
+  .tuple(fc.bigInt(-(10n ** 20n), 10n ** 20n), fc.constantFrom('', 'm', 'u', 'k', 'M', 'Gi', 'Ki', 'e3', 'E-2'))
+  .map(([number, suffix]) => `${number}${suffix}`);
+
+describe('quantities', () => {
+  test('are written in the shortest form with the same value', () => {
+    const texts = ['1000m', '1024Ki', '0.5', '1.5Gi', '100E-3', '0Ki', '2500u', '9999999999999999999'];
+    assert.deepEqual(
+      texts.map((text) => quantity(text).toString()),
+      ['1', '1Mi', '500m', '1536Mi', '100E-3', '0', '2500u', '9999999999999999999'],
+    );
+  });
+
+  test('are the same after writing and reading', () => {
+    fc.assert(
+      fc.property(amounts, (text) => {
+        const read = quantity(text);
+        assert.equal(quantity(read.toString()).compareTo(read), 0);
+      }),
+    );
+  });
+
+  test('have a sum that does not depend on the order, and is taken back by the difference', () => {
+    fc.assert(
+      fc.property(amounts, amounts, (one, other) => {
+        const sum = quantity(one).add(quantity(other));
+        assert.ok(sum instanceof Quantity && sum.equals(quantity(other).add(quantity(one)) as Quantity));
+        const difference = sum.subtract(quantity(other));
+        assert.ok(difference instanceof Quantity && difference.equals(quantity(one)));
+      }),
+    );
+  });
+
+  test('are read or refused, whatever the text', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom(...Array.from('0123456789.+-eEKMGTPikmun ½')), maxLength: 30 }),
+        (text) => {
+          const read = parseQuantity(text);
+          assert.ok(read instanceof Quantity || read instanceof EvaluationFailure);
+          assert.equal(typeof (read instanceof Quantity ? read.toString() : read.message), 'string');
+        },
+      ),
+    );
+  });
+
+  test('of a sum are refused on the right of ==, as API servers do', () => {
+    const sum = quantity('50k').add(quantity('20k'));
+    assert.ok(sum instanceof Quantity);
+    assert.equal(sum.compareEqual(quantity('70k')), true);
+    assert.ok(quantity('70k').compareEqual(sum) instanceof EvaluationFailure);
+    assert.equal(quantity('70k').equals(sum), true);
+  });
+
+  test('with enormous exponents are compared, but not written out', () => {
+    const huge = quantity('1e2147483647');
+    assert.equal(huge.compareTo(quantity('1e2147483646')), 1);
+    assert.equal(quantity('-1e2147483647').compareTo(huge), -1);
+    assert.equal(huge.toString(), '10e2147483646');
+    assert.ok(huge.add(quantity('1')) instanceof EvaluationFailure);
+    assert.equal(quantity('1e-2147483647').toString(), '1e-9');
+  });
+
+  test('with more digits than any amount has are refused', () => {
+    assert.ok(parseQuantity('9'.repeat(MAX_QUANTITY_DIGITS)) instanceof Quantity);
+    assert.ok(parseQuantity('9'.repeat(MAX_QUANTITY_DIGITS + 1)) instanceof EvaluationFailure);
+    assert.ok(parseQuantity(`12345678901234567890e${MAX_QUANTITY_DIGITS + 1}`) instanceof EvaluationFailure);
+  });
+});

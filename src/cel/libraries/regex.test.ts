@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { EvaluationFailure } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { REGEX_LIBRARY } from './regex.ts';
+
+function overload(id: string) {
+  const found = REGEX_LIBRARY.functions.flatMap(({ overloads }) => overloads).find((one) => one.id === id);
+  assert.ok(found !== undefined);
+  return found;
+}
+
+const find = overload('string_find_string');
+const findAll = overload('string_find_all_string');
+
+describe('finding', () => {
+  test('gives the same whether the pattern is known before or not', () => {
+    const prepared = findAll.prepare?.([undefined, 'a|bb?']);
+    assert.ok(typeof prepared === 'function');
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 10 }), (text) => {
+        assert.deepEqual(prepared(text, 'a|bb?'), findAll.call(text, 'a|bb?'));
+        assert.deepEqual(
+          prepared(text, ''),
+          Array.from(text.matchAll(/a|bb?/gu), ([match]) => match),
+        );
+      }),
+    );
+  });
+
+  test('fails before it is called for a literal that is no pattern', () => {
+    assert.ok(find.prepare?.([undefined, '(']) instanceof EvaluationFailure);
+    assert.equal(find.prepare?.([undefined, undefined]), undefined);
+  });
+
+  test('checks what it is given once the pattern is known', () => {
+    const prepared = find.prepare?.([undefined, 'a']);
+    assert.ok(typeof prepared === 'function' && prepared(['a'] as CelValue, 'a') instanceof EvaluationFailure);
+  });
+
+  test('is not stopped by a pattern that backtracks', () => {
+    assert.equal(find.call(`${'a'.repeat(30)}!`, '^(a+)+$'), '');
+  });
+
+  test('of all matches ends where each looks at all of a long text', () => {
+    assert.ok(findAll.call('a'.repeat(50_000), 'a*b|a') instanceof EvaluationFailure);
+    assert.equal((findAll.call('a '.repeat(1_000), 'a') as string[]).length, 1_000);
+  });
+
+  test('takes empty matches, but none right behind another', () => {
+    assert.deepEqual(findAll.call('baaac', 'a*'), ['', 'aaa', '']);
+    assert.deepEqual(findAll.call('😀', ''), ['', '']);
+  });
+});

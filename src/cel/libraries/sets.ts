@@ -1,0 +1,68 @@
+import { addRanges, exactly, multiplyRanges, scaleRange } from '../range.ts';
+import { CALL_COST } from '../library.ts';
+import type { Library, Overload } from '../library.ts';
+import { BOOL, listOf, parameter } from '../type.ts';
+import type { CelResult, CelValue } from '../value.ts';
+import { ValueSet, withBoundedEquality } from './bounded-comparison.ts';
+import { rangeOf, sizeOfArgument } from './costs.ts';
+import { describe, global } from './declare.ts';
+
+type List = readonly CelValue[];
+
+const T = listOf(parameter('T'));
+
+/** Comparing each element of one list with each of the other, once or both ways. */
+function product(ways: 1 | 2): Pick<Overload, 'cost' | 'costById' | 'estimate'> {
+  return {
+    cost: (args) => CALL_COST + sizeOfArgument(args, 0) * sizeOfArgument(args, 1) * ways,
+    costById: true,
+    estimate: (sizes) => ({
+      cost: addRanges(scaleRange(multiplyRanges(rangeOf(sizes, 0), rangeOf(sizes, 1)), ways), exactly(CALL_COST)),
+    }),
+  };
+}
+
+/** Lists taken as sets. */
+export const SETS_LIBRARY: Library = {
+  name: 'Sets',
+  since: 29,
+  functions: [
+    describe(
+      'sets.contains',
+      'Whether every element of the second list is in the first.',
+      ['sets.contains([1, 2, 3], [2, 2])', 'true'],
+      [global('list_sets_contains_list', [T, T], BOOL, contains, product(1))],
+    ),
+    describe(
+      'sets.equivalent',
+      'Whether each list has every element of the other.',
+      ['sets.equivalent([1, 2], [2, 1, 1])', 'true'],
+      [global('list_sets_equivalent_list', [T, T], BOOL, equivalent, product(2))],
+    ),
+    describe(
+      'sets.intersects',
+      'Whether the lists have an element in common.',
+      ['sets.intersects([1, 2], [2, 3])', 'true'],
+      [global('list_sets_intersects_list', [T, T], BOOL, intersects, product(1))],
+    ),
+  ],
+};
+
+function contains(list: List, part: List): CelResult {
+  return withBoundedEquality((isEqual) => {
+    const set = new ValueSet(isEqual, list);
+    return part.every((value) => set.has(value));
+  });
+}
+
+function equivalent(one: List, other: List): CelResult {
+  const isContained = contains(one, other);
+  return isContained === true ? contains(other, one) : isContained;
+}
+
+function intersects(one: List, other: List): CelResult {
+  return withBoundedEquality((isEqual) => {
+    const set = new ValueSet(isEqual, other);
+    return one.some((value) => set.has(value));
+  });
+}

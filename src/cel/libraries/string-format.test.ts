@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { CelDouble, EvaluationFailure } from '../value.ts';
+import type { CelValue } from '../value.ts';
+import { fixedText, plainText, scientificParts } from './decimal-text.ts';
+import { MAX_PRECISION, MAX_WIDTH } from './limits.ts';
+import { formatText, parseFormat } from './string-format.ts';
+
+function doubled(levels: number): CelValue {
+  let value: CelValue = ['x'];
+  for (let level = 0; level < levels; level++) {
+    value = [value, value];
+  }
+  return value;
+}
+
+function nested(levels: number): CelValue {
+  let value: CelValue = [];
+  for (let level = 0; level < levels; level++) {
+    value = [value];
+  }
+  return value;
+}
+
+describe('formatting', () => {
+  test('writes numbers as in American English for API servers, plainly for the specification', () => {
+    const args = [1234567.5, new CelDouble(1500)];
+    assert.equal(formatText('kubernetes', '%.1f %e', args), '1,234,567.5 1.500000×10⁰³');
+    assert.equal(formatText('specification', '%.1f %.2e', args), '1234567.5 1.50e+03');
+  });
+
+  test('of values that share what they hold ends', () => {
+    assert.ok(formatText('kubernetes', '%s', [doubled(60)]) instanceof EvaluationFailure);
+  });
+
+  test('of values nested deeper than a stack is an error', () => {
+    assert.ok(formatText('kubernetes', '%s', [nested(20_000)]) instanceof EvaluationFailure);
+  });
+
+  test('takes widths and precisions that can be written only', () => {
+    assert.ok(formatText('specification', `%.${MAX_PRECISION + 1}f`, [1.5]) instanceof EvaluationFailure);
+    assert.ok(formatText('kubernetes', `%.${MAX_WIDTH + 1}e`, [1.5]) instanceof EvaluationFailure);
+    assert.ok(formatText('kubernetes', `%.${'9'.repeat(100_000)}f`, [1.5]) instanceof EvaluationFailure);
+  });
+
+  test('gives a text or an error, whatever the format', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...Array.from('%.sdfebxXo1a9é😀')), maxLength: 12 }), (format) => {
+        for (const dialect of ['kubernetes', 'specification'] as const) {
+          const text = formatText(dialect, format, [1, 'a', 1.5, null, [true], { a: 1 }]);
+          assert.ok(typeof text === 'string' || text instanceof EvaluationFailure);
+        }
+        assert.ok(Array.isArray(parseFormat(format)));
+      }),
+    );
+  });
+});
+
+describe('doubles in decimal', () => {
+  test('are exact, halves rounded to even', () => {
+    assert.deepEqual(
+      [0.5, 1.5, 2.5, 0.125].map((value) => fixedText(value, 0)),
+      ['0', '2', '2', '0'],
+    );
+    assert.equal(fixedText(0.1, 20), '0.10000000000000000555');
+    assert.equal(fixedText(5e-324, 1074).slice(-3), '625');
+    assert.deepEqual(scientificParts(9.999, 1), { mantissa: '1.0', exponent: 1 });
+  });
+
+  test('differ from toFixed in halves only', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e20, noNaN: true }), fc.nat(20), (value, precision) => {
+        const text = fixedText(value, precision);
+        assert.ok(text === value.toFixed(precision) || Number(`${value}5`) === 0 || (value * 2 ** 60) % 1 === 0);
+      }),
+    );
+  });
+
+  test('written plainly are read as the same', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+        assert.ok(Object.is(Number(plainText(value)), value) && !plainText(value).includes('e'));
+      }),
+    );
+  });
+});

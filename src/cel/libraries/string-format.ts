@@ -1,0 +1,491 @@
+import {
+  CelDuration,
+  CelTimestamp,
+  CelTypeValue,
+  doubleValue,
+  findInMap,
+  isInt,
+  isList,
+  isMap,
+  keysOf,
+  toText,
+  typeNameOf,
+} from '../evaluate/index.ts';
+import { CelUint, EvaluationFailure } from '../value.ts';
+import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
+import { fixedText, plainText, scientificParts } from './decimal-text.ts';
+import { fail } from './declare.ts';
+import { goQuote } from './go-quote.ts';
+import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_PRECISION, MAX_WIDTH } from './limits.ts';
+
+/**
+ * How `format` writes values: API servers write numbers as in American English and what lists hold as literals; the
+ * specification's later version writes plain numbers and texts.
+ */
+export type FormatDialect = 'kubernetes' | 'specification';
+
+const DEFAULT_PRECISION = 6;
+
+/** What a `%` clause asks for. */
+export interface FormatClause {
+  readonly verb: 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o';
+  readonly precision: number | undefined;
+}
+
+/** A format string taken apart: text, or a clause for the next argument. */
+export type FormatPart = string | FormatClause;
+
+/** What is wrong with a format string from a place on; nothing after it is read. */
+export class FormatMistake {
+  readonly message: string;
+  /** Whether the string ends where a clause should be: that is found first when a call is compiled. */
+  readonly isAtEnd: boolean;
+
+  constructor(message: string, isAtEnd = false) {
+    this.message = message;
+    this.isAtEnd = isAtEnd;
+  }
+}
+
+/**
+ * Takes a format string apart, as far as it is right: a mistake is the last part. API servers find out in the same
+ * order, arguments that are missing before mistakes in their clauses.
+ */
+export function parseFormat(format: string): readonly (FormatPart | FormatMistake)[] {
+  const parts: (FormatPart | FormatMistake)[] = [];
+  let at = 0;
+  while (at < format.length) {
+    const percent = format.indexOf('%', at);
+    if (percent !== at) {
+      const end = percent < 0 ? format.length : percent;
+      parts.push(format.slice(at, end));
+      at = end;
+    } else if (format[at + 1] === '%') {
+      parts.push('%');
+      at += 2;
+    } else {
+      const clause = parseClause(format, at + 1);
+      parts.push(clause.part);
+      if (clause.part instanceof FormatMistake) {
+        break;
+      }
+      at = clause.end;
+    }
+  }
+  return parts;
+}
+
+function parseClause(format: string, start: number): { part: FormatClause | FormatMistake; end: number } {
+  const mistake = (message: string) => ({ part: new FormatMistake(message), end: format.length });
+  if (start >= format.length) {
+    return { part: new FormatMistake('unexpected end of string', true), end: format.length };
+  }
+  let at = start;
+  let precision: number | undefined;
+  if (format[at] === '.') {
+    const digits = digitsAt(format, at + 1);
+    at += 1 + digits.length;
+    const problem = precisionProblem(digits, at >= format.length);
+    if (problem !== undefined) {
+      return mistake(`could not parse formatting clause: error while parsing precision: ${problem}`);
+    }
+    precision = Number(digits);
+  }
+  const verb = format.charAt(at);
+  if (!isVerb(verb)) {
+    // API servers show the first byte as if it were a character.
+    const byte = String.fromCharCode(Buffer.from(format.slice(at, at + 2), 'utf8')[0] ?? 0);
+    return mistake(`could not parse formatting clause: unrecognized formatting clause "${byte}"`);
+  }
+  return { part: { verb, precision }, end: at + 1 };
+}
+
+function digitsAt(text: string, start: number): string {
+  let end = start;
+  while (end < text.length && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
+    end++;
+  }
+  return text.slice(start, end);
+}
+
+function tooPrecise(precision: number | bigint, max: number): string {
+  return `precision ${precision} exceeds maximum allowed precision ${max}`;
+}
+
+function isVerb(text: string): text is FormatClause['verb'] {
+  return text.length === 1 && 'sdfebxXo'.includes(text);
+}
+
+function precisionProblem(digits: string, isAtEnd: boolean): string | undefined {
+  if (isAtEnd) {
+    return 'could not find end of precision specifier';
+  }
+  const converting = `error while converting precision to integer: strconv.Atoi: parsing ${goQuote(digits)}`;
+  if (digits === '') {
+    return `${converting}: invalid syntax`;
+  }
+  const precision = BigInt(digits);
+  if (precision >= 2n ** 63n) {
+    return `${converting}: value out of range`;
+  }
+  return precision > MAX_WIDTH ? tooPrecise(precision, MAX_WIDTH) : undefined;
+}
+
+/** The value of `format.format(args)`. */
+export function formatText(dialect: FormatDialect, format: string, args: readonly CelValue[]): CelResult {
+  const writer = new FormatWriter(dialect);
+  let used = 0;
+  for (const part of parseFormat(format)) {
+    if (typeof part === 'string') {
+      writer.text(part);
+      continue;
+    }
+    if (used >= args.length) {
+      return fail(`index ${used} out of range`);
+    }
+    if (part instanceof FormatMistake) {
+      return fail(part.message);
+    }
+    const problem = writer.clause(part, args[used] ?? null);
+    if (problem !== undefined) {
+      return fail(`error during formatting: ${problem}`);
+    }
+    used++;
+  }
+  return writer.isTooLong ? fail(TOO_LONG) : writer.result;
+}
+
+const TOO_LONG = `format: the result is too long: expected at most ${MAX_FORMATTED_LENGTH} characters`;
+const TOO_DEEP = `values are nested too deep: expected at most ${MAX_DEPTH} levels`;
+
+/** Why a value cannot be formatted; undefined when it was. */
+type Problem = string | undefined;
+
+/** Collects the text; stops collecting, but not checking, when it is too long. */
+class FormatWriter {
+  readonly #dialect: FormatDialect;
+  readonly #parts: string[] = [];
+  #length = 0;
+
+  constructor(dialect: FormatDialect) {
+    this.#dialect = dialect;
+  }
+
+  get result(): string {
+    return this.#parts.join('');
+  }
+
+  get isTooLong(): boolean {
+    return this.#length > MAX_FORMATTED_LENGTH;
+  }
+
+  text(text: string): undefined {
+    this.#length += text.length;
+    if (!this.isTooLong) {
+      this.#parts.push(text);
+    }
+  }
+
+  clause(clause: FormatClause, value: CelValue): Problem {
+    switch (clause.verb) {
+      case 's':
+        return this.#value(value, 0);
+      case 'd':
+        return this.#decimal(value);
+      case 'f':
+      case 'e':
+        return this.#double(clause, value);
+      case 'b':
+        return this.#radix(value, 2, typeof value === 'boolean');
+      case 'o':
+        return this.#radix(value, 8, false);
+      default:
+        return this.#hex(clause.verb, value);
+    }
+  }
+
+  #decimal(value: CelValue): Problem {
+    const integer = integerOf(value);
+    const double = this.#dialect === 'specification' ? doubleValue(value) : undefined;
+    if (integer === undefined && double === undefined) {
+      return given(EXPECTATIONS[this.#dialect].d, value);
+    }
+    return this.text(double === undefined ? String(integer) : specificationDouble(double, plainText));
+  }
+
+  #double(clause: FormatClause, value: CelValue): Problem {
+    const isFixed = clause.verb === 'f';
+    const isSpecification = this.#dialect === 'specification';
+    const integer = isSpecification ? integerOf(value) : undefined;
+    const double = doubleValue(value) ?? (isSpecification ? undefined : namedDouble(value));
+    if (double === undefined && integer === undefined) {
+      return given(EXPECTATIONS[this.#dialect][isFixed ? 'f' : 'e'], value);
+    }
+    const number = double ?? Number(integer);
+    const precision = clause.precision ?? DEFAULT_PRECISION;
+    if (isSpecification && precision > MAX_PRECISION) {
+      return tooPrecise(precision, MAX_PRECISION);
+    }
+    if (isSpecification) {
+      const write = isFixed ? fixedText : scientificText;
+      return this.text(specificationDouble(number, (finite) => signed(finite, write(finite, precision))));
+    }
+    return this.text(isFixed ? englishFixed(number, precision) : englishScientific(number, precision));
+  }
+
+  #radix(value: CelValue, radix: 2 | 8, isBool: boolean): Problem {
+    const integer = isBool ? BigInt(value === true) : integerOf(value);
+    return integer === undefined
+      ? given(EXPECTATIONS[this.#dialect][radix === 2 ? 'b' : 'o'], value)
+      : this.text(integer.toString(radix));
+  }
+
+  #hex(verb: string, value: CelValue): Problem {
+    const text = hexText(value);
+    if (text === undefined) {
+      return given(EXPECTATIONS[this.#dialect].x, value);
+    }
+    return this.text(verb === 'X' ? text.toUpperCase() : text);
+  }
+
+  /** A value for `%s`; what lists and maps hold is written as a literal by API servers. */
+  #value(value: CelValue, depth: number): Problem {
+    if (depth > MAX_DEPTH || this.isTooLong) {
+      return depth > MAX_DEPTH ? TOO_DEEP : undefined;
+    }
+    if (isList(value)) {
+      return this.#list(value, depth);
+    }
+    if (isMap(value)) {
+      return this.#map(value, depth);
+    }
+    const text = this.#scalar(value, depth > 0);
+    return text instanceof EvaluationFailure ? text.message : this.text(text);
+  }
+
+  #list(list: readonly CelValue[], depth: number): Problem {
+    this.text('[');
+    for (let index = 0; index < list.length; index++) {
+      if (index > 0) {
+        this.text(', ');
+      }
+      const problem = this.#value(list[index] ?? null, depth + 1);
+      if (problem !== undefined) {
+        return problem;
+      }
+    }
+    return this.text(']');
+  }
+
+  /** Entries in the order of their written keys. */
+  #map(map: CelRecord | CelMap, depth: number): Problem {
+    const entries: { text: string; key: CelValue }[] = [];
+    for (const key of keysOf(map)) {
+      const text = this.#key(key);
+      if (text instanceof EvaluationFailure) {
+        return text.message;
+      }
+      entries.push({ text, key });
+    }
+    entries.sort((one, other) => compareUtf8(one.text, other.text));
+    this.text('{');
+    for (const [index, entry] of entries.entries()) {
+      const separator = this.#dialect === 'kubernetes' ? ':' : ': ';
+      this.text(`${index > 0 ? ', ' : ''}${entry.text}${separator}`);
+      const problem = this.#value(findInMap(map, entry.key) ?? null, depth + 1);
+      if (problem !== undefined) {
+        return problem;
+      }
+    }
+    return this.text('}');
+  }
+
+  #key(key: CelValue): string | EvaluationFailure {
+    const isKey = typeof key === 'string' || typeof key === 'boolean' || integerOf(key) !== undefined;
+    if (this.#dialect === 'kubernetes' && !isKey) {
+      return fail(`no formatting function for map key of type ${typeNameOf(key)}`);
+    }
+    return this.#scalar(key, true);
+  }
+
+  #scalar(value: CelValue, isHeld: boolean): string | EvaluationFailure {
+    if (!isFormattable(value)) {
+      const name = typeNameOf(value);
+      return fail(
+        isHeld && this.#dialect === 'kubernetes' ? `no formatting function for ${name}` : `${NOT_TEXT} ${name}`,
+      );
+    }
+    if (value === null) {
+      return 'null';
+    }
+    if (this.#dialect === 'specification') {
+      return specificationText(value);
+    }
+    return isHeld ? literalText(value) : plainOrProblem(value);
+  }
+}
+
+/** What clauses can be used on, in the words of each dialect. */
+const EXPECTATIONS = {
+  kubernetes: {
+    d: 'decimal clause can only be used on integers',
+    f: 'fixed-point clause can only be used on doubles',
+    e: 'scientific clause can only be used on doubles',
+    b: 'only integers and bools can be formatted as binary',
+    o: 'octal clause can only be used on integers',
+    x: 'only integers, byte buffers, and strings can be formatted as hex',
+  },
+  specification: {
+    d: 'decimal clause can only be used on ints, uints, and doubles',
+    f: 'fixed-point clause can only be used on ints, uints, and doubles',
+    e: 'scientific clause can only be used on ints, uints, and doubles',
+    b: 'only ints, uints, and bools can be formatted as binary',
+    o: 'octal clause can only be used on ints and uints',
+    x: 'only ints, uints, bytes, and strings can be formatted as hex',
+  },
+} as const satisfies Record<FormatDialect, Record<string, string>>;
+
+const NOT_TEXT =
+  'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given';
+
+function given(expectation: string, value: CelValue): string {
+  return `${expectation}, was given ${typeNameOf(value)}`;
+}
+
+function isFormattable(value: CelValue): boolean {
+  return (
+    value === null ||
+    typeof value !== 'object' ||
+    value instanceof Uint8Array ||
+    integerOf(value) !== undefined ||
+    doubleValue(value) !== undefined ||
+    value instanceof CelTimestamp ||
+    value instanceof CelDuration ||
+    value instanceof CelTypeValue
+  );
+}
+
+function integerOf(value: CelValue): bigint | undefined {
+  if (isInt(value)) {
+    return BigInt(value);
+  }
+  return value instanceof CelUint ? value.value : undefined;
+}
+
+/** Strings that stand for doubles in `%f` and `%e`. */
+function namedDouble(value: CelValue): number | undefined {
+  switch (value) {
+    case 'NaN':
+      return Number.NaN;
+    case 'Infinity':
+      return Infinity;
+    case '-Infinity':
+      return -Infinity;
+    default:
+      return undefined;
+  }
+}
+
+function hexText(value: CelValue): string | undefined {
+  if (typeof value === 'string') {
+    return Buffer.from(value, 'utf8').toString('hex');
+  }
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : integerOf(value)?.toString(16);
+}
+
+function plainOrProblem(value: CelValue): string | EvaluationFailure {
+  const text = value instanceof CelTypeValue ? value.name : toText(value);
+  return text instanceof EvaluationFailure
+    ? fail(`could not convert argument ${goQuote(text.message)} to string`)
+    : text;
+}
+
+/** A value that a list or map holds, as API servers write it. */
+function literalText(value: CelValue): string | EvaluationFailure {
+  const double = doubleValue(value);
+  if (double !== undefined) {
+    return Number.isFinite(double)
+      ? `${double < 0 || Object.is(double, -0) ? '-' : ''}${fixedText(double, DEFAULT_PRECISION)}`
+      : goQuote(Number.isNaN(double) ? 'NaN' : `${double < 0 ? '-' : '+'}Inf`);
+  }
+  const text = plainOrProblem(value);
+  if (text instanceof EvaluationFailure) {
+    return text;
+  }
+  if (typeof value === 'string') {
+    return goQuote(text);
+  }
+  if (value instanceof Uint8Array) {
+    return `b${goQuote(text)}`;
+  }
+  if (value instanceof CelTimestamp) {
+    return `timestamp(${goQuote(text)})`;
+  }
+  return value instanceof CelDuration ? `duration(${goQuote(text)})` : text;
+}
+
+function specificationText(value: CelValue): string | EvaluationFailure {
+  const double = doubleValue(value);
+  if (double !== undefined) {
+    return specificationDouble(double, plainText);
+  }
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value).toString('utf8');
+  }
+  return value instanceof CelTypeValue ? value.name : toText(value);
+}
+
+function specificationDouble(value: number, write: (finite: number) => string): string {
+  if (Number.isNaN(value)) {
+    return 'NaN';
+  }
+  return Number.isFinite(value) ? write(value) : `${value < 0 ? '-' : ''}Infinity`;
+}
+
+function signed(value: number, text: string): string {
+  return value < 0 || Object.is(value, -0) ? `-${text}` : text;
+}
+
+function scientificText(value: number, precision: number): string {
+  const { mantissa, exponent } = scientificParts(value, precision);
+  return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+}
+
+function englishSpecial(value: number): string | undefined {
+  if (Number.isNaN(value)) {
+    return 'NaN';
+  }
+  return Number.isFinite(value) ? undefined : `${value < 0 ? '-' : ''}∞`;
+}
+
+/** API servers keep a byte of the precision. */
+const ENGLISH_PRECISIONS = 256;
+
+/** Digits in groups of three. */
+function englishFixed(value: number, precision: number): string {
+  const special = englishSpecial(value);
+  if (special !== undefined) {
+    return special;
+  }
+  const [whole = '', fraction] = fixedText(value, precision % ENGLISH_PRECISIONS).split('.');
+  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
+}
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** Six digits always: API servers take the precision for the width. */
+function englishScientific(value: number, width: number): string {
+  return (englishSpecial(value) ?? englishPower(value)).padStart(width, ' ');
+}
+
+function englishPower(value: number): string {
+  const { mantissa, exponent } = scientificParts(value, DEFAULT_PRECISION);
+  const digits = String(Math.abs(exponent)).padStart(2, '0');
+  const raised = Array.from(digits, (digit) => SUPERSCRIPTS.charAt(Number(digit))).join('');
+  return `${value < 0 ? '-' : ''}${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
+}
+
+function compareUtf8(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one, 'utf8'), Buffer.from(other, 'utf8'));
+}

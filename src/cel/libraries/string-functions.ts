@@ -1,0 +1,172 @@
+import type { CelResult } from '../value.ts';
+import { CodePoints } from './code-points.ts';
+import { fail } from './declare.ts';
+import type { Int } from './declare.ts';
+import { MAX_TEXT_LENGTH } from './limits.ts';
+
+/** Functions on strings as API servers' extension library has them. Positions count code points. */
+
+export function charAt(text: string, index: Int): CelResult {
+  const points = new CodePoints(text);
+  if (index < 0 || index > points.length) {
+    return fail(`index out of range: ${index}`);
+  }
+  return points.slice(Number(index), Number(index) + 1);
+}
+
+export function indexOf(text: string, part: string, offset: Int = 0): CelResult {
+  if (offset < 0) {
+    return fail(`index out of range: ${offset}`);
+  }
+  const points = new CodePoints(text);
+  if (part === '') {
+    return offset > points.length ? points.length : Number(offset);
+  }
+  const found = offset >= points.length ? -1 : text.indexOf(part, points.offsetOf(Number(offset)));
+  return found < 0 ? -1 : points.indexOf(found);
+}
+
+export function lastIndexOf(text: string, part: string, offset?: Int): CelResult {
+  if (offset !== undefined && offset < 0) {
+    return fail(`index out of range: ${offset}`);
+  }
+  const points = new CodePoints(text);
+  const { length } = points;
+  if (part === '') {
+    return offset === undefined || offset > length ? length : Number(offset);
+  }
+  if (offset !== undefined && offset >= length) {
+    return -1;
+  }
+  const found = findLast(text, part, offset === undefined ? text.length : points.offsetOf(Number(offset)));
+  return found < 0 ? -1 : points.indexOf(found);
+}
+
+/** String.lastIndexOf takes the product of the lengths for hostile strings; a buffer's does not. */
+function findLast(text: string, part: string, offset: number): number {
+  const found = Buffer.from(text, 'utf16le').lastIndexOf(Buffer.from(part, 'utf16le'), 2 * offset, 'utf16le');
+  return found < 0 ? -1 : found / 2;
+}
+
+export function substring(text: string, start: Int, end?: Int): CelResult {
+  const points = new CodePoints(text);
+  if (end !== undefined && start > end) {
+    return fail(`invalid substring range. start: ${start}, end: ${end}`);
+  }
+  if (start < 0 || start > points.length) {
+    return fail(`index out of range: ${start}`);
+  }
+  if (end !== undefined && (end < 0 || end > points.length)) {
+    return fail(`index out of range: ${end}`);
+  }
+  return points.slice(Number(start), end === undefined ? undefined : Number(end));
+}
+
+/** Only the letters of ASCII. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** Only the letters of ASCII. */
+export function upperAscii(text: string): string {
+  return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+}
+
+/** White space as Unicode has it: other than JavaScript's, with U+0085 and without U+FEFF. */
+const LEADING_SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
+const SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+
+export function trim(text: string): string {
+  const start = LEADING_SPACE.exec(text)?.[0].length ?? 0;
+  let end = text.length;
+  while (end > start && SPACE.test(text.charAt(end - 1))) {
+    end--;
+  }
+  return text.slice(start, end);
+}
+
+export function reverse(text: string): string {
+  return Array.from(text).reverse().join('');
+}
+
+/** Replaces the first `count` occurrences, all when it is negative. An empty string occurs around every code point. */
+export function replace(text: string, old: string, by: string, count: Int = -1): CelResult {
+  const limit = count < 0 ? Infinity : Number(count);
+  if (limit === 0 || old === by) {
+    return text;
+  }
+  const parts = old === '' ? splitAround(text, limit) : splitText(text, old, limit);
+  const length = text.length + (parts.length - 1) * (by.length - old.length);
+  return length > MAX_TEXT_LENGTH ? tooLong('replace', length) : parts.join(by);
+}
+
+/** The string divided before each code point and after the last one, `count` times at most. */
+function splitAround(text: string, count: number): string[] {
+  const parts = ['', ...Array.from(text)];
+  if (count > parts.length) {
+    return [...parts, ''];
+  }
+  const rest = parts.splice(count).join('');
+  return [...parts, rest];
+}
+
+/** The string divided at `count` separators at most; the last part has what remains. */
+function splitText(text: string, separator: string, count: number): string[] {
+  const parts = text.split(separator);
+  if (count >= parts.length) {
+    return parts;
+  }
+  const rest = parts.splice(count).join(separator);
+  return [...parts, rest];
+}
+
+/** Parts between separators, `count` at most, all when it is negative; code points when the separator is empty. */
+export function split(text: string, separator: string, count: Int = -1): CelResult {
+  if (count === 0) {
+    return [];
+  }
+  const limit = count < 0 ? Infinity : Number(count);
+  if (separator !== '') {
+    return splitText(text, separator, limit - 1);
+  }
+  const points = Array.from(text);
+  if (points.length <= limit) {
+    return points;
+  }
+  const rest = points.splice(limit - 1).join('');
+  return [...points, rest];
+}
+
+export function join(parts: readonly unknown[], separator = ''): CelResult {
+  let length = Math.max(0, parts.length - 1) * separator.length;
+  for (const part of parts) {
+    if (typeof part !== 'string') {
+      return fail(`join: invalid input: ${String(part)}`);
+    }
+    length += part.length;
+  }
+  return length > MAX_TEXT_LENGTH ? tooLong('join', length) : parts.join(separator);
+}
+
+const QUOTED: ReadonlyMap<string, string> = new Map([
+  ['\u0007', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+  ['\\', '\\\\'],
+  ['"', '\\"'],
+]);
+
+/** A string literal of CEL for a string. */
+export function quote(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what has to be escaped
+  const escaped = text.toWellFormed().replace(/[\u0007-\r\\"]/g, (character) => QUOTED.get(character) ?? character);
+  return `"${escaped}"`;
+}
+
+export function tooLong(name: string, length: number): CelResult {
+  return fail(`${name}: the result is too long: expected at most ${MAX_TEXT_LENGTH} characters, got ${length}`);
+}

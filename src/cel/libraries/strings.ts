@@ -1,0 +1,234 @@
+import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
+import type { CallEstimate, CallSizes, FunctionDeclaration, Library, Overload, Range } from '../library.ts';
+import { INT, DYN, listOf, STRING } from '../type.ts';
+import type { CelValue } from '../value.ts';
+import { rangeOf, scan, sizeOfArgument, sizeOfResult, TRAVERSAL } from './costs.ts';
+import { describe, global, member } from './declare.ts';
+import { elementSizes, SEARCH } from './list-costs.ts';
+import { formatText } from './string-format.ts';
+import type { FormatDialect } from './string-format.ts';
+import {
+  charAt,
+  indexOf,
+  join,
+  lastIndexOf,
+  lowerAscii,
+  quote,
+  replace,
+  reverse,
+  split,
+  substring,
+  trim,
+  upperAscii,
+} from './string-functions.ts';
+
+const TEXTS = listOf(STRING);
+const PASS = scan({ keepsSize: true });
+
+/** A pass over the string and the making of a result as long. */
+const TWO_PASSES: Overload['cost'] = (args) => Math.ceil(sizeOfArgument(args, 0) * 2 * TRAVERSAL);
+
+function estimateReplace(sizes: CallSizes): CallEstimate {
+  const text = rangeOf(sizes, 0);
+  return {
+    cost: scaleRange(text, 2 * TRAVERSAL),
+    size: {
+      min: shortestReplacement(text, rangeOf(sizes, 1), rangeOf(sizes, 2)),
+      max: longestReplacement(text, rangeOf(sizes, 1), rangeOf(sizes, 2)),
+    },
+  };
+}
+
+function longestReplacement(text: Range, old: Range, by: Range): number {
+  if (old.min === 0) {
+    return product(text.max + 1, by.max) + text.max;
+  }
+  return by.max <= old.min ? text.max : product(Math.ceil(text.max / old.min), by.max);
+}
+
+function shortestReplacement(text: Range, old: Range, by: Range): number {
+  if (old.max === 0) {
+    return product(text.min + 1, by.min) + text.min;
+  }
+  return old.max <= by.min ? text.min : product(Math.ceil(text.min / old.max), by.min);
+}
+
+function product(count: number, size: number): number {
+  return multiplyRanges(exactly(count), exactly(size)).max;
+}
+
+function estimateSplit(sizes: CallSizes): CallEstimate {
+  const text = rangeOf(sizes, 0);
+  const count = sizes.literals[2];
+  const max = typeof count === 'number' || typeof count === 'bigint' ? asUnsigned(count) : text.max;
+  return { cost: scaleRange(text, 2 * TRAVERSAL), size: { min: 0, max } };
+}
+
+/** A count as the API server's estimate takes it: a negative one is larger than any. */
+function asUnsigned(count: number | bigint): number {
+  return count < 0 ? Infinity : Number(count);
+}
+
+function estimateJoin(sizes: CallSizes): CallEstimate {
+  const list = rangeOf(sizes, 0);
+  const elements = elementSizes(sizes);
+  let size: Range = elements === undefined ? exactly(0) : multiplyRanges(list, elements);
+  if (sizes.args.length > 1) {
+    const gaps = { min: Math.max(0, list.min - 1), max: Math.max(0, list.max - 1) };
+    size = addRanges(size, multiplyRanges(rangeOf(sizes, 1), gaps));
+  }
+  return { cost: scaleRange(size, TRAVERSAL), size };
+}
+
+const JOIN: Pick<Overload, 'cost' | 'estimate'> = {
+  cost: (_args, result) => Math.ceil(sizeOfResult(result) * 2 * TRAVERSAL),
+  estimate: estimateJoin,
+};
+const REPLACE = { cost: TWO_PASSES, estimate: estimateReplace } as const;
+const SPLIT = { cost: TWO_PASSES, estimate: estimateSplit } as const;
+
+/** API servers count without a sign: twice what is unbounded is nothing. */
+function quotedMax(max: number): number {
+  return max === Infinity ? 0 : 2 * max + 2;
+}
+
+function scanById(args: readonly CelValue[]): number {
+  return Math.ceil(sizeOfArgument(args, 0) * TRAVERSAL);
+}
+
+const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
+  describe(
+    'charAt',
+    'The character at a position; an empty string at the end.',
+    ["'abc'.charAt(1)", "'b'"],
+    [member('string_char_at_int', [STRING, INT], STRING, charAt)],
+  ),
+  describe(
+    'indexOf',
+    'Where a string occurs first, -1 when it does not.',
+    ["'banana'.indexOf('an', 2)", '3'],
+    [
+      member('string_index_of_string', [STRING, STRING], INT, indexOf, SEARCH),
+      member('string_index_of_string_int', [STRING, STRING, INT], INT, indexOf, SEARCH),
+    ],
+  ),
+  describe(
+    'lastIndexOf',
+    'Where a string occurs last, -1 when it does not.',
+    ["'banana'.lastIndexOf('an')", '3'],
+    [
+      member('string_last_index_of_string', [STRING, STRING], INT, lastIndexOf, SEARCH),
+      member('string_last_index_of_string_int', [STRING, STRING, INT], INT, lastIndexOf, SEARCH),
+    ],
+  ),
+  describe(
+    'join',
+    'Strings of a list one after the other, with a separator between.',
+    ["['a', 'b'].join('-')", "'a-b'"],
+    [member('list_join', [TEXTS], STRING, join, JOIN), member('list_join_string', [TEXTS, STRING], STRING, join, JOIN)],
+  ),
+  describe(
+    'lowerAscii',
+    'Letters of ASCII in lower case.',
+    ["'Äpfel UND'.lowerAscii()", "'Äpfel und'"],
+    [member('string_lower_ascii', [STRING], STRING, lowerAscii, PASS)],
+  ),
+  describe(
+    'upperAscii',
+    'Letters of ASCII in upper case.',
+    ["'abc'.upperAscii()", "'ABC'"],
+    [member('string_upper_ascii', [STRING], STRING, upperAscii, PASS)],
+  ),
+  describe(
+    'replace',
+    'Every occurrence, or the first few, replaced by another string.',
+    ["'a-b-c'.replace('-', '.', 1)", "'a.b-c'"],
+    [
+      member('string_replace_string_string', [STRING, STRING, STRING], STRING, replace, REPLACE),
+      member('string_replace_string_string_int', [STRING, STRING, STRING, INT], STRING, replace, REPLACE),
+    ],
+  ),
+  describe(
+    'split',
+    'The parts between separators, at most so many.',
+    ["'a,b,c'.split(',', 2)", "['a', 'b,c']"],
+    [
+      member('string_split_string', [STRING, STRING], TEXTS, split, SPLIT),
+      member('string_split_string_int', [STRING, STRING, INT], TEXTS, split, SPLIT),
+    ],
+  ),
+  describe(
+    'substring',
+    'From one position to before another, or to the end.',
+    ["'abcd'.substring(1, 3)", "'bc'"],
+    [
+      member('string_substring_int', [STRING, INT], STRING, substring, PASS),
+      member('string_substring_int_int', [STRING, INT, INT], STRING, substring, PASS),
+    ],
+  ),
+  describe(
+    'trim',
+    'Without white space at both ends.',
+    ["'  a b '.trim()", "'a b'"],
+    [member('string_trim', [STRING], STRING, trim, PASS)],
+  ),
+];
+
+function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[] {
+  const format = (text: string, args: readonly CelValue[]) => formatText(dialect, text, args);
+  return [
+    describe(
+      'format',
+      'Values written into a string: %s anything, %d integers, %f and %e doubles, %b %o %x integers by base.',
+      ["'%s has %d'.format(['a', 2])", "'a has 2'"],
+      [
+        member('string_format', [STRING, listOf(DYN)], STRING, format, {
+          cost: scanById,
+          costById: true,
+          estimate: (sizes) => ({ cost: scaleRange(rangeOf(sizes, 0), TRAVERSAL) }),
+        }),
+      ],
+    ),
+    describe(
+      'strings.quote',
+      'The string as a literal of CEL.',
+      ["strings.quote('a\"b')", '\'"a\\\\"b"\''],
+      [
+        global('strings_quote', [STRING], STRING, quote, {
+          cost: scanById,
+          costById: true,
+          estimate: (sizes) => {
+            const size = sizes.args[0] ?? UNKNOWN_RANGE;
+            return { cost: scaleRange(size, TRAVERSAL), size: { min: size.min + 2, max: quotedMax(size.max) } };
+          },
+        }),
+      ],
+    ),
+  ];
+}
+
+/** Strings as API servers have them from the start. */
+export const STRINGS_LIBRARY: Library = { name: 'Strings', since: 0, functions: BASE_FUNCTIONS };
+
+/** What the second version of API servers' library added. */
+export const STRING_FORMAT_LIBRARY: Library = {
+  name: 'Strings',
+  since: 29,
+  functions: formatFunctions('kubernetes'),
+};
+
+/** Strings as the specification's conformance tests have them; API servers do not. */
+export const STRING_EXTENSIONS: Library = {
+  name: 'Strings',
+  since: undefined,
+  functions: [
+    ...BASE_FUNCTIONS,
+    ...formatFunctions('specification'),
+    describe(
+      'reverse',
+      'The characters from last to first.',
+      ["'abc'.reverse()", "'cba'"],
+      [member('string_reverse', [STRING], STRING, reverse)],
+    ),
+  ],
+};

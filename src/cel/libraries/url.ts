@@ -1,0 +1,58 @@
+import type { FunctionDeclaration, Library } from '../library.ts';
+import { BOOL, listOf, mapOf, STRING, struct } from '../type.ts';
+import type { CelType } from '../type.ts';
+import type { CelResult } from '../value.ts';
+import { NOMINAL, scan } from './costs.ts';
+import { describe, global, member } from './declare.ts';
+import { parseUrl, requestUriProblem } from './url-value.ts';
+import type { Url } from './url-value.ts';
+
+/** The type of URLs. */
+export const URL_TYPE: ReturnType<typeof struct> = struct('kubernetes.URL');
+
+const SAMPLE = 'https://example.com:8443/a%20b?x=1&x=2';
+
+function accessor(
+  name: string,
+  id: string,
+  summary: string,
+  result: string,
+  get: (url: Url) => CelResult,
+  type: CelType = STRING,
+): FunctionDeclaration {
+  return describe(name, summary, [`url('${SAMPLE}').${name}()`, result], [member(id, [URL_TYPE], type, get, NOMINAL)]);
+}
+
+/** Absolute URLs and paths, as Go reads them. */
+export const URL_LIBRARY: Library = {
+  name: 'URLs',
+  since: 0,
+  types: [URL_TYPE],
+  functions: [
+    describe(
+      'url',
+      'Reads an absolute URL or path.',
+      ["url('https://example.com/a').getHost()", "'example.com'"],
+      [global('string_to_url', [STRING], URL_TYPE, parseUrl, scan({ keepsSize: true }))],
+    ),
+    describe(
+      'isURL',
+      'Whether a string is an absolute URL or path.',
+      ["isURL('example.com')", 'false'],
+      [global('is_url_string', [STRING], BOOL, (text: string) => requestUriProblem(text) === undefined)],
+    ),
+    accessor('getScheme', 'url_get_scheme', 'The scheme in lower case.', "'https'", (url) => url.scheme),
+    accessor('getHost', 'url_get_host', 'The host with its port.', "'example.com:8443'", (url) => url.host),
+    accessor('getHostname', 'url_get_hostname', 'The host without its port.', "'example.com'", (url) => url.hostname),
+    accessor('getPort', 'url_get_port', 'The port, an empty string without one.', "'8443'", (url) => url.port),
+    accessor('getEscapedPath', 'url_get_escaped_path', 'The path, escaped.', "'/a%20b'", (url) => url.escapedPath),
+    accessor(
+      'getQuery',
+      'url_get_query',
+      'The values of the query by their names.',
+      "{'x': ['1', '2']}",
+      (url) => url.query,
+      mapOf(STRING, listOf(STRING)),
+    ),
+  ],
+};

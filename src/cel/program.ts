@@ -1,0 +1,113 @@
+import type { Expression } from './ast.ts';
+import { estimateCost } from './check/index.ts';
+import type { CheckedExpression, SizeEstimator } from './check/index.ts';
+import { CelError } from './errors.ts';
+import type { Bindings, CompiledExpression, EvaluateOptions, Evaluation } from './evaluate/index.ts';
+import { Cancellation } from './evaluate/index.ts';
+import type { Range } from './library.ts';
+import type { CelType } from './type.ts';
+import { EvaluationFailure } from './value.ts';
+import type { CelValue } from './value.ts';
+
+/** A value and what it cost to compute. */
+export interface ProgramResult {
+  readonly value: CelValue;
+  readonly cost: number;
+}
+
+/** `has(…)` costs nothing in API servers. */
+const PRESENCE_TEST_COST = 0;
+
+/** A compiled expression. Belongs to one thread; may be evaluated any number of times. */
+export class Program {
+  readonly checked: CheckedExpression;
+  readonly #compiled: CompiledExpression;
+  readonly #sizes: SizeEstimator | undefined;
+  #estimate: Range | undefined;
+
+  constructor(checked: CheckedExpression, compiled: CompiledExpression, sizes: SizeEstimator | undefined) {
+    this.checked = checked;
+    this.#compiled = compiled;
+    this.#sizes = sizes;
+  }
+
+  /** The expression as it was written. */
+  get text(): string {
+    return this.checked.source.text;
+  }
+
+  /** The type of what it gives; `dyn` when only the value tells. */
+  get resultType(): CelType {
+    return this.checked.resultType;
+  }
+
+  /** Bounds of what an evaluation may cost, as API servers estimate it; Infinity where sizes are not bounded. */
+  get estimate(): Range {
+    this.#estimate ??= estimateCost(this.checked, { sizes: this.#sizes, presenceTestCost: PRESENCE_TEST_COST });
+    return this.#estimate;
+  }
+
+  /** Evaluates it. Never throws: a failure is the evaluation's value. */
+  run(bindings: Bindings, options: EvaluateOptions): Evaluation {
+    return this.#compiled.evaluate(bindings, options);
+  }
+
+  /**
+   * Evaluates it.
+   *
+   * @throws CelError 'evaluation-failed' (with the place as its issue), 'cost-exceeded' or 'interrupted'.
+   */
+  evaluate(bindings: Bindings, options: EvaluateOptions): ProgramResult {
+    const { value, cost } = this.run(bindings, options);
+    if (value instanceof Cancellation) {
+      throw new CelError(value.code, value.message);
+    }
+    if (value instanceof EvaluationFailure) {
+      throw this.errorOf(value);
+    }
+    return { value, cost };
+  }
+
+  /** A failure of {@link run} as an error that shows where. Its message is the failure's own. */
+  errorOf(failure: EvaluationFailure): CelError {
+    const { expressionId } = failure;
+    const node = expressionId === undefined ? undefined : findNode(this.checked.expression, expressionId);
+    if (node === undefined) {
+      return new CelError('evaluation-failed', failure.message);
+    }
+    const range = { start: node.position, end: node.end };
+    const issue = this.checked.source.issue(failure.message, range, { expressionId });
+    return new CelError('evaluation-failed', failure.message, { issues: [issue] });
+  }
+}
+
+function findNode(root: Expression, id: number): Expression | undefined {
+  const open = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.id === id) {
+      return node;
+    }
+    open.push(...childrenOf(node));
+  }
+  return undefined;
+}
+
+function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'identifier':
+      return [];
+    case 'select':
+      return [node.operand];
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args];
+    case 'list':
+      return node.elements;
+    case 'map':
+      return node.entries.flatMap((entry) => [entry.key, entry.value]);
+    case 'struct':
+      return node.fields.map((field) => field.value);
+    default:
+      return [node.range, node.initial, node.condition, node.step, node.result];
+  }
+}

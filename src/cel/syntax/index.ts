@@ -1,0 +1,17 @@
+export {
+  BINDING_MACROS,
+  LIST_MACROS,
+  MATH_MACROS,
+  OPTIONAL_FLAT_MACROS,
+  OPTIONAL_MACROS,
+  TWO_VARIABLE_MACROS,
+} from './extension-macros.ts';
+export { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
+export { MacroSet } from './macro.ts';
+export type { Macro } from './macro.ts';
+export { ACCUMULATOR, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operators.ts';
+export { parse } from './parser.ts';
+export type { ParsedExpression, ParseOptions } from './parser.ts';
+export { print } from './printer.ts';
+export { codePointCount, Source } from './source.ts';
+export { STANDARD_MACROS } from './standard-macros.ts';

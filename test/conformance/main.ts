@@ -1,0 +1,40 @@
+// Prints what of the CEL specification's conformance tests passes, and what is not run and why: npm run conformance.
+import { specCases } from './cel/spec-case.ts';
+import { reasonNotToRun } from './cel/spec-exclusions.ts';
+import { runSpecCase } from './cel/spec-run.ts';
+
+const cases = specCases();
+const suites = [...new Set(cases.map((test) => test.suite))];
+const failures: string[] = [];
+
+const header = ['suite', 'cases', 'passed', 'failed', 'excluded'];
+const rows = suites.map((suite) => {
+  const all = cases.filter((test) => test.suite === suite);
+  const run = all.filter((test) => reasonNotToRun(test) === undefined);
+  const failed = run.flatMap((test) => {
+    const difference = runSpecCase(test);
+    return difference === undefined ? [] : [`${suite}/${test.section}/${test.name}: ${difference}`];
+  });
+  failures.push(...failed);
+  const counts = [all.length, run.length - failed.length, failed.length, all.length - run.length];
+  return [suite, ...counts.map(String)];
+});
+const sums = header.slice(1).map((_, index) => rows.reduce((sum, row) => sum + Number(row[index + 1]), 0));
+for (const [suite = '', ...counts] of [header, ...rows, ['together', ...sums.map(String)]]) {
+  console.log([suite.padEnd(20), ...counts.map((count) => count.padStart(9))].join(''));
+}
+
+console.log('\nNot run:');
+const excluded = Map.groupBy(
+  cases.filter((test) => reasonNotToRun(test) !== undefined),
+  (test) => `${reasonNotToRun(test)}`,
+);
+for (const [reason, tests] of excluded) {
+  const bySuite = Map.groupBy(tests, (test) => test.suite);
+  const counts = bySuite.entries().map(([suite, inSuite]) => `${suite} ${inSuite.length}`);
+  console.log(`  ${tests.length}: ${reason} (${[...counts].join(', ')})`);
+}
+for (const failure of failures) {
+  console.log(`failed: ${failure}`);
+}
+process.exitCode = failures.length === 0 ? 0 : 1;
