@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Each makes its own comparison, and says what differs and how to make it anew. */
-const CHECKS: readonly (readonly string[])[] = [['tools/examples.ts', '--check']];
+const CHECKS: readonly (readonly string[])[] = [
+  ['tools/examples.ts', '--check'],
+  ['tools/cel-reference.ts', '--check'],
+];
 
 let failed = false;
 for (const check of CHECKS) {

@@ -42,8 +42,10 @@ export type {
   Authorizer,
   ResourceRequest,
 } from './libraries/index.ts';
+export type { FunctionRow } from './libraries/index.ts';
 export { Program } from './program.ts';
 export type { ProgramResult } from './program.ts';
+export { languageReference } from './reference.ts';
 export type { FunctionDeclaration, Library, Overload, Range } from './library.ts';
 export { BINDING_MACROS, MATH_MACROS, MAX_EXPRESSION_CODE_POINTS, MAX_NESTING, print } from './syntax/index.ts';
 export type { Macro } from './syntax/index.ts';

@@ -1,4 +1,4 @@
-import { CelDouble, CelMap, CelUint, EvaluationFailure } from '../value.ts';
+import { CelDouble, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 import { MAX_INT, MAX_UINT, MIN_INT, doubleOf, doubleValue, isInt, isNumeric, toInt } from './number.ts';
 import { NO_SUCH_OVERLOAD, compareValues, isOrdered } from './order.ts';

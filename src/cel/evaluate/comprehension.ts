@@ -1,6 +1,6 @@
 import { CALL_COST } from '../library.ts';
-import { CelMap, EvaluationFailure } from '../value.ts';
-import type { CelRecord, CelResult, CelValue } from '../value.ts';
+import { EvaluationFailure } from '../value.ts';
+import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
 import { goTypeOf } from './access.ts';
 import { failureOf } from './attribute.ts';
 import { insertInto } from './extension-libraries.ts';

@@ -1,4 +1,4 @@
-import { CelMap, CelObject, CelUint } from '../value.ts';
+import { CelObject, CelUint } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { toText } from './conversion.ts';
 import { findInMap, keysOf } from './map.ts';

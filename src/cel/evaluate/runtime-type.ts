@@ -1,5 +1,5 @@
 import type { CelType } from '../type.ts';
-import { CelMap, CelObject, CelUint } from '../value.ts';
+import { CelObject, CelUint } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { doubleValue, isInt } from './number.ts';
 import { findInMap, keysOf } from './map.ts';

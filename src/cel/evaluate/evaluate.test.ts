@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createEnvironment } from '../environment.ts';
+import { CelError } from '../errors.ts';
+import { DYN, INT, STRING, struct } from '../type.ts';
+import { CelObject, EvaluationFailure } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
+import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK } from './index.ts';
+import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
+
+const BUDGET: EvaluateOptions = { budget: 1_000_000 };
+
+/** `Point{…}`, for constructing structs. */
+class Point extends CelStruct {
+  readonly typeName = 'Point';
+  readonly fields: ReadonlyMap<string, CelValue>;
+
+  constructor(fields: ReadonlyMap<string, CelValue>) {
+    super();
+    this.fields = fields;
+  }
+
+  get(field: string): CelResult | undefined {
+    return this.fields.get(field);
+  }
+
+  equals(other: CelValue): boolean {
+    return other === this;
+  }
+}
+
+const environment = createEnvironment({
+  variables: { object: DYN, variables: DYN, i: INT, s: STRING },
+  types: {
+    findStruct: (name) => (name === 'Point' ? struct('Point') : undefined),
+    fieldType: (_struct, field) => (field === 'x' || field === 'y' ? INT : undefined),
+  },
+  structs: {
+    has: (name) => name === 'Point',
+    create: (_name, fields) =>
+      fields.get('x') === 13 ? new EvaluationFailure('an unlucky number') : new Point(fields),
+  },
+});
+
+function evaluate(text: string, bindings: Bindings = {}, options = BUDGET): Evaluation {
+  return environment.compile(text).run(bindings, options);
+}
+
+function messageOf({ value }: Evaluation): string {
+  assert.ok(value instanceof EvaluationFailure || value instanceof Cancellation, String(value));
+  return value.message;
+}
+
+describe('limits of an evaluation', () => {
+  const numbers = { object: Array.from({ length: 1000 }, (_, index) => index) };
+
+  it('ends it when it costs more than its budget, and only then', () => {
+    const { cost } = evaluate('object.all(x, x >= 0)', numbers);
+    assert.equal(evaluate('object.all(x, x >= 0)', numbers, { budget: cost }).value, true);
+    const { value } = evaluate('object.all(x, x >= 0)', numbers, { budget: cost - 1 });
+    assert.ok(value instanceof Cancellation);
+    assert.equal(value.code, 'cost-exceeded');
+    assert.equal(value.message, 'operation cancelled: actual cost limit exceeded');
+  });
+
+  it('counts what failed too, and the failure gives way to the limit', () => {
+    assert.equal(messageOf(evaluate('1 / 0 == 1')), 'division by zero');
+    assert.match(messageOf(evaluate('1 / 0 == 1', {}, { budget: 1 })), /cost limit exceeded/);
+  });
+
+  it('ends lists of lists before they fill the memory', () => {
+    let text = '1';
+    for (let level = 0; level < 8; level++) {
+      text = `[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(v${level}, ${text})`;
+    }
+    const { value, cost } = evaluate(text);
+    assert.ok(value instanceof Cancellation);
+    assert.ok(cost < BUDGET.budget + 1000);
+  });
+
+  it('ends what costs little but makes a string ever longer', () => {
+    let text = 'object';
+    for (let level = 0; level < 24; level++) {
+      text = `[${text}].map(v${level}, v${level} + v${level})[0]`;
+    }
+    const ended = evaluate(text, { object: '0123456789' });
+    assert.ok(ended.value instanceof Cancellation);
+    assert.ok(ended.cost < 1000);
+  });
+
+  it('ends what costs little but works much', () => {
+    const big = { object: Array.from({ length: 100_000 }, (_, index) => ({ index })) };
+    const loop = '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]';
+    const { value } = evaluate(`${loop}.all(a, ${loop}.all(b, ${loop}.all(c, dyn(object) + dyn(object) != null)))`, big, {
+      budget: Number.POSITIVE_INFINITY,
+    });
+    assert.ok(value instanceof Cancellation);
+    assert.match(value.message, /work limit/);
+    assert.ok(MAX_WORK < 1e8);
+  });
+
+  it('looks at the interrupt flag from time to time', () => {
+    let asked = 0;
+    const interrupt = (): boolean => {
+      asked += 1;
+      return asked === 3;
+    };
+    const many = { object: Array.from({ length: 100_000 }, (_, index) => index) };
+    const { value } = evaluate('object.all(x, x >= 0)', many, { budget: Number.POSITIVE_INFINITY, interrupt });
+    assert.ok(value instanceof Cancellation);
+    assert.equal(value.code, 'interrupted');
+    assert.equal(asked, 3);
+  });
+});
+
+describe('several evaluations', () => {
+  it('count what they cost together', () => {
+    const counter = new CostCounter(5);
+    const first = evaluate('i + 1 == 8', { i: 7 }, { ...BUDGET, counter });
+    assert.equal(counter.spent, first.cost);
+    assert.equal(counter.isExceeded, false);
+    evaluate('i + 1 == 8', { i: 7 }, { ...BUDGET, counter });
+    assert.equal(counter.spent, 2 * first.cost);
+    assert.equal(counter.isExceeded, true);
+  });
+
+  it('compute a variable when it is first used, once, and count it once', () => {
+    const counter = new CostCounter(1000);
+    const variables = new LazyStruct('kubernetes.variables');
+    let computed = 0;
+    variables.define('double', () => {
+      computed += 1;
+      return evaluate('i * 2', { i: 21 }, { ...BUDGET, counter }).value as CelValue;
+    });
+    variables.define('unused', () => assert.fail('was computed'));
+    const { value, cost } = evaluate('variables.double == 42 && variables.double > 0', { variables }, { ...BUDGET, counter });
+    assert.equal(value, true);
+    assert.equal(computed, 1);
+    assert.equal(counter.spent, cost + 2);
+  });
+
+  it('may happen within each other', () => {
+    const program = environment.compile('variables.depth + 1');
+    const nested = (depth: number): CelValue => {
+      const variables = new LazyStruct('kubernetes.variables');
+      variables.define('depth', () => (depth === 0 ? 0 : nested(depth - 1)));
+      return program.run({ variables }, BUDGET).value as CelValue;
+    };
+    assert.equal(nested(10), 11);
+  });
+
+  it('keep nothing of each other', () => {
+    const program = environment.compile('object.name');
+    assert.equal(program.run({ object: { name: 'a' } }, BUDGET).value, 'a');
+    assert.match(messageOf(program.run({}, BUDGET)), /no such attribute\(s\): object/);
+  });
+});
+
+describe('hostile documents', () => {
+  it('have only the keys that they have', () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty', 'length', 'valueOf', 'map', 'value']) {
+      const key = name === 'map' ? "['map']" : `.${name}`;
+      assert.equal(messageOf(evaluate(`object${key}`, { object: {} })), `no such key: ${name}`);
+      assert.equal(messageOf(evaluate(`object.x${key}`, { object: { x: 'text' } })), `no such key: ${name}`);
+    }
+    assert.equal(evaluate('has(object.constructor) || has(object.x.length)', { object: { x: 'text' } }).value, false);
+    assert.equal(evaluate("object.?toString.hasValue() || 'valueOf' in object", { object: {} }).value, false);
+  });
+
+  it('may have keys that objects have by birth', () => {
+    const object = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "hasOwnProperty": 2}') as CelValue;
+    assert.equal(evaluate("object['__proto__'].admin && object.constructor == 1", { object }).value, true);
+    assert.equal(evaluate('object.map(k, k).size()', { object }).value, 3);
+    assert.equal(evaluate("{'__proto__': 1}['__proto__']").value, 1);
+  });
+
+  it('may be nested deep', () => {
+    const object = JSON.parse(`${'{"a":['.repeat(10_000)}1${']}'.repeat(10_000)}`) as CelValue;
+    assert.equal(evaluate('object == object && object.a[0].a.size() == 1', { object }).value, true);
+  });
+
+  it('do not show what values are made of', () => {
+    const object = { double: environment.compile('1.0').run({}, BUDGET).value as CelValue };
+    assert.equal(messageOf(evaluate('object.double.value', { object })), 'no such key: value');
+  });
+});
+
+describe('structs', () => {
+  it('are made by their factory, which may refuse', () => {
+    assert.equal(evaluate('Point{x: 1, y: 2}.x').value, 1);
+    assert.equal(evaluate('Point{x: 1, y: 2}.x').cost, 42);
+    assert.equal(evaluate('has(Point{x: 1}.y)').value, false);
+    assert.equal(messageOf(evaluate('Point{x: i}', { i: 13 })), 'an unlucky number');
+  });
+
+  it('have optional fields', () => {
+    const { value } = evaluate('Point{x: 1, ?y: optional.none()}');
+    assert.ok(value instanceof Point);
+    assert.deepEqual([...value.fields], [['x', 1]]);
+  });
+});
+
+describe('failures', () => {
+  it('tell which expression failed', () => {
+    const program = environment.compile('object.name + object.nope.x');
+    assert.throws(
+      () => program.evaluate({ object: { name: 'a' } }, BUDGET),
+      (error) => {
+        assert.ok(error instanceof CelError);
+        assert.equal(error.message, 'no such key: nope');
+        assert.equal(error.issues[0]?.column, 21);
+        return true;
+      },
+    );
+  });
+
+  it('of literals are found when the program is made', () => {
+    assert.throws(() => environment.compile("int('x') == 1"), /type conversion error from 'string' to 'int'/);
+  });
+
+  it('of values on the left of == are theirs', () => {
+    class Refusing extends CelObject {
+      readonly typeName = 'refusing';
+      equals(): boolean {
+        return false;
+      }
+      override compareEqual(): EvaluationFailure {
+        return new EvaluationFailure('no such overload');
+      }
+    }
+    assert.equal(messageOf(evaluate('object == 1', { object: new Refusing() })), 'no such overload');
+    assert.equal(evaluate('object != 1', { object: new Refusing() }).value, true);
+  });
+});

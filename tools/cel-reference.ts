@@ -1,0 +1,50 @@
+// Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing and fails when
+// the page has another table.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { languageReference } from '../src/cel/index.ts';
+import type { FunctionRow } from '../src/cel/index.ts';
+
+const BEGIN = '<!-- functions: written by tools/cel-reference.ts -->';
+const END = '<!-- end of functions -->';
+const page = fileURLToPath(new URL('../docs/cel.md', import.meta.url));
+
+const code = (text: string): string => `\`${text.replaceAll('|', String.raw`\|`)}\``;
+
+/** Rows of one function: the signatures together, one summary, one example. */
+function tableRow(rows: readonly FunctionRow[]): string {
+  const [{ since, summary, example } = { since: undefined, summary: '', example: undefined }] = rows;
+  const signatures = rows.map(({ signature }) => code(signature)).join('<br>');
+  const version = since === undefined || since === 0 ? '' : `1.${since}`;
+  const shown = example === undefined ? '' : `${code(example.expression)} → ${code(example.result)}`;
+  return `| ${signatures} | ${version} | ${summary} | ${shown} |`;
+}
+
+function section(library: string, rows: readonly FunctionRow[]): string {
+  const functions = Map.groupBy(rows, ({ name, summary }) => `${name} ${summary}`);
+  return [
+    `### ${library}`,
+    '',
+    '| function | since | | for example |',
+    '|---|---|---|---|',
+    ...Array.from(functions.values(), tableRow),
+    '',
+  ].join('\n');
+}
+
+const sections = Map.groupBy(languageReference(), ({ library }) => library);
+const table = Array.from(sections, ([library, rows]) => section(library, rows)).join('\n');
+const before = readFileSync(page, 'utf8');
+const [head = '', rest = ''] = before.split(BEGIN);
+const [, tail = ''] = rest.split(END);
+const after = `${head}${BEGIN}\n\n${table}\n${END}${tail}`;
+
+if (process.argv.includes('--check')) {
+  if (after !== before) {
+    console.error('docs/cel.md does not have the functions that src/cel has: run `node tools/cel-reference.ts`');
+    process.exit(1);
+  }
+  console.log('docs/cel.md has the functions of src/cel');
+} else {
+  writeFileSync(page, after);
+}
