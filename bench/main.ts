@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** Each is a script of its own; see its first lines for its arguments. */
-const BENCHES = ['throughput', 'swaps', 'startup', 'loop', 'sandbox', 'rego'];
+const BENCHES = ['throughput', 'swaps', 'startup', 'loop', 'sandbox', 'rego', 'cel'];
 
 const [name, ...args] = process.argv.slice(2);
 if (name !== undefined && !BENCHES.includes(name)) {

@@ -53,7 +53,7 @@ const names = ({ short, long }: Option): string[] => [short, long].filter((name)
 const takesValue = ({ required, optional }: Option): boolean => required || optional;
 
 /** Whether the value is the path of a file or folder. */
-const takesPath = ({ flags }: Option): boolean => /<(file|files|folder)>/.test(flags);
+const takesPath = ({ flags }: Option): boolean => /<(?:file|files|folder)(?:\.{3})?>/.test(flags);
 
 function bash(commands: readonly CommandWords[]): string {
   const flagged = commands.flatMap(({ name, options }) =>

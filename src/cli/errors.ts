@@ -4,9 +4,9 @@
 export const EXIT = {
   /** Done; for `run`, a verdict was printed, whatever it is. */
   ok: 0,
-  /** It could not be done, or `--fail-on deny` met a denial. */
+  /** It could not be done, `--fail-on deny` met a denial, or a case of `test` failed. */
   failed: 1,
-  /** The command line is not right. */
+  /** The command line is not right; for `test`: tests cannot be read, or there are none. */
   usage: 2,
 } as const;
 

@@ -1,6 +1,13 @@
 // What the command line and the thread that runs modules for it say to each other. Plain data.
 import type { MessagePort } from 'node:worker_threads';
-import type { AdmissionResponse, Observation, PolicyDefinition, PolicyLogEntry, Route } from '../engine/index.ts';
+import type {
+  AdmissionResponse,
+  JsonObject,
+  Observation,
+  PolicyDefinition,
+  PolicyLogEntry,
+  Route,
+} from '../engine/index.ts';
 import type { BuiltinName, ExecutionMode } from '../modules/index.ts';
 import type { ModuleShape } from '../wasm/index.ts';
 
@@ -11,7 +18,9 @@ export type ModuleInput =
       /** The kind that the user chose, when the metadata do not say. */
       readonly chosenMode?: ExecutionMode;
     }
-  | { readonly builtin: BuiltinName };
+  | { readonly builtin: BuiltinName }
+  /** Kubernetes' own policies, for a minor version of an API server. */
+  | { readonly manifests: readonly JsonObject[]; readonly kubernetesVersion?: number };
 
 /** A policy, its code and a request for it. */
 export interface PolicyJob {

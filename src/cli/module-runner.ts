@@ -11,6 +11,7 @@ import type {
   JobResults,
   ModuleJob,
   ModuleThreadStart,
+  SuiteAnswer,
 } from './module-job.ts';
 
 /** JavaScript heap of the thread; guests' memory is bounded elsewhere. */
@@ -31,9 +32,14 @@ export class GuestOverdue extends CliError {
   }
 }
 
+/** The thread itself came to an end: its memory ran out, or worse. It cannot be asked again. */
+export class ThreadFailed extends CliError {}
+
 /** Whom the runner tells of what happens meanwhile. */
 export interface RunnerEvents {
   readonly onLog?: (entry: PolicyLogEntry) => void;
+  /** A question of a suite was answered. */
+  readonly onAnswer?: (index: number, answer: SuiteAnswer, durationMs: number) => void;
 }
 
 /** Runs jobs in a thread, one at a time. The thread starts at once, so that it is there when the job is. */
@@ -62,7 +68,7 @@ export class ModuleRunner implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<JobResults[Job['task']]>();
     let deadline: NodeJS.Timeout | undefined;
     let stage = '';
-    worker.on('message', (message: FromModuleThread) => {
+    const onMessage = (message: FromModuleThread): void => {
       switch (message.type) {
         case 'guest':
           clearTimeout(deadline);
@@ -74,6 +80,10 @@ export class ModuleRunner implements AsyncDisposable {
           break;
         case 'log':
           this.#events.onLog?.(message.entry);
+          break;
+        case 'answer':
+          clearTimeout(deadline);
+          this.#events.onAnswer?.(message.index, message.answer, message.durationMs);
           break;
         case 'ask':
           void this.#answer(message.capability, message.payload);
@@ -93,17 +103,17 @@ export class ModuleRunner implements AsyncDisposable {
         default:
           message satisfies never;
       }
-    });
-    worker.on('error', (error) => reject(threadError(error)));
-    worker.on('exit', () => reject(new CliError('the thread that runs the module ended before it was done')));
+    };
+    const onError = (error: unknown): void => reject(threadError(error));
+    const onExit = (): void => reject(new ThreadFailed('the thread that runs the module ended before it was done'));
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit);
     worker.postMessage(job);
     try {
       return await promise;
     } finally {
       clearTimeout(deadline);
-      worker.removeAllListeners();
-      // Errors of a thread that is being ended concern nobody.
-      worker.on('error', () => undefined);
+      // One by one: a worker that loses all listeners at once, its own among them, is never heard again.
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit);
     }
   }
 
@@ -149,12 +159,14 @@ function spawn(): { worker: Worker; answers: MessagePort; answered: Int32Array }
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
   });
+  // Errors of a thread that is being ended concern nobody; while it does a job, there is another listener.
+  worker.on('error', () => undefined);
   return { worker, answers: port1, answered: new Int32Array(buffer) };
 }
 
-function threadError(error: unknown): CliError {
+function threadError(error: unknown): ThreadFailed {
   const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-  return new CliError(
+  return new ThreadFailed(
     isMemory
       ? `the module needs too much memory: expected at most ${THREAD_HEAP_MB} MiB beside its own`
       : `the thread that runs the module failed: ${errorText(error)}`,

@@ -38,18 +38,19 @@ export interface ModuleSourceOptions {
 }
 
 /**
- * The reference that a target of the command line means: a URL, or the path of a file; either may end in `@sha256:…`.
+ * The reference that a target means: a URL, or the path of a file, which starts from `baseDir`; either may end in
+ * `@sha256:…`.
  * @throws CliError, ModuleError
  */
-export function targetReference(target: string): ModuleReference {
+export function targetReference(target: string, baseDir: string = process.cwd()): ModuleReference {
   if (isBuiltin(target)) {
     throw usageError(`${target} is part of this product and has no file`, 'Name a WebAssembly file, or a URL.');
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
-    return parseReference(target, { baseDir: process.cwd() });
+    return parseReference(target, { baseDir });
   }
   const [, path = target, digest = ''] = /^(.*?)(@sha256:[^/@]*)?$/s.exec(target) ?? [];
-  return parseReference(`${pathToFileURL(resolve(path)).href}${digest}`);
+  return parseReference(`${pathToFileURL(resolve(baseDir, path)).href}${digest}`);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   type AdmissionResponse,
   checkSettings,
   createGuest,
+  createManifestsGuest,
   createPolicy,
   DEFAULT_TIMEOUT_SECONDS,
   evaluate,
@@ -23,11 +24,10 @@ import {
   executionModeOf,
   loadPolicyModule,
   ModuleError,
-  type PolicyCode,
   readMetadata,
   requireProtocol,
 } from '../modules/index.ts';
-import { createOpaGuest } from '../wasm/index.ts';
+import { createOpaGuest, WasmError } from '../wasm/index.ts';
 import {
   type BenchResult,
   type CapabilityReply,
@@ -105,9 +105,10 @@ export function perform(job: ModuleJob, port: HostPort, say: Say): JobResults[ke
 }
 
 interface LoadedModule {
-  readonly code: PolicyCode;
-  /** Why a server would not load it, although it can be run here. */
-  readonly note: string | undefined;
+  /** Makes a guest; only now does code of the module run. */
+  readonly createGuest: () => PolicyGuest;
+  /** Why a server would not load it although it can be run here; what of it has no effect. */
+  readonly notes: readonly string[];
 }
 
 /** A policy may have many modules: errors say which. */
@@ -115,16 +116,24 @@ function loadNamed(reference: string, input: ModuleInput): LoadedModule {
   try {
     return loadModule(input);
   } catch (error) {
-    throw error instanceof Error ? new Error(`${reference}: ${error.message}`, { cause: error }) : error;
+    throw error instanceof Error && !('manifests' in input)
+      ? new Error(`${reference}: ${error.message}`, { cause: error })
+      : error;
   }
 }
 
 function loadModule(input: ModuleInput): LoadedModule {
+  if ('manifests' in input) {
+    const { manifests, kubernetesVersion } = input;
+    const guest = createManifestsGuest(manifests, kubernetesVersion === undefined ? {} : { kubernetesVersion });
+    return { createGuest: () => guest, notes: guest.notes };
+  }
   if ('builtin' in input) {
-    return { code: { mode: 'builtin', name: input.builtin }, note: undefined };
+    return { createGuest: () => createGuest({ mode: 'builtin', name: input.builtin }), notes: [] };
   }
   const { compiled, mode, metadata } = loadPolicyModule(input.bytes, { chosenMode: input.chosenMode });
-  return { code: { compiled, mode }, note: mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined };
+  const note = mode === 'kubewarden-wapc' ? missingProtocol(metadata) : undefined;
+  return { createGuest: () => createGuest({ compiled, mode }), notes: note === undefined ? [] : [note] };
 }
 
 /** While a policy is written, it is run before it is annotated; the module itself is asked for its protocol then. */
@@ -263,6 +272,10 @@ function settingsProblem(policy: LoadedPolicy, say: Say): SuiteAnswer | undefine
     });
     return verdict.valid ? undefined : { kind: 'settings-rejected', message: verdict.message };
   } catch (error) {
+    // Policies of Kubewarden's Rust SDK answer with an error where the settings have another shape.
+    if (error instanceof Error && error.cause instanceof WasmError && error.cause.code === 'guest-error') {
+      return { kind: 'settings-rejected', message: error.message };
+    }
     return { kind: 'failed', message: `${unit} failed while it was checking its settings: ${messageOf(error)}` };
   }
 }
@@ -335,10 +348,10 @@ function loadGuests(inputs: Readonly<Record<string, ModuleInput>>, unit: string,
   const modules = Object.entries(inputs).map(([reference, input]) => [reference, loadNamed(reference, input)] as const);
   const guests = new Map<string, PolicyGuest>();
   say({ type: 'guest', stage: 'loading', unit, timeoutMs: LOAD_TIMEOUT_MS });
-  for (const [reference, { code }] of modules) {
-    guests.set(reference, createGuest(code));
+  for (const [reference, module] of modules) {
+    guests.set(reference, module.createGuest());
   }
-  return { guests, notes: modules.flatMap(([, { note }]) => note ?? []) };
+  return { guests, notes: modules.flatMap(([, { notes }]) => notes) };
 }
 
 function messageOf(error: unknown): string {

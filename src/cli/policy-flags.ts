@@ -1,13 +1,7 @@
 // The flags of `run` and `bench` that say which policy is asked, with which settings, about what.
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  DEFAULT_TIMEOUT_SECONDS,
-  modulesOf,
-  parsePolicies,
-  type PolicyDefinition,
-  type PolicyProblem,
-} from '../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS, modulesOf, parsePolicies, type PolicyDefinition } from '../engine/index.ts';
 import {
   EXECUTION_MODES,
   type ExecutionMode,
@@ -18,14 +12,16 @@ import {
   readMetadata,
 } from '../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from './document.ts';
-import { CliError, usageError } from './errors.ts';
+import { usageError } from './errors.ts';
+import { manifestsPolicy, readManifests } from './manifests.ts';
 import type { ModuleInput, PolicyJob } from './module-job.ts';
 import { type ModuleSourceOptions, readModule, readSources, targetReference } from './module-source.ts';
+import { findPolicy } from './policies-file.ts';
 import type { Progress } from './progress.ts';
 import { readRequest } from './request-document.ts';
 
 /** Longest name of a policy that a title makes, as in a policies file. */
-const MAX_ID_LENGTH = 253;
+export const MAX_ID_LENGTH = 253;
 
 /** What the flags hold. */
 export interface PolicyFlags {
@@ -41,6 +37,8 @@ export interface PolicyFlags {
   readonly timeout?: number;
   readonly policies?: string;
   readonly policy?: string;
+  readonly manifests?: readonly string[];
+  readonly kubernetesVersion?: string;
 }
 
 /** Flags that say what an entry of a policies file says. */
@@ -93,7 +91,19 @@ export function addPolicyFlags(command: Command): Command {
       ).argParser(seconds),
     )
     .addOption(new Option('--policies <file>', 'take the policy out of this policies file').conflicts(DEFINITION_FLAGS))
-    .option('--policy <id>', 'the policy or group of the policies file');
+    .option('--policy <id>', 'the policy or group of the policies file')
+    .addOption(
+      new Option(
+        '--manifests <files...>',
+        'ask Kubernetes’ own admission policies in these files; with their bindings, parameters and namespaces',
+      ).conflicts([...DEFINITION_FLAGS, 'policies', 'policy', 'raw']),
+    )
+    .addOption(
+      new Option(
+        '--kubernetes-version <version>',
+        'with --manifests: the API server to be like, such as 1.34',
+      ).argParser(kubernetesVersion),
+    );
 }
 
 /** The policy and the request that the command line means, with all code fetched. */
@@ -118,20 +128,39 @@ export async function policyUnderTest(
     readSources(flags.sourcesPath),
   ]);
   const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
-  const policy =
-    flags.policies === undefined || target !== undefined
-      ? await fromTarget(target ?? '', flags, options)
-      : await fromPoliciesFile(flags.policies, flags, options);
+  const policy = await policyAndCode(target, flags, options);
   const { definition, modules, notes } = policy;
   return { job: { definition, modules, body, route, ...(session === undefined ? {} : { session }) }, notes };
 }
 
+async function policyAndCode(
+  target: string | undefined,
+  flags: PolicyFlags,
+  options: ModuleSourceOptions,
+): Promise<PolicyAndCode> {
+  if (target !== undefined) {
+    return await fromTarget(target, flags, options);
+  }
+  if (flags.manifests !== undefined) {
+    const manifests = await readManifests(flags.manifests);
+    const { definition, modules } = manifestsPolicy('manifests', manifests, flags.kubernetesVersion);
+    return { definition: withTimeout(definition, flags.timeout), modules, notes: [] };
+  }
+  return await fromPoliciesFile(flags.policies ?? '', flags, options);
+}
+
 function checkCombination(target: string | undefined, flags: PolicyFlags): void {
-  if (target === undefined && flags.policies === undefined) {
+  if (target === undefined && flags.policies === undefined && flags.manifests === undefined) {
     throw usageError(
       'no policy is named',
-      'Name a module (a file or a URL), or a policy with --policies FILE --policy ID.',
+      'Name a module (a file or a URL), a policy with --policies FILE --policy ID, or manifests with --manifests FILE.',
     );
+  }
+  if (target !== undefined && flags.manifests !== undefined) {
+    throw usageError(`both a module (${target}) and manifests are named: expected one of them`);
+  }
+  if (flags.kubernetesVersion !== undefined && flags.manifests === undefined) {
+    throw usageError('--kubernetes-version is only used with --manifests');
   }
   if (target !== undefined && flags.policies !== undefined) {
     throw usageError(
@@ -232,19 +261,8 @@ async function fromPoliciesFile(
   flags: PolicyFlags,
   options: ModuleSourceOptions,
 ): Promise<PolicyAndCode> {
-  const { policies, problems } = parsePolicies(await readText(file), file);
-  const id = flags.policy ?? onlyId(file, policies, problems);
-  const faults = problems.filter((problem) => problem.id === id);
-  if (faults.length > 0) {
-    throw new CliError(
-      faults.map(({ line, column, field, message }) => `${file}:${line}:${column} ${field}: ${message}`).join('\n'),
-    );
-  }
-  const found = policies.find((policy) => policy.id === id);
-  if (found === undefined) {
-    const ids = policies.map((policy) => policy.id).join(', ');
-    throw new CliError(`${file} has no policy ${JSON.stringify(id)}`, { hint: `It has ${ids || 'none'}.` });
-  }
+  const text = await readText(file);
+  const found = findPolicy(text, file, flags.policy ?? onlyId(text, file));
   const baseDir = dirname(resolve(file));
   const references = modulesOf(found);
   const modules = await Promise.all(
@@ -259,7 +277,8 @@ async function fromPoliciesFile(
   return { definition: withTimeout(found, flags.timeout), modules: Object.fromEntries(modules), notes: [] };
 }
 
-function onlyId(file: string, policies: readonly PolicyDefinition[], problems: readonly PolicyProblem[]): string {
+function onlyId(text: string, file: string): string {
+  const { policies, problems } = parsePolicies(text, file);
   const ids = [...new Set([...policies, ...problems].map(({ id }) => id))];
   const [only] = ids;
   if (only === undefined || ids.length > 1) {
@@ -268,7 +287,8 @@ function onlyId(file: string, policies: readonly PolicyDefinition[], problems: r
   return only;
 }
 
-function withTimeout(definition: PolicyDefinition, timeout: number | undefined): PolicyDefinition {
+/** A definition whose evaluations may take another time. */
+export function withTimeout(definition: PolicyDefinition, timeout: number | undefined): PolicyDefinition {
   if (timeout === undefined) {
     return definition;
   }
@@ -294,7 +314,15 @@ function capabilities(text: string, previous: readonly string[] | undefined): re
 const isDefault = (patterns: readonly string[] | undefined): patterns is undefined =>
   patterns === undefined || (patterns.length === 1 && patterns[0] === '*');
 
-function seconds(text: string): number {
+function kubernetesVersion(text: string): string {
+  if (!/^v?1\.\d{1,3}$/.test(text)) {
+    throw new InvalidArgumentError(`Expected a version such as 1.34, got ${text}.`);
+  }
+  return text;
+}
+
+/** Parses the seconds of `--timeout`. */
+export function seconds(text: string): number {
   const value = Number(text);
   if (!/^\d{1,3}$/.test(text) || value < 1 || value > 300) {
     throw new InvalidArgumentError(`Expected whole seconds from 1 to 300, got ${text}.`);

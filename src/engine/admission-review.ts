@@ -109,7 +109,7 @@ export function parseAdmissionReview(body: Uint8Array): Review {
   }
   return new ReadReview(review, {
     uid: review.text(request, 'uid') ?? '',
-    requestJson: kept.length === request.size ? review.slice(whole) : review.objectOf(kept),
+    requestJson: kept.length === review.requestSize ? review.slice(whole) : review.objectOf(kept),
     object: request.get('object'),
     admission: factsOf(review, request),
   });
@@ -171,23 +171,22 @@ type Members = ReadonlyMap<string, JsonMember>;
 
 /** A body that is JSON, with an object at the top. */
 class ReviewBody {
-  /** Whether each key of the review and of the request is written once and without escapes. */
+  /** Whether the members mean the same to every parser: no key is written with escapes, none of interest twice. */
   readonly isPlain: boolean;
-  /** By key as written. */
   readonly members: Members;
   /** Undefined when there is no request, or one that is no object. */
   readonly request: Members | undefined;
+  /** How many members the request has. */
+  readonly requestSize: number;
   readonly #bytes: Buffer;
 
-  constructor(
-    bytes: Buffer,
-    layout: { readonly isPlain: boolean; readonly members: Members; readonly request: Members },
-  ) {
+  constructor(bytes: Buffer, members: MemberNotes, request: MemberNotes) {
     this.#bytes = bytes;
-    this.isPlain = layout.isPlain;
-    this.members = layout.members;
-    const request = layout.members.get('request');
-    this.request = request !== undefined && this.isObject(request) ? layout.request : undefined;
+    this.isPlain = members.isPlain && request.isPlain;
+    this.members = members.known;
+    this.requestSize = request.count;
+    const whole = members.known.get('request');
+    this.request = whole !== undefined && this.isObject(whole) ? request.known : undefined;
   }
 
   /** The value's text, as it was written. */
@@ -249,33 +248,47 @@ function readBody(body: Uint8Array): ReviewBody {
   return review.isPlain ? review : scanReview(Buffer.from(JSON.stringify(JSON.parse(bytes.toString()))));
 }
 
+/** The members of an object that are of interest. */
+class MemberNotes {
+  readonly known = new Map<string, JsonMember>();
+  /** All members, those that are of no interest included. */
+  count = 0;
+  /** Whether no key is written with escapes, and none of interest twice. */
+  isPlain = true;
+  readonly #bytes: Buffer;
+  readonly #isKnown: (key: string) => boolean;
+
+  constructor(bytes: Buffer, isKnown: (key: string) => boolean) {
+    this.#bytes = bytes;
+    this.#isKnown = isKnown;
+  }
+
+  note(member: JsonMember): void {
+    const key = this.#bytes.toString('utf8', member.keyStart, member.keyEnd);
+    this.count += 1;
+    this.isPlain &&= !key.includes('\\') && !this.known.has(key);
+    if (this.#isKnown(key)) {
+      this.known.set(key, member);
+    }
+  }
+}
+
+const REVIEW_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'request']);
+
 /** Finds the members of the review and of its request. */
 function scanReview(bytes: Buffer): ReviewBody {
-  const members: JsonMember[] = [];
-  const requestMembers: JsonMember[] = [];
-  const keyAt = (start: number, end: number): string => bytes.toString('utf8', start, end);
-  const inRequest: JsonRecording = { members: requestMembers };
+  const members = new MemberNotes(bytes, (key) => REVIEW_FIELDS.has(key));
+  const request = new MemberNotes(bytes, (key) => REQUEST_FIELDS.has(key));
+  const inRequest: JsonRecording = { note: (member) => request.note(member) };
   const start = scan(bytes, {
-    members,
-    inside: (from, to) => (keyAt(from, to) === 'request' ? inRequest : undefined),
+    note: (member) => members.note(member),
+    inside: (from, to) => (bytes.toString('utf8', from, to) === 'request' ? inRequest : undefined),
   });
   if (bytes[start] !== OPEN_BRACE) {
     const found = show(JSON.parse(bytes.toString()));
     throw new ReviewError('review-wrong-shape', 422, `the body has the wrong shape: expected an object, got ${found}`);
   }
-  let isPlain = true;
-  const byKey = (list: readonly JsonMember[]): Members => {
-    const map = new Map<string, JsonMember>();
-    for (const member of list) {
-      const key = keyAt(member.keyStart, member.keyEnd);
-      isPlain &&= !key.includes('\\') && !map.has(key);
-      map.set(key, member);
-    }
-    return map;
-  };
-  const review = byKey(members);
-  const request = byKey(requestMembers);
-  return new ReviewBody(bytes, { isPlain, members: review, request });
+  return new ReviewBody(bytes, members, request);
 }
 
 /** Scans a body; nothing of it is built, however high its tower of brackets. Gives where its value starts. */

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
+import type * as cel from './cel-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 import type * as podSecurity from './pod-security-guest.ts';
 
@@ -15,8 +16,10 @@ export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
       const { PodSecurityGuest } = require(`./pod-security-guest.${extension}`) as typeof podSecurity;
       return new PodSecurityGuest();
     }
-    case 'cel':
-      throw new Error('not there yet');
+    case 'cel': {
+      const { CelGuest } = require(`./cel-guest.${extension}`) as typeof cel;
+      return new CelGuest();
+    }
     default:
       return name satisfies never;
   }

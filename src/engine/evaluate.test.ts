@@ -316,6 +316,14 @@ test('an observation tells what the policy said, with the labels of contract 3.4
   ]);
 });
 
+test('an observation keeps no text of a review that has not the form of a name', () => {
+  const { policy } = single({ accepted: true });
+  const kind = { group: '', version: 'v1', kind: 'K'.repeat(1_000) };
+  const review = podReview({ kind, requestKind: kind, namespace: 'a b', operation: 'DESTROY' });
+  const { observation } = ask(policy, review);
+  assert.deepEqual([observation.kind, observation.namespace, observation.operation], ['other', 'other', 'other']);
+});
+
 test('a guest gets request, settings, fuel by its timeout, and is announced while it runs', () => {
   const seen: unknown[] = [];
   const guest = new ScriptedGuest(({ request, settings, context }) => {

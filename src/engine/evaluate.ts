@@ -48,6 +48,9 @@ export const FUEL_PER_SECOND: Readonly<Record<ExecutionMode, number>> = {
 /** Largest answer of a guest: it may hold the object of the largest review again. */
 export const MAX_ANSWER_BYTES = MAX_REVIEW_BYTES;
 
+/** What an {@link Observation} says for a kind, namespace or operation that has no such name's form. */
+export const OTHER_NAME = 'other';
+
 /** How an evaluation came to its answer. */
 export type Outcome =
   /** The policy gave a verdict. */
@@ -320,6 +323,15 @@ function memberResult(review: Review, result: UnitResult): MemberResult {
     : { accepted: false, message: MEMBER_MUTATION_MESSAGE, isTimeout: false };
 }
 
+/** Forms of Kubernetes' names: whoever writes a review could write anything, of any length. */
+const KIND = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
+const NAMESPACE = /^[a-z0-9][a-z0-9.-]{0,62}$/;
+const OPERATION = /^(?:CREATE|UPDATE|DELETE|CONNECT)$/;
+
+function named(name: string, form: RegExp): string {
+  return form.test(name) ? name : OTHER_NAME;
+}
+
 function observe(policy: LoadedPolicy, review: Review, route: Route, { outcome, response }: Judgement): Observation {
   const { admission } = review;
   const { status } = response;
@@ -328,8 +340,10 @@ function observe(policy: LoadedPolicy, review: Review, route: Route, { outcome, 
     mode: policy.mode,
     route,
     outcome,
-    ...(admission === undefined ? {} : { kind: admission.kind.kind, operation: admission.operation }),
-    ...(admission?.namespace === undefined ? {} : { namespace: admission.namespace }),
+    ...(admission === undefined
+      ? {}
+      : { kind: named(admission.kind.kind, KIND), operation: named(admission.operation, OPERATION) }),
+    ...(admission?.namespace === undefined ? {} : { namespace: named(admission.namespace, NAMESPACE) }),
     accepted: response.allowed,
     mutated: response.patch !== undefined,
     ...(status?.code === undefined ? {} : { errorCode: status.code }),

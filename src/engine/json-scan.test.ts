@@ -93,8 +93,8 @@ test('members are noted as they are written, those of chosen members too', () =>
   const bytes = Buffer.from(text);
   const cut = (start: number, end: number): string => bytes.toString('utf8', start, end);
   const start = new JsonScanner(bytes, 10).document({
-    members: outer,
-    inside: (from, to) => (cut(from, to) === 'b' ? { members: inner } : undefined),
+    note: (member) => outer.push(member),
+    inside: (from, to) => (cut(from, to) === 'b' ? { note: (member) => inner.push(member) } : undefined),
   });
   assert.equal(start, 1);
   const shown = (members: readonly JsonMember[]): string[] =>

@@ -46,7 +46,7 @@ export interface JsonMember {
 
 /** Members to be noted while an object is read. */
 export interface JsonRecording {
-  readonly members: JsonMember[];
+  readonly note: (member: JsonMember) => void;
   /** What is to be noted of a member that is an object itself, by where its key stands. */
   readonly inside?: (keyStart: number, keyEnd: number) => JsonRecording | undefined;
 }
@@ -108,7 +108,7 @@ export class JsonScanner {
       const start = this.#skipSpace(at + 1);
       const keyEnd = behindKey - 1;
       const end = this.#value(start, depth, recording?.inside?.(keyStart, keyEnd));
-      recording?.members.push({ keyStart, keyEnd, start, end });
+      recording?.note({ keyStart, keyEnd, start, end });
       at = this.#skipSpace(end);
       if (this.#bytes[at] === CLOSE_BRACE) {
         return at + 1;

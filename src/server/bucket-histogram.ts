@@ -51,13 +51,9 @@ export class BucketHistogram {
     return series;
   }
 
-  /** Drops the series that `isGone` picks. */
-  drop(isGone: (labels: Labels) => boolean): void {
-    for (const [key, { labels }] of this.#series) {
-      if (isGone(labels)) {
-        this.#series.delete(key);
-      }
-    }
+  /** Nothing is told of a series any more. */
+  drop({ labels }: HistogramSeries): void {
+    this.#series.delete(JSON.stringify(labels));
   }
 
   /** As prom-client's registries take it: they ask a metric for nothing but its name, help, type and this. */

@@ -28,8 +28,12 @@ export interface TableChange {
   readonly retired: readonly string[];
 }
 
-/** A review to evaluate: number, route, policy id, body, ids of policies and members that must be answered as timed out. */
+/**
+ * A review to evaluate: the how-many-eth that its worker is given, number, route, policy id, body, ids of policies and
+ * members that must be answered as timed out.
+ */
 export type ReviewMessage = readonly [
+  turn: number,
   seq: number,
   route: Route,
   policy: string,
@@ -66,7 +70,7 @@ export type FromWorker =
       readonly version: number;
       readonly failures: readonly { id: string; message: string }[];
     }
-  | { readonly type: 'answers'; readonly answers: readonly AnswerMessage[] }
+  | { readonly type: 'answer'; readonly answer: AnswerMessage }
   | { readonly type: 'log'; readonly entry: LogMessage };
 
 /** Given to a worker when it starts. */
@@ -83,7 +87,10 @@ export interface WorkerStart {
 
 const SEQ = 0;
 const MEMBER = 1;
-const ACTIVITY_BYTES = 16;
+const TAKEN_FROM = 2;
+const TAKEN_TO = 3;
+const DEADLINE_OFFSET = 16;
+const ACTIVITY_BYTES = 24;
 
 /** Monotonic milliseconds that all threads of the process agree on (performance.now() starts anew in each thread). */
 function monotonicMs(): bigint {
@@ -101,8 +108,8 @@ export class WorkerActivity {
 
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(ACTIVITY_BYTES)) {
     this.buffer = buffer;
-    this.#work = new Int32Array(buffer, 0, 2);
-    this.#deadline = new BigInt64Array(buffer, 8, 1);
+    this.#work = new Int32Array(buffer, 0, 4);
+    this.#deadline = new BigInt64Array(buffer, DEADLINE_OFFSET, 1);
   }
 
   /** Worker: a guest starts, and has this long. */
@@ -115,6 +122,22 @@ export class WorkerActivity {
   /** Worker: no guest is running any more. */
   leave(): void {
     Atomics.store(this.#deadline, 0, 0n);
+  }
+
+  /**
+   * Main thread: the worker need not begin with what it was given from this turn to that one, it is evaluated elsewhere.
+   * Replaces the range before, which a worker that is given more has passed.
+   */
+  takeBack(from: number, to: number): void {
+    Atomics.store(this.#work, TAKEN_FROM, from);
+    Atomics.store(this.#work, TAKEN_TO, to);
+  }
+
+  /** Worker: whether a review that it was given is not its own any more. Turns count from 1, have 32 bits and go round. */
+  isTakenBack(turn: number): boolean {
+    const from = Atomics.load(this.#work, TAKEN_FROM);
+    const to = Atomics.load(this.#work, TAKEN_TO);
+    return ((turn - from) | 0) >= 0 && ((to - turn) | 0) >= 0;
   }
 
   /** Main thread: the review and member whose guest runs, if one does. */

@@ -25,9 +25,6 @@ import {
 } from './evaluation-protocol.ts';
 import { ObservationSender } from './observations.ts';
 
-/** How long an answer may wait for the next one, so that they go over in one message. Milliseconds. */
-const ANSWERS_HELD_MS = 0.2;
-
 const start = workerData as WorkerStart;
 const activity = new WorkerActivity(start.activity);
 const port = new LocalCapabilities(new CapabilityClient(start.capabilities));
@@ -92,7 +89,7 @@ function apply(version: number, change: TableChange): void {
   say({ type: 'applied', version, failures });
 }
 
-function review([seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage {
+function review([, seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage {
   const started = performance.now();
   const policy = table.get(id);
   if (policy === undefined) {
@@ -109,30 +106,15 @@ function review([seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage 
   return [seq, status, answer, observations.send(observation), performance.now() - started];
 }
 
-/**
- * Evaluates what came with one message. Answers go back together while that takes next to no time; should one of the
- * reviews take unexpectedly long, the pool takes back what it has no answer to, see STUCK_MS.
- */
-function reviewAll(reviews: readonly ReviewMessage[]): void {
-  let answers: AnswerMessage[] = [];
-  let since = performance.now();
-  for (const item of reviews) {
-    answers.push(review(item));
-    if (performance.now() - since > ANSWERS_HELD_MS) {
-      say({ type: 'answers', answers });
-      answers = [];
-      since = performance.now();
-    }
-  }
-  if (answers.length > 0) {
-    say({ type: 'answers', answers });
-  }
-}
-
 parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'reviews':
-      reviewAll(message.reviews);
+      for (const item of message.reviews) {
+        if (!activity.isTakenBack(item[0])) {
+          // Each answer at once: the next review may hold this thread for as long as its policy is allowed to.
+          say({ type: 'answer', answer: review(item) });
+        }
+      }
       break;
     case 'table':
       apply(message.version, message.change);

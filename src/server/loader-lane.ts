@@ -154,6 +154,9 @@ export class LoaderLane {
 
   /** Sends to the thread, which starts when there is none. */
   #send(message: ToLoader): void {
+    if (this.#stopped) {
+      return;
+    }
     clearTimeout(this.#idle);
     this.#worker ??= this.#spawn();
     this.#worker.postMessage(message);

@@ -64,7 +64,8 @@ const store = new ModuleStore({
 /** Compiled modules by digest: those that serve, and those of loads under way. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 const guests = new Map<string, PolicyGuest>();
-let changesSincePrune = 0;
+/** The first change prunes: a thread that has little to do ends before its fiftieth. */
+let changesSincePrune = CHANGES_PER_PRUNE;
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 let unfinished: number[] = [];
 let telling: NodeJS.Timeout | undefined;

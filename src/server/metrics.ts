@@ -1,7 +1,7 @@
 // What the server counts, for Prometheus. Names that Kubewarden's policy server has are kept (contract 3.4); what it
 // lacks has the prefix portcullis_. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import type { Observation } from '../engine/index.ts';
+import { type Observation, OTHER_NAME } from '../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { PolicyPhase } from './policy-status.ts';
 import type { RestartReason } from './worker-pool.ts';
@@ -11,17 +11,12 @@ const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 /** The same for the histogram that upstream keeps in milliseconds. */
 const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 
-/** What a label says that would be too long, malformed, or one too many: reviews are not trusted. */
-const OTHER = 'other';
-const KIND = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
-const NAMESPACE = /^[a-z0-9][a-z0-9.-]{0,62}$/;
-const OPERATIONS: ReadonlySet<string> = new Set(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']);
 /** Kinds with namespaces that are told apart: a cluster of 3,500 namespaces with a few kinds under policies in each. */
 export const MAX_RESOURCES = 20_000;
 
 /** A policy may answer with any number as its code; only those of HTTP are told apart. */
 function errorCodeLabel(code: number): string {
-  return code >= 100 && code < 600 ? String(code) : OTHER;
+  return code >= 100 && code < 600 ? String(code) : OTHER_NAME;
 }
 
 /** How a change of one policy ended. */
@@ -44,8 +39,8 @@ interface EvaluationSeries {
 /** The metrics of one policy server. */
 export class ServerMetrics {
   readonly #registry = new Registry();
-  /** By labels. Counted here and told when asked for: prom-client hashes labels with every increment. */
-  readonly #evaluations = new Map<string, EvaluationSeries>();
+  /** By policy and labels. Counted here and told when asked for: prom-client hashes labels with every increment. */
+  readonly #evaluations = new Map<string, Map<string, EvaluationSeries>>();
   /** The series of observations that came before; see ObservationReceiver. */
   #seriesOf = new WeakMap<Observation, EvaluationSeries>();
   readonly #reviewSeries = new Map<string, HistogramSeries>();
@@ -81,8 +76,10 @@ export class ServerMetrics {
         registers: [],
         collect() {
           this.reset();
-          for (const { labels, count } of series.values()) {
-            this.inc(labels, count);
+          for (const ofPolicy of series.values()) {
+            for (const { labels, count } of ofPolicy.values()) {
+              this.inc(labels, count);
+            }
           }
         },
       }),
@@ -177,13 +174,12 @@ export class ServerMetrics {
 
   /** A policy was removed: nothing is told of it any more. */
   forget(policy: string): void {
-    for (const [key, { labels }] of this.#evaluations) {
-      if (labels.policy_name === policy) {
-        this.#evaluations.delete(key);
-      }
+    const gone = [...(this.#evaluations.get(policy)?.values() ?? [])];
+    this.#evaluations.delete(policy);
+    for (const { latency } of gone) {
+      this.#latency.drop(latency);
     }
     this.#seriesOf = new WeakMap();
-    this.#latency.drop(({ policy_name }) => policy_name === policy);
     this.#timeouts.remove({ policy_name: policy });
   }
 
@@ -206,29 +202,28 @@ export class ServerMetrics {
     };
     const key = JSON.stringify(labels);
     const latency = this.#latency.series({ policy_name, policy_mode });
-    const series = this.#evaluations.get(key) ?? { labels, count: 0, latency };
-    this.#evaluations.set(key, series);
+    const ofPolicy = this.#evaluations.get(policy_name) ?? new Map<string, EvaluationSeries>();
+    this.#evaluations.set(policy_name, ofPolicy);
+    const series = ofPolicy.get(key) ?? { labels, count: 0, latency };
+    ofPolicy.set(key, series);
     this.#seriesOf.set(observation, series);
     return series;
   }
 
-  /** Labels that come from reviews: names of Kubernetes' form only, and a bounded number of them. */
+  /** Labels that come from reviews: a bounded number of them. */
   #resourceLabels({ kind, namespace, operation }: Observation): Record<string, string> {
     if (kind === undefined) {
       return {};
     }
-    const resource_kind = KIND.test(kind) ? kind : OTHER;
-    const resource_namespace = namespace === undefined || NAMESPACE.test(namespace) ? namespace : OTHER;
-    const resource = `${resource_kind}/${resource_namespace ?? ''}`;
-    const isKnown = this.#resources.has(resource);
-    if (!isKnown && this.#resources.size < MAX_RESOURCES) {
+    const resource = `${kind}/${namespace ?? ''}`;
+    const isCounted = this.#resources.has(resource) || this.#resources.size < MAX_RESOURCES;
+    if (isCounted) {
       this.#resources.add(resource);
     }
-    const isCounted = isKnown || this.#resources.size < MAX_RESOURCES;
     return {
-      resource_kind: isCounted ? resource_kind : OTHER,
-      ...(resource_namespace === undefined ? {} : { resource_namespace: isCounted ? resource_namespace : OTHER }),
-      resource_request_operation: operation !== undefined && OPERATIONS.has(operation) ? operation : OTHER,
+      resource_kind: isCounted ? kind : OTHER_NAME,
+      ...(namespace === undefined ? {} : { resource_namespace: isCounted ? namespace : OTHER_NAME }),
+      ...(operation === undefined ? {} : { resource_request_operation: operation }),
     };
   }
 

@@ -2,7 +2,7 @@
 // as a small review's bytes, so each goes over once and is named by its number afterwards.
 import type { Observation } from '../engine/index.ts';
 
-/** How many different observations a worker and the main thread number; the ones beyond are sent whole every time. */
+/** How many different observations are numbered; with one more, both ends begin anew. */
 export const MAX_NUMBERED_OBSERVATIONS = 10_000;
 
 /** An observation, or the number of one that was sent before: they count from 0 in the order of their first sending. */
@@ -19,10 +19,14 @@ export class ObservationSender {
     }
     const key = JSON.stringify(observation);
     const number = this.#numbers.get(key);
-    if (number === undefined && this.#numbers.size < MAX_NUMBERED_OBSERVATIONS) {
-      this.#numbers.set(key, this.#numbers.size);
+    if (number !== undefined) {
+      return number;
     }
-    return number ?? observation;
+    if (this.#numbers.size >= MAX_NUMBERED_OBSERVATIONS) {
+      this.#numbers.clear();
+    }
+    this.#numbers.set(key, this.#numbers.size);
+    return observation;
   }
 }
 
@@ -34,7 +38,10 @@ export class ObservationReceiver {
     if (typeof sent === 'number') {
       return this.#received[sent] ?? null;
     }
-    if (sent !== null && this.#received.length < MAX_NUMBERED_OBSERVATIONS) {
+    if (sent !== null) {
+      if (this.#received.length >= MAX_NUMBERED_OBSERVATIONS) {
+        this.#received.length = 0;
+      }
       this.#received.push(sent);
     }
     return sent;

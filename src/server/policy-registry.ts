@@ -196,7 +196,8 @@ export class PolicyRegistry {
   /** A worker could not take up a version that the loader found good: the failure is shown, the next start tries again. */
   activationFailed(id: string, message: string): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) {
+    // Every worker tells it, and every one that is replaced.
+    if (entry !== undefined && entry.reason !== 'ActivationFailed') {
       this.#set(entry, 'Error', 'ActivationFailed', message);
       this.#with.changeEnded('failed');
     }
@@ -360,7 +361,9 @@ export class PolicyRegistry {
   #loaded(entry: Entry, request: LoadRequest, outcome: LoadOutcome & { ok: true }): void {
     const { declared } = entry;
     if (request.digests !== undefined || 'problem' in declared) {
-      entry.serving = this.#lastGood.get(entry.id);
+      const lastGood = this.#lastGood.get(entry.id);
+      // A builtin module is this product's, whatever version of it served before.
+      entry.serving = lastGood && { ...lastGood, digests: outcome.digests };
       if (entry.phase === 'Pending' && entry.reason === 'Loading') {
         this.#set(entry, 'Updating', 'Loading', `${STAND_IN_TEXT} while the declared version is being loaded`);
       } else {

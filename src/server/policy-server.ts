@@ -396,7 +396,10 @@ export class PolicyServer {
   }
 
   #reviewed(route: Route, answer: Answer): void {
-    this.#metrics.reviewed(route, answer.observation, answer.evaluationMs, answer.totalMs);
+    // A policy that was removed meanwhile is not told of again.
+    const { observation } = answer;
+    const counted = observation !== null && this.#pool.has(observation.policy) ? observation : null;
+    this.#metrics.reviewed(route, counted, answer.evaluationMs, answer.totalMs);
     if (answer.observation === null) {
       this.#metrics.refused(answer.status);
     }

@@ -106,6 +106,8 @@ interface Job {
   expectedMs: number;
   timedOut: string[] | null;
   tries: number;
+  /** The how-many-eth it is that its worker was given. */
+  turn: number;
 }
 
 interface Member {
@@ -116,6 +118,8 @@ interface Member {
   jobs: Job[];
   /** Handed to the worker with the next message. */
   outbox: ReviewMessage[];
+  /** The last review's turn, see ReviewMessage. */
+  turn: number;
   /** The table version that it has told of. */
   version: number;
   /** When the job at the front was handed over or came to the front. */
@@ -153,6 +157,7 @@ export class WorkerPool {
   #version = 0;
   readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
   #watchdog: NodeJS.Timeout | undefined;
+  #watchedAt = 0;
   #dispatching: NodeJS.Immediate | undefined;
   #stopped = false;
 
@@ -214,6 +219,7 @@ export class WorkerPool {
       done,
       timedOut: null,
       tries: 0,
+      turn: 0,
       expectedMs: 0,
       submittedAt,
       expiresAt,
@@ -291,6 +297,7 @@ export class WorkerPool {
       observations: new ObservationReceiver(),
       jobs: [],
       outbox: [],
+      turn: 0,
       version: 0,
       busySince: 0,
       ready: false,
@@ -311,10 +318,8 @@ export class WorkerPool {
 
   #receive(member: Member, message: FromWorker, onReady: () => void): void {
     switch (message.type) {
-      case 'answers':
-        for (const answer of message.answers) {
-          this.#answered(member, answer);
-        }
+      case 'answer':
+        this.#answered(member, message.answer);
         this.#dispatchSoon();
         break;
       case 'log':
@@ -357,8 +362,11 @@ export class WorkerPool {
     member.jobs.splice(index, 1);
     const now = performance.now();
     member.busySince = now;
-    const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
-    this.#usualMs.set(job.policy, usual + (evaluationMs - usual) * USUAL_WEIGHT);
+    if (job.timedOut === null && this.#table.has(job.policy)) {
+      // What is answered without asking the policy says nothing of it.
+      const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
+      this.#usualMs.set(job.policy, usual + (evaluationMs - usual) * USUAL_WEIGHT);
+    }
     this.#release(job);
     if (observation?.outcome === 'timeout' && job.timedOut === null) {
       // Cut off by its fuel, before the deadline: told like the others.
@@ -418,7 +426,8 @@ export class WorkerPool {
 
   #mayTake(member: Member): boolean {
     const { ready, ending, jobs, busySince } = member;
-    const isStuck = jobs.length > 0 && performance.now() - busySince > STUCK_MS;
+    const isStuck =
+      jobs.length > 0 && (performance.now() - busySince > STUCK_MS || jobs.some(({ policy }) => this.#isSlow(policy)));
     return ready && !ending && !isStuck && workAhead(member) < WORK_AHEAD_MS;
   }
 
@@ -473,7 +482,9 @@ export class WorkerPool {
       member.busySince = performance.now();
     }
     member.jobs.push(job);
-    member.outbox.push([job.seq, job.route, job.policy, job.body, job.timedOut]);
+    member.turn = (member.turn + 1) | 0;
+    job.turn = member.turn;
+    member.outbox.push([member.turn, job.seq, job.route, job.policy, job.body, job.timedOut]);
   }
 
   #isSlow(policy: string): boolean {
@@ -521,8 +532,13 @@ export class WorkerPool {
         this.#end(member, 'timeout');
       }
     }
-    this.#takeBack();
-    this.#freeAWorker();
+    const now = performance.now();
+    // After a pause of this thread, the answers of workers that look stuck are waiting to be read.
+    if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
+      this.#takeBack();
+      this.#freeAWorker();
+    }
+    this.#watchedAt = now;
     this.#giveUpParked();
     this.#dispatchSoon();
   }
@@ -548,6 +564,7 @@ export class WorkerPool {
         const running = runningJob(member);
         const behind = member.jobs.filter((job) => job !== running);
         member.jobs = running === undefined ? [] : [running];
+        member.activity.takeBack(((running?.turn ?? 0) + 1) | 0, member.turn);
         this.#queue.splice(this.#queueHead, 0, ...behind);
       }
     }

@@ -21,7 +21,18 @@ describe('portcullis', { concurrency: 2 }, () => {
     assert.equal((await portcullis(['--version'])).stdout, `${version}\n`);
     const { stdout, code } = await portcullis(['--help']);
     assert.equal(code, 0);
-    for (const command of ['start', 'serve', 'run', 'inspect', 'annotate', 'bench', 'completion', 'reset']) {
+    for (const command of [
+      'start',
+      'serve',
+      'run',
+      'test',
+      'export',
+      'inspect',
+      'annotate',
+      'bench',
+      'completion',
+      'reset',
+    ]) {
       assert.match(stdout, new RegExp(`^  ${command} `, 'm'));
     }
   });
@@ -32,7 +43,7 @@ describe('portcullis', { concurrency: 2 }, () => {
     assert.match(stderr, /unknown command 'rnu'\n\(Did you mean run\?\)/);
   });
 
-  for (const command of ['serve', 'run', 'reset']) {
+  for (const command of ['serve', 'run', 'test', 'export', 'reset']) {
     it(`shows how to use ${command}, with an example`, async () => {
       const { stdout, code } = await portcullis([command, '--help']);
       assert.equal(code, 0);

@@ -1,4 +1,4 @@
-// docs/cli.md: every command in it works, and prints what it says.
+// docs/cli.md and docs/testing.md: every command in them works, and prints what they say.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,16 +12,18 @@ interface Example {
   readonly output: string | undefined;
 }
 
-const page = await readFile(join(ROOT, 'docs', 'cli.md'), 'utf8');
+const readPage = (name: string): Promise<string> => readFile(join(ROOT, 'docs', name), 'utf8');
+const page = await readPage('cli.md');
+const testingPage = await readPage('testing.md');
 
 /** The blocks of shell commands, each with the block of output that may follow it. */
-const examples: readonly Example[] = [...page.matchAll(/^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)].map(
-  (match) => ({
-    line: page.slice(0, match.index).split('\n').length + 1,
+function examplesOf(text: string): readonly Example[] {
+  return [...text.matchAll(/^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)].map((match) => ({
+    line: text.slice(0, match.index).split('\n').length + 1,
     commands: match[1] ?? '',
     output: match[2],
-  }),
-);
+  }));
+}
 
 /** An ellipsis in expected output stands for anything on its line. */
 function pattern(output: string): RegExp {
@@ -29,7 +31,7 @@ function pattern(output: string): RegExp {
   return new RegExp(`^${literals.join('[^\\n]*')}$`);
 }
 
-describe('docs/cli.md', { concurrency: 2 }, () => {
+describe('the pages', { concurrency: 2 }, () => {
   let folder = '';
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'portcullis-docs-'));
@@ -40,10 +42,19 @@ describe('docs/cli.md', { concurrency: 2 }, () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it('has examples', () => assert.ok(examples.length >= 10));
+  const pages = [
+    ['docs/cli.md', examplesOf(page)],
+    ['docs/testing.md', examplesOf(testingPage)],
+  ] as const;
 
-  for (const { line, commands, output } of examples) {
-    it(`line ${line} works: ${commands.split('\n', 1)[0]}`, async () => {
+  it('have examples', () => {
+    assert.ok(pages.every(([, examples]) => examples.length >= 8));
+  });
+
+  for (const { name, line, commands, output } of pages.flatMap(([name, examples]) =>
+    examples.map((example) => ({ name, ...example })),
+  )) {
+    it(`${name} line ${line} works: ${commands.split('\n', 1)[0]}`, async () => {
       const env = { PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}` };
       const { code, stdout } = await run('sh', ['-e', '-c', `exec 2>&1\n${commands}`], { env });
       assert.equal(code, 0, stdout);
@@ -53,9 +64,11 @@ describe('docs/cli.md', { concurrency: 2 }, () => {
     });
   }
 
-  it('names every command and flag', async () => {
+  it('names every command and flag in docs/cli.md', async () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
-    const flags = [...script.matchAll(/seen_subcommand_from (run|inspect|annotate|bench|start)'.* -l ([\w-]+)/g)];
+    const flags = [
+      ...script.matchAll(/seen_subcommand_from (run|test|export|inspect|annotate|bench|start)'.* -l ([\w-]+)/g),
+    ];
     assert.ok(flags.length > 30);
     for (const [, command, flag = ''] of flags) {
       assert.ok(flag === 'help' || page.includes(`--${flag}`), `${command} --${flag} is not in docs/cli.md`);

@@ -103,7 +103,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.match(unknown.stderr, /has no policy "nope"\nIt has required-labels, /);
     const unnamed = await run([...policies, ...request]);
     assert.equal(unnamed.code, 2);
-    assert.match(unnamed.stderr, /8 policies: expected --policy/);
+    assert.match(unnamed.stderr, /\d+ policies: expected --policy/);
   });
 
   it('shows where an entry of a policies file is wrong', async () => {

@@ -1,4 +1,6 @@
-// Prints what of the CEL specification's conformance tests passes, and what is not run and why: npm run conformance.
+// Prints what of the CEL specification's conformance tests passes, what is not run and why, and how many expressions come
+// out as API servers evaluate them: npm run conformance.
+import { goldenCount, goldenDifferences } from './cel/golden-run.ts';
 import { specCases } from './cel/spec-case.ts';
 import { reasonNotToRun } from './cel/spec-exclusions.ts';
 import { runSpecCase } from './cel/spec-run.ts';
@@ -34,6 +36,11 @@ for (const [reason, tests] of excluded) {
   const counts = bySuite.entries().map(([suite, inSuite]) => `${suite} ${inSuite.length}`);
   console.log(`  ${tests.length}: ${reason} (${[...counts].join(', ')})`);
 }
+const differences = goldenDifferences();
+failures.push(...differences);
+console.log(
+  `\nAs an API server: value, error text and cost of ${goldenCount} expressions, ${differences.length} differ.`,
+);
 for (const failure of failures) {
   console.log(`failed: ${failure}`);
 }

@@ -1,6 +1,6 @@
 // Sources of modules that fail, and restarts while they do.
 import assert from 'node:assert/strict';
-import { rename, rm, unlink } from 'node:fs/promises';
+import { readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
@@ -108,6 +108,20 @@ describe('a restart', () => {
     source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('accept')) };
     await second.reaches('p', { phase: 'Active', reason: 'Serving' });
     assert.equal((await second.review('p', example1)).allowed, true);
+  });
+
+  it('with a newer product serves the last good settings of a builtin policy', async () => {
+    const builtin = (enforce: string): object => ({ module: 'builtin:pod-security', settings: { enforce } });
+    await using first = await startServer({ policies: { p: builtin('restricted') } });
+    await first.stop();
+    const record = join(first.folder.dataDir, 'serving.json');
+    const text = await readFile(record, 'utf8');
+    assert.match(text, /builtin:pod-security@/);
+    await writeFile(record, text.replaceAll(/builtin:pod-security@[\d.]+/g, 'builtin:pod-security@0.0.1'));
+    await using second = await startServer({ policies: { p: builtin('nonsense') }, folder: first.folder });
+    const status = await second.status('p');
+    assert.deepEqual([status.phase, status.reason], ['Degraded', 'InvalidSettings'], status.message);
+    assert.equal((await second.review('p', example1)).status?.code, 403);
   });
 
   it('with a new version that cannot be had serves the last good one', async () => {

@@ -1,6 +1,7 @@
 import type { CallExpression, Expression, ListExpression, MapExpression } from '../ast.ts';
 import { CelError } from '../errors.ts';
 import type { CelIssue } from '../errors.ts';
+import { checkFormat } from '../libraries/format-check.ts';
 import { DYN } from '../type.ts';
 import type { CelType } from '../type.ts';
 import { EvaluationFailure } from '../value.ts';
@@ -13,6 +14,7 @@ const PARSING_FUNCTIONS: ReadonlySet<string> = new Set(['duration', 'timestamp',
 
 /** The function that takes lists of mixed types. */
 const FORMAT = 'format';
+const FORMAT_OVERLOAD = 'string_format';
 
 export interface LiteralRules {
   /** Whether lists and maps must not mix types, `dyn` being one: so in all API servers. */
@@ -100,6 +102,12 @@ class LiteralValidator {
     }
     if (argument?.kind === 'literal' && PARSING_FUNCTIONS.has(node.function) && this.#alwaysFails(node, argument)) {
       this.#report(argument, `invalid ${node.function} argument`);
+    }
+    if (this.#checked.overloads.get(node.id)?.some(({ id }) => id === FORMAT_OVERLOAD) === true) {
+      const problem = checkFormat(node, (part) => this.#typeOf(part, false));
+      if (problem !== undefined) {
+        this.#report(problem.node, problem.message);
+      }
     }
   }
 

@@ -8,6 +8,7 @@ import type { Frame, Run } from './frame.ts';
 import { failureOf, located } from './attribute.ts';
 import { CelOptional } from './optional.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';
+import { compilePattern } from './pattern.ts';
 import { typeTest } from './runtime-type.ts';
 import type { TypeTest } from './runtime-type.ts';
 import { sizeOf } from './size.ts';
@@ -70,13 +71,19 @@ interface Implementation {
   readonly cost: Cost | undefined;
 }
 
+/** Work of a match for every character and every instruction of the pattern. */
+const WORK_PER_STEP = 1 / 4;
+
+/** What counted repetitions in a pattern not known before are taken to multiply it by. */
+const REPETITION_FACTOR = 100;
+
 /** Compiles a call that evaluates all its arguments; a failure when arguments known before can never be right. */
 export function compileCall(plan: CallPlan): Run | EvaluationFailure {
   const implementation = implementationOf(plan);
   if (implementation instanceof EvaluationFailure) {
     return implementation;
   }
-  const guarded = withWork(plan, implementation);
+  const guarded = { ...implementation, id: plan.id, work: workBefore(plan), workAfter: workAfter(plan) };
   const [first, second] = plan.args;
   if (plan.args.length === 1 && first !== undefined) {
     return unaryCall(first, guarded);
@@ -126,6 +133,9 @@ function costOf(only: Overload | undefined, candidates: readonly Overload[]): Co
 }
 
 function acceptance(overload: Overload): (args: readonly CelValue[]) => boolean {
+  if (overload.isUnguarded === true) {
+    return (args) => args.length === overload.parameters.length;
+  }
   const tests: readonly TypeTest[] = overload.parameters.map(typeTest);
   return (args) => args.length === tests.length && tests.every((test, index) => test(args[index] ?? null));
 }
@@ -150,41 +160,48 @@ function mismatch(name: string, args: readonly CelValue[]): EvaluationFailure {
 interface Guarded extends Implementation {
   readonly id: number;
   /** Counts what the call works, before it does. */
-  readonly work: ((frame: Frame, a: CelValue, b: CelValue) => void) | undefined;
+  readonly work: WorkBefore;
+  /** What the call says that it worked, beyond that. */
+  readonly workAfter: Overload['work'];
 }
 
-/** Adds limits to functions that work more than they cost. */
-function withWork(plan: CallPlan, implementation: Implementation): Guarded {
-  const { id } = plan;
+type WorkBefore = (frame: Frame, a: CelValue, b: CelValue) => void;
+
+/** Limits functions that work more than they cost. */
+function workBefore(plan: CallPlan): WorkBefore {
   switch (plan.name) {
     case '_+_':
-      return { ...implementation, id, work: workOfJoining };
+      return workOfJoining;
     case '@in':
-      return {
-        ...implementation,
-        id,
-        work: (frame, _a, b) => frame.work(isList(b) ? b.length / ELEMENTS_PER_WORK : 1),
-      };
+      return (frame, _a, b) => frame.work(isList(b) ? b.length / ELEMENTS_PER_WORK : 1);
     case 'matches':
-      return {
-        ...implementation,
-        id,
-        work: (frame, a, b) => {
-          const pattern = plan.literals[1] === undefined && typeof b === 'string' ? PATTERN_WORK + b.length : 0;
-          frame.work(pattern + (typeof a === 'string' ? a.length / ELEMENTS_PER_WORK : 0));
-        },
-      };
+    case 'find':
+    case 'findAll':
+      return workOfMatching(plan.literals[1]);
     default:
-      return {
-        ...implementation,
-        id,
-        work: (frame, a) => {
-          if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
-            frame.work(a.length / UNITS_PER_WORK);
-          }
-        },
+      return (frame, a) => {
+        if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
+          frame.work(a.length / UNITS_PER_WORK);
+        }
       };
   }
+}
+
+function workAfter({ declared, found }: CallPlan): Overload['work'] {
+  const only = found?.length === 1 ? found[0] : undefined;
+  return (only ?? declared.find(({ work }) => work !== undefined))?.work;
+}
+
+function workOfMatching(literal: CelValue | undefined): WorkBefore {
+  const pattern = typeof literal === 'string' ? compilePattern(literal) : undefined;
+  const size = pattern === undefined || pattern instanceof EvaluationFailure ? undefined : pattern.size;
+  return (frame, text, source) => {
+    if (typeof text === 'string' && typeof source === 'string') {
+      const factor = size ?? source.length * (source.includes('{') ? REPETITION_FACTOR : 1);
+      const compiling = size === undefined ? PATTERN_WORK + factor : 0;
+      frame.work(compiling + text.length * factor * WORK_PER_STEP);
+    }
+  };
 }
 
 function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
@@ -201,15 +218,18 @@ function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
 /** In place of an argument that failed, for costs: of size 1, as failures are. */
 const FAILED = null;
 
-function unaryCall(argument: Run, { call, cost, work, id }: Guarded): Run {
+function unaryCall(argument: Run, { call, cost, work, workAfter, id }: Guarded): Run {
   return (frame) => {
     const value = argument(frame);
     if (value instanceof EvaluationFailure) {
       frame.cost += cost === undefined ? CALL_COST : cost([FAILED], value);
       return value;
     }
-    work?.(frame, value, null);
+    work(frame, value, null);
     const result = located(call(value), id);
+    if (workAfter !== undefined) {
+      frame.work(workAfter([value], result));
+    }
     if (cost === undefined) {
       frame.cost += CALL_COST;
     } else {
@@ -220,7 +240,7 @@ function unaryCall(argument: Run, { call, cost, work, id }: Guarded): Run {
   };
 }
 
-function binaryCall(left: Run, right: Run, { call, cost, work, id, isPrepared }: Guarded): Run {
+function binaryCall(left: Run, right: Run, { call, cost, work, workAfter, id, isPrepared }: Guarded): Run {
   return (frame) => {
     const a = left(frame);
     if (isPrepared && a instanceof EvaluationFailure) {
@@ -233,12 +253,15 @@ function binaryCall(left: Run, right: Run, { call, cost, work, id, isPrepared }:
       frame.cost += cost === undefined ? CALL_COST : cost([orFailed(a), orFailed(b)], failure);
       return failure;
     }
-    work?.(frame, a, b);
+    work(frame, a, b);
+    const result = located(call(a, b), id);
+    if (workAfter !== undefined) {
+      frame.work(workAfter([a, b], result));
+    }
     if (cost === undefined) {
       frame.cost += CALL_COST;
-      return located(call(a, b), id);
+      return result;
     }
-    const result = located(call(a, b), id);
     frame.cost += cost([a, b], result);
     frame.checkBudget();
     return result;
@@ -250,7 +273,7 @@ function orFailed(value: CelResult): CelValue {
 }
 
 /** Calls with no or many arguments stop at the first that fails, and then cost nothing unless it is the last. */
-function variadicCall(args: readonly Run[], { call, cost, work, id }: Guarded): Run {
+function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }: Guarded): Run {
   const last = args.length - 1;
   return (frame) => {
     const values: CelValue[] = [];
@@ -264,8 +287,9 @@ function variadicCall(args: readonly Run[], { call, cost, work, id }: Guarded): 
       }
       values.push(value);
     }
-    work?.(frame, values[0] ?? null, values[1] ?? null);
+    work(frame, values[0] ?? null, values[1] ?? null);
     const result = located(call(...values), id);
+    frame.work(workAfter?.(values, result) ?? 0);
     frame.cost += cost?.(values, result) ?? CALL_COST;
     frame.checkBudget();
     return result;
@@ -396,8 +420,15 @@ function isLibraryOperand(value: CelResult): boolean {
   return value instanceof CelObject && isLibraryValue(value);
 }
 
-/** `a == 'text'`, `a != 'text'` and the same with a number: the most frequent comparisons. */
-export function compileEqualityWith(operand: Run, constant: string | number, isEqual: boolean): Run {
+/** `a == 'text'`, `a != 'text'` and the same with a number, on either side: the most frequent comparisons. */
+export function compileEqualityWith(
+  operand: Run,
+  constant: string | number,
+  {
+    isEqual,
+    isLeft,
+  }: { readonly isEqual: boolean; /** Whether the constant is on the left. */ readonly isLeft: boolean },
+): Run {
   const isShort = typeof constant === 'number' || (constant.length <= SHORT && constant !== '');
   const type = typeof constant;
   return (frame) => {
@@ -407,11 +438,12 @@ export function compileEqualityWith(operand: Run, constant: string | number, isE
       frame.cost += Number(value !== '');
       return (value === constant) === isEqual;
     }
-    frame.cost += isEqual && isLibraryOperand(value) ? CALL_COST : comparisonCost(frame, value, constant);
+    const isAsked = !isLeft && isEqual && isLibraryOperand(value);
+    frame.cost += isAsked ? CALL_COST : comparisonCost(frame, value, constant);
     if (value instanceof EvaluationFailure) {
       return value;
     }
-    if (value instanceof CelObject) {
+    if (value instanceof CelObject && !isLeft) {
       const result = value.compareEqual(constant);
       return isEqual ? result : result !== true;
     }

@@ -272,7 +272,7 @@ class Compiler {
       return computed(compileEquality(this.#run(one), this.#run(other), isEqual));
     }
     const operand = simpleConstant(other) === undefined ? other : one;
-    return computed(compileEqualityWith(this.#run(operand), simple, isEqual));
+    return computed(compileEqualityWith(this.#run(operand), simple, { isEqual, isLeft: operand === other }));
   }
 
   #index(call: CallExpression, operand: Expression, index: Expression): Plan {

@@ -83,12 +83,8 @@ const LOGIC: readonly FunctionDeclaration[] = [
   operator('@not_strictly_false', 'Whether a loop goes on.', evaluatedSpecially, [
     ['not_strictly_false', [BOOL], BOOL],
   ]),
-  operator('_==_', 'Whether two values are equal.', (a, b) => equalValues(a, b), [
-    ['equals', [A, A], BOOL],
-  ]),
-  operator('_!=_', 'Whether two values are unequal.', (a, b) => !equalValues(a, b), [
-    ['not_equals', [A, A], BOOL],
-  ]),
+  operator('_==_', 'Whether two values are equal.', (a, b) => equalValues(a, b), [['equals', [A, A], BOOL]]),
+  operator('_!=_', 'Whether two values are unequal.', (a, b) => !equalValues(a, b), [['not_equals', [A, A], BOOL]]),
 ];
 
 const ARITHMETIC: readonly FunctionDeclaration[] = [
@@ -208,9 +204,7 @@ function conversion(name: string, to: CelType, call: Unary, from: readonly CelTy
 
 const CONVERSIONS: readonly FunctionDeclaration[] = [
   operator('type', 'The type of a value.', (a) => CelTypeValue.of(a), [['type', [A], typeOf(A)]]),
-  operator('dyn', 'The value, which the checker then knows nothing about.', (a) => a, [
-    ['to_dyn', [A], DYN],
-  ]),
+  operator('dyn', 'The value, which the checker then knows nothing about.', (a) => a, [['to_dyn', [A], DYN]]),
   conversion('bool', BOOL, toBoolValue, [BOOL, STRING]),
   conversion('bytes', BYTES, toBytesValue, [BYTES, STRING]),
   conversion('double', DOUBLE, toDoubleValue, [DOUBLE, INT, STRING, UINT]),

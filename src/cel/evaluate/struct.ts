@@ -1,4 +1,4 @@
-import { CelObject } from '../value.ts';
+import { CelObject, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 
 /** A value with named fields that is no map: `Object{…}`, `JSONPatch{…}`, the lazily computed `variables`. */
@@ -8,7 +8,8 @@ export abstract class CelStruct extends CelObject {
 
   /** Whether `has(struct.field)`. A failure is one: `no such field`, for example. */
   has(field: string): CelResult {
-    return this.get(field) !== undefined;
+    const value = this.get(field);
+    return value instanceof EvaluationFailure ? value : value !== undefined;
   }
 
   /** The names of its fields when it can be iterated, as maps can; undefined otherwise. */

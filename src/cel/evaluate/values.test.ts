@@ -30,7 +30,14 @@ describe('arithmetic of ints', () => {
   });
 
   it('fails beyond 64 bits', () => {
-    for (const value of [add(MAX, 1), subtract(MIN, 1), multiply(MAX, 2), divide(MIN, -1), modulo(MIN, -1), negate(MIN)]) {
+    for (const value of [
+      add(MAX, 1),
+      subtract(MIN, 1),
+      multiply(MAX, 2),
+      divide(MIN, -1),
+      modulo(MIN, -1),
+      negate(MIN),
+    ]) {
       assert.equal(failure(value), 'integer overflow');
     }
     assert.equal(failure(divide(1, 0)), 'division by zero');

@@ -1,4 +1,4 @@
-import { compareValues, doubleOf, doubleValue, isInt, MAX_UINT, MIN_INT, toInt } from '../evaluate/index.ts';
+import { compareValues, doubleOf, doubleValue, isNumeric, MAX_UINT, MIN_INT, toInt } from '../evaluate/index.ts';
 import type { FunctionDeclaration, Library, Overload } from '../library.ts';
 import { BOOL, DOUBLE, DYN, INT, listOf, UINT } from '../type.ts';
 import type { CelType } from '../type.ts';
@@ -125,12 +125,18 @@ function extremeOf(
   list: readonly CelValue[],
   pair: (one: CelValue, other: CelValue) => CelResult,
 ): CelResult {
-  let best: CelResult = list[0] ?? fail(`${name}(list) argument must not be empty`);
-  for (const element of list.slice(1)) {
-    best = best instanceof EvaluationFailure ? best : pair(best, element);
+  let best = list[0];
+  if (best === undefined) {
+    return fail(`${name}(list) argument must not be empty`);
   }
-  const isNumber = isInt(best as CelValue) || doubleValue(best as CelValue) !== undefined || best instanceof CelUint;
-  return isNumber || best instanceof EvaluationFailure ? best : fail(`no such overload: ${name}`);
+  for (const element of list.slice(1)) {
+    const next = pair(best, element);
+    if (next instanceof EvaluationFailure) {
+      return next;
+    }
+    best = next;
+  }
+  return isNumeric(best) ? best : fail(`no such overload: ${name}`);
 }
 
 function rounding(name: string, summary: string, example: Example, round: (value: number) => number) {

@@ -69,6 +69,7 @@ const VARIANTS: Readonly<Record<string, (payload: JsonValue) => HostRequest>> = 
  */
 export class ReplayPort implements HostPort {
   readonly #answers = new Map<string, Exchange['response'][]>();
+  readonly #unanswered: string[] = [];
 
   /** Throws `session-malformed`, naming the exchange. */
   constructor(sessionText: string) {
@@ -79,12 +80,18 @@ export class ReplayPort implements HostPort {
     }
   }
 
+  /** Questions that the session has no answer for: a policy may have taken that for a reason to reject. */
+  get unanswered(): readonly string[] {
+    return this.#unanswered;
+  }
+
   request(capability: string, payloadJson: string): string {
     const request = hostRequest(capability, JSON.parse(payloadJson) as JsonValue);
     const answers = this.#answers.get(requestKey(request));
     const answer = answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0];
     if (answer === undefined) {
       const asked = `${request.variant} ${canonicalJson(withoutNulls(request.fields))}`;
+      this.#unanswered.push(asked);
       throw new EngineError('capability-failed', `the recorded session has no answer for ${asked}: record it again`);
     }
     if ('error' in answer) {

@@ -1,5 +1,11 @@
 import { isJsonObject } from '../json-text.ts';
 
+/**
+ * Entries of one list or map of a pod: a hundred times what the largest known pods have. Each may be named in a message,
+ * and judging must take neither seconds nor memory.
+ */
+export const MAX_ENTRIES = 5_000;
+
 /** Where a value is not what it has to be: `.spec.containers[0]`, and what was expected and found there. */
 export interface ShapeFault {
   readonly path: string;
@@ -33,6 +39,9 @@ export function list<Value>(elements: Shape<Value>): Shape<readonly Value[]> {
     faultIn(value) {
       if (!Array.isArray(value)) {
         return { path: '', problem: `expected a list, got ${nameOf(value)}` };
+      }
+      if (value.length > MAX_ENTRIES) {
+        return { path: '', problem: `expected at most ${MAX_ENTRIES} elements, got ${value.length}` };
       }
       for (let index = 0; index < value.length; index++) {
         const fault = elements.faultIn(value[index]);
@@ -80,7 +89,11 @@ function faultInMembers(
   if (!isJsonObject(value)) {
     return { path: '', problem: `expected an object, got ${nameOf(value)}` };
   }
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  if (keys.length > MAX_ENTRIES) {
+    return { path: '', problem: `expected at most ${MAX_ENTRIES} keys, got ${keys.length}` };
+  }
+  for (const key of keys) {
     const member = value[key];
     const fault = member === null || member === undefined ? undefined : shapeOf(key)?.faultIn(member);
     if (fault !== undefined) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { MAX_ENTRIES } from './shape.ts';
 import { describeViolations, evaluatePodSecurity, MALFORMED } from './standards.ts';
 import type { Violation } from './standards.ts';
 
@@ -281,8 +282,8 @@ test('keys of prototypes neither hide nor forge anything', () => {
   assert.equal(restricted(hiding)[0]?.check, 'hostNamespaces');
 });
 
-test('very long lists are judged in full', () => {
-  const count = 20_000;
+test('lists are judged in full up to a length, and refused beyond', () => {
+  const count = MAX_ENTRIES;
   const containers = Array.from({ length: count }, (_, index) => ({
     name: `c${index}`,
     ports: [{ hostPort: index + 1 }],
@@ -293,4 +294,7 @@ test('very long lists are judged in full', () => {
   const violations = restricted({ containers, volumes });
   assert.equal(violations.find(({ check }) => check === 'capabilities_restricted')?.containers.length, count);
   assert.equal(violations.find(({ check }) => check === 'restrictedVolumes')?.fields.length, count);
+  const [first] = restricted({ containers: [...containers, { name: 'more' }] });
+  assert.equal(first?.check, MALFORMED);
+  assert.match(first?.detail ?? '', /expected at most 5000 elements, got 5001/);
 });

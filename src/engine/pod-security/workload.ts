@@ -51,7 +51,7 @@ const HARMLESS_POD_SUBRESOURCES: ReadonlySet<string> = new Set([
  */
 export function podResourceOf(request: JsonObject): PodResource | undefined | null {
   const { resource, kind } = request;
-  if (isJsonObject(resource)) {
+  if (isJsonObject(resource) && typeof resource.resource === 'string') {
     return POD_RESOURCES.find((one) => one.group === (resource.group ?? '') && one.resource === resource.resource);
   }
   if (isJsonObject(kind)) {

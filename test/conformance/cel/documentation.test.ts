@@ -49,7 +49,7 @@ describe('docs/cel.md', () => {
       assert.notEqual(expression, '', 'expected an expression, two slashes and what it gives');
       const got = valueOf(expression);
       if (result.startsWith('error: ')) {
-        assert.ok(typeof got === 'string' && got.includes(result.slice('error: '.length)), String(got));
+        assert.ok(typeof got === 'string' && got.includes(result.slice('error: '.length)), line);
       } else {
         const expected = valueOf(result);
         assert.ok(equalValues(got, expected), `expected ${result}, got ${printValue(got)}`);

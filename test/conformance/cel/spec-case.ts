@@ -105,7 +105,9 @@ function readCase(suite: string, section: string, original: Json): SpecCase {
   }
 }
 
-function readEnvironment(original: Json): Pick<SpecCase, 'variables' | 'functions' | 'bindings' | 'fails' | 'expected' | 'type'> {
+function readEnvironment(
+  original: Json,
+): Pick<SpecCase, 'variables' | 'functions' | 'bindings' | 'fails' | 'expected' | 'type'> {
   const declarations = (original['typeEnv'] ?? []) as Json[];
   const variables: Record<string, CelType> = {};
   const functions: SpecFunction[] = [];

@@ -14,10 +14,6 @@ const PROTOBUF = 'needs messages of protobuf, which objects of Kubernetes are no
 export const EXCLUSIONS: readonly Exclusion[] = [
   ...['dynamic', 'enums', 'proto2', 'proto2_ext', 'proto3', 'wrappers'].map((suite) => ({ suite, reason: PROTOBUF })),
   {
-    suite: 'block_ext',
-    reason: '`cel.block` is what optimisers write, not what policies do: API servers do not have it',
-  },
-  {
     suite: 'string_ext',
     section: 'value_errors',
     names: ['indexof_out_of_range', 'lastindexof_out_of_range'],

@@ -40,6 +40,7 @@ import {
 import type { CelType } from '../../../src/cel/type.ts';
 import { EvaluationFailure } from '../../../src/cel/value.ts';
 import type { CelResult, CelValue } from '../../../src/cel/value.ts';
+import { BLOCK_MACROS } from './block-macros.ts';
 import { showValue } from './show-value.ts';
 import type { SpecCase } from './spec-case.ts';
 
@@ -51,6 +52,7 @@ const PARSING = {
     ...TWO_VARIABLE_MACROS,
     ...BINDING_MACROS,
     ...MATH_MACROS,
+    ...BLOCK_MACROS,
   ]),
   optionalSyntax: true,
   escapedIdentifiers: true,

@@ -89,9 +89,10 @@ function hostPathVolumes(pod: Pod): Finding | undefined {
   };
 }
 
-/** A volume with any harmless source passes: a volume has one source, which the API server sees to. */
+/** A volume has one source, which the API server sees to; one with two is not passed for the harmless one. */
 function isHarmless(volume: Volume): boolean {
-  return HARMLESS_VOLUMES.some((source) => hasSource(volume, source)) || isSourceless(volume);
+  const isRestricted = RESTRICTED_VOLUMES.some((source) => hasSource(volume, source));
+  return !isRestricted && (HARMLESS_VOLUMES.some((source) => hasSource(volume, source)) || isSourceless(volume));
 }
 
 /** The API server makes an emptyDir of it, which manifests in files do not have yet. A source unknown here is one. */

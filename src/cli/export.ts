@@ -1,0 +1,106 @@
+// `portcullis export`: policies of builtin:cel as manifests for clusters that can run them in the API server.
+import { styleText } from 'node:util';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type ExportedPolicy, exportPolicy, parsePolicies, type PolicyDefinition } from '../engine/index.ts';
+import { readText } from './document.ts';
+import { CliError, EXIT } from './errors.ts';
+import { type DataFormat, dataText } from './output.ts';
+import { findPolicy } from './policies-file.ts';
+import { Progress } from './progress.ts';
+
+interface ExportFlags {
+  readonly policy?: string;
+  readonly kubernetesVersion?: number;
+  readonly output: DataFormat;
+}
+
+const CEL = 'builtin:cel';
+
+export function exportCommand(): Command {
+  return new Command('export')
+    .description('print policies of builtin:cel as ValidatingAdmissionPolicies or MutatingAdmissionPolicies')
+    .argument('[policies]', 'the policies file', 'policies.yml')
+    .option('--policy <id>', `the policy to export (default: all of ${CEL})`)
+    .addOption(
+      new Option('--kubernetes-version <version>', 'the API server that is to take it, such as 1.34').argParser(minor),
+    )
+    .addOption(
+      new Option('-o, --output <format>', 'form of the manifests; json prints a List')
+        .choices(['yaml', 'json'])
+        .default('yaml'),
+    )
+    .addHelpText(
+      'after',
+      `
+Each policy becomes two manifests: the policy, and a binding of the same name. What has no counterpart is told on standard
+error. Exit code: 0 when an API server would take all of them; 1 when not, or a policy is not of ${CEL}.
+
+Example:
+  portcullis export policies.yml --policy replica-limit | kubectl apply -f -`,
+    )
+    .action(exportPolicies);
+}
+
+function minor(text: string): number {
+  const version = /^v?1\.(\d{1,3})$/.exec(text)?.[1];
+  if (version === undefined) {
+    throw new InvalidArgumentError(`Expected a version such as 1.34, got ${text}.`);
+  }
+  return Number(version);
+}
+
+async function exportPolicies(file: string, flags: ExportFlags): Promise<void> {
+  const progress = new Progress();
+  const policies = policiesOf(await readText(file), file, flags.policy);
+  const manifests: object[] = [];
+  for (const policy of policies) {
+    const exported = exportOne(policy, flags.kubernetesVersion);
+    for (const { path, message } of exported.problems) {
+      progress.line(
+        `${styleText('yellow', 'note:', { stream: process.stderr })} ${policy.id}: ${path === '' ? '' : `${path}: `}${message}`,
+      );
+    }
+    if (exported.manifests.length === 0) {
+      throw new CliError(`${policy.id} cannot be exported`, { hint: 'Mend its settings in the policies file first.' });
+    }
+    // Problems of the manifests themselves name one: an API server would say the same.
+    if (exported.problems.some((problem) => 'manifest' in problem)) {
+      process.exitCode = EXIT.failed;
+    }
+    manifests.push(...exported.manifests);
+  }
+  process.stdout.write(
+    flags.output === 'json'
+      ? dataText({ apiVersion: 'v1', kind: 'List', items: manifests }, 'json', { pretty: true })
+      : manifests.map((manifest) => dataText(manifest, 'yaml')).join('---\n'),
+  );
+}
+
+/** The policy with an id, or all that can be exported. */
+function policiesOf(text: string, file: string, id: string | undefined): readonly PolicyDefinition[] {
+  if (id !== undefined) {
+    return [findPolicy(text, file, id)];
+  }
+  const found = parsePolicies(text, file).policies.filter(
+    (policy) => policy.kind === 'policy' && policy.module === CEL,
+  );
+  if (found.length === 0) {
+    throw new CliError(`${file} has no policy of ${CEL}: only such ones can be exported`);
+  }
+  return found;
+}
+
+function exportOne(policy: PolicyDefinition, kubernetesVersion: number | undefined): ExportedPolicy {
+  if (policy.kind === 'group' || policy.module !== CEL) {
+    const kind = policy.kind === 'group' ? 'a group' : `of ${policy.module}`;
+    throw new CliError(`${policy.id} is ${kind}: expected a policy of ${CEL}`, {
+      hint: 'API servers run nothing but CEL themselves; other policies are served by a webhook.',
+    });
+  }
+  return exportPolicy(policy.settings, {
+    name: policy.id,
+    monitors: policy.mode === 'monitor',
+    ...(policy.message === undefined ? {} : { message: policy.message }),
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+  });
+}

@@ -1,0 +1,143 @@
+// Makes the admission request that the API server would send for an object.
+import { isJsonObject, type JsonObject } from '../../engine/index.ts';
+import { CliError } from '../errors.ts';
+import { builtinResource, type KindResource } from './kinds.ts';
+import type { Operation, RequestDetails, Scope, User } from './suite.ts';
+
+/** Requests of tests are told apart by nothing; a constant keeps answers the same from run to run. */
+const REQUEST_UID = '00000000-0000-4000-8000-000000000000';
+/** Who asks unless the test says: as kubeadm calls its administrator. */
+const DEFAULT_USER: User = {
+  username: 'kubernetes-admin',
+  groups: ['kubeadm:cluster-admins', 'system:authenticated'],
+};
+const DEFAULT_GROUPS = ['system:authenticated'];
+const DEFAULT_NAMESPACE = 'default';
+const OPTIONS: Readonly<Record<Operation, string | undefined>> = {
+  CREATE: 'CreateOptions',
+  UPDATE: 'UpdateOptions',
+  DELETE: 'DeleteOptions',
+  CONNECT: undefined,
+};
+
+/** The objects of a request: at least one of them. */
+export interface RequestObjects {
+  readonly object?: JsonObject;
+  readonly oldObject?: JsonObject;
+}
+
+interface Kind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+interface Served extends KindResource {
+  readonly group: string;
+  readonly version: string;
+}
+
+/**
+ * The AdmissionReview for objects. CREATE for an object, UPDATE for an object and an old one, DELETE for an old one
+ * alone, unless the details say. Objects in namespaces are put into the one of the details; those without any into
+ * `default`.
+ * @throws CliError when an object has no kind, or one of which the resource is not known
+ */
+export function admissionReview({ object, oldObject }: RequestObjects, details: RequestDetails): JsonObject {
+  const subject = object ?? oldObject ?? {};
+  const kind = kindOf(subject);
+  const served = resourceOf(kind, details);
+  const { plural, group, version } = served;
+  const name = textOf(subject, 'name') ?? '';
+  const namespace = namespaceOf(subject, served, details);
+  const isPlaced = served.scope === 'Namespaced' && namespace !== undefined;
+  const place = (value: JsonObject): JsonObject => (isPlaced ? inNamespace(value, namespace) : value);
+  const operation =
+    details.operation ?? (object === undefined ? 'DELETE' : oldObject === undefined ? 'CREATE' : 'UPDATE');
+  const resource = { group, version, resource: plural };
+  const { subresource } = details;
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: {
+      uid: REQUEST_UID,
+      kind: { ...kind },
+      resource,
+      ...(subresource === undefined ? {} : { subResource: subresource }),
+      requestKind: { ...kind },
+      requestResource: { ...resource },
+      ...(subresource === undefined ? {} : { requestSubResource: subresource }),
+      ...(name === '' ? {} : { name }),
+      ...(namespace === undefined ? {} : { namespace }),
+      operation,
+      userInfo: userInfo(details.user ?? DEFAULT_USER),
+      object: object === undefined ? null : place(object),
+      oldObject: oldObject === undefined ? null : place(oldObject),
+      dryRun: details.dryRun ?? false,
+      options: details.options ?? defaultOptions(operation),
+    },
+  };
+}
+
+/** A copy of an object in a namespace. */
+export function inNamespace(object: JsonObject, namespace: string): JsonObject {
+  const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {};
+  return { ...object, metadata: { ...metadata, namespace } };
+}
+
+function kindOf(object: JsonObject): Kind {
+  const { apiVersion, kind } = object;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion === '' || kind === '') {
+    throw new CliError('expected an object with apiVersion and kind', {
+      hint: 'What is no Kubernetes object is asked about with raw.',
+    });
+  }
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { group, version, kind };
+}
+
+function resourceOf({ group, version, kind }: Kind, { resource, scope }: RequestDetails): Served {
+  const known = builtinResource(group, kind);
+  if (resource !== undefined) {
+    const [plural = '', ...rest] = resource.split('.');
+    const [named, ...groups] = rest;
+    const fallback: Scope = known?.scope ?? 'Namespaced';
+    const place = named === undefined ? { group, version } : { group: groups.join('.'), version: named };
+    return { plural, scope: scope ?? fallback, ...place };
+  }
+  if (known === undefined) {
+    const apiVersion = group === '' ? version : `${group}/${version}`;
+    throw new CliError(
+      `${kind} of ${apiVersion} is no kind of Kubernetes’ own: expected "resource", the plural name of its resource, and "scope: Cluster" if it is in no namespace`,
+    );
+  }
+  return { ...known, scope: scope ?? known.scope, group, version };
+}
+
+function namespaceOf(object: JsonObject, served: Served, details: RequestDetails): string | undefined {
+  if (served.scope === 'Namespaced') {
+    return details.namespace ?? textOf(object, 'namespace') ?? DEFAULT_NAMESPACE;
+  }
+  // The API server takes a namespace to be in itself.
+  return served.group === '' && served.plural === 'namespaces' ? textOf(object, 'name') : undefined;
+}
+
+function textOf(object: JsonObject, field: 'name' | 'namespace'): string | undefined {
+  const { metadata } = object;
+  const value = isJsonObject(metadata) ? metadata[field] : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function userInfo({ username, uid, groups, extra }: User): JsonObject {
+  return {
+    username,
+    ...(uid === undefined ? {} : { uid }),
+    groups: [...(groups ?? DEFAULT_GROUPS)],
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function defaultOptions(operation: Operation): JsonObject | null {
+  const kind = OPTIONS[operation];
+  return kind === undefined ? null : { kind, apiVersion: 'meta.k8s.io/v1' };
+}

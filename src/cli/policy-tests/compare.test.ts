@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type AdmissionResponse, diff, type JsonValue } from '../../engine/index.ts';
+import { compareResponse, withDefaultNamespace } from './compare.ts';
+import { lineDiff } from './line-diff.ts';
+import { patternMatcher, type TextMatcher } from './text-matcher.ts';
+
+const ALLOWED: AdmissionResponse = { uid: '', allowed: true, auditAnnotations: null, warnings: null };
+const DENIED: AdmissionResponse = { ...ALLOWED, allowed: false, status: { message: 'no label', code: 403 } };
+const equals = (text: string): TextMatcher => ({ kind: 'equals', text });
+const contains = (text: string): TextMatcher => ({ kind: 'contains', text });
+
+const POD = { spec: { containers: [{ name: 'a', image: 'x' }] } };
+const MUTATED = { spec: { containers: [{ name: 'a', image: 'z' }], hostPID: false } };
+const patched = (before: JsonValue, after: JsonValue): AdmissionResponse => ({
+  ...ALLOWED,
+  patchType: 'JSONPatch',
+  patch: Buffer.from(JSON.stringify(diff(before, after))).toString('base64'),
+});
+const fields = (...args: Parameters<typeof compareResponse>): string[] =>
+  compareResponse(...args).map(({ field }) => field);
+
+describe('compareResponse', () => {
+  it('finds nothing where everything is as expected', () => {
+    const expect = { allowed: false, message: equals('no label'), code: 403, warnings: [], auditAnnotations: {} };
+    assert.deepEqual(compareResponse(expect, DENIED, null), []);
+    assert.deepEqual(compareResponse({ allowed: true, unchanged: true }, ALLOWED, POD), []);
+  });
+
+  it('does not look at what is not expected', () => {
+    assert.deepEqual(compareResponse({ allowed: true }, { ...patched(POD, MUTATED), warnings: ['w'] }, POD), []);
+  });
+
+  it('compares the verdict, and shows the message of a denial that should be none', () => {
+    assert.deepEqual(compareResponse({ allowed: true }, DENIED, null), [
+      { field: 'allowed', expected: 'true', actual: 'false' },
+      { field: 'message', expected: 'nothing', actual: 'no label' },
+    ]);
+    assert.deepEqual(fields({ allowed: false }, ALLOWED, null), ['allowed']);
+  });
+
+  it('compares messages as a whole, by a part, and by a pattern', () => {
+    for (const matcher of [equals('no label'), contains('label'), patternMatcher('^no l'), patternMatcher('b')]) {
+      assert.deepEqual(fields({ message: matcher }, DENIED, null), [], matcher.kind);
+    }
+    for (const matcher of [equals('no labe'), contains('labels'), patternMatcher('^label')]) {
+      assert.deepEqual(fields({ message: matcher }, DENIED, null), ['message'], matcher.kind);
+    }
+    assert.deepEqual(fields({ message: contains('') }, ALLOWED, null), ['message'], 'no message is no empty one');
+  });
+
+  it('compares the code, also where there is none', () => {
+    assert.deepEqual(fields({ code: 400 }, DENIED, null), ['code']);
+    assert.deepEqual(fields({ code: 400 }, ALLOWED, null), ['code']);
+  });
+
+  it('compares warnings one by one, missing and needless ones too', () => {
+    const response = { ...ALLOWED, warnings: ['a', 'b'] };
+    assert.deepEqual(fields({ warnings: [equals('a'), contains('b')] }, response, null), []);
+    assert.deepEqual(fields({ warnings: [equals('a')] }, response, null), ['warnings[1]']);
+    assert.deepEqual(fields({ warnings: [equals('b'), equals('b'), equals('c')] }, response, null), [
+      'warnings[0]',
+      'warnings[2]',
+    ]);
+    assert.deepEqual(fields({ warnings: [] }, response, null), ['warnings[0]', 'warnings[1]']);
+  });
+
+  it('compares audit annotations, missing and needless ones too', () => {
+    const response = { ...ALLOWED, auditAnnotations: { a: '1', b: '2' } };
+    assert.deepEqual(fields({ auditAnnotations: { a: equals('1'), b: contains('2') } }, response, null), []);
+    assert.deepEqual(fields({ auditAnnotations: { a: equals('2'), c: equals('') } }, response, null), [
+      'auditAnnotations[a]',
+      'auditAnnotations[c]',
+      'auditAnnotations[b]',
+    ]);
+    const inherited = { auditAnnotations: { constructor: contains('') } };
+    assert.deepEqual(fields(inherited, ALLOWED, null), ['auditAnnotations[constructor]']);
+  });
+
+  it('compares the patch, the object after it, and a part of that', () => {
+    const response = patched(POD, MUTATED);
+    assert.deepEqual(fields({ object: { ...MUTATED }, patch: diff(POD, MUTATED) }, response, POD), []);
+    assert.deepEqual(fields({ object: POD }, response, POD), ['object']);
+    assert.deepEqual(fields({ patch: [] }, response, POD), ['patch']);
+    assert.deepEqual(fields({ unchanged: true }, response, POD), ['unchanged']);
+    assert.deepEqual(fields({ objectContains: { spec: { containers: [{ image: 'z' }] } } }, response, POD), []);
+    assert.deepEqual(fields({ objectContains: { spec: { containers: [{ image: 'x' }] } } }, response, POD), [
+      'objectContains.spec.containers[0].image',
+    ]);
+    assert.deepEqual(fields({ objectContains: { spec: { containers: [] } } }, response, POD), [
+      'objectContains.spec.containers',
+    ]);
+    assert.deepEqual(
+      fields({ objectContains: { spec: { hostPID: null, hostIPC: null, 'a.b/c': 1 } } }, response, POD),
+      ['objectContains.spec.hostPID', 'objectContains.spec["a.b/c"]'],
+    );
+    assert.deepEqual(fields({ objectContains: { spec: { hostPID: null } } }, ALLOWED, POD), []);
+    assert.deepEqual(fields({ objectContains: { constructor: {} } }, ALLOWED, POD), ['objectContains.constructor']);
+  });
+
+  it('takes a patch that cannot be applied for a failure', () => {
+    const patch = Buffer.from('[{"op":"remove","path":"/nope"}]').toString('base64');
+    const [mismatch] = compareResponse({ unchanged: true }, { ...ALLOWED, patch }, POD);
+    assert.equal(mismatch?.field, 'patch');
+  });
+
+  it('shows differences of objects line by line', () => {
+    const [mismatch] = compareResponse({ object: POD }, patched(POD, MUTATED), POD);
+    assert.deepEqual(
+      mismatch?.diff?.filter(({ kind }) => kind !== 'same'),
+      [
+        { kind: 'expected', text: '    - image: x' },
+        { kind: 'actual', text: '    - image: z' },
+        { kind: 'actual', text: '  hostPID: false' },
+      ],
+    );
+  });
+});
+
+describe('withDefaultNamespace', () => {
+  it('gives an expected object the namespace that the request got', () => {
+    const asked = { metadata: { namespace: 'default' } };
+    assert.deepEqual(withDefaultNamespace({ metadata: { name: 'a' } }, asked), {
+      metadata: { name: 'a', namespace: 'default' },
+    });
+    const own = { metadata: { namespace: 'shop' } };
+    assert.equal(withDefaultNamespace(own, asked), own);
+    assert.equal(withDefaultNamespace(1, asked), 1);
+  });
+});
+
+describe('lineDiff', () => {
+  const lines = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 30 });
+
+  it('tells both texts, line by line', () => {
+    fc.assert(
+      fc.property(lines, lines, (a, b) => {
+        const expected = [...a, 'end'];
+        const actual = [...b, 'end'];
+        const difference = lineDiff(expected.join('\n'), actual.join('\n'));
+        if (difference.some(({ kind }) => kind === 'gap')) {
+          return;
+        }
+        const side = (other: string): string[] =>
+          difference.filter(({ kind }) => kind !== other).map(({ text }) => text);
+        assert.deepEqual(side('actual'), expected);
+        assert.deepEqual(side('expected'), actual);
+      }),
+    );
+  });
+
+  it('leaves out what is far from a difference', () => {
+    const many = Array.from({ length: 50 }, (_, index) => `line ${index}`);
+    const difference = lineDiff(many.join('\n'), many.with(20, 'other').join('\n'));
+    assert.deepEqual(
+      difference.map(({ kind, text }) => `${kind[0]} ${text}`),
+      [
+        'g …',
+        's line 17',
+        's line 18',
+        's line 19',
+        'e line 20',
+        'a other',
+        's line 21',
+        's line 22',
+        's line 23',
+        'g …',
+      ],
+    );
+  });
+
+  it('copes with texts that have nothing in common', () => {
+    const [a, b] = ['a', 'b'].map((letter) =>
+      Array.from({ length: 5_000 }, (_, index) => `${letter}${index}`).join('\n'),
+    );
+    assert.equal(lineDiff(a ?? '', b ?? '').length, 10_000);
+  });
+});

@@ -1,0 +1,200 @@
+// Compares what a policy answered with what a test expects.
+import { dump } from 'js-yaml';
+import {
+  type AdmissionResponse,
+  applyPatch,
+  isEqual,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type PatchOperation,
+} from '../../engine/index.ts';
+import { errorText } from '../errors.ts';
+import { type DiffLine, lineDiff } from './line-diff.ts';
+import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
+
+/** An expectation that was not met. */
+export interface Mismatch {
+  /** Key of the expectation, or a path below it: `allowed`, `objectContains.spec.replicas`. */
+  readonly field: string;
+  readonly expected: string;
+  readonly actual: string;
+  /** For values of many lines. */
+  readonly diff?: readonly DiffLine[];
+}
+
+/** An expectation of a response whose files have been read. */
+export interface ResponseExpectation {
+  readonly allowed?: boolean;
+  readonly message?: TextMatcher;
+  readonly code?: number;
+  readonly warnings?: readonly TextMatcher[];
+  readonly auditAnnotations?: Readonly<Record<string, TextMatcher>>;
+  readonly object?: JsonValue;
+  readonly objectContains?: JsonValue;
+  readonly patch?: readonly JsonValue[];
+  readonly unchanged?: true;
+}
+
+const NOTHING = 'nothing';
+
+/** All expectations that a response does not meet; `object` is the one that was asked about. */
+export function compareResponse(
+  expect: ResponseExpectation,
+  response: AdmissionResponse,
+  object: JsonValue,
+): readonly Mismatch[] {
+  const { allowed, status, warnings, auditAnnotations } = response;
+  const mismatches: Mismatch[] = [];
+  if (expect.allowed !== undefined && expect.allowed !== allowed) {
+    mismatches.push({ field: 'allowed', expected: String(expect.allowed), actual: String(allowed) });
+  }
+  if (expect.message !== undefined) {
+    mismatches.push(...compareText('message', expect.message, status?.message));
+  } else if (mismatches.length > 0 && !allowed) {
+    // Whoever expected an admission wants to know why it is none.
+    mismatches.push({ field: 'message', expected: NOTHING, actual: status?.message ?? NOTHING });
+  }
+  if (expect.code !== undefined && expect.code !== status?.code) {
+    mismatches.push({ field: 'code', expected: String(expect.code), actual: String(status?.code ?? NOTHING) });
+  }
+  if (expect.warnings !== undefined) {
+    mismatches.push(...compareWarnings(expect.warnings, warnings ?? []));
+  }
+  if (expect.auditAnnotations !== undefined) {
+    mismatches.push(...compareAnnotations(expect.auditAnnotations, auditAnnotations ?? {}));
+  }
+  return [...mismatches, ...compareChange(expect, response, object)];
+}
+
+/** A text against a matcher. */
+export function compareText(field: string, matcher: TextMatcher, actual: string | undefined): readonly Mismatch[] {
+  return actual !== undefined && isMatch(matcher, actual)
+    ? []
+    : [{ field, expected: describeMatcher(matcher), actual: actual ?? NOTHING }];
+}
+
+function compareWarnings(expected: readonly TextMatcher[], actual: readonly string[]): readonly Mismatch[] {
+  return Array.from({ length: Math.max(expected.length, actual.length) }, (_, index) => {
+    const field = `warnings[${index}]`;
+    const matcher = expected[index];
+    return matcher === undefined
+      ? [{ field, expected: NOTHING, actual: actual[index] ?? NOTHING }]
+      : compareText(field, matcher, actual[index]);
+  }).flat();
+}
+
+function compareAnnotations(
+  expected: Readonly<Record<string, TextMatcher>>,
+  actual: Readonly<Record<string, string>>,
+): readonly Mismatch[] {
+  const missing = Object.entries(expected).flatMap(([key, matcher]) =>
+    compareText(`auditAnnotations[${key}]`, matcher, Object.hasOwn(actual, key) ? actual[key] : undefined),
+  );
+  const unexpected = Object.entries(actual)
+    .filter(([key]) => !Object.hasOwn(expected, key))
+    .map(([key, text]) => ({ field: `auditAnnotations[${key}]`, expected: NOTHING, actual: text }));
+  return [...missing, ...unexpected];
+}
+
+function compareChange(
+  expect: ResponseExpectation,
+  response: AdmissionResponse,
+  object: JsonValue,
+): readonly Mismatch[] {
+  const { unchanged, patch: expectedPatch, object: expectedObject, objectContains } = expect;
+  if (
+    unchanged === undefined &&
+    expectedPatch === undefined &&
+    expectedObject === undefined &&
+    objectContains === undefined
+  ) {
+    return [];
+  }
+  let patch: readonly PatchOperation[];
+  let changed: JsonValue;
+  try {
+    patch =
+      response.patch === undefined
+        ? []
+        : (JSON.parse(Buffer.from(response.patch, 'base64').toString()) as PatchOperation[]);
+    changed = applyPatch(object, patch.map(patchStep)) as JsonValue;
+  } catch (error) {
+    return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];
+  }
+  return [
+    ...(unchanged === undefined ? [] : compareValue('unchanged', object, changed)),
+    ...(expectedPatch === undefined ? [] : compareValue('patch', [...expectedPatch], [...patch] as JsonValue[])),
+    ...(expectedObject === undefined ? [] : compareValue('object', expectedObject, changed)),
+    ...(objectContains === undefined ? [] : compareSubset('objectContains', objectContains, changed)),
+  ];
+}
+
+/** Operations of a policy may be of any kind, whatever our own differ makes. */
+function patchStep(operation: PatchOperation): { op: string; path: string; from: string; value: unknown } {
+  const { op, path, from = '', value }: { op: string; path: string; from?: string; value?: unknown } = operation;
+  return { op, path, from, value };
+}
+
+/** Equality; the order of keys does not count. */
+function compareValue(field: string, expected: JsonValue, actual: JsonValue): readonly Mismatch[] {
+  if (isEqual(expected, actual)) {
+    return [];
+  }
+  const [left, right] = [yaml(expected), yaml(actual)];
+  return [{ field, expected: left, actual: right, diff: lineDiff(left, right) }];
+}
+
+/**
+ * What is expected must be there: the keys of a mapping, all elements of a list one by one. Null means: not there.
+ */
+function compareSubset(path: string, expected: JsonValue, actual: JsonValue | undefined): readonly Mismatch[] {
+  if (expected === null || actual === undefined) {
+    return (expected === null && (actual ?? null) === null) || actual === expected
+      ? []
+      : [{ field: path, expected: short(expected), actual: short(actual) }];
+  }
+  if (isJsonObject(expected) && isJsonObject(actual)) {
+    return Object.entries(expected).flatMap(([key, value]) =>
+      compareSubset(joined(path, key), value, Object.hasOwn(actual, key) ? actual[key] : undefined),
+    );
+  }
+  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
+    return expected.flatMap((value, index) => compareSubset(`${path}[${index}]`, value, actual[index]));
+  }
+  if (Array.isArray(expected) && Array.isArray(actual)) {
+    return compareValue(path, expected, actual);
+  }
+  return isEqual(expected, actual) ? [] : [{ field: path, expected: short(expected), actual: short(actual) }];
+}
+
+function joined(path: string, key: string): string {
+  return /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+}
+
+function short(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) {
+    return NOTHING;
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function yaml(value: JsonValue): string {
+  return dump(value, { lineWidth: -1, noRefs: true, sortKeys: true });
+}
+
+/** What an expected object gets that the API server fills in before policies see it. */
+export function withDefaultNamespace(expected: JsonValue, asked: JsonValue): JsonValue {
+  const [mine, theirs] = [metadataOf(expected), metadataOf(asked)];
+  if (mine === undefined || theirs === undefined || !isJsonObject(expected)) {
+    return expected;
+  }
+  const { namespace } = theirs;
+  return namespace === undefined || Object.hasOwn(mine, 'namespace')
+    ? expected
+    : { ...expected, metadata: { ...mine, namespace } };
+}
+
+function metadataOf(value: JsonValue): JsonObject | undefined {
+  return isJsonObject(value) && isJsonObject(value['metadata']) ? value['metadata'] : undefined;
+}

@@ -1,0 +1,193 @@
+// Reads mappings of a test file and notes what is wrong with them, and where.
+import { isJsonObject, type JsonObject, type JsonValue, nearestKey } from '../../engine/index.ts';
+
+/** Something wrong with a test file; `path` leads to it. */
+export interface Fault {
+  readonly message: string;
+  readonly path: readonly string[];
+}
+
+/** Values of a test file after its aliases are expanded: a file of megabytes has fewer, a "billion laughs" file more. */
+const MAX_VALUES = 1_000_000;
+
+/**
+ * A copy in plain JSON: nothing is shared or cyclic, `__proto__` is a key like any other.
+ * Faults instead of values that JSON does not have.
+ */
+export function plainJson(value: unknown, faults: Fault[]): JsonValue {
+  let left = MAX_VALUES;
+  const path: string[] = [];
+  const copy = (member: unknown, key: string): JsonValue => {
+    path.push(key);
+    const result = walk(member);
+    path.pop();
+    return result;
+  };
+  const walk = (at: unknown): JsonValue => {
+    left -= 1;
+    if (left === 0) {
+      faults.push({ message: `expected at most ${MAX_VALUES} values after aliases are expanded, got more`, path: [] });
+    }
+    if (left <= 0) {
+      return null;
+    }
+    if (typeof at === 'number' && !Number.isFinite(at)) {
+      faults.push({ message: `expected a number that JSON has, got ${at}`, path: [...path] });
+      return null;
+    }
+    if (Array.isArray(at)) {
+      return at.map((element, index) => copy(element, String(index)));
+    }
+    if (typeof at === 'object' && at !== null) {
+      const object: JsonObject = {};
+      for (const [key, member] of Object.entries(at)) {
+        const entry = { value: copy(member, key), enumerable: true, configurable: true, writable: true };
+        Object.defineProperty(object, key, entry);
+      }
+      return object;
+    }
+    return at === undefined ? null : (at as JsonValue);
+  };
+  return walk(value);
+}
+
+/** The keys of one mapping. Null counts as absent, except where any value may stand. */
+export class Fields {
+  readonly path: readonly string[];
+  readonly #object: JsonObject;
+  readonly #faults: Fault[];
+
+  constructor(object: JsonObject, path: readonly string[], faults: Fault[]) {
+    this.#object = object;
+    this.path = path;
+    this.#faults = faults;
+  }
+
+  get keys(): readonly string[] {
+    return Object.keys(this.#object);
+  }
+
+  /** Whether the key is written, with any value. */
+  has(key: string): boolean {
+    return Object.hasOwn(this.#object, key);
+  }
+
+  /** The value as it is; undefined when the key is not written. */
+  any(key: string): JsonValue | undefined {
+    return this.has(key) ? (this.#object[key] ?? null) : undefined;
+  }
+
+  value(key: string): JsonValue | undefined {
+    return this.any(key) ?? undefined;
+  }
+
+  fault(key: string, message: string, ...below: string[]): void {
+    this.#faults.push({ message: `${key}: ${message}`, path: [...this.path, key, ...below] });
+  }
+
+  faultHere(message: string): void {
+    this.#faults.push({ message, path: this.path });
+  }
+
+  knownKeys(known: readonly string[], owner: string): void {
+    for (const key of this.keys) {
+      if (!known.includes(key)) {
+        const nearest = nearestKey(key, known);
+        const hint = nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;
+        const message = `unknown key ${JSON.stringify(key)} in ${owner}: ${hint}`;
+        this.#faults.push({ message, path: [...this.path, key] });
+      }
+    }
+  }
+
+  text(key: string): string | undefined {
+    const value = this.value(key);
+    if (value === undefined || (typeof value === 'string' && value !== '')) {
+      return value;
+    }
+    const hint = typeof value === 'object' || value === '' ? '' : ': put it in quotes';
+    this.fault(key, `expected some text, got ${describe(value)}${hint}`);
+    return undefined;
+  }
+
+  requiredText(key: string): string {
+    if (this.value(key) === undefined) {
+      this.faultHere(`expected the key "${key}", which is missing`);
+    }
+    return this.text(key) ?? '';
+  }
+
+  boolean(key: string): boolean | undefined {
+    const value = this.value(key);
+    if (value === undefined || typeof value === 'boolean') {
+      return value;
+    }
+    this.fault(key, `expected true or false, got ${describe(value)}`);
+    return undefined;
+  }
+
+  integer(key: string): number | undefined {
+    const value = this.value(key);
+    if (value === undefined || (typeof value === 'number' && Number.isSafeInteger(value))) {
+      return value;
+    }
+    this.fault(key, `expected a whole number, got ${describe(value)}`);
+    return undefined;
+  }
+
+  oneOf<Choice extends string>(key: string, choices: readonly Choice[]): Choice | undefined {
+    const value = this.value(key);
+    const choice = choices.find((candidate) => candidate === value);
+    if (choice === undefined && value !== undefined) {
+      this.fault(key, `expected ${choices.join(' or ')}, got ${describe(value)}`);
+    }
+    return choice;
+  }
+
+  list(key: string): readonly JsonValue[] | undefined {
+    const value = this.value(key);
+    if (value === undefined || Array.isArray(value)) {
+      return value;
+    }
+    this.fault(key, `expected a list, got ${describe(value)}`);
+    return undefined;
+  }
+
+  object(key: string): JsonObject | undefined {
+    const value = this.value(key);
+    if (value === undefined || isJsonObject(value)) {
+      return value;
+    }
+    this.fault(key, `expected a mapping, got ${describe(value)}`);
+    return undefined;
+  }
+
+  /** The mapping at a key. */
+  inside(key: string): Fields | undefined {
+    const value = this.object(key);
+    return value === undefined ? undefined : new Fields(value, [...this.path, key], this.#faults);
+  }
+
+  /** The mappings in the list at a key. */
+  each(key: string): readonly Fields[] {
+    return (this.list(key) ?? []).flatMap((element, index) => {
+      if (isJsonObject(element)) {
+        return [new Fields(element, [...this.path, key, String(index)], this.#faults)];
+      }
+      this.fault(key, `expected a mapping, got ${describe(element)}`, String(index));
+      return [];
+    });
+  }
+}
+
+/** A short form of a value, for messages. */
+export function describe(value: JsonValue): string {
+  if (value === null) {
+    return 'nothing';
+  }
+  if (typeof value === 'object') {
+    return Array.isArray(value) ? 'a list' : 'a mapping';
+  }
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}

@@ -1,0 +1,92 @@
+// Results as JUnit XML, which CI systems show: a test suite per file, a test case per case.
+import { summarize } from './summary.ts';
+import type { CaseResult, SuiteResult } from './suite-runner.ts';
+import { failureText } from './text-report.ts';
+
+/** The document. */
+export function junitReport(suites: readonly SuiteResult[]): string {
+  const { durationMs } = summarize(suites);
+  const total = countsOf(suites);
+  const children = suites.map(suiteElement);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${element('testsuites', { name: 'portcullis', ...total, time: seconds(durationMs) }, children)}\n`;
+}
+
+function suiteElement(suite: SuiteResult): string {
+  const { name, file, durationMs, problem } = suite;
+  const cases =
+    problem === undefined
+      ? suite.cases.map((result) => caseElement(suite, result))
+      : [
+          element('testcase', { name: 'the file can be run', classname: name, file, time: seconds(0) }, [
+            element('error', { message: firstLine(problem), type: 'problem' }, [escapeText(problem)]),
+          ]),
+        ];
+  return element('testsuite', { name, file, ...countsOf([suite]), time: seconds(durationMs) }, cases);
+}
+
+function caseElement(suite: SuiteResult, result: CaseResult): string {
+  const { test, status, error, mismatches, log } = result;
+  const attributes = {
+    name: test.name,
+    classname: suite.name,
+    file: suite.file,
+    line: test.line,
+    time: seconds(result.durationMs),
+  };
+  const children: string[] = [];
+  if (status === 'error') {
+    const body = escapeText(failureText(result));
+    children.push(element('error', { message: firstLine(error ?? ''), type: 'error' }, [body]));
+  } else if (status === 'failed') {
+    const message = mismatches
+      .map(({ field, expected, actual }) => `${field}: expected ${firstLine(expected)}, got ${firstLine(actual)}`)
+      .join('; ');
+    children.push(element('failure', { message, type: 'failure' }, [escapeText(failureText(result))]));
+  }
+  if (log.length > 0) {
+    children.push(
+      element('system-out', {}, [escapeText(log.map(({ level, message }) => `${level} ${message}`).join('\n'))]),
+    );
+  }
+  return element('testcase', attributes, children);
+}
+
+/** A file that could not be run is a case with an error. */
+function countsOf(suites: readonly SuiteResult[]): { tests: number; failures: number; errors: number } {
+  const { cases, failed, errors, problems } = summarize(suites);
+  return { tests: cases + problems, failures: failed, errors: errors + problems };
+}
+
+function element(
+  name: string,
+  attributes: Readonly<Record<string, string | number>>,
+  children: readonly string[],
+): string {
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeAttribute(String(value))}"`);
+  const open = `<${name}${written.join('')}`;
+  return children.length === 0 ? `${open}/>` : `${open}>${children.join('')}</${name}>`;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(3);
+}
+
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n', 1);
+  return line;
+}
+
+/** Characters that XML 1.0 cannot hold at all are replaced: the document must stay readable. */
+function escapeText(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('\r', '&#13;');
+}
+
+function escapeAttribute(text: string): string {
+  return escapeText(text).replaceAll('"', '&quot;').replaceAll('\t', '&#9;').replaceAll('\n', '&#10;');
+}

@@ -1,0 +1,424 @@
+// Makes a test file ready to be run: reads the files that it names, fetches modules, builds requests.
+import { dirname, resolve } from 'node:path';
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  modulesOf,
+  parsePolicies,
+  type PolicyDefinition,
+  ReplayPort,
+  type Route,
+} from '../../engine/index.ts';
+import {
+  isBuiltin,
+  type ModuleReference,
+  parseBuiltin,
+  parseReference,
+  type PolicyMetadata,
+  readMetadata,
+  type SourcesConfig,
+} from '../../modules/index.ts';
+import { readDocument, readText } from '../document.ts';
+import { CliError, errorText, EXIT } from '../errors.ts';
+import type { ModuleInput, SuiteJob, SuiteQuestion, SuiteVariant } from '../module-job.ts';
+import { readModule, targetReference } from '../module-source.ts';
+import { manifestsOf, manifestsPolicy } from '../manifests.ts';
+import { findPolicy } from '../policies-file.ts';
+import { MAX_ID_LENGTH, withTimeout } from '../policy-flags.ts';
+import type { Progress } from '../progress.ts';
+import { readRequest } from '../request-document.ts';
+import { admissionReview } from './admission-request.ts';
+import { type ResponseExpectation, withDefaultNamespace } from './compare.ts';
+import { plainJson } from './fields.ts';
+import { located } from './read-suite.ts';
+import type { FileSource, Source, Subject, TestCase, TestSuite } from './suite.ts';
+
+/** A case that can be run. */
+export interface PreparedCase {
+  readonly test: TestCase;
+  readonly expect: ResponseExpectation & { readonly settings?: 'accepted' | 'rejected' };
+  /** What a patch is applied to. */
+  readonly object: JsonValue;
+}
+
+/** A suite that can be run. */
+export interface PreparedSuite {
+  readonly suite: TestSuite;
+  readonly cases: readonly PreparedCase[];
+  /** The questions are numbered as the cases. */
+  readonly job: SuiteJob;
+}
+
+export interface PrepareOptions {
+  readonly progress: Progress;
+  readonly sources?: SourcesConfig;
+  /** Seconds of one evaluation, instead of what policies say. */
+  readonly timeout?: number;
+  /** Told of every file that is read, by its absolute path: they are what a watch looks at. */
+  readonly onFile: (path: string) => void;
+}
+
+/**
+ * Prepares a suite; `text` is the text of its file.
+ * @throws CliError with everything that is wrong
+ */
+export async function prepareSuite(suite: TestSuite, text: string, options: PrepareOptions): Promise<PreparedSuite> {
+  return await new Preparation(suite, text, options).prepare();
+}
+
+/** A request, and what its patch is applied to. */
+interface Asked {
+  readonly request?: NonNullable<SuiteQuestion['request']>;
+  readonly object: JsonValue;
+}
+
+/** How the definition of a policy is made of its settings, and where its modules are. */
+interface PolicyPlan {
+  readonly define: (settings: JsonObject | undefined) => PolicyDefinition;
+  readonly modules: Readonly<Record<string, ModuleInput>>;
+}
+
+class Preparation {
+  readonly #suite: TestSuite;
+  readonly #text: string;
+  readonly #options: PrepareOptions;
+  readonly #folder: string;
+  readonly #problems: string[] = [];
+  readonly #texts = new Map<string, Promise<string>>();
+
+  constructor(suite: TestSuite, text: string, options: PrepareOptions) {
+    this.#suite = suite;
+    this.#text = text;
+    this.#options = options;
+    this.#folder = dirname(resolve(suite.file));
+  }
+
+  async prepare(): Promise<PreparedSuite> {
+    const { suite } = this;
+    const plan = await this.#at(suite.subjectAt, () => this.#plan(suite.subject));
+    const prepared = await Promise.all(suite.cases.map((test) => this.#at(test.at, () => this.#case(test))));
+    const job = plan === undefined ? undefined : await this.#job(plan, prepared);
+    if (job === undefined || this.#problems.length > 0) {
+      throw new CliError([...new Set(this.#problems)].join('\n'), { exitCode: EXIT.usage });
+    }
+    return { suite, cases: prepared.flatMap((entry) => entry?.case ?? []), job };
+  }
+
+  get suite(): TestSuite {
+    return this.#suite;
+  }
+
+  /** Notes what goes wrong, and where in the test file, and goes on. */
+  async #at<Result>(at: number, work: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#problems.push(
+        error instanceof LocatedError ? error.message : located(this.#text, this.#suite.file, at, withHint(error)),
+      );
+      return undefined;
+    }
+  }
+
+  /** Errors of what a file holds are shown where the test file names it. */
+  async #inFile<Result>(
+    { at }: FileSource,
+    work: () => Promise<Result>,
+    describe: (error: unknown) => string = errorText,
+  ): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw new LocatedError(located(this.#text, this.#suite.file, at, describe(error)), { cause: error });
+    }
+  }
+
+  async #case(test: TestCase): Promise<{ case: PreparedCase; question: Omit<SuiteQuestion, 'index'> }> {
+    const { object: wanted, ...rest } = test.expect;
+    const [asked, session, expected] = await Promise.all([
+      this.#asked(test),
+      test.session === undefined ? undefined : this.#session(test.session),
+      wanted === undefined ? undefined : this.#json(wanted),
+    ]);
+    const expect = {
+      ...rest,
+      ...(expected === undefined ? {} : { object: withDefaultNamespace(expected, asked.object) }),
+    };
+    return {
+      case: { test, expect, object: asked.object },
+      question: {
+        ...(asked.request === undefined ? {} : { request: asked.request }),
+        ...(session === undefined ? {} : { session }),
+      },
+    };
+  }
+
+  async #asked({ question }: TestCase): Promise<Asked> {
+    switch (question.kind) {
+      case 'none':
+        return { object: null };
+      case 'raw': {
+        const object = await this.#json(question.request);
+        const body = await this.#body(question.request, 'validate_raw', { request: object });
+        return { request: { body, route: 'validate_raw' }, object };
+      }
+      case 'request': {
+        const review = await this.#object(question.request);
+        const whole = 'request' in review || review['kind'] === 'AdmissionReview' ? review : { request: review };
+        const body = await this.#body(question.request, 'validate', whole);
+        const request = isJsonObject(whole['request']) ? whole['request'] : {};
+        return { request: { body, route: 'validate' }, object: request['object'] ?? null };
+      }
+      case 'objects': {
+        const { details } = question;
+        const [object, oldObject] = await Promise.all([
+          question.object === undefined ? undefined : this.#object(question.object),
+          question.oldObject === undefined ? undefined : this.#object(question.oldObject),
+        ]);
+        const objects = {
+          ...(object === undefined ? {} : { object }),
+          ...(oldObject === undefined ? {} : { oldObject }),
+        };
+        const review = admissionReview(objects, details);
+        const request = review['request'] as JsonObject;
+        return { request: { body: jsonBytes(review), route: 'validate' }, object: request['object'] ?? null };
+      }
+      default:
+        return question satisfies never;
+    }
+  }
+
+  /** A request in a file is handed on as it is written: numbers stay what they are. */
+  async #body(source: Source<JsonValue>, route: Route, value: JsonObject): Promise<Uint8Array> {
+    return 'path' in source ? await readRequest(this.#path(source.path), route) : jsonBytes(value);
+  }
+
+  async #job(
+    plan: PolicyPlan,
+    prepared: readonly ({ question: Omit<SuiteQuestion, 'index'> } | undefined)[],
+  ): Promise<SuiteJob> {
+    const variants = new Map<string, { definition: PolicyDefinition; questions: SuiteQuestion[] }>();
+    for (const [index, test] of this.#suite.cases.entries()) {
+      const { question } = prepared[index] ?? {};
+      await this.#at(test.at, async () => {
+        const settings = test.settings === undefined ? undefined : await this.#object(test.settings);
+        const key = JSON.stringify(settings) ?? '';
+        const variant = variants.get(key) ?? { definition: plan.define(settings), questions: [] };
+        variants.set(key, variant);
+        variant.questions.push({ index, ...question });
+      });
+    }
+    return { modules: plan.modules, variants: [...variants.values()] satisfies readonly SuiteVariant[] };
+  }
+
+  async #plan(subject: Subject): Promise<PolicyPlan> {
+    switch (subject.kind) {
+      case 'policy':
+        return await this.#ownPolicy(subject);
+      case 'entry':
+        return await this.#inFile(subject.file, () => this.#entryOfFile(subject.file.path, subject.id), withHint);
+      case 'manifests':
+        return await this.#manifests(subject);
+      default:
+        return subject satisfies never;
+    }
+  }
+
+  async #ownPolicy(subject: Extract<Subject, { kind: 'policy' }>): Promise<PolicyPlan> {
+    const { entry, settingsFile, executionMode } = subject;
+    const stated = settingsFile === undefined ? {} : { settings: await this.#object(settingsFile) };
+    const base = { ...entry, ...stated };
+    const { modules, metadata } = await this.#modules(modulesOf(this.#define(base)), (module) =>
+      targetReference(module, this.#folder),
+    );
+    const chosen = executionMode === undefined ? {} : { chosenMode: executionMode };
+    return {
+      modules: Object.fromEntries(
+        Object.entries(modules).map(([reference, input]) => [
+          reference,
+          'bytes' in input ? { ...input, ...chosen } : input,
+        ]),
+      ),
+      define: (settings) => this.#define(granted(withSettings(base, settings), metadata)),
+    };
+  }
+
+  async #entryOfFile(path: string, id: string): Promise<PolicyPlan> {
+    const file = this.#path(path);
+    const found = findPolicy(await this.#read(file), path, id);
+    const baseDir = dirname(file);
+    const { modules } = await this.#modules(modulesOf(found), (module) => parseReference(module, { baseDir }));
+    return {
+      modules,
+      define: (settings) => {
+        if (settings === undefined) {
+          return this.#timed(found);
+        }
+        if (found.kind === 'group') {
+          throw new CliError('settings: a group has none of its own, its members have');
+        }
+        return this.#timed({ ...found, settings });
+      },
+    };
+  }
+
+  async #manifests({ sources, kubernetesVersion }: Extract<Subject, { kind: 'manifests' }>): Promise<PolicyPlan> {
+    const documents = await Promise.all(
+      sources.map(async (source) =>
+        'value' in source
+          ? [source.value]
+          : await this.#inFile(source, async () => manifestsOf(await this.#read(this.#path(source.path)), source.path)),
+      ),
+    );
+    const { definition, modules } = manifestsPolicy(this.#id, documents.flat(), kubernetesVersion);
+    return {
+      modules,
+      define: (settings) => {
+        if (settings !== undefined) {
+          throw new CliError('settings: policies of Kubernetes have none; their parameters are among the manifests');
+        }
+        return this.#timed(definition);
+      },
+    };
+  }
+
+  /** What the policy is called in messages. */
+  get #id(): string {
+    return this.#suite.name.replaceAll(/[/\p{Cc}\p{Cs}]/gu, '').slice(0, MAX_ID_LENGTH) || 'policy';
+  }
+
+  /** A definition for an entry; the reader of test files has looked at all of it but settings that come from elsewhere. */
+  #define(entry: JsonObject): PolicyDefinition {
+    const { policies, problems } = parsePolicies(JSON.stringify({ [this.#id]: entry }), this.#suite.file);
+    const [definition] = policies;
+    if (definition === undefined) {
+      throw new CliError(problems.map(({ message }) => message).join('\n'));
+    }
+    return this.#timed(definition);
+  }
+
+  #timed(definition: PolicyDefinition): PolicyDefinition {
+    return withTimeout(definition, this.#options.timeout);
+  }
+
+  async #modules(
+    references: readonly string[],
+    resolveReference: (reference: string) => ModuleReference,
+  ): Promise<{
+    modules: Readonly<Record<string, ModuleInput>>;
+    metadata: Readonly<Record<string, PolicyMetadata | undefined>>;
+  }> {
+    const modules: Record<string, ModuleInput> = {};
+    const metadata: Record<string, PolicyMetadata | undefined> = {};
+    for (const reference of references) {
+      if (isBuiltin(reference)) {
+        modules[reference] = { builtin: parseBuiltin(reference) };
+        continue;
+      }
+      const resolved = resolveReference(reference);
+      if (resolved.kind === 'file') {
+        this.#options.onFile(resolved.path);
+      }
+      const { bytes } = await readModule(resolved, { ...this.#options, baseDir: this.#folder });
+      modules[reference] = { bytes };
+      metadata[reference] = readMetadata(bytes);
+    }
+    return { modules, metadata };
+  }
+
+  async #session(source: FileSource): Promise<string> {
+    return await this.#inFile(source, async () => {
+      const text = await this.#read(this.#path(source.path));
+      // Only to see whether it can be read.
+      void new ReplayPort(text);
+      return text;
+    });
+  }
+
+  /** A mapping that is written in the test file, or in a file of its own. */
+  async #object(source: Source): Promise<JsonObject> {
+    const value = await this.#json(source);
+    if (!isJsonObject(value)) {
+      throw new CliError(`${'path' in source ? source.path : 'the value'} is no mapping: expected one`);
+    }
+    return value;
+  }
+
+  async #json(source: Source<JsonValue>): Promise<JsonValue> {
+    if ('value' in source) {
+      return source.value;
+    }
+    return await this.#inFile(source, async () => {
+      const path = this.#path(source.path);
+      this.#options.onFile(path);
+      const { value } = await readDocument(path);
+      return plain(value, source.path);
+    });
+  }
+
+  #path(path: string): string {
+    return resolve(this.#folder, path);
+  }
+
+  #read(path: string): Promise<string> {
+    this.#options.onFile(path);
+    const text = this.#texts.get(path) ?? readText(path);
+    this.#texts.set(path, text);
+    return text;
+  }
+}
+
+function withHint(error: unknown): string {
+  const hint = error instanceof CliError && error.hint !== undefined ? ` (${error.hint})` : '';
+  return `${errorText(error)}${hint}`;
+}
+
+/** An error that says already where it belongs. */
+class LocatedError extends CliError {}
+
+function plain(value: unknown, name: string): JsonValue {
+  const faults: { message: string; path: readonly string[] }[] = [];
+  const copy = plainJson(value, faults);
+  const [fault] = faults;
+  if (fault !== undefined) {
+    throw new CliError(`${name}: ${[...fault.path, fault.message].join(': ')}`);
+  }
+  return copy;
+}
+
+function withSettings(entry: JsonObject, settings: JsonObject | undefined): JsonObject {
+  if (settings !== undefined && Object.hasOwn(entry, 'policies')) {
+    throw new CliError('settings: a group has none of its own, its members have');
+  }
+  return settings === undefined ? entry : { ...entry, settings };
+}
+
+/**
+ * What an entry does not say is granted in a test: it changes objects, and asks what the module's metadata name.
+ * Nothing but a recorded session answers.
+ */
+function granted(entry: JsonObject, metadata: Readonly<Record<string, PolicyMetadata | undefined>>): JsonObject {
+  const members = entry['policies'];
+  if (isJsonObject(members)) {
+    const each = Object.entries(members).map(([name, member]) => [
+      name,
+      isJsonObject(member) ? { ...grantsOf(member, metadata), ...member } : member,
+    ]);
+    return { ...entry, policies: Object.fromEntries(each) as JsonObject };
+  }
+  return { allowedToMutate: true, ...grantsOf(entry, metadata), ...entry };
+}
+
+function grantsOf(entry: JsonObject, metadata: Readonly<Record<string, PolicyMetadata | undefined>>): JsonObject {
+  const { module } = entry;
+  const resources = (typeof module === 'string' ? metadata[module] : undefined)?.contextAwareResources ?? [];
+  return {
+    hostCapabilities: ['*'],
+    contextAwareResources: resources.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+  };
+}
+
+function jsonBytes(value: JsonValue): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,427 @@
+// Reads a test file. Docs: docs/testing.md.
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  nearestKey,
+  parsePolicies,
+  textPosition,
+  YamlPositions,
+} from '../../engine/index.ts';
+import type { ExecutionMode } from '../../modules/index.ts';
+import { parseDocument } from '../document.ts';
+import { CliError, errorText, EXIT } from '../errors.ts';
+import { suiteName } from './discover.ts';
+import { describe, type Fault, Fields, plainJson } from './fields.ts';
+import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';
+import { patternMatcher, type TextMatcher } from './text-matcher.ts';
+
+/** Problems that are shown of one file; who has more mends these first. */
+const MAX_SHOWN = 20;
+
+const SUITE_KEYS = ['name', 'policy', 'defaults', 'cases'];
+const DETAIL_KEYS = ['operation', 'user', 'namespace', 'dryRun', 'subresource', 'resource', 'scope', 'options'];
+const DEFAULT_KEYS = [...DETAIL_KEYS, 'session'];
+const QUESTION_KEYS = ['object', 'oldObject', 'request', 'raw', 'rawFile'];
+const CASE_KEYS = ['name', 'settings', 'session', ...QUESTION_KEYS, ...DETAIL_KEYS, 'expect'];
+const CHANGE_KEYS = ['object', 'objectContains', 'patch', 'unchanged'];
+const VERDICT_KEYS = ['allowed', 'code', 'warnings', 'auditAnnotations', ...CHANGE_KEYS];
+const EXPECT_KEYS = ['settings', 'message', ...VERDICT_KEYS];
+const USER_KEYS = ['username', 'uid', 'groups', 'extra'];
+const MATCHER_KEYS = ['equals', 'contains', 'matches'];
+/** What says which of the three kinds of subjects a policy is. */
+const SUBJECT_KEYS = ['module', 'policies', 'policiesFile', 'manifests'];
+const MODES: Readonly<Record<string, ExecutionMode>> = {
+  opa: 'opa',
+  gatekeeper: 'gatekeeper',
+  kubewarden: 'kubewarden-wapc',
+  wasi: 'wasi',
+};
+
+/**
+ * Reads the text of a test file; `file` is what messages call it.
+ * @throws CliError with everything that is wrong with it, each with line, column and excerpt
+ */
+export function readSuite(text: string, file: string): TestSuite {
+  const { value } = parseDocument(text, file);
+  const faults: Fault[] = [];
+  const root = plainJson(value, faults);
+  const positions = new YamlPositions(text);
+  if (!isJsonObject(root)) {
+    throw new CliError(`${file}: expected a mapping with "policy" and "cases", got ${describe(root)}`, {
+      exitCode: EXIT.usage,
+    });
+  }
+  const reader = new SuiteReader(text, file, positions, faults);
+  const suite = faults.length === 0 ? reader.suite(new Fields(root, [], faults)) : undefined;
+  if (suite === undefined || faults.length > 0) {
+    throw problems(text, file, positions, faults);
+  }
+  return suite;
+}
+
+function problems(text: string, file: string, positions: YamlPositions, faults: readonly Fault[]): CliError {
+  const shown = faults
+    .map((fault) => ({ ...fault, at: positions.offsetOf(fault.path) }))
+    .sort((a, b) => a.at - b.at)
+    .slice(0, MAX_SHOWN)
+    .map(({ message, at }) => located(text, file, at, message));
+  const more = faults.length > MAX_SHOWN ? `\n… and ${faults.length - MAX_SHOWN} more` : '';
+  return new CliError(shown.join('\n') + more, { exitCode: EXIT.usage });
+}
+
+/** A message with its place in a text, and the line there. */
+export function located(text: string, file: string, at: number, message: string): string {
+  const { line, column, excerpt } = textPosition(text, at);
+  return `${file}:${line}:${column} ${message}\n${excerpt.replaceAll(/^/gm, '  ')}`;
+}
+
+class SuiteReader {
+  readonly #text: string;
+  readonly #file: string;
+  readonly #positions: YamlPositions;
+  readonly #faults: Fault[];
+
+  constructor(text: string, file: string, positions: YamlPositions, faults: Fault[]) {
+    this.#text = text;
+    this.#file = file;
+    this.#positions = positions;
+    this.#faults = faults;
+  }
+
+  suite(fields: Fields): TestSuite | undefined {
+    fields.knownKeys(SUITE_KEYS, 'a test file');
+    const policy = fields.inside('policy');
+    if (!fields.has('policy')) {
+      fields.faultHere('expected the key "policy", which is missing: say what is tested');
+    }
+    const subject = policy === undefined ? undefined : this.#subject(policy);
+    const defaults = fields.inside('defaults');
+    defaults?.knownKeys(DEFAULT_KEYS, 'the defaults');
+    const details = defaults === undefined ? {} : readDetails(defaults);
+    const session = defaults && this.#fileSource('session', defaults);
+    if ((fields.list('cases') ?? []).length === 0) {
+      fields.faultHere('expected "cases", a list of at least one case');
+    }
+    const cases = fields
+      .each('cases')
+      .map((entry) => this.#case(entry, details, session === undefined ? {} : { session }));
+    this.#uniqueNames(fields, cases);
+    const name = fields.text('name') ?? suiteName(this.#file);
+    const subjectAt = this.#positions.offsetOf(['policy']);
+    return subject === undefined ? undefined : { name, file: this.#file, subject, subjectAt, cases };
+  }
+
+  #uniqueNames(fields: Fields, cases: readonly TestCase[]): void {
+    const seen = new Set<string>();
+    for (const [index, { name }] of cases.entries()) {
+      if (seen.has(name) && name !== '') {
+        fields.fault('cases', `two cases are called ${JSON.stringify(name)}: rename one`, String(index), 'name');
+      }
+      seen.add(name);
+    }
+  }
+
+  #subject(fields: Fields): Subject | undefined {
+    const kinds = SUBJECT_KEYS.filter((key) => fields.has(key));
+    const [kind] = kinds;
+    if (kind === undefined || kinds.length > 1) {
+      const odd = fields.keys.find((key) => nearestKey(key, SUBJECT_KEYS) !== undefined) ?? '';
+      const nearest = kind === undefined ? nearestKey(odd, SUBJECT_KEYS) : undefined;
+      const found = kind === undefined ? 'none of them' : kinds.join(' and ');
+      const hint = nearest === undefined ? '' : `: did you mean "${nearest}" by "${odd}"?`;
+      fields.faultHere(`policy: expected one of ${SUBJECT_KEYS.join(', ')}, got ${found}${hint}`);
+      return undefined;
+    }
+    switch (kind) {
+      case 'policiesFile':
+        return this.#entryOfFile(fields);
+      case 'manifests':
+        return this.#manifests(fields);
+      default:
+        return this.#entry(fields);
+    }
+  }
+
+  #entryOfFile(fields: Fields): Subject | undefined {
+    fields.knownKeys(['policiesFile', 'id'], 'a policy of a policies file');
+    const file = this.#fileSource('policiesFile', fields);
+    const id = fields.requiredText('id');
+    return file === undefined ? undefined : { kind: 'entry', file, id };
+  }
+
+  #manifests(fields: Fields): Subject {
+    fields.knownKeys(['manifests', 'kubernetesVersion'], 'a policy of Kubernetes’ own kinds');
+    const kubernetesVersion = fields.text('kubernetesVersion');
+    if (kubernetesVersion !== undefined && !/^v?1\.\d{1,3}$/.test(kubernetesVersion)) {
+      fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describe(kubernetesVersion)}`);
+    }
+    const list = fields.list('manifests') ?? [];
+    if (list.length === 0) {
+      fields.fault('manifests', 'expected a list of at least one file or manifest');
+    }
+    const sources = list.flatMap((_, index) => this.#listed(fields, 'manifests', index));
+    return { kind: 'manifests', sources, ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }) };
+  }
+
+  #listed(fields: Fields, key: string, index: number): Source[] {
+    const value = fields.list(key)?.[index] ?? null;
+    if (isJsonObject(value)) {
+      return [{ value }];
+    }
+    if (typeof value === 'string' && value !== '') {
+      return [{ path: value, at: this.#positions.offsetOf([...fields.path, key, String(index)]) }];
+    }
+    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`, String(index));
+    return [];
+  }
+
+  #entry(fields: Fields): Subject {
+    const mode = fields.has('module')
+      ? fields.oneOf('executionMode', ['kubewarden', 'opa', 'gatekeeper', 'wasi'])
+      : undefined;
+    const settings = fields.value('settings');
+    const settingsFile = typeof settings === 'string' ? this.#fileSource('settings', fields) : undefined;
+    const entry: JsonObject = {};
+    for (const key of fields.keys) {
+      const isOurs = (key === 'executionMode' && fields.has('module')) || (key === 'settings' && settingsFile);
+      if (!isOurs) {
+        entry[key] = fields.any(key) ?? null;
+      }
+    }
+    // The reader of policies files knows what an entry may have.
+    const { problems: wrong } = parsePolicies(JSON.stringify({ policy: entry }), this.#file);
+    for (const { message, field } of wrong) {
+      this.#faults.push({ message, path: [...fields.path, ...(field === '' ? [] : field.split('.'))] });
+    }
+    const executionMode = mode === undefined ? undefined : MODES[mode];
+    return {
+      kind: 'policy',
+      entry,
+      ...(settingsFile === undefined ? {} : { settingsFile }),
+      ...(executionMode === undefined ? {} : { executionMode }),
+    };
+  }
+
+  #case(fields: Fields, defaults: RequestDetails, inherited: Pick<TestCase, 'session'>): TestCase {
+    fields.knownKeys(CASE_KEYS, 'a case');
+    const name = fields.requiredText('name');
+    const at = this.#positions.offsetOf(fields.path);
+    const { line, column } = textPosition(this.#text, at);
+    const settings = this.#source('settings', fields);
+    const session = this.#fileSource('session', fields);
+    const question = this.#question(fields, defaults);
+    return {
+      name,
+      line,
+      column,
+      at,
+      ...inherited,
+      ...(settings === undefined ? {} : { settings }),
+      ...(session === undefined ? {} : { session }),
+      question,
+      expect: this.#expectation(fields, question),
+    };
+  }
+
+  #question(fields: Fields, defaults: RequestDetails): Question {
+    const ways = QUESTION_KEYS.filter((key) => fields.has(key) && key !== 'oldObject');
+    const needless = DETAIL_KEYS.filter((key) => fields.has(key));
+    const [way = fields.has('oldObject') ? 'oldObject' : undefined] = ways;
+    if (ways.length > 1 || (fields.has('oldObject') && way !== 'object' && way !== 'oldObject')) {
+      fields.faultHere('expected one of object and oldObject, request, raw, rawFile, got several');
+    } else if (way !== 'object' && way !== 'oldObject' && needless.length > 0) {
+      fields.faultHere(`${needless.join(', ')}: only used with object or oldObject, of which a request is made`);
+    }
+    switch (way) {
+      case undefined:
+        return { kind: 'none' };
+      case 'request': {
+        const request = this.#source('request', fields);
+        return request === undefined ? { kind: 'none' } : { kind: 'request', request };
+      }
+      case 'raw':
+        return { kind: 'raw', request: { value: fields.any('raw') ?? null } };
+      case 'rawFile': {
+        const file = this.#fileSource('rawFile', fields);
+        return file === undefined ? { kind: 'none' } : { kind: 'raw', request: file };
+      }
+      default: {
+        const object = this.#source('object', fields);
+        const oldObject = this.#source('oldObject', fields);
+        const details = { ...defaults, ...readDetails(fields) };
+        checkObjects(fields, details.operation);
+        return {
+          kind: 'objects',
+          ...(object === undefined ? {} : { object }),
+          ...(oldObject === undefined ? {} : { oldObject }),
+          details,
+        };
+      }
+    }
+  }
+
+  #expectation(owner: Fields, question: Question): Expectation {
+    const fields = owner.inside('expect');
+    if (fields === undefined) {
+      if (!owner.has('expect')) {
+        owner.faultHere('expected the key "expect", which is missing: say what must come, such as {allowed: true}');
+      }
+      return {};
+    }
+    fields.knownKeys(EXPECT_KEYS, 'an expectation');
+    checkExpectation(fields, question);
+    const object = this.#expectedObject(fields);
+    return defined({
+      settings: fields.oneOf('settings', ['accepted', 'rejected']),
+      allowed: fields.boolean('allowed'),
+      message: fields.has('message') ? this.#matcher(fields, 'message', fields.any('message') ?? null) : undefined,
+      code: fields.integer('code'),
+      warnings: fields
+        .list('warnings')
+        ?.flatMap((value, index) => this.#matcher(fields, 'warnings', value, String(index)) ?? []),
+      auditAnnotations: this.#annotations(fields),
+      object,
+      objectContains: fields.any('objectContains'),
+      patch: fields.list('patch'),
+      unchanged: fields.boolean('unchanged') === true ? (true as const) : undefined,
+    });
+  }
+
+  #annotations(fields: Fields): Readonly<Record<string, TextMatcher>> | undefined {
+    const annotations = fields.object('auditAnnotations');
+    return (
+      annotations &&
+      Object.fromEntries(
+        Object.entries(annotations).flatMap(([key, value]) => {
+          const matcher = this.#matcher(fields, 'auditAnnotations', value, key);
+          return matcher === undefined ? [] : [[key, matcher]];
+        }),
+      )
+    );
+  }
+
+  #expectedObject(fields: Fields): Source<JsonValue> | undefined {
+    const value = fields.any('object');
+    return typeof value === 'string' ? this.#fileSource('object', fields) : value === undefined ? undefined : { value };
+  }
+
+  #matcher(fields: Fields, key: string, value: JsonValue, ...below: string[]): TextMatcher | undefined {
+    if (typeof value === 'string') {
+      return { kind: 'equals', text: value };
+    }
+    const [kind, ...more] = isJsonObject(value) ? Object.keys(value) : [];
+    const text = isJsonObject(value) && kind !== undefined ? value[kind] : undefined;
+    if (kind === undefined || more.length > 0 || !MATCHER_KEYS.includes(kind) || typeof text !== 'string') {
+      const forms = 'a text, {contains: TEXT} or {matches: PATTERN}';
+      const nearest = kind === undefined || MATCHER_KEYS.includes(kind) ? undefined : nearestKey(kind, MATCHER_KEYS);
+      const hint = nearest === undefined ? '' : `: did you mean "${nearest}"?`;
+      const found = isJsonObject(value) ? `the keys ${Object.keys(value).join(', ') || '{}'}` : describe(value);
+      fields.fault(key, `expected ${forms}, got ${found}${hint}`, ...below);
+      return undefined;
+    }
+    if (kind !== 'matches') {
+      return { kind: kind === 'contains' ? 'contains' : 'equals', text };
+    }
+    try {
+      return patternMatcher(text);
+    } catch (error) {
+      fields.fault(key, `expected a pattern of RE2, got ${describe(text)}: ${errorText(error)}`, ...below, 'matches');
+      return undefined;
+    }
+  }
+
+  #source(key: string, fields: Fields): Source | undefined {
+    const value = fields.value(key);
+    if (typeof value === 'string') {
+      return this.#fileSource(key, fields);
+    }
+    if (value === undefined || isJsonObject(value)) {
+      return value === undefined ? undefined : { value };
+    }
+    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`);
+    return undefined;
+  }
+
+  #fileSource(key: string, fields: Fields): { path: string; at: number } | undefined {
+    const path = fields.text(key);
+    return path === undefined ? undefined : { path, at: this.#positions.offsetOf([...fields.path, key]) };
+  }
+}
+
+function readDetails(fields: Fields): RequestDetails {
+  const resource = fields.text('resource');
+  if (resource !== undefined && !/^[a-z0-9-]+(?:\.v[a-z0-9]+(?:\.[a-z0-9.-]+)?)?$/.test(resource)) {
+    const expected = 'expected the plural name of a resource such as widgets, or widgets.v1.example.com';
+    fields.fault('resource', `${expected}, got ${describe(resource)}`);
+  }
+  return defined({
+    operation: fields.oneOf('operation', ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
+    user: readUser(fields),
+    namespace: fields.text('namespace'),
+    dryRun: fields.boolean('dryRun'),
+    subresource: fields.text('subresource'),
+    resource,
+    scope: fields.oneOf('scope', ['Namespaced', 'Cluster']),
+    options: fields.object('options'),
+  });
+}
+
+function readUser(fields: Fields): User | undefined {
+  if (typeof fields.value('user') === 'string') {
+    return { username: fields.text('user') ?? '' };
+  }
+  const user = fields.inside('user');
+  if (user === undefined) {
+    return undefined;
+  }
+  user.knownKeys(USER_KEYS, 'a user');
+  const groups = user.list('groups');
+  if (groups?.some((group) => typeof group !== 'string') === true) {
+    user.fault('groups', 'expected a list of texts');
+  }
+  return {
+    username: user.requiredText('username'),
+    ...defined({ uid: user.text('uid'), groups: groups as readonly string[] | undefined, extra: user.object('extra') }),
+  };
+}
+
+/** The API server sends the new object, the old one, or both, by operation. */
+function checkObjects(fields: Fields, operation: string | undefined): void {
+  const [hasObject, hasOld] = [fields.has('object'), fields.has('oldObject')];
+  if (operation === 'DELETE' && (hasObject || !hasOld)) {
+    fields.faultHere('operation: DELETE has an oldObject, the one that is deleted, and no object');
+  } else if (operation === 'UPDATE' && (!hasObject || !hasOld)) {
+    fields.faultHere('operation: UPDATE has both, object and oldObject');
+  } else if ((operation === 'CREATE' || operation === 'CONNECT') && (!hasObject || hasOld)) {
+    fields.faultHere(`operation: ${operation} has an object, and no oldObject`);
+  }
+}
+
+/** An expectation that could not fail, or not be met, is a mistake. */
+function checkExpectation(fields: Fields, { kind }: Question): void {
+  const settings = fields.value('settings');
+  const verdict = VERDICT_KEYS.filter((key) => fields.has(key));
+  if (kind === 'none' && settings === undefined) {
+    fields.faultHere('the case asks nothing: expected object, oldObject, request, raw or rawFile beside expect');
+  } else if (settings === 'rejected' && (kind !== 'none' || verdict.length > 0)) {
+    const odd = verdict.length > 0 ? `${verdict.join(', ')} cannot come` : 'remove the request';
+    fields.fault('settings', `settings that are rejected answer no request: ${odd}`);
+  } else if (settings === 'accepted' && kind === 'none' && (verdict.length > 0 || fields.has('message'))) {
+    fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only come with a request`);
+  } else if (kind !== 'none' && settings !== 'rejected' && fields.value('allowed') === undefined) {
+    fields.faultHere('expected the key "allowed", which is missing: say true or false');
+  }
+  if (fields.has('unchanged') && fields.any('unchanged') !== true) {
+    fields.fault('unchanged', 'expected true; say what changes with patch, object or objectContains');
+  } else if (fields.has('unchanged') && CHANGE_KEYS.filter((key) => fields.has(key)).length > 1) {
+    fields.fault('unchanged', 'an object cannot be unchanged and changed: remove one of them');
+  }
+}
+
+/** Without the members that are undefined. */
+function defined<Value extends object>(value: Value): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as {
+    [Key in keyof Value]?: Exclude<Value[Key], undefined>;
+  };
+}

@@ -1,0 +1,40 @@
+// Expected texts: the text itself, a part of it, or a pattern.
+import { RE2JS } from 're2js';
+
+/** How a text is compared. */
+export type TextMatcher =
+  | { readonly kind: 'equals'; readonly text: string }
+  | { readonly kind: 'contains'; readonly text: string }
+  | { readonly kind: 'matches'; readonly text: string; readonly pattern: RE2JS };
+
+/** A matcher of an RE2 pattern, which may match anywhere in a text. @throws Error when it is none */
+export function patternMatcher(text: string): TextMatcher {
+  return { kind: 'matches', text, pattern: RE2JS.compile(text) };
+}
+
+export function isMatch(matcher: TextMatcher, text: string): boolean {
+  switch (matcher.kind) {
+    case 'equals':
+      return text === matcher.text;
+    case 'contains':
+      return text.includes(matcher.text);
+    case 'matches':
+      return matcher.pattern.matcher(text).find();
+    default:
+      return matcher satisfies never;
+  }
+}
+
+/** What was expected, in words. */
+export function describeMatcher(matcher: TextMatcher): string {
+  switch (matcher.kind) {
+    case 'equals':
+      return matcher.text;
+    case 'contains':
+      return `a text that contains ${JSON.stringify(matcher.text)}`;
+    case 'matches':
+      return `a text that matches ${matcher.text}`;
+    default:
+      return matcher satisfies never;
+  }
+}

@@ -1,0 +1,39 @@
+import { parseJson } from '../cel/index.ts';
+import type { CallContext } from '../wasm/index.ts';
+
+import { admissionRequest, HostSources, parseSettings, PolicyEnvironments, problemsText } from './cel-policy/index.ts';
+import type { ParsedSettings } from './cel-policy/index.ts';
+import { EngineError } from './errors.ts';
+import { isJsonObject } from './json-text.ts';
+import type { GuestInput, PolicyGuest } from './policy-guest.ts';
+import { SettingsCache } from './settings-cache.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/** `builtin:cel`: policies in Kubernetes' expression language, with the semantics of its admission policies. */
+export class CelGuest implements PolicyGuest {
+  readonly mode = 'builtin';
+  readonly #environments = new PolicyEnvironments({ hasWholeRequest: true });
+  readonly #settings = new SettingsCache<ParsedSettings>((json) => parseSettings(json, this.#environments));
+
+  validate({ requestJson, settingsJson, isRaw }: GuestInput, context: CallContext): GuestVerdict {
+    const { policy, problems } = this.#settings.get(settingsJson);
+    if (policy === undefined) {
+      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(problems)}`);
+    }
+    if (isRaw) {
+      throw new EngineError('guest-error', 'builtin:cel does not support raw validation requests');
+    }
+    const request = parseJson(requestJson.toString());
+    if (!isJsonObject(request)) {
+      throw new EngineError('guest-error', 'the request is not an object');
+    }
+    return policy.evaluate(admissionRequest(request), new HostSources(context));
+  }
+
+  validateSettings(settingsJson: string): SettingsVerdict {
+    const { policy, problems } = this.#settings.get(settingsJson);
+    return policy === undefined ? { valid: false, message: problemsText(problems) } : { valid: true };
+  }
+
+  checkProtocol(): void {}
+}

@@ -1,0 +1,100 @@
+import { AuthorizerValue } from '../../cel/index.ts';
+import type { Authorizer, AuthorizationUser, CelValue } from '../../cel/index.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { AdmissionRequest } from './admission-request.ts';
+import type { Activation } from './expression-run.ts';
+import type { Match } from './match-resources.ts';
+
+/** Fields of a namespace's metadata that expressions see. */
+const NAMESPACE_METADATA = [
+  'name',
+  'generateName',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'finalizers',
+];
+/** Fields of `request`, in the order of AdmissionRequest. */
+const REQUEST_TEXTS = ['subResource', 'requestSubResource', 'name', 'namespace'] as const;
+
+/** What `namespaceObject` is. */
+export function namespaceValue(namespace: JsonObject | undefined): CelValue {
+  if (namespace === undefined) {
+    return null;
+  }
+  const metadata = isJsonObject(namespace.metadata) ? namespace.metadata : {};
+  const shown = NAMESPACE_METADATA.flatMap((key) => {
+    const value = Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null;
+    return value === null ? [] : [[key, value] as const];
+  });
+  return {
+    metadata: Object.fromEntries(shown),
+    spec: isJsonObject(namespace.spec) ? namespace.spec : {},
+    status: isJsonObject(namespace.status) ? namespace.status : {},
+  };
+}
+
+/** What `request` is for a policy that matched a request: as API servers show it, without the objects. */
+export function requestValue({ json, ...request }: AdmissionRequest, match: Match): CelValue {
+  const value: Record<string, CelValue> = {
+    uid: '',
+    kind: { ...match.kind },
+    resource: { ...match.resource },
+    requestKind: { ...request.requestKind },
+    requestResource: { ...request.requestResource },
+    operation: request.operation,
+    userInfo: isJsonObject(json.userInfo) ? json.userInfo : {},
+    object: null,
+    oldObject: null,
+    dryRun: json.dryRun === true,
+    options: valueOf(json, 'options') ?? null,
+  };
+  for (const key of REQUEST_TEXTS) {
+    const text = key === 'requestSubResource' ? request.subResource : request[key];
+    if (text !== '') {
+      value[key] = text;
+    }
+  }
+  return value;
+}
+
+/** What `authorizer` and `authorizer.requestResource` are. */
+export function authorizerValues(
+  { json, requestResource, subResource, namespace, name }: AdmissionRequest,
+  authorizer: Authorizer,
+): Required<Pick<Activation, 'authorizer' | 'requestResource'>> {
+  const value = new AuthorizerValue(userOf(valueOf(json, 'userInfo')), authorizer);
+  const { group, resource } = requestResource;
+  return {
+    authorizer: value,
+    requestResource: value.requestResource({ group, resource, subresource: subResource, namespace, name }),
+  };
+}
+
+function userOf(value: JsonValue | undefined): AuthorizationUser {
+  const info = isJsonObject(value) ? value : {};
+  const { username, uid, groups, extra } = info;
+  return {
+    username: typeof username === 'string' ? username : '',
+    ...(typeof uid === 'string' ? { uid } : {}),
+    groups: textsOf(groups),
+    ...(isJsonObject(extra)
+      ? { extra: Object.fromEntries(Object.entries(extra).map(([key, one]) => [key, textsOf(one)])) }
+      : {}),
+  };
+}
+
+function textsOf(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+}
+
+function valueOf(json: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(json, key) ? json[key] : undefined;
+}

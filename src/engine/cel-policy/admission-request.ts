@@ -1,0 +1,76 @@
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+
+export interface ResourceId {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+export interface KindId {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** What a policy looks at of a request; texts that are not there are empty. */
+export interface AdmissionRequest {
+  /** As the API server converted it for the policy. */
+  readonly kind: KindId;
+  readonly resource: ResourceId;
+  readonly subResource: string;
+  /** As the client asked. */
+  readonly requestKind: KindId;
+  readonly requestResource: ResourceId;
+  readonly name: string;
+  readonly namespace: string;
+  readonly operation: string;
+  readonly object: JsonObject | undefined;
+  readonly oldObject: JsonObject | undefined;
+  /** All of it, as it was sent. */
+  readonly json: JsonObject;
+}
+
+/** Reads the request of an AdmissionReview, with numbers as CEL has them. Fields that are missing are empty. */
+export function admissionRequest(json: JsonObject): AdmissionRequest {
+  const kind = kindOf(json.kind);
+  const resource = resourceOf(json.resource);
+  return {
+    kind,
+    resource,
+    subResource: text(json.subResource),
+    requestKind: isJsonObject(json.requestKind) ? kindOf(json.requestKind) : kind,
+    requestResource: isJsonObject(json.requestResource) ? resourceOf(json.requestResource) : resource,
+    name: text(json.name),
+    namespace: text(json.namespace),
+    operation: text(json.operation),
+    object: isJsonObject(json.object) ? json.object : undefined,
+    oldObject: isJsonObject(json.oldObject) ? json.oldObject : undefined,
+    json,
+  };
+}
+
+/** The name of a request's object for messages: one that is to be generated has none yet. */
+export function objectName({ name, object }: AdmissionRequest): string {
+  const metadata = isJsonObject(object?.metadata) ? object.metadata : {};
+  return name || text(metadata.name) || text(metadata.generateName) || 'Unknown';
+}
+
+/** Whether a request is about a namespace itself: such a one is in no namespace, whatever it says. */
+export function isForNamespace({ requestKind }: AdmissionRequest): boolean {
+  return requestKind.kind === 'Namespace' && requestKind.version === 'v1' && requestKind.group === '';
+}
+
+function kindOf(value: JsonValue | undefined): KindId {
+  const { group, version, kind } = isJsonObject(value) ? value : {};
+  return { group: text(group), version: text(version), kind: text(kind) };
+}
+
+function resourceOf(value: JsonValue | undefined): ResourceId {
+  const { group, version, resource } = isJsonObject(value) ? value : {};
+  return { group: text(group), version: text(version), resource: text(resource) };
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

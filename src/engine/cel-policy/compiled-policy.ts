@@ -1,0 +1,233 @@
+import { BOOL, CelError, formatType, listOf, NULL, STRING, struct } from '../../cel/index.ts';
+import type { CelType, Program } from '../../cel/index.ts';
+import type { FieldProblem, FieldProblems } from './field-problem.ts';
+import { trimSpace } from './go-space.ts';
+import { variableType } from './policy-environment.ts';
+import type { ExpressionScope, PolicyEnvironments } from './policy-environment.ts';
+import type { MutationSpec, PolicySpec, ValidationSpec } from './policy-spec.ts';
+import { fieldOfPatch } from './read-policy.ts';
+
+/** A policy, ready to be evaluated. Belongs to one thread. */
+export interface CompiledPolicy {
+  readonly spec: PolicySpec;
+  readonly variables: ReadonlyMap<string, Program>;
+  readonly matchConditions: readonly CompiledExpression[];
+  readonly validations: readonly CompiledValidation[];
+  readonly auditAnnotations: readonly CompiledAuditAnnotation[];
+  readonly mutations: readonly CompiledMutation[];
+  /** Whether an expression looks at the request's namespace. */
+  readonly usesNamespace: boolean;
+  readonly usesAuthorizer: boolean;
+}
+
+export interface CompiledExpression {
+  /** As errors at run time show it. */
+  readonly text: string;
+  readonly program: Program;
+}
+
+export interface CompiledValidation extends CompiledExpression {
+  readonly spec: ValidationSpec;
+  readonly message: CompiledExpression | undefined;
+}
+
+export interface CompiledAuditAnnotation extends CompiledExpression {
+  readonly key: string;
+}
+
+export interface CompiledMutation extends CompiledExpression {
+  readonly patchType: MutationSpec['patchType'];
+}
+
+/** Compiles every expression of a policy; what is wrong is noted in `problems`, and the policy must not be used then. */
+export function compilePolicy(
+  spec: PolicySpec,
+  environments: PolicyEnvironments,
+  problems: FieldProblems,
+): CompiledPolicy {
+  return new PolicyCompiler(spec, environments, problems).compile();
+}
+
+/** What an expression must give: `none` is anything. */
+interface Expected {
+  readonly types: readonly CelType[];
+}
+
+const ANYTHING: Expected = { types: [] };
+const CONDITION: Expected = { types: [BOOL] };
+const MESSAGE: Expected = { types: [STRING] };
+const ANNOTATION: Expected = { types: [STRING, NULL] };
+const PATCH_RESULTS: Readonly<Record<MutationSpec['patchType'], Expected>> = {
+  JSONPatch: { types: [listOf(struct('JSONPatch'))] },
+  ApplyConfiguration: { types: [struct('Object')] },
+};
+
+/** How the message of an expression begins that is right but can only fail: its constant parts do. */
+const UNUSABLE = 'program instantiation failed';
+
+class PolicyCompiler {
+  readonly #spec: PolicySpec;
+  readonly #environments: PolicyEnvironments;
+  readonly #problems: FieldProblems;
+  readonly #root: string;
+  readonly #scope: ExpressionScope;
+  readonly #types = new Map<string, CelType>();
+  readonly #programs: Program[] = [];
+
+  constructor(spec: PolicySpec, environments: PolicyEnvironments, problems: FieldProblems) {
+    this.#spec = spec;
+    this.#environments = environments;
+    this.#problems = problems;
+    this.#root = spec.name === undefined ? '' : 'spec.';
+    this.#scope = {
+      hasParams: spec.paramKind !== undefined,
+      hasAuthorizer: true,
+      hasVariables: spec.variables.length > 0 || spec.kind === 'mutating',
+      hasPatchTypes: false,
+    };
+  }
+
+  compile(): CompiledPolicy {
+    const spec = this.#spec;
+    const matchConditions = this.#all(spec.matchConditions, 'matchConditions', (condition, path) =>
+      // Without variables: they are computed for requests that match.
+      this.#compile(
+        condition.expression,
+        `${path}.expression`,
+        { ...this.#scope, hasVariables: false },
+        CONDITION,
+        true,
+      ),
+    );
+    const variables = this.#variables();
+    const validations = this.#all(spec.validations, 'validations', (validation, path) =>
+      this.#validation(validation, path),
+    );
+    const auditAnnotations = this.#all(spec.auditAnnotations, 'auditAnnotations', ({ key, valueExpression }, path) => {
+      const compiled = this.#compile(valueExpression, `${path}.valueExpression`, this.#scope, ANNOTATION, true);
+      return compiled && { ...compiled, key };
+    });
+    const mutations = this.#all(spec.mutations, 'mutations', ({ patchType, expression }, path) => {
+      const field = `${path}.${fieldOfPatch(patchType)}.expression`;
+      const scope = { ...this.#scope, hasPatchTypes: true };
+      const compiled = this.#compile(expression, field, scope, PATCH_RESULTS[patchType], true);
+      return compiled && { ...compiled, patchType };
+    });
+    const texts = this.#programs.map((program) => program.text);
+    return {
+      spec,
+      variables,
+      matchConditions,
+      validations,
+      auditAnnotations,
+      mutations,
+      usesNamespace: texts.some((text) => text.includes('namespaceObject')),
+      usesAuthorizer: texts.some((text) => text.includes('authorizer')),
+    };
+  }
+
+  #all<Spec, Compiled>(
+    specs: readonly Spec[],
+    field: string,
+    compile: (spec: Spec, path: string) => Compiled | undefined,
+  ): Compiled[] {
+    return specs.flatMap((spec, index) => compile(spec, `${this.#root}${field}[${index}]`) ?? []);
+  }
+
+  #variables(): ReadonlyMap<string, Program> {
+    const programs = new Map<string, Program>();
+    for (const [index, { name, expression }] of this.#spec.variables.entries()) {
+      const path = `${this.#root}variables[${index}].expression`;
+      const compiled = this.#compile(expression, path, this.#scope, ANYTHING);
+      // What is behind it may still be checked when it is wrong itself.
+      this.#types.set(name, variableType(compiled?.program.resultType ?? { kind: 'dyn' }));
+      if (compiled !== undefined) {
+        programs.set(name, compiled.program);
+      }
+    }
+    return programs;
+  }
+
+  #validation(spec: ValidationSpec, path: string): CompiledValidation | undefined {
+    const condition = this.#compile(spec.expression, `${path}.expression`, this.#scope, CONDITION);
+    const message =
+      trimSpace(spec.messageExpression) === ''
+        ? undefined
+        : this.#compile(
+            spec.messageExpression,
+            `${path}.messageExpression`,
+            { ...this.#scope, hasAuthorizer: false },
+            MESSAGE,
+          );
+    return condition && { ...condition, spec, message };
+  }
+
+  /** `isTrimmed`: API servers check some expressions without the space around them, and evaluate them with it. */
+  #compile(
+    text: string,
+    path: string,
+    scope: ExpressionScope,
+    expected: Expected,
+    isTrimmed = false,
+  ): CompiledExpression | undefined {
+    const checked = isTrimmed ? trimSpace(text) : text;
+    if (trimSpace(text) === '') {
+      // Noted when it was read.
+      return undefined;
+    }
+    try {
+      const program = this.#environments.compile(checked, scope, this.#types);
+      const reason = mismatch(program.resultType, expected);
+      if (reason !== undefined) {
+        this.#problems.invalid(path, checked, reason);
+        return undefined;
+      }
+      this.#programs.push(program);
+      return { text, program };
+    } catch (error) {
+      if (!(error instanceof CelError)) {
+        throw error;
+      }
+      if (error.message.startsWith(UNUSABLE)) {
+        this.#problems.add(path, `Internal error: ${error.message}`, positionOf(error));
+      } else {
+        this.#problems.invalid(path, checked, `compilation failed: ${error.message}`, positionOf(error));
+      }
+      return undefined;
+    }
+  }
+}
+
+function positionOf(error: CelError): FieldProblem['position'] {
+  const [issue] = error.issues;
+  return issue && { line: issue.line, column: issue.column, excerpt: issue.excerpt };
+}
+
+/** A type as API servers name it here: other than the checker does in its errors. */
+function typeName(type: CelType): string {
+  switch (type.kind) {
+    case 'null':
+      return 'null_type';
+    case 'timestamp':
+      return 'google.protobuf.Timestamp';
+    case 'duration':
+      return 'google.protobuf.Duration';
+    case 'list':
+      return `list(${typeName(type.element)})`;
+    case 'map':
+      return `map(${typeName(type.key)}, ${typeName(type.value)})`;
+    default:
+      return formatType(type);
+  }
+}
+
+function mismatch(type: CelType, { types }: Expected): string | undefined {
+  const got = typeName(type);
+  const names = types.map(typeName);
+  if (types.length === 0 || names.includes(got)) {
+    return undefined;
+  }
+  return names.length === 1
+    ? `must evaluate to ${names[0]} but got ${got}`
+    : `must evaluate to one of [${names.join(' ')}] but got ${got}`;
+}

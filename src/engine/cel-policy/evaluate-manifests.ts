@@ -1,0 +1,348 @@
+import type { Authorizer, CelValue } from '../../cel/index.ts';
+import { EngineError, errorText } from '../errors.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { authorizerValues, namespaceValue, requestValue } from './activation-values.ts';
+import { isForNamespace, objectName } from './admission-request.ts';
+import type { AdmissionRequest } from './admission-request.ts';
+import type { Activation } from './expression-run.ts';
+import type { BoundPolicy, LoadedManifests } from './manifests.ts';
+import { manifestProblemText } from './manifests.ts';
+import { matchRequest, NamespaceMissing } from './match-resources.ts';
+import type { Match } from './match-resources.ts';
+import { mutate, plainJson } from './mutate.ts';
+import { collectParams } from './params.ts';
+import { REASON_CODES } from './policy-spec.ts';
+import type { BindingSpec, Reason } from './policy-spec.ts';
+import { validate } from './validate.ts';
+
+/** The annotation in which API servers note what bindings with the action Audit let pass. */
+export const VALIDATION_FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
+
+/** First minor version that notes all failures, up to as many. */
+const ALL_FAILURES_SINCE = 37;
+const MAX_NOTED_FAILURES = 50;
+
+/** What an API server with these policies would answer to a request. */
+export interface ManifestVerdict {
+  readonly allowed: boolean;
+  /** As clients see it. */
+  readonly message?: string;
+  /** Status code of a denial. */
+  readonly code?: number;
+  readonly reason?: string;
+  /** Every denial: API servers answer with the first of validating policies, and list those of mutating ones. */
+  readonly causes: readonly string[];
+  readonly warnings: readonly string[];
+  readonly auditAnnotations: Readonly<Record<string, string>>;
+  /** The object after mutations; absent when none was applied. */
+  readonly patchedObject?: JsonValue;
+  /** Policies, with a binding, that were evaluated: `policy/binding`. */
+  readonly evaluated: readonly string[];
+}
+
+export interface ManifestEvaluationOptions {
+  /** Whom `authorizer` asks. Default: a refusal that says that there is none. */
+  readonly authorizer?: Authorizer;
+}
+
+const NO_AUTHORIZER: Authorizer = {
+  authorize: () => ({ isAllowed: false, reason: '', error: 'there is no authorizer: nobody can be asked here' }),
+};
+
+/**
+ * What the API server would do with a request: mutating policies first, once more where they ask for it, then validating
+ * ones with the object as it is then. Defaults that an API server fills in between are not known here.
+ * Throws EngineError `guest-error` when the manifests have problems, or a namespace is needed that is not among them.
+ */
+export function evaluateManifests(
+  manifests: LoadedManifests,
+  request: AdmissionRequest,
+  options: ManifestEvaluationOptions = {},
+): ManifestVerdict {
+  if (manifests.problems.length > 0) {
+    const text = manifests.problems.map(manifestProblemText).join('\n');
+    throw new EngineError('guest-error', `the manifests cannot be used:\n${text}`);
+  }
+  return new ManifestEvaluation(manifests, request, options.authorizer ?? NO_AUTHORIZER).run();
+}
+
+interface Denial {
+  readonly message: string;
+  readonly reason: Reason;
+}
+
+/** A policy with a binding that are for the request, and the parameters that they give. */
+interface Invocation {
+  readonly bound: BoundPolicy;
+  readonly binding: BindingSpec;
+  readonly match: Match;
+  readonly params: readonly (JsonObject | undefined)[];
+}
+
+class ManifestEvaluation {
+  readonly #manifests: LoadedManifests;
+  readonly #request: AdmissionRequest;
+  readonly #authorizer: Authorizer;
+  readonly #warnings: string[] = [];
+  readonly #annotations = new Map<string, string>();
+  readonly #evaluated = new Set<string>();
+  #object: CelValue;
+  #isMutated = false;
+  /** What bindings with the action Audit let pass. */
+  readonly #failures: object[] = [];
+
+  constructor(manifests: LoadedManifests, request: AdmissionRequest, authorizer: Authorizer) {
+    this.#manifests = manifests;
+    this.#request = request;
+    this.#authorizer = authorizer;
+    this.#object = request.object ?? null;
+  }
+
+  run(): ManifestVerdict {
+    if (isExempt(this.#request)) {
+      return this.#verdict([]);
+    }
+    const refused = this.#mutate();
+    const [refusal] = refused;
+    if (refusal !== undefined) {
+      // Whatever the reason, API servers leave the code of a refusal as it is.
+      return { ...this.#verdict(refused), allowed: false, ...refusal, code: REASON_CODES.Forbidden };
+    }
+    const denials = this.#validate();
+    const [first] = denials;
+    return first === undefined
+      ? this.#verdict([])
+      : {
+          ...this.#verdict(denials),
+          allowed: false,
+          message: `${this.#subject()} is forbidden: ${first.message}`,
+          reason: first.reason,
+          code: REASON_CODES[first.reason],
+        };
+  }
+
+  #verdict(denials: readonly Denial[]): ManifestVerdict {
+    return {
+      allowed: true,
+      causes: denials.map(({ message }) => message),
+      warnings: this.#warnings,
+      auditAnnotations: this.#auditAnnotations(),
+      ...(this.#isMutated ? { patchedObject: plainJson(this.#object) } : {}),
+      evaluated: [...this.#evaluated],
+    };
+  }
+
+  /** Older API servers note the last failure only. */
+  #auditAnnotations(): Readonly<Record<string, string>> {
+    const noted =
+      this.#manifests.kubernetesVersion >= ALL_FAILURES_SINCE
+        ? this.#failures.slice(0, MAX_NOTED_FAILURES)
+        : this.#failures.slice(-1);
+    const failures = noted.length === 0 ? {} : { [VALIDATION_FAILURE_ANNOTATION]: goJson(noted) };
+    return { ...Object.fromEntries(this.#annotations), ...failures };
+  }
+
+  /** `deployments.apps "web"` */
+  #subject(): string {
+    const { group, resource } = this.#request.requestResource;
+    return `${group === '' ? resource : `${resource}.${group}`} ${JSON.stringify(objectName(this.#request))}`;
+  }
+
+  // --- mutating ----------------------------------------------------------------------------------------------------
+
+  #mutate(): Denial[] {
+    const denials: Denial[] = [];
+    const refuse = (bound: BoundPolicy, binding: BindingSpec | undefined, text: string, reason: Reason): void => {
+      if (bound.policy.spec.failurePolicy === 'Fail') {
+        const subject =
+          binding === undefined
+            ? `policy ${JSON.stringify(bound.name)}`
+            : `policy '${bound.name}' with binding '${binding.name}'`;
+        denials.push({ message: `${subject} denied request: ${text}`, reason });
+      }
+    };
+    const invocations = this.#invocations(this.#manifests.mutating, (bound, binding, error) =>
+      refuse(bound, binding, configurationText(binding, error), 'Forbidden'),
+    );
+    const errors: Denial[] = denials.splice(0);
+    const apply = ({ bound, binding, match, params }: Invocation): void => {
+      for (const param of params) {
+        const activation = { ...this.#activation(bound, match), object: this.#object, params: param ?? null };
+        const result = mutate(bound.policy, activation);
+        this.#object = result.object;
+        this.#isMutated ||= result.isMutated;
+        for (const error of result.errors) {
+          refuse(bound, binding, error, 'Invalid');
+        }
+      }
+    };
+    invocations.forEach(apply);
+    if (this.#isMutated && denials.length + errors.length === 0) {
+      invocations.filter(({ bound }) => bound.policy.spec.reinvocationPolicy === 'IfNeeded').forEach(apply);
+    }
+    return [...errors, ...denials];
+  }
+
+  // --- validating --------------------------------------------------------------------------------------------------
+
+  #validate(): Denial[] {
+    const denials: Denial[] = [];
+    const deny = (bound: BoundPolicy, binding: BindingSpec | undefined, text: string, reason: Reason): void => {
+      const subject = binding === undefined ? '' : ` with binding '${binding.name}'`;
+      const message = `ValidatingAdmissionPolicy '${bound.name}'${subject} denied request: ${text}`;
+      denials.push({ message, reason });
+    };
+    for (const bound of this.#manifests.validating) {
+      const annotations = new Map<string, Set<string>>();
+      const invocations = this.#invocations([bound], (_bound, binding, error) => {
+        if (bound.policy.spec.failurePolicy === 'Fail') {
+          deny(bound, binding, configurationText(binding, error), 'Invalid');
+        }
+      });
+      for (const invocation of invocations) {
+        this.#validateOne(invocation, annotations, (text, reason) => deny(bound, invocation.binding, text, reason));
+      }
+      for (const [key, values] of annotations) {
+        this.#annotations.set(`${bound.name}/${key}`, [...values].join(', '));
+      }
+    }
+    return denials;
+  }
+
+  #validateOne(
+    { bound, binding, match, params }: Invocation,
+    annotations: Map<string, Set<string>>,
+    deny: (text: string, reason: Reason) => void,
+  ): void {
+    for (const param of params) {
+      const activation = { ...this.#activation(bound, match), object: this.#object, params: param ?? null };
+      const result = validate(bound.policy, activation);
+      for (const [index, { isDenied, message, reason }] of result.decisions.entries()) {
+        for (const action of isDenied ? binding.validationActions : []) {
+          if (action === 'Deny') {
+            deny(message, reason);
+          } else if (action === 'Warn') {
+            this.#warnings.push(
+              `Validation failed for ValidatingAdmissionPolicy '${bound.name}' with binding '${binding.name}': ${message}`,
+            );
+          } else {
+            const { validationActions } = binding;
+            const failure = {
+              message,
+              policy: bound.name,
+              binding: binding.name,
+              expressionIndex: index,
+              validationActions,
+            };
+            this.#failures.push(failure);
+          }
+        }
+      }
+      for (const { key, value } of result.annotations) {
+        annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
+      }
+      for (const error of result.annotationErrors) {
+        deny(error, 'Invalid');
+      }
+    }
+  }
+
+  // --- both --------------------------------------------------------------------------------------------------------
+
+  #invocations(
+    policies: readonly BoundPolicy[],
+    onError: (bound: BoundPolicy, binding: BindingSpec | undefined, error: unknown) => void,
+  ): Invocation[] {
+    const { params, namespaces } = this.#manifests;
+    const request = this.#current();
+    const invocations: Invocation[] = [];
+    for (const bound of policies) {
+      const { matchConstraints, paramKind } = bound.policy.spec;
+      const match = attempt(
+        () => matchConstraints && matchRequest(matchConstraints, request, namespaces),
+        (error) => onError(bound, undefined, error),
+      );
+      for (const binding of match === undefined ? [] : bound.bindings) {
+        const found = attempt(
+          () =>
+            binding.matchResources !== undefined &&
+            matchRequest(binding.matchResources, request, namespaces) === undefined
+              ? undefined
+              : collectParams(paramKind, binding.paramRef, request.namespace, params),
+          (error) => onError(bound, binding, error),
+        );
+        if (match !== undefined && found !== undefined && found.length > 0) {
+          this.#evaluated.add(`${bound.name}/${binding.name}`);
+          invocations.push({ bound, binding, match, params: found });
+        }
+      }
+    }
+    return invocations;
+  }
+
+  /** The request with the object as it is now. */
+  #current(): AdmissionRequest {
+    return this.#isMutated ? { ...this.#request, object: this.#object as JsonObject } : this.#request;
+  }
+
+  #activation(bound: BoundPolicy, match: Match): Activation {
+    const request = this.#request;
+    return {
+      object: this.#object,
+      oldObject: request.oldObject ?? null,
+      request: requestValue(request, match),
+      namespaceObject: this.#namespace(),
+      params: null,
+      ...(bound.policy.usesAuthorizer ? authorizerValues(request, this.#authorizer) : {}),
+    };
+  }
+
+  #namespace(): CelValue {
+    const request = this.#request;
+    if (request.namespace === '' || isForNamespace(request)) {
+      return null;
+    }
+    const namespace = this.#manifests.namespaces.get(request.namespace);
+    if (namespace !== undefined) {
+      return namespaceValue(namespace);
+    }
+    const isUsed = [...this.#manifests.validating, ...this.#manifests.mutating].some(
+      ({ policy }) => policy.usesNamespace,
+    );
+    if (isUsed) {
+      const missing = new NamespaceMissing(request.namespace).message;
+      throw new EngineError('guest-error', `${missing}: add the manifest of the Namespace, the policy looks at it`);
+    }
+    // Nothing looks at it: what an API server knows of every namespace.
+    return namespaceValue({ metadata: { name: request.namespace } });
+  }
+}
+
+/** API servers do not ask policies about policies. */
+function isExempt({ requestKind }: AdmissionRequest): boolean {
+  return (
+    requestKind.group === 'admissionregistration.k8s.io' &&
+    /^(?:Validating|Mutating)(?:WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding)$/u.test(requestKind.kind)
+  );
+}
+
+function attempt<Value>(run: () => Value, onError: (error: unknown) => void): Value | undefined {
+  try {
+    return run();
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+}
+
+function configurationText(binding: BindingSpec | undefined, error: unknown): string {
+  return `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${errorText(error)}`;
+}
+
+/** As Go writes JSON: some letters of markup are escaped. */
+function goJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[<>&\u2028\u2029]/gu,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,143 @@
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { FieldProblems } from './field-problem.ts';
+import type { FieldProblem } from './field-problem.ts';
+import { loadManifests } from './manifests.ts';
+import { readSettings } from './read-policy.ts';
+
+export interface ExportOptions {
+  /** The name of the policy, and of its binding. */
+  readonly name: string;
+  /** Minor version of the API server that is to take it. Default: the newest known. */
+  readonly kubernetesVersion?: number;
+  /** Whether denials are only reported (a policy in monitor mode): the binding warns and audits. Default: false. */
+  readonly monitors?: boolean;
+  /** Replaces the message of every denial (a policy's `message`). Default: none. */
+  readonly message?: string;
+  /**
+   * Whether a policy without matchConstraints is for everything. Default: yes, with a problem that says so, since what
+   * it is for is then said by the webhook that calls it.
+   */
+  readonly matchConstraints?: JsonObject;
+}
+
+export interface ExportedPolicy {
+  /** The policy and its binding, to be written as YAML. Empty when the settings cannot be read. */
+  readonly manifests: readonly JsonObject[];
+  /** What could not be expressed, or an API server would not take. */
+  readonly problems: readonly FieldProblem[];
+}
+
+const API_VERSION = 'admissionregistration.k8s.io/v1';
+/** First minor version whose API server has mutating policies as v1, and as v1beta1. */
+const MUTATING_V1_SINCE = 36;
+const MUTATING_V1BETA1_SINCE = 34;
+
+const EVERYTHING: JsonObject = {
+  resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: ['*'] }],
+};
+
+/** Settings of `builtin:cel` as manifests for an API server that can run them itself. Never throws. */
+export function exportPolicy(settings: unknown, options: ExportOptions): ExportedPolicy {
+  const problems = new FieldProblems();
+  const { spec } = readSettings(settings, problems);
+  if (problems.list.length > 0 || !isJsonObject(settings)) {
+    return { manifests: [], problems: problems.list };
+  }
+  const isMutating = spec.kind === 'mutating';
+  const fields = normalised(settings);
+  const { paramRef, ...own } = fields;
+  if (spec.matchConstraints === undefined && options.matchConstraints === undefined) {
+    const text =
+      'the settings do not say which resources the policy is for, and the exported one is for all that are created or updated: set matchConstraints';
+    problems.add('matchConstraints', text);
+  }
+  if (isMutating && options.monitors === true) {
+    problems.add('', 'a mutating policy of an API server cannot be made to only report: leave its binding out instead');
+  }
+  const policy: JsonObject = {
+    apiVersion: isMutating ? mutatingVersion(options.kubernetesVersion, problems) : API_VERSION,
+    kind: isMutating ? 'MutatingAdmissionPolicy' : 'ValidatingAdmissionPolicy',
+    metadata: { name: options.name },
+    spec: {
+      failurePolicy: spec.failurePolicy,
+      ...(isMutating ? { reinvocationPolicy: spec.reinvocationPolicy } : {}),
+      matchConstraints: own.matchConstraints ?? options.matchConstraints ?? EVERYTHING,
+      ...own,
+      ...(isMutating ? {} : { validations: validationsOf(own.validations, options, problems) }),
+    },
+  };
+  const binding: JsonObject = {
+    apiVersion: policy.apiVersion ?? API_VERSION,
+    kind: isMutating ? 'MutatingAdmissionPolicyBinding' : 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: options.name },
+    spec: {
+      policyName: options.name,
+      ...(isMutating ? {} : { validationActions: options.monitors === true ? ['Warn', 'Audit'] : ['Deny'] }),
+      ...(paramRef === undefined ? {} : { paramRef }),
+    },
+  };
+  const { kubernetesVersion } = options;
+  const loaded = loadManifests([policy, binding], kubernetesVersion === undefined ? {} : { kubernetesVersion });
+  return { manifests: [policy, binding], problems: [...problems.list, ...loaded.problems] };
+}
+
+/** Keys as API servers write them, empty and null fields left out. */
+function normalised(settings: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(settings).flatMap(([key, value]) => {
+      if (value === null || (Array.isArray(value) && value.length === 0)) {
+        return [];
+      }
+      return [[key, (key === 'paramKind' || key === 'paramRef') && isJsonObject(value) ? camelKeys(value) : value]];
+    }),
+  );
+}
+
+/** `APIVersion` as `apiVersion`: Kubewarden's settings are written either way. */
+function camelKeys(object: JsonObject): JsonObject {
+  const known = ['apiVersion', 'kind', 'name', 'namespace', 'selector', 'parameterNotFoundAction'];
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [
+      known.find((one) => one.toLowerCase() === key.toLowerCase()) ?? key,
+      value,
+    ]),
+  );
+}
+
+function validationsOf(value: JsonValue | undefined, options: ExportOptions, problems: FieldProblems): JsonValue {
+  if (!Array.isArray(value)) {
+    return [];
+  }
+  return value.map((validation, index) => {
+    if (!isJsonObject(validation)) {
+      return validation;
+    }
+    const { reason, message, messageExpression, ...rest } = validation;
+    if (reason === 'Unauthorized') {
+      const text = 'API servers do not take the reason Unauthorized: it became Forbidden';
+      problems.add(`validations[${index}].reason`, text);
+    }
+    const texts: JsonObject =
+      options.message === undefined
+        ? {
+            ...(message === undefined || message === null || message === '' ? {} : { message }),
+            ...(messageExpression === undefined || messageExpression === null || messageExpression === ''
+              ? {}
+              : { messageExpression }),
+          }
+        : { message: options.message };
+    const known = reason === 'Unauthorized' ? 'Forbidden' : reason;
+    return { ...rest, ...texts, ...(known === undefined || known === null || known === '' ? {} : { reason: known }) };
+  });
+}
+
+function mutatingVersion(version: number | undefined, problems: FieldProblems): string {
+  if (version === undefined || version >= MUTATING_V1_SINCE) {
+    return API_VERSION;
+  }
+  const name = version >= MUTATING_V1BETA1_SINCE ? 'v1beta1' : 'v1alpha1';
+  const text = `Kubernetes 1.${version} has mutating policies as ${name} only, switched off: it needs the feature gate MutatingAdmissionPolicy`;
+  problems.add('', text);
+  return `admissionregistration.k8s.io/${name}`;
+}

@@ -1,0 +1,96 @@
+import { Cancellation, EvaluationFailure, EXPRESSION_COST_LIMIT, LazyStruct } from '../../cel/index.ts';
+import type { Bindings, CelValue, Evaluation } from '../../cel/index.ts';
+import type { CompiledExpression, CompiledPolicy } from './compiled-policy.ts';
+import { VARIABLES_TYPE } from './policy-environment.ts';
+
+/** What expressions of a policy may look at during one evaluation. */
+export interface Activation {
+  readonly object: CelValue;
+  readonly oldObject: CelValue;
+  readonly request: CelValue;
+  readonly namespaceObject: CelValue;
+  /** Null when the policy takes parameters and gets none; not looked at when it takes none. */
+  readonly params: CelValue;
+  /** Absent where expressions may not ask it. */
+  readonly authorizer?: CelValue;
+  readonly requestResource?: CelValue;
+}
+
+/** What became of one expression. */
+export type ExpressionResult = { readonly value: CelValue } | { readonly error: string };
+
+/** All expressions that are evaluated together cost more than they may. The message is that of API servers. */
+export class OutOfBudget extends Error {
+  constructor() {
+    super('validation failed due to running out of cost budget, no further validation rules will be run');
+  }
+}
+
+/**
+ * Expressions that share a budget, and variables: those are computed when they are first looked at, and cost once.
+ * API servers have a run for the match conditions, one for validations, one for messages and one for annotations.
+ */
+export class ExpressionRun {
+  readonly #bindings: Bindings;
+  #remaining: number;
+  /** What variables cost since the last expression. */
+  #variablesCost = 0;
+
+  constructor(policy: CompiledPolicy, activation: Activation, budget: number) {
+    this.#remaining = budget;
+    const { authorizer, requestResource, ...rest } = activation;
+    const bindings: Record<string, CelValue> = { ...rest };
+    if (authorizer !== undefined && requestResource !== undefined) {
+      bindings.authorizer = authorizer;
+      bindings['authorizer.requestResource'] = requestResource;
+    }
+    if (policy.variables.size > 0) {
+      bindings.variables = this.#variables(policy);
+    }
+    this.#bindings = bindings;
+  }
+
+  /** What is left of the budget. */
+  get remaining(): number {
+    return this.#remaining;
+  }
+
+  /** Throws {@link OutOfBudget}. */
+  evaluate({ program, text }: CompiledExpression): ExpressionResult {
+    const { value, cost } = program.run(this.#bindings, { budget: EXPRESSION_COST_LIMIT });
+    const variables = this.#variablesCost;
+    this.#variablesCost = 0;
+    this.#spend(variables);
+    this.#spend(cost);
+    const error = errorOf(value);
+    return error === undefined
+      ? { value: value as CelValue }
+      : { error: `expression '${text}' resulted in error: ${error}` };
+  }
+
+  #spend(cost: number): void {
+    if (cost > this.#remaining) {
+      throw new OutOfBudget();
+    }
+    this.#remaining -= cost;
+  }
+
+  #variables(policy: CompiledPolicy): CelValue {
+    const variables = new LazyStruct(VARIABLES_TYPE);
+    for (const [name, program] of policy.variables) {
+      variables.define(name, () => {
+        const { value, cost } = program.run(this.#bindings, { budget: EXPRESSION_COST_LIMIT });
+        this.#variablesCost += cost;
+        const error = errorOf(value);
+        return error === undefined
+          ? (value as CelValue)
+          : new EvaluationFailure(`composited variable ${JSON.stringify(name)} fails to evaluate: ${error}`);
+      });
+    }
+    return variables;
+  }
+}
+
+function errorOf(value: Evaluation['value']): string | undefined {
+  return value instanceof EvaluationFailure || value instanceof Cancellation ? value.message : undefined;
+}

@@ -1,0 +1,110 @@
+import { isJsonObject } from '../json-text.ts';
+import { nearestKey } from '../nearest-key.ts';
+import { kindOf } from './field-problem.ts';
+import type { FieldProblems } from './field-problem.ts';
+
+/** How the keys of a mapping are compared. */
+export interface KeyOptions {
+  /** Whether `APIVersion` is `apiVersion`, as Go reads JSON. Default: false. */
+  readonly ignoreCase?: boolean;
+  /** What to say of some unknown keys instead of "did you mean". */
+  readonly hints?: Readonly<Record<string, string>>;
+}
+
+/** Reads one mapping strictly: every unknown key and every value of another type is a problem. Null counts as missing. */
+export class Fields {
+  readonly path: string;
+  readonly #values = new Map<string, unknown>();
+  readonly #problems: FieldProblems;
+
+  constructor(
+    value: unknown,
+    path: string,
+    known: readonly string[],
+    problems: FieldProblems,
+    options: KeyOptions = {},
+  ) {
+    this.path = path;
+    this.#problems = problems;
+    if (!isJsonObject(value)) {
+      problems.add(path, `expected a mapping, got ${kindOf(value)}`);
+      return;
+    }
+    for (const key of Object.keys(value)) {
+      const name = options.ignoreCase === true ? (known.find((one) => equalIgnoringCase(one, key)) ?? key) : key;
+      if (known.includes(name)) {
+        this.#values.set(name, value[key] ?? undefined);
+      } else {
+        problems.add(this.at(key), `unknown key ${JSON.stringify(key)}: ${this.#hint(key, known, options)}`);
+      }
+    }
+  }
+
+  /** The path of a field of this mapping. */
+  at(key: string): string {
+    return this.path === '' ? key : `${this.path}.${key}`;
+  }
+
+  value(key: string): unknown {
+    return this.#values.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.value(key) !== undefined;
+  }
+
+  /** Undefined when it is missing or is no text; an empty text is one. */
+  text(key: string): string | undefined {
+    const value = this.value(key);
+    if (value === undefined || typeof value === 'string') {
+      return value;
+    }
+    this.#problems.add(this.at(key), `expected text, got ${kindOf(value)}`);
+    return undefined;
+  }
+
+  /** The elements with their paths; none when it is missing or is no list. */
+  list(key: string): readonly (readonly [value: unknown, path: string])[] {
+    const value = this.value(key);
+    if (Array.isArray(value)) {
+      return value.map((element, index) => [element, `${this.at(key)}[${index}]`] as const);
+    }
+    if (value !== undefined) {
+      this.#problems.add(this.at(key), `expected a list, got ${kindOf(value)}`);
+    }
+    return [];
+  }
+
+  texts(key: string): string[] {
+    return this.list(key).flatMap(([value, path]) => {
+      if (typeof value === 'string') {
+        return [value];
+      }
+      this.#problems.add(path, `expected text, got ${kindOf(value)}`);
+      return [];
+    });
+  }
+
+  /** One of some texts; a missing or empty one is `fallback`. */
+  oneOf<Value extends string>(key: string, supported: readonly Value[], fallback: Value): Value {
+    const text = this.text(key);
+    if (text === undefined || text === '') {
+      return fallback;
+    }
+    const found = supported.find((one) => one === text);
+    if (found === undefined) {
+      this.#problems.unsupported(this.at(key), text, supported);
+    }
+    return found ?? fallback;
+  }
+
+  #hint(key: string, known: readonly string[], { hints }: KeyOptions): string {
+    const hint = hints !== undefined && Object.hasOwn(hints, key) ? hints[key] : undefined;
+    const nearest = nearestKey(key, known);
+    return hint ?? (nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`);
+  }
+}
+
+function equalIgnoringCase(a: string, b: string): boolean {
+  return a.length === b.length && a.toLowerCase() === b.toLowerCase();
+}

@@ -1,0 +1,122 @@
+import { parseJson } from '../../cel/index.ts';
+import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
+import { errorText } from '../errors.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { selectorText } from './label-selector.ts';
+import type { LabelSelector } from './label-selector.ts';
+import type { ParamKind } from './policy-spec.ts';
+import type { PolicySources } from './settings-policy.ts';
+import { isKnownClusterKind } from './sources.ts';
+import type { NamespaceSource, ParameterSource } from './sources.ts';
+
+const BINDING = 'kubewarden';
+const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
+/** How a host says that there is no such object (contract 4.4). */
+const NOT_FOUND = /^Cannot find /u;
+
+/** What policies ask for, by the host capabilities that the policy was granted: its contextAwareResources and `kubernetes/…`. */
+export class HostSources implements PolicySources {
+  readonly params: ParameterSource;
+  readonly namespaces: NamespaceSource;
+  readonly authorizer: Authorizer;
+  readonly #context: CallContext;
+
+  constructor(context: CallContext) {
+    this.#context = context;
+    this.params = {
+      get: (kind, name, namespace) => this.#get(kind, name, namespace),
+      list: (kind, namespace, selector) => this.#list(kind, namespace, selector),
+      isNamespaced: (kind) => !isKnownClusterKind(kind),
+    };
+    this.namespaces = { get: (name) => this.#get(NAMESPACE_KIND, name, undefined) };
+    this.authorizer = { authorize: (request) => this.#authorize(request) };
+  }
+
+  #get({ apiVersion, kind }: ParamKind, name: string, namespace: string | undefined): JsonObject | undefined {
+    const payload = { api_version: apiVersion, kind, name, disable_cache: false };
+    try {
+      return objectIn(this.#call('get_resource', namespace === undefined ? payload : { ...payload, namespace }));
+    } catch (error) {
+      if (NOT_FOUND.test(errorText(error))) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  #list({ apiVersion, kind }: ParamKind, namespace: string | undefined, selector: LabelSelector): JsonObject[] {
+    const labelSelector = selectorText(selector);
+    const payload = {
+      api_version: apiVersion,
+      kind,
+      ...(labelSelector === '' ? {} : { label_selector: labelSelector }),
+    };
+    const { items } = objectIn(
+      namespace === undefined
+        ? this.#call('list_resources_all', payload)
+        : this.#call('list_resources_by_namespace', { ...payload, namespace }),
+    );
+    return Array.isArray(items) ? items.filter(isJsonObject) : [];
+  }
+
+  #authorize(request: AuthorizationRequest): AuthorizationAnswer {
+    const status = objectIn(
+      this.#call('can_i', { subject_access_review: subjectAccessReview(request), disable_cache: false }),
+    );
+    const { allowed, reason, evaluationError } = status;
+    return {
+      isAllowed: allowed === true,
+      reason: typeof reason === 'string' ? reason : '',
+      ...(typeof evaluationError === 'string' && evaluationError !== '' ? { error: evaluationError } : {}),
+    };
+  }
+
+  #call(operation: string, payload: JsonObject): JsonValue {
+    const bytes = this.#context.hostCall(BINDING, 'kubernetes', operation, Buffer.from(JSON.stringify(payload)));
+    // With integers as expressions see them.
+    return parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as JsonValue;
+  }
+}
+
+function objectIn(value: JsonValue): JsonObject {
+  if (!isJsonObject(value)) {
+    throw new Error('the host answered something that is no object');
+  }
+  return value;
+}
+
+/**
+ * The question as the capability takes it (contract 4.4). What that does not have, paths and selectors, is named in the
+ * same style: a host that does not know them must refuse the question.
+ */
+function subjectAccessReview(request: AuthorizationRequest): JsonObject {
+  const { username, uid, groups = [], extra } = request.user;
+  const user: JsonObject = {
+    user: username,
+    groups: [...groups],
+    ...(uid === undefined ? {} : { uid }),
+    ...(extra === undefined
+      ? {}
+      : { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) }),
+  };
+  if (request.kind === 'path') {
+    return { ...user, non_resource_attributes: { path: request.path, verb: request.verb } };
+  }
+  const { verb, group, resource, subresource, namespace, name, fieldSelector, labelSelector } = request;
+  return {
+    ...user,
+    resource_attributes: {
+      verb,
+      group,
+      resource,
+      subresource,
+      namespace,
+      name,
+      version: '*',
+      ...(fieldSelector === '' ? {} : { field_selector: fieldSelector }),
+      ...(labelSelector === '' ? {} : { label_selector: labelSelector }),
+    },
+  };
+}

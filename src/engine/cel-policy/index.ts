@@ -1,0 +1,17 @@
+export { admissionRequest } from './admission-request.ts';
+export type { AdmissionRequest } from './admission-request.ts';
+export { evaluateManifests, VALIDATION_FAILURE_ANNOTATION } from './evaluate-manifests.ts';
+export type { ManifestEvaluationOptions, ManifestVerdict } from './evaluate-manifests.ts';
+export { exportPolicy } from './export-policy.ts';
+export type { ExportedPolicy, ExportOptions } from './export-policy.ts';
+export { problemsText, problemText } from './field-problem.ts';
+export type { FieldProblem } from './field-problem.ts';
+export { HostSources } from './host-sources.ts';
+export { isAdmissionPolicyManifest, loadManifests, manifestProblemText } from './manifests.ts';
+export type { BoundPolicy, LoadedManifests, ManifestOptions, ManifestProblem } from './manifests.ts';
+export { PolicyEnvironments } from './policy-environment.ts';
+export type { PolicyEnvironmentsOptions } from './policy-environment.ts';
+export type { BindingSpec, PolicySpec } from './policy-spec.ts';
+export { parseSettings, SettingsPolicy } from './settings-policy.ts';
+export type { ParsedSettings, PolicySources } from './settings-policy.ts';
+export type { NamespaceSource, ParameterSource } from './sources.ts';

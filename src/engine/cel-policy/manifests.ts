@@ -1,0 +1,237 @@
+import { MAX_KUBERNETES_VERSION } from '../../cel/index.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject } from '../json-text.ts';
+import { compilePolicy } from './compiled-policy.ts';
+import type { CompiledPolicy } from './compiled-policy.ts';
+import { FieldProblems, problemText } from './field-problem.ts';
+import type { FieldProblem } from './field-problem.ts';
+import { labelsOf, selects } from './label-selector.ts';
+import { PolicyEnvironments } from './policy-environment.ts';
+import type { BindingSpec } from './policy-spec.ts';
+import { readBinding, readPolicy } from './read-policy.ts';
+import { isKnownClusterKind } from './sources.ts';
+import type { NamespaceSource, ParameterSource } from './sources.ts';
+
+const GROUP = 'admissionregistration.k8s.io';
+const VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  ValidatingAdmissionPolicy: ['v1', 'v1beta1', 'v1alpha1'],
+  ValidatingAdmissionPolicyBinding: ['v1', 'v1beta1', 'v1alpha1'],
+  MutatingAdmissionPolicy: ['v1', 'v1beta1', 'v1alpha1'],
+  MutatingAdmissionPolicyBinding: ['v1', 'v1beta1', 'v1alpha1'],
+};
+
+/** What is wrong with one of several manifests. */
+export interface ManifestProblem extends FieldProblem {
+  /** `ValidatingAdmissionPolicy/name`. */
+  readonly manifest: string;
+}
+
+export interface ManifestOptions {
+  /** Whose language it is: the minor version of an API server. Default: the newest known. */
+  readonly kubernetesVersion?: number;
+}
+
+/** A policy with the bindings that name it, in the order in which API servers look at them. */
+export interface BoundPolicy {
+  readonly name: string;
+  readonly policy: CompiledPolicy;
+  readonly bindings: readonly BindingSpec[];
+}
+
+/** Manifests, read and compiled: what {@link evaluateManifests} evaluates. Belongs to one thread. */
+export interface LoadedManifests {
+  /** Minor version of the API server whose answers are given. */
+  readonly kubernetesVersion: number;
+  /** Nothing can be evaluated while there are any. */
+  readonly problems: readonly ManifestProblem[];
+  /** What has no effect, and why. */
+  readonly notes: readonly string[];
+  readonly validating: readonly BoundPolicy[];
+  readonly mutating: readonly BoundPolicy[];
+  readonly params: ParameterSource;
+  readonly namespaces: NamespaceSource;
+}
+
+/** Whether a manifest is a policy or a binding of the API server's admission policies. */
+export function isAdmissionPolicyManifest(json: unknown): boolean {
+  const { apiVersion, kind } = isJsonObject(json) ? json : {};
+  const [group, version] = typeof apiVersion === 'string' ? apiVersion.split('/') : [];
+  return (
+    group === GROUP &&
+    version !== undefined &&
+    typeof kind === 'string' &&
+    Object.hasOwn(VERSIONS, kind) &&
+    VERSIONS[kind]?.includes(version) === true
+  );
+}
+
+/**
+ * Reads and compiles manifests: policies and bindings, Namespaces, and everything else as parameters that policies may
+ * be bound to. Never throws: what is wrong is in `problems`, all of it.
+ */
+export function loadManifests(documents: readonly unknown[], options: ManifestOptions = {}): LoadedManifests {
+  return new ManifestLoader(options).load(documents);
+}
+
+class ManifestLoader {
+  readonly #kubernetesVersion: number;
+  readonly #environments: PolicyEnvironments;
+  readonly #problems: ManifestProblem[] = [];
+  readonly #notes: string[] = [];
+  readonly #policies = new Map<string, CompiledPolicy>();
+  readonly #bindings = new Map<string, BindingSpec>();
+  readonly #objects: JsonObject[] = [];
+
+  constructor(options: ManifestOptions) {
+    this.#kubernetesVersion = options.kubernetesVersion ?? MAX_KUBERNETES_VERSION;
+    this.#environments = new PolicyEnvironments({ ...options, hasWholeRequest: false });
+  }
+
+  load(documents: readonly unknown[]): LoadedManifests {
+    for (const [index, json] of documents.entries()) {
+      this.#add(json, index);
+    }
+    const objects = new ManifestObjects(this.#objects);
+    return {
+      kubernetesVersion: this.#kubernetesVersion,
+      problems: this.#problems,
+      notes: this.#notes,
+      validating: this.#bound('validating'),
+      mutating: this.#bound('mutating'),
+      params: objects,
+      namespaces: { get: (name) => objects.get({ apiVersion: 'v1', kind: 'Namespace' }, name, undefined) },
+    };
+  }
+
+  #add(json: unknown, index: number): void {
+    if (!isJsonObject(json)) {
+      this.#problems.push({ manifest: `document ${index + 1}`, path: '', message: 'expected a mapping' });
+      return;
+    }
+    if (!isAdmissionPolicyManifest(json)) {
+      this.#objects.push(json);
+      return;
+    }
+    const kind = textOf(json.kind);
+    const problems = new FieldProblems();
+    const isBinding = kind.endsWith('Binding');
+    const read = isBinding ? readBinding(json, problems) : readPolicy(json, problems);
+    const policy = 'policyName' in read ? undefined : compilePolicy(read, this.#environments, problems);
+    const name = read.name ?? '';
+    const manifest = `${kind}/${name === '' ? `document ${index + 1}` : name}`;
+    const known: ReadonlyMap<string, unknown> = isBinding ? this.#bindings : this.#policies;
+    const key = keyOf(read.kind, name);
+    if (known.has(key)) {
+      problems.add('metadata.name', `${kind} "${name}" is there twice`);
+    }
+    this.#problems.push(...problems.list.map((problem) => ({ ...problem, manifest })));
+    if ('policyName' in read) {
+      this.#bindings.set(key, read);
+    } else if (policy !== undefined) {
+      this.#policies.set(key, policy);
+    }
+  }
+
+  #bound(kind: BindingSpec['kind']): BoundPolicy[] {
+    const bindings = [...this.#bindings.values()].filter((binding) => binding.kind === kind).sort(byName);
+    const policies = [...this.#policies.values()].filter(({ spec }) => spec.kind === kind);
+    const names = new Set(policies.map(({ spec }) => spec.name));
+    for (const { name, policyName } of bindings.filter((binding) => !names.has(binding.policyName))) {
+      this.#notes.push(`the binding "${name}" has no effect: there is no ${kind} policy "${policyName}"`);
+    }
+    return policies
+      .map((policy) => {
+        const name = policy.spec.name ?? '';
+        const own = bindings.filter((binding) => binding.policyName === name);
+        if (own.length === 0) {
+          this.#notes.push(`the policy "${name}" has no effect: no binding names it`);
+        }
+        return { name, policy, bindings: own };
+      })
+      .sort(byName);
+  }
+}
+
+/** Objects of manifests, as parameters. */
+class ManifestObjects implements ParameterSource {
+  readonly #byKind = new Map<string, JsonObject[]>();
+
+  constructor(objects: readonly JsonObject[]) {
+    for (const object of objects) {
+      const kind = `${textOf(object.apiVersion)}/${textOf(object.kind)}`;
+      this.#byKind.set(kind, [...(this.#byKind.get(kind) ?? []), object]);
+    }
+  }
+
+  get(kind: ParamKindKey, name: string, namespace: string | undefined): JsonObject | undefined {
+    return this.#in(kind, namespace).find((object) => metadataText(object, 'name') === name);
+  }
+
+  list(
+    kind: ParamKindKey,
+    namespace: string | undefined,
+    selector: Parameters<ParameterSource['list']>[2],
+  ): readonly JsonObject[] {
+    return this.#in(kind, namespace).filter((object) => selects(selector, labelsOf(object)));
+  }
+
+  /** As a CustomResourceDefinition among the manifests says; else by what Kubernetes has, and by the objects that are there. */
+  isNamespaced(kind: ParamKindKey): boolean {
+    const scope = this.#declaredScope(kind);
+    if (scope !== undefined) {
+      return scope === 'Namespaced';
+    }
+    const objects = this.#all(kind);
+    const isCustom = kind.apiVersion.split('/')[0]?.includes('.') === true && !kind.apiVersion.includes('.k8s.io/');
+    const isElsewhere = isCustom && objects.length > 0 && objects.every((one) => metadataText(one, 'namespace') === '');
+    return !isKnownClusterKind(kind) && !isElsewhere;
+  }
+
+  #declaredScope({ apiVersion, kind }: ParamKindKey): string | undefined {
+    const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+    for (const definition of this.#byKind.get('apiextensions.k8s.io/v1/CustomResourceDefinition') ?? []) {
+      const spec = isJsonObject(definition.spec) ? definition.spec : {};
+      const names = isJsonObject(spec.names) ? spec.names : {};
+      if (spec.group === group && names.kind === kind) {
+        return textOf(spec.scope);
+      }
+    }
+    return undefined;
+  }
+
+  #all({ apiVersion, kind }: ParamKindKey): readonly JsonObject[] {
+    return this.#byKind.get(`${apiVersion}/${kind}`) ?? [];
+  }
+
+  /** A manifest without a namespace goes to `default`, as kubectl has it. */
+  #in(kind: ParamKindKey, namespace: string | undefined): readonly JsonObject[] {
+    const objects = this.#all(kind);
+    return namespace === undefined
+      ? objects
+      : objects.filter((object) => (metadataText(object, 'namespace') || 'default') === namespace);
+  }
+}
+
+type ParamKindKey = Parameters<ParameterSource['isNamespaced']>[0];
+
+function metadataText(object: JsonObject, key: string): string {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+  return textOf(Object.hasOwn(metadata, key) ? metadata[key] : undefined);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function keyOf(kind: string, name: string): string {
+  return `${kind}/${name}`;
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : Number(a.name > b.name);
+}
+
+/** A problem with its manifest, as one text. */
+export function manifestProblemText(problem: ManifestProblem): string {
+  return `${problem.manifest}: ${problemText(problem)}`;
+}

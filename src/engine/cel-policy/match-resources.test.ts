@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { JsonObject } from '../json-text.ts';
+import { podReview } from '../testing/reviews.ts';
+import { admissionRequest } from './admission-request.ts';
+import { FieldProblems, problemText } from './field-problem.ts';
+import { readLabelSelector, selectorText, selects } from './label-selector.ts';
+import { matchRequest, readMatchResources } from './match-resources.ts';
+
+const RULE = { apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['pods'] };
+
+function matches(
+  resources: JsonObject,
+  request: JsonObject = {},
+  namespaces: Record<string, JsonObject> = {},
+): boolean {
+  const problems = new FieldProblems();
+  const read = readMatchResources(resources, '', problems, { isMutating: false, needsRules: false });
+  assert.deepEqual(problems.list, []);
+  const parsed = admissionRequest(podReview(request).request as JsonObject);
+  return matchRequest(read, parsed, { get: (name) => namespaces[name] }) !== undefined;
+}
+
+const NAMESPACE = { requestKind: { group: '', version: 'v1', kind: 'Namespace' } };
+const IN_NAMESPACES = { requestResource: { group: '', version: 'v1', resource: 'namespaces' }, ...NAMESPACE };
+
+describe('matchRequest', () => {
+  for (const [rule, request, expected] of [
+    [{}, {}, true],
+    [{ resources: ['*'] }, {}, true],
+    [{ resources: ['*/*'] }, {}, true],
+    [{ resources: ['pods'] }, { subResource: 'status' }, false],
+    [{ resources: ['pods/*'] }, { subResource: 'status' }, true],
+    [{ resources: ['pods/*'] }, {}, true],
+    [{ resources: ['*/status'] }, { subResource: 'status' }, true],
+    [{ resources: ['*/status'] }, {}, false],
+    [{ apiGroups: ['apps'] }, {}, false],
+    [{ apiVersions: ['v2'] }, {}, false],
+    [{ operations: ['UPDATE', 'DELETE'] }, {}, false],
+    [{ resourceNames: ['other'] }, {}, false],
+    [{ resourceNames: ['other', 'nginx'] }, {}, true],
+    [{ scope: 'Cluster' }, {}, false],
+    [{ scope: 'Namespaced' }, {}, true],
+    [{ scope: 'Cluster', resources: ['namespaces'] }, IN_NAMESPACES, true],
+    [{ scope: 'Namespaced', resources: ['namespaces'] }, IN_NAMESPACES, false],
+  ] as const) {
+    it(`is ${expected} for ${JSON.stringify(rule)} and ${JSON.stringify(request)}`, () => {
+      const resourceRules = [{ ...RULE, ...rule }] as unknown as JsonObject[];
+      assert.equal(matches({ resourceRules }, request as unknown as JsonObject), expected);
+      const excludeResourceRules = resourceRules;
+      assert.equal(matches({ excludeResourceRules }, request as unknown as JsonObject), !expected);
+    });
+  }
+
+  it('takes the version that a request names itself for equivalent', () => {
+    const request = { requestResource: { group: 'old', version: 'v1beta1', resource: 'pods' } };
+    const resourceRules = [{ ...RULE, apiGroups: [''], apiVersions: ['v1'] }];
+    assert.equal(matches({ resourceRules }, request), true);
+    assert.equal(matches({ resourceRules, matchPolicy: 'Exact' }, request), false);
+  });
+
+  it('looks at labels of the object and of the object that was', () => {
+    const objectSelector = { matchLabels: { a: 'b' } };
+    const labelled = { metadata: { labels: { a: 'b' } } };
+    assert.equal(matches({ objectSelector }), false);
+    assert.equal(matches({ objectSelector }, { object: labelled }), true);
+    assert.equal(matches({ objectSelector }, { object: null, oldObject: labelled }), true);
+  });
+
+  it('looks at labels of the namespace only when nothing else rules the request out', () => {
+    const namespaceSelector = { matchLabels: { a: 'b' } };
+    const labelled = { metadata: { labels: { a: 'b' } } };
+    assert.equal(matches({ namespaceSelector }, {}, { default: labelled }), true);
+    assert.equal(matches({ namespaceSelector }, {}, { default: {} }), false);
+    assert.throws(() => matches({ namespaceSelector }), /namespaces "default" not found/);
+    assert.equal(matches({ namespaceSelector, objectSelector: { matchLabels: { x: 'y' } } }), false);
+    assert.equal(matches({ namespaceSelector }, { namespace: '' }), true, 'cluster-scoped');
+    assert.equal(matches({ namespaceSelector }, { ...IN_NAMESPACES, object: labelled }), true, 'a namespace itself');
+  });
+});
+
+describe('a label selector', () => {
+  const labels = { app: 'web', tier: '' };
+  for (const [requirement, text, expected] of [
+    [{ key: 'app', operator: 'In', values: ['web', 'db'] }, 'app in (web,db)', true],
+    [{ key: 'app', operator: 'NotIn', values: ['web'] }, 'app notin (web)', false],
+    [{ key: 'none', operator: 'NotIn', values: ['web'] }, 'none notin (web)', true],
+    [{ key: 'tier', operator: 'Exists' }, 'tier', true],
+    [{ key: 'toString', operator: 'Exists' }, 'toString', false],
+    [{ key: 'none', operator: 'DoesNotExist' }, '!none', true],
+  ] as const) {
+    it(`${text} is ${expected}`, () => {
+      const problems = new FieldProblems();
+      const selector = readLabelSelector({ matchExpressions: [requirement] }, '', problems);
+      assert.deepEqual(problems.list, []);
+      assert.equal(selectorText(selector), text);
+      assert.equal(selects(selector, labels), expected);
+    });
+  }
+
+  it('is checked', () => {
+    const problems = new FieldProblems();
+    const matchExpressions = [
+      { key: 'a', operator: 'Exists', values: ['b'] },
+      { key: '', operator: 'in' },
+    ];
+    readLabelSelector({ matchLabels: { 'a b': '-', c: 1 }, matchExpressions }, 's', problems);
+    const texts = problems.list.map(problemText).join('\n');
+    for (const expected of [
+      /s\.matchLabels: Invalid value: "a b": name part must consist of/,
+      /s\.matchLabels: Invalid value: "-": a valid label must be/,
+      /s\.matchLabels\.c: expected text/,
+      /s\.matchExpressions\[0\]\.values: Forbidden: may not be specified when/,
+      /s\.matchExpressions\[1\]\.operator: Invalid value: "in": not a valid selector operator/,
+      /s\.matchExpressions\[1\]\.key: Invalid value: "": name part must be non-empty/,
+    ]) {
+      assert.match(texts, expected);
+    }
+  });
+});

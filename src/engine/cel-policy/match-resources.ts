@@ -1,0 +1,271 @@
+import { isJsonObject } from '../json-text.ts';
+import type { AdmissionRequest, ResourceId } from './admission-request.ts';
+import type { FieldProblems } from './field-problem.ts';
+import { Fields } from './fields.ts';
+import { EVERYTHING, labelsOf, readLabelSelector, selects } from './label-selector.ts';
+import type { Labels, LabelSelector } from './label-selector.ts';
+import { pathSegmentProblems } from './name-rules.ts';
+import type { NamespaceSource } from './sources.ts';
+
+/** Which requests a policy or a binding is for (`matchConstraints`, `matchResources`). */
+export interface MatchResources {
+  readonly namespaceSelector: LabelSelector;
+  readonly objectSelector: LabelSelector;
+  readonly resourceRules: readonly ResourceRule[];
+  readonly excludeResourceRules: readonly ResourceRule[];
+  readonly matchPolicy: 'Exact' | 'Equivalent';
+}
+
+export interface ResourceRule {
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly operations: readonly string[];
+  readonly resources: readonly string[];
+  readonly scope: (typeof SCOPES)[number];
+  readonly resourceNames: readonly string[];
+}
+
+const SCOPES = ['*', 'Cluster', 'Namespaced'] as const;
+const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
+/** Nothing is there to be mutated when an object is deleted. */
+const MUTATING_OPERATIONS = OPERATIONS.filter((operation) => operation !== 'DELETE');
+
+const KEYS = ['namespaceSelector', 'objectSelector', 'resourceRules', 'excludeResourceRules', 'matchPolicy'];
+const RULE_KEYS = ['apiGroups', 'apiVersions', 'operations', 'resources', 'scope', 'resourceNames'];
+
+/** Reads and checks them as an API server does, its defaults filled in. */
+export function readMatchResources(
+  value: unknown,
+  path: string,
+  problems: FieldProblems,
+  options: { readonly isMutating: boolean; readonly needsRules: boolean },
+): MatchResources {
+  const fields = new Fields(value, path, KEYS, problems);
+  const matchPolicy = fields.oneOf('matchPolicy', ['Equivalent', 'Exact'], 'Equivalent');
+  const selector = (key: string): LabelSelector =>
+    fields.has(key) ? readLabelSelector(fields.value(key), fields.at(key), problems) : EVERYTHING;
+  const namespaceSelector = selector('namespaceSelector');
+  const objectSelector = selector('objectSelector');
+  const rules = (key: string): ResourceRule[] => fields.list(key).map(([rule, at]) => readRule(rule, at, problems));
+  const resourceRules = rules('resourceRules');
+  const excludeResourceRules = rules('excludeResourceRules');
+  if (options.needsRules && resourceRules.length === 0) {
+    problems.required(fields.at('resourceRules'));
+  }
+  if (options.isMutating) {
+    for (const operation of resourceRules.flatMap((rule) => rule.operations)) {
+      if (!MUTATING_OPERATIONS.includes(operation)) {
+        problems.unsupported(`${fields.at('resourceRules')}.operations`, operation, MUTATING_OPERATIONS);
+      }
+    }
+  }
+  return { namespaceSelector, objectSelector, resourceRules, excludeResourceRules, matchPolicy };
+}
+
+function readRule(value: unknown, path: string, problems: FieldProblems): ResourceRule {
+  const fields = new Fields(value, path, RULE_KEYS, problems);
+  const rule = {
+    apiGroups: fields.texts('apiGroups'),
+    apiVersions: fields.texts('apiVersions'),
+    operations: fields.texts('operations'),
+    resources: fields.texts('resources'),
+    resourceNames: fields.texts('resourceNames'),
+    scope: fields.oneOf('scope', SCOPES, '*'),
+  };
+  checkNames(rule.resourceNames, fields.at('resourceNames'), problems);
+  const check = (key: 'operations' | 'apiGroups' | 'apiVersions', others: string): void => {
+    const values = rule[key];
+    if (values.length === 0) {
+      problems.required(fields.at(key));
+    }
+    if (values.length > 1 && values.includes('*')) {
+      problems.invalid(fields.at(key), values, `if '*' is present, must not specify other ${others}`);
+    }
+  };
+  check('operations', 'operations');
+  for (const [index, operation] of rule.operations.entries()) {
+    if (!OPERATIONS.includes(operation)) {
+      problems.unsupported(`${fields.at('operations')}[${index}]`, operation, OPERATIONS);
+    }
+  }
+  check('apiGroups', 'API groups');
+  check('apiVersions', 'API versions');
+  for (const [index, version] of rule.apiVersions.entries()) {
+    if (version === '') {
+      problems.required(`${fields.at('apiVersions')}[${index}]`);
+    }
+  }
+  checkResources(rule.resources, fields.at('resources'), problems);
+  return rule;
+}
+
+function checkNames(names: readonly string[], path: string, problems: FieldProblems): void {
+  for (const [index, name] of names.entries()) {
+    for (const problem of pathSegmentProblems(name)) {
+      problems.invalid(`${path}[${index}]`, name, problem);
+    }
+    if (names.indexOf(name) < index) {
+      problems.duplicate(`${path}[${index}]`, name);
+    }
+  }
+}
+
+function checkResources(resources: readonly string[], path: string, problems: FieldProblems): void {
+  if (resources.length === 0) {
+    problems.required(path);
+  }
+  const wholeResources = new Set<string>();
+  const wholeSubresources = new Set<string>();
+  let isLastPlain = false;
+  for (const [index, resource] of resources.entries()) {
+    const at = `${path}[${index}]`;
+    const slash = resource.indexOf('/');
+    if (resource === '') {
+      problems.required(at);
+    } else if (slash < 0) {
+      isLastPlain = resource !== '*';
+    } else {
+      const name = resource.slice(0, slash);
+      const sub = resource.slice(slash + 1);
+      if (wholeResources.has(name)) {
+        problems.invalid(at, resource, `if '${name}/*' is present, must not specify ${resource}`);
+      }
+      if (wholeSubresources.has(sub)) {
+        problems.invalid(at, resource, `if '*/${sub}' is present, must not specify ${resource}`);
+      }
+      if (sub === '*') {
+        wholeResources.add(name);
+      }
+      if (name === '*') {
+        wholeSubresources.add(sub);
+      }
+    }
+  }
+  if (resources.length > 1 && resources.includes('*/*')) {
+    problems.invalid(path, resources, "if '*/*' is present, must not specify other resources");
+  }
+  if (resources.includes('*') && isLastPlain) {
+    problems.invalid(path, resources, "if '*' is present, must not specify other resources without subresources");
+  }
+}
+
+/** The resource and kind by which a request matched: what `request.resource` and `request.kind` are. */
+export interface Match {
+  readonly resource: ResourceId;
+  readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
+}
+
+/**
+ * Whether a request is meant. Another version of the same resource counts as equivalent only when the request names it
+ * itself (`resource` beside `requestResource`): which others there are is known to a cluster only.
+ * Throws what the source of namespaces throws, when it has to be asked and nothing else rules the request out.
+ */
+export function matchRequest(
+  match: MatchResources,
+  request: AdmissionRequest,
+  namespaces: NamespaceSource,
+): Match | undefined {
+  const byNamespace = attempt(() => selectsNamespace(match.namespaceSelector, request, namespaces));
+  if (byNamespace === false || !selectsObject(match.objectSelector, request)) {
+    return undefined;
+  }
+  if (matchRules(match.excludeResourceRules, match.matchPolicy, request) !== undefined) {
+    return undefined;
+  }
+  const found =
+    match.resourceRules.length === 0
+      ? { resource: request.requestResource, kind: request.requestKind }
+      : matchRules(match.resourceRules, match.matchPolicy, request);
+  if (found !== undefined && byNamespace !== true) {
+    throw byNamespace.error;
+  }
+  return found;
+}
+
+function attempt<Value>(run: () => Value): Value | { readonly error: unknown } {
+  try {
+    return run();
+  } catch (error) {
+    return { error };
+  }
+}
+
+function selectsNamespace(selector: LabelSelector, request: AdmissionRequest, namespaces: NamespaceSource): boolean {
+  const { resource } = request.requestResource;
+  if (selector.requirements.length === 0 || (request.namespace === '' && resource !== 'namespaces')) {
+    return true;
+  }
+  return selects(selector, namespaceLabels(request, namespaces));
+}
+
+function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource): Labels {
+  const isOwn =
+    request.requestResource.resource === 'namespaces' &&
+    request.subResource === '' &&
+    (request.operation === 'CREATE' || request.operation === 'UPDATE');
+  if (isOwn) {
+    return labelsOf(request.object);
+  }
+  const namespace = namespaces.get(request.namespace);
+  if (namespace === undefined) {
+    throw new NamespaceMissing(request.namespace);
+  }
+  return labelsOf(namespace);
+}
+
+/** The namespace of a request does not exist. */
+export class NamespaceMissing extends Error {
+  constructor(name: string) {
+    super(`namespaces "${name}" not found`);
+  }
+}
+
+function selectsObject(selector: LabelSelector, { object, oldObject }: AdmissionRequest): boolean {
+  return (
+    selector.requirements.length === 0 ||
+    [object, oldObject].some((one) => isJsonObject(one) && selects(selector, labelsOf(one)))
+  );
+}
+
+function matchRules(
+  rules: readonly ResourceRule[],
+  matchPolicy: MatchResources['matchPolicy'],
+  request: AdmissionRequest,
+): Match | undefined {
+  const { requestResource, requestKind, resource, kind } = request;
+  if (rules.some((rule) => matchesRule(rule, requestResource, request))) {
+    return { resource: requestResource, kind: requestKind };
+  }
+  const isOther = resource.group !== requestResource.group || resource.version !== requestResource.version;
+  return matchPolicy === 'Equivalent' && isOther && rules.some((rule) => matchesRule(rule, resource, request))
+    ? { resource, kind }
+    : undefined;
+}
+
+function matchesRule(rule: ResourceRule, resource: ResourceId, request: AdmissionRequest): boolean {
+  return (
+    matchesScope(rule.scope, resource, request) &&
+    matchesName(rule.operations, request.operation) &&
+    matchesName(rule.apiGroups, resource.group) &&
+    matchesName(rule.apiVersions, resource.version) &&
+    rule.resources.some((one) => matchesResource(one, resource.resource, request.subResource)) &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(request.name))
+  );
+}
+
+function matchesScope(scope: ResourceRule['scope'], resource: ResourceId, { namespace }: AdmissionRequest): boolean {
+  const isNamespace = resource.group === '' && resource.version === 'v1' && resource.resource === 'namespaces';
+  const isCluster = isNamespace || namespace === '';
+  return scope === '*' || (scope === 'Cluster') === isCluster;
+}
+
+function matchesName(names: readonly string[], name: string): boolean {
+  return names.includes('*') || names.includes(name);
+}
+
+function matchesResource(rule: string, resource: string, subResource: string): boolean {
+  const slash = rule.indexOf('/');
+  const name = slash < 0 ? rule : rule.slice(0, slash);
+  const sub = slash < 0 ? '' : rule.slice(slash + 1);
+  return (name === '*' || name === resource) && (sub === '*' || sub === subResource);
+}

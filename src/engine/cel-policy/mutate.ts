@@ -1,0 +1,137 @@
+import { CelDouble, CelUint, POLICY_COST_BUDGET } from '../../cel/index.ts';
+import type { CelValue } from '../../cel/index.ts';
+import { EngineError } from '../errors.ts';
+import { MAX_NESTING } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { CompiledMutation, CompiledPolicy } from './compiled-policy.ts';
+import { ExpressionRun, OutOfBudget } from './expression-run.ts';
+import type { Activation } from './expression-run.ts';
+import { applyPatch, PatchError, PatchTestFailed } from './json-patch-apply.ts';
+import type { PatchStep } from './json-patch-apply.ts';
+import { checkMatchConditions } from './match-conditions.ts';
+import { checkTypeNames, jsonOf, JsonPatchValue, MutationValueError, ObjectValue } from './mutation-structs.ts';
+import { mergeObject } from './structural-merge.ts';
+
+/** What a mutating policy made of an object. */
+export interface MutationResult {
+  /** As it came when nothing was done. */
+  readonly object: CelValue;
+  /** Whether mutations were applied, even such that changed nothing. */
+  readonly isMutated: boolean;
+  /** Of mutations that failed; those behind them were applied all the same. */
+  readonly errors: readonly string[];
+}
+
+/** Applies a mutating policy as API servers do. Never throws. */
+export function mutate(policy: CompiledPolicy, activation: Activation): MutationResult {
+  const { object } = activation;
+  const matching = checkMatchConditions(policy, activation);
+  if ('error' in matching) {
+    return { object, isMutated: false, errors: [matching.error] };
+  }
+  if (!matching.matches || object === null) {
+    return { object, isMutated: false, errors: [] };
+  }
+  const errors: string[] = [];
+  let current: CelValue = object;
+  let isMutated = false;
+  for (const mutation of policy.mutations) {
+    try {
+      current = applyMutation(policy, mutation, { ...activation, object: current });
+      isMutated = true;
+    } catch (error) {
+      if (!(error instanceof OutOfBudget || error instanceof MutationValueError || error instanceof PatchError)) {
+        throw error;
+      }
+      errors.push(error.message);
+    }
+  }
+  return { object: current, isMutated, errors };
+}
+
+function applyMutation(policy: CompiledPolicy, mutation: CompiledMutation, activation: Activation): CelValue {
+  const result = new ExpressionRun(policy, activation, POLICY_COST_BUDGET).evaluate(mutation);
+  if ('error' in result) {
+    throw new MutationValueError(result.error);
+  }
+  return mutation.patchType === 'JSONPatch'
+    ? patch(activation.object, result.value)
+    : merge(activation.object, result.value);
+}
+
+function patch(object: CelValue, value: CelValue): CelValue {
+  if (!Array.isArray(value)) {
+    throw new MutationValueError('type mismatch: JSONPatchType.expression should evaluate to array');
+  }
+  const steps = (value as readonly CelValue[]).map(stepOf);
+  try {
+    return applyPatch(object, steps) as CelValue;
+  } catch (error) {
+    if (error instanceof PatchTestFailed) {
+      return object;
+    }
+    throw error instanceof PatchError ? new PatchError(`JSON Patch: ${error.message}`, { cause: error }) : error;
+  }
+}
+
+function stepOf(value: CelValue): PatchStep {
+  if (!(value instanceof JsonPatchValue)) {
+    throw new MutationValueError('type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch');
+  }
+  const added = value.fields.get('value');
+  if (added instanceof ObjectValue) {
+    checkTypeNames(added);
+  }
+  return {
+    op: value.text('op'),
+    path: value.text('path'),
+    from: value.text('from'),
+    value: added === undefined ? undefined : patchedJson(added),
+  };
+}
+
+function patchedJson(value: CelValue): JsonValue {
+  try {
+    return jsonOf(value);
+  } catch (error) {
+    if (!(error instanceof MutationValueError)) {
+      throw error;
+    }
+    const text = `JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${error.message}`;
+    throw new MutationValueError(text, { cause: error });
+  }
+}
+
+function merge(object: CelValue, value: CelValue): CelValue {
+  if (!(value instanceof ObjectValue)) {
+    throw new MutationValueError('unsupported return type from ApplyConfiguration expression');
+  }
+  checkTypeNames(value);
+  // Numbers that JSON.parse does not know are leaves to the merge.
+  return mergeObject(object as JsonObject, jsonOf(value) as JsonObject);
+}
+
+/** An object that was mutated, as JSON.parse would give it. Throws EngineError `nested-too-deep`. */
+export function plainJson(value: CelValue, depth = 0): JsonValue {
+  if (depth > MAX_NESTING) {
+    throw new EngineError('nested-too-deep', `mutations nest the object deeper than ${MAX_NESTING} levels`);
+  }
+  if (Array.isArray(value)) {
+    return (value as readonly CelValue[]).map((element) => plainJson(element, depth + 1));
+  }
+  if (value instanceof CelDouble) {
+    return value.value;
+  }
+  if (typeof value === 'bigint') {
+    return Number(value);
+  }
+  if (value instanceof CelUint) {
+    return Number(value.value);
+  }
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value as Record<string, CelValue>).map(([key, one]) => [key, plainJson(one, depth + 1)]),
+    );
+  }
+  return value;
+}

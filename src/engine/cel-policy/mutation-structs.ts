@@ -1,0 +1,244 @@
+import {
+  CelDouble,
+  CelDuration,
+  CelMap,
+  CelOptional,
+  CelStruct,
+  CelTimestamp,
+  CelUint,
+  equalValues,
+  EvaluationFailure,
+  toText,
+  typeNameOf,
+} from '../../cel/index.ts';
+import type { CelResult, CelValue, StructFactory } from '../../cel/index.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { goQuote } from './field-problem.ts';
+
+const JSON_PATCH = 'JSONPatch';
+const OBJECT = 'Object';
+/** Values of expressions that are nested deeper are refused: reviews are not nested deeper, either. */
+const MAX_VALUE_DEPTH = 1_000;
+/** Integers beyond are text in JSON, as cel-go converts them. */
+const MAX_JSON_INTEGER = Number.MAX_SAFE_INTEGER;
+
+/** A value made by `Object{…}`, `Object.spec{…}` and so on. */
+export class ObjectValue extends CelStruct {
+  readonly typeName: string;
+  readonly fields: ReadonlyMap<string, CelValue>;
+
+  constructor(typeName: string, fields: ReadonlyMap<string, CelValue>) {
+    super();
+    this.typeName = typeName;
+    this.fields = fields;
+  }
+
+  get(field: string): CelResult | undefined {
+    return this.fields.get(field);
+  }
+
+  equals(other: CelValue): boolean {
+    return (
+      other instanceof ObjectValue &&
+      other.typeName === this.typeName &&
+      other.fields.size === this.fields.size &&
+      [...this.fields].every(([name, value]) => {
+        const theirs = other.fields.get(name);
+        return theirs !== undefined && equalValues(value, theirs);
+      })
+    );
+  }
+}
+
+/** A value made by `JSONPatch{…}`: one operation. */
+export class JsonPatchValue extends CelStruct {
+  readonly typeName = JSON_PATCH;
+  readonly fields: ReadonlyMap<string, CelValue>;
+
+  constructor(fields: ReadonlyMap<string, CelValue>) {
+    super();
+    this.fields = fields;
+  }
+
+  get(field: string): CelResult | undefined {
+    return this.fields.get(field) ?? (field === 'value' ? undefined : '');
+  }
+
+  override has(field: string): CelResult {
+    const value = this.fields.get(field);
+    return value !== undefined && (field === 'value' || value !== '');
+  }
+
+  equals(other: CelValue): boolean {
+    if (!(other instanceof JsonPatchValue)) {
+      return false;
+    }
+    const value = this.fields.get('value');
+    const theirs = other.fields.get('value');
+    return (
+      ['op', 'path', 'from'].every((field) => this.get(field) === other.get(field)) &&
+      (value === undefined || theirs === undefined ? value === theirs : equalValues(value, theirs))
+    );
+  }
+
+  /** One of the fields that are text. */
+  text(field: 'op' | 'path' | 'from'): string {
+    const value = this.fields.get(field);
+    return typeof value === 'string' ? value : '';
+  }
+}
+
+/** Makes the values of mutations. */
+export const MUTATION_STRUCTS: StructFactory = {
+  has: (typeName) => typeName === JSON_PATCH || typeName === OBJECT || typeName.startsWith(`${OBJECT}.`),
+  create(typeName, fields) {
+    if (typeName !== JSON_PATCH) {
+      return new ObjectValue(typeName, fields);
+    }
+    for (const [name, value] of fields) {
+      if (name !== 'value' && typeof value !== 'string') {
+        return new EvaluationFailure(`unexpected type ${goTypeOf(value)} for JSONPatchType '${name}' field`);
+      }
+    }
+    return new JsonPatchValue(fields);
+  },
+};
+
+/** What cannot be said in JSON, or not of this type. */
+export class MutationValueError extends Error {}
+
+/**
+ * Checks that structs are named after the fields that they are in: `Object.spec{template: Object.spec.template{}}`.
+ * Throws MutationValueError naming those that are not.
+ */
+export function checkTypeNames(value: ObjectValue): void {
+  const errors: string[] = [];
+  const open: { readonly value: CelValue; readonly path: string; readonly depth: number }[] = [
+    { value, path: value.typeName, depth: 0 },
+  ];
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const { value: current, path, depth } = item;
+    if (depth > MAX_VALUE_DEPTH) {
+      throw tooDeep();
+    }
+    if (current instanceof ObjectValue) {
+      if (current.typeName !== path) {
+        errors.push(
+          `unexpected type name ${goQuote(current.typeName)}, expected ${goQuote(path)}, which matches field name path from root Object type`,
+        );
+      }
+      for (const [name, field] of current.fields) {
+        open.push({ value: field, path: `${path}.${name}`, depth: depth + 1 });
+      }
+    } else {
+      for (const child of childrenOf(current)) {
+        open.push({ value: child, path, depth: depth + 1 });
+      }
+    }
+  }
+  if (errors.length > 0) {
+    throw new MutationValueError(`type mismatch: ${errors.join('\n')}`);
+  }
+}
+
+function childrenOf(value: CelValue): readonly CelValue[] {
+  if (Array.isArray(value)) {
+    return value as readonly CelValue[];
+  }
+  if (value instanceof CelMap) {
+    return Array.from(value.entries.values(), ([, one]) => one);
+  }
+  return isRecord(value) ? Object.values(value) : [];
+}
+
+/** A value as JSON, as mutations write it into objects. Throws MutationValueError for what JSON has not. */
+export function jsonOf(value: CelValue, depth = 0): JsonValue {
+  if (depth > MAX_VALUE_DEPTH) {
+    throw tooDeep();
+  }
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') {
+    return value;
+  }
+  if (typeof value === 'number') {
+    return numberOf(value);
+  }
+  if (typeof value === 'bigint') {
+    return String(value);
+  }
+  if (Array.isArray(value)) {
+    return (value as readonly CelValue[]).map((element) => jsonOf(element, depth + 1));
+  }
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value).toString('base64');
+  }
+  if (value instanceof CelDouble) {
+    return numberOf(value.value);
+  }
+  if (value instanceof CelUint) {
+    return value.value <= BigInt(MAX_JSON_INTEGER) ? Number(value.value) : String(value.value);
+  }
+  if (value instanceof CelMap) {
+    return mapOf(value, depth);
+  }
+  if (value instanceof ObjectValue) {
+    return fromEntries([...value.fields].map(([name, field]) => [name, jsonOf(field, depth + 1)]));
+  }
+  if (value instanceof CelTimestamp || value instanceof CelDuration) {
+    const text = toText(value);
+    return typeof text === 'string' ? text : '';
+  }
+  if (isRecord(value)) {
+    return fromEntries(Object.entries(value).map(([key, one]) => [key, jsonOf(one, depth + 1)]));
+  }
+  throw new MutationValueError(
+    `unsupported value type: ${value instanceof CelOptional ? 'optional_type' : typeNameOf(value)}`,
+  );
+}
+
+function mapOf(map: CelMap, depth: number): JsonObject {
+  return fromEntries(
+    Array.from(map.entries.values(), ([key, value]) => {
+      if (typeof key !== 'string') {
+        throw new MutationValueError(`unsupported type conversion from '${typeNameOf(key)}' to string`);
+      }
+      return [key, jsonOf(value, depth + 1)] as const;
+    }),
+  );
+}
+
+/** An object with own properties only, whatever they are called. */
+function fromEntries(entries: readonly (readonly [string, JsonValue])[]): JsonObject {
+  return Object.fromEntries(entries);
+}
+
+function numberOf(value: number): JsonValue {
+  if (!Number.isFinite(value)) {
+    throw new MutationValueError(`unsupported number: ${value}`);
+  }
+  return value;
+}
+
+function isRecord(value: CelValue): value is { readonly [key: string]: CelValue } {
+  if (typeof value !== 'object' || value === null) {
+    return false;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function goTypeOf(value: CelValue): string {
+  switch (typeof value) {
+    case 'number':
+      return Number.isInteger(value) ? 'int64' : 'float64';
+    case 'bigint':
+      return 'int64';
+    case 'boolean':
+      return 'bool';
+    default:
+      return value instanceof CelDouble ? 'float64' : value instanceof CelUint ? 'uint64' : typeNameOf(value);
+  }
+}
+
+function tooDeep(): MutationValueError {
+  return new MutationValueError(`the value is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+}

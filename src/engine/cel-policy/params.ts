@@ -1,0 +1,62 @@
+import type { JsonObject } from '../json-text.ts';
+import type { ParamKind, ParamRef } from './policy-spec.ts';
+import type { ParameterSource } from './sources.ts';
+
+/** Why a policy cannot be evaluated for a request. The message is that of API servers. */
+export class ConfigurationError extends Error {}
+
+/**
+ * The parameters that a policy is to be evaluated with, one after the other; `undefined` is none. No parameters at all
+ * when none were found and that is allowed. Throws {@link ConfigurationError}, and what the source throws.
+ */
+export function collectParams(
+  paramKind: ParamKind | undefined,
+  paramRef: ParamRef | undefined,
+  requestNamespace: string,
+  source: ParameterSource,
+): readonly (JsonObject | undefined)[] {
+  if (paramKind === undefined || paramRef === undefined) {
+    return [undefined];
+  }
+  const namespace = namespaceOf(paramKind, paramRef, requestNamespace, source);
+  const found = paramRef.name === undefined ? listed(paramKind, paramRef, namespace, source) : [];
+  if (paramRef.name !== undefined) {
+    const param = source.get(paramKind, paramRef.name, namespace);
+    found.push(...(param === undefined ? [] : [param]));
+  }
+  if (found.length === 0 && paramRef.parameterNotFoundAction === 'Deny') {
+    throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
+  }
+  // Params of kinds that API servers know themselves come without these.
+  return found.map((param) => ({ ...param, apiVersion: paramKind.apiVersion, kind: paramKind.kind }));
+}
+
+function listed(
+  paramKind: ParamKind,
+  { selector }: ParamRef,
+  namespace: string | undefined,
+  source: ParameterSource,
+): JsonObject[] {
+  return selector === undefined ? [] : [...source.list(paramKind, namespace, selector)];
+}
+
+function namespaceOf(
+  paramKind: ParamKind,
+  paramRef: ParamRef,
+  requestNamespace: string,
+  source: ParameterSource,
+): string | undefined {
+  if (!source.isNamespaced(paramKind)) {
+    if (paramRef.namespace !== undefined) {
+      throw new ConfigurationError('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
+    }
+    return undefined;
+  }
+  const namespace = paramRef.namespace ?? requestNamespace;
+  if (namespace === '') {
+    throw new ConfigurationError(
+      'cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
+    );
+  }
+  return namespace;
+}

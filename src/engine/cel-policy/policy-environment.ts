@@ -1,0 +1,196 @@
+import {
+  AUTHORIZER,
+  BOOL,
+  createEnvironment,
+  DYN,
+  listOf,
+  mapOf,
+  MUTATION_LIBRARIES,
+  MUTATION_TYPES,
+  RESOURCE_CHECK,
+  STRING,
+  struct,
+  INT,
+  TIMESTAMP,
+} from '../../cel/index.ts';
+import type { CelType, Environment, Program, TypeProvider } from '../../cel/index.ts';
+import { MUTATION_STRUCTS } from './mutation-structs.ts';
+
+/** Which variables an expression may use, beside `object`, `oldObject`, `request` and `namespaceObject`. */
+export interface ExpressionScope {
+  readonly hasParams: boolean;
+  readonly hasAuthorizer: boolean;
+  /** Whether `variables` exists. */
+  readonly hasVariables: boolean;
+  /** Whether `Object{…}` and `JSONPatch{…}` can be made. */
+  readonly hasPatchTypes: boolean;
+}
+
+export interface PolicyEnvironmentsOptions {
+  /** Whose language it is: the minor version of an API server. Default: the newest known. */
+  readonly kubernetesVersion?: number;
+  /**
+   * Whether `request` shows what webhooks are sent besides what policies of API servers see: `uid`, `object`,
+   * `oldObject`. Kubewarden's policies may look at them.
+   */
+  readonly hasWholeRequest: boolean;
+}
+
+/** The name of the type of `variables`, in errors too. */
+export const VARIABLES_TYPE = 'kubernetes.variables';
+
+const TEXTS = listOf(STRING);
+const IDS = { group: STRING, version: STRING };
+const STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
+  'kubernetes.GroupVersionKind': { ...IDS, kind: STRING },
+  'kubernetes.GroupVersionResource': { ...IDS, resource: STRING },
+  'kubernetes.UserInfo': { username: STRING, uid: STRING, groups: TEXTS, extra: mapOf(STRING, TEXTS) },
+  'kubernetes.AdmissionRequest': {
+    kind: struct('kubernetes.GroupVersionKind'),
+    resource: struct('kubernetes.GroupVersionResource'),
+    subResource: STRING,
+    requestKind: struct('kubernetes.GroupVersionKind'),
+    requestResource: struct('kubernetes.GroupVersionResource'),
+    requestSubResource: STRING,
+    name: STRING,
+    namespace: STRING,
+    operation: STRING,
+    userInfo: struct('kubernetes.UserInfo'),
+    dryRun: BOOL,
+    options: DYN,
+  },
+  'kubernetes.Namespace': {
+    metadata: struct('kubernetes.NamespaceMetadata'),
+    spec: struct('kubernetes.NamespaceSpec'),
+    status: struct('kubernetes.NamespaceStatus'),
+  },
+  'kubernetes.NamespaceMetadata': {
+    name: STRING,
+    generateName: STRING,
+    namespace: STRING,
+    labels: mapOf(STRING, STRING),
+    annotations: mapOf(STRING, STRING),
+    UID: STRING,
+    creationTimestamp: TIMESTAMP,
+    deletionGracePeriodSeconds: INT,
+    deletionTimestamp: TIMESTAMP,
+    generation: INT,
+    resourceVersion: STRING,
+    finalizers: TEXTS,
+  },
+  'kubernetes.NamespaceSpec': { finalizers: TEXTS },
+  'kubernetes.NamespaceStatus': { conditions: listOf(struct('kubernetes.NamespaceCondition')), phase: STRING },
+  'kubernetes.NamespaceCondition': {
+    status: STRING,
+    type: STRING,
+    lastTransitionTime: TIMESTAMP,
+    message: STRING,
+    reason: STRING,
+  },
+};
+const REQUEST_TYPE = 'kubernetes.AdmissionRequest';
+const WHOLE_REQUEST = { uid: STRING, object: DYN, oldObject: DYN };
+
+type VariableTypes = ReadonlyMap<string, CelType>;
+const NO_VARIABLES: VariableTypes = new Map();
+
+/** Compiles expressions of policies. Environments are made when they are first needed and serve all policies. */
+export class PolicyEnvironments {
+  readonly #options: PolicyEnvironmentsOptions;
+  readonly #environments = new Map<string, Environment>();
+  /** Of the policy whose expression is being compiled. */
+  #variables: VariableTypes = NO_VARIABLES;
+
+  constructor(options: PolicyEnvironmentsOptions) {
+    this.#options = options;
+  }
+
+  /** `variables` are those of the policy that are declared so far, with their types. Throws CelError. */
+  compile(expression: string, scope: ExpressionScope, variables: VariableTypes): Program {
+    this.#variables = variables;
+    try {
+      return this.#environment(scope).compile(expression);
+    } finally {
+      this.#variables = NO_VARIABLES;
+    }
+  }
+
+  #environment(scope: ExpressionScope): Environment {
+    const key = JSON.stringify([scope.hasParams, scope.hasAuthorizer, scope.hasVariables, scope.hasPatchTypes]);
+    const known = this.#environments.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const { kubernetesVersion } = this.#options;
+    const environment = createEnvironment({
+      ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+      variables: {
+        object: DYN,
+        oldObject: DYN,
+        namespaceObject: struct('kubernetes.Namespace'),
+        request: struct(REQUEST_TYPE),
+        ...(scope.hasVariables ? { variables: struct(VARIABLES_TYPE) } : {}),
+        ...(scope.hasParams ? { params: DYN } : {}),
+        ...(scope.hasAuthorizer
+          ? {
+              authorizer: AUTHORIZER,
+              'authorizer.requestResource': RESOURCE_CHECK,
+            }
+          : {}),
+      },
+      types: this.#types(scope),
+      ...(scope.hasPatchTypes ? { structs: MUTATION_STRUCTS, libraries: MUTATION_LIBRARIES } : {}),
+    });
+    this.#environments.set(key, environment);
+    return environment;
+  }
+
+  #types({ hasPatchTypes }: ExpressionScope): TypeProvider {
+    const structs = this.#options.hasWholeRequest
+      ? { ...STRUCTS, [REQUEST_TYPE]: { ...STRUCTS[REQUEST_TYPE], ...WHOLE_REQUEST } }
+      : STRUCTS;
+    const fieldsOf = (name: string): Readonly<Record<string, CelType>> | undefined =>
+      Object.hasOwn(structs, name) ? structs[name] : undefined;
+    const patch = hasPatchTypes ? MUTATION_TYPES : undefined;
+    return {
+      findStruct: (name) =>
+        name === VARIABLES_TYPE || fieldsOf(name) !== undefined ? struct(name) : patch?.findStruct(name),
+      fieldType: (name, field) => {
+        if (name === VARIABLES_TYPE) {
+          return this.#variables.get(field);
+        }
+        const fields = fieldsOf(name);
+        if (fields === undefined) {
+          return patch?.fieldType(name, field);
+        }
+        return Object.hasOwn(fields, field) ? fields[field] : undefined;
+      },
+      fieldNames: (name) =>
+        name === VARIABLES_TYPE
+          ? [...this.#variables.keys()]
+          : (Object.keys(fieldsOf(name) ?? {}) as readonly string[]).concat(patch?.fieldNames?.(name) ?? []),
+      mayQualify: (firstWord) => patch?.mayQualify?.(firstWord) ?? false,
+    };
+  }
+}
+
+/**
+ * The type that a variable has for the expressions behind it: API servers know lists, maps and what JSON has, and take
+ * everything else for `dyn`.
+ */
+export function variableType(type: CelType): CelType {
+  switch (type.kind) {
+    case 'list':
+      return listOf(variableType(type.element));
+    case 'map':
+      return mapOf(variableType(type.key), variableType(type.value));
+    case 'opaque':
+    case 'struct':
+    case 'type':
+    case 'parameter':
+    case 'error':
+      return DYN;
+    default:
+      return type;
+  }
+}

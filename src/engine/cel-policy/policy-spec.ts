@@ -1,0 +1,90 @@
+import type { LabelSelector } from './label-selector.ts';
+import type { MatchResources } from './match-resources.ts';
+
+/** What a policy is read to, whether it came as settings or as a manifest. */
+export interface PolicySpec {
+  readonly kind: 'validating' | 'mutating';
+  /** Undefined for settings: a policy there is named by its entry. */
+  readonly name: string | undefined;
+  readonly failurePolicy: FailurePolicyType;
+  readonly paramKind: ParamKind | undefined;
+  readonly matchConstraints: MatchResources | undefined;
+  readonly matchConditions: readonly NamedExpression[];
+  readonly variables: readonly NamedExpression[];
+  readonly validations: readonly ValidationSpec[];
+  readonly auditAnnotations: readonly AuditAnnotationSpec[];
+  readonly mutations: readonly MutationSpec[];
+  readonly reinvocationPolicy: ReinvocationPolicy;
+}
+
+export type FailurePolicyType = 'Fail' | 'Ignore';
+export type ReinvocationPolicy = 'Never' | 'IfNeeded';
+export type PatchType = 'JSONPatch' | 'ApplyConfiguration';
+export type ValidationAction = 'Deny' | 'Warn' | 'Audit';
+export type Reason = 'Unauthorized' | 'Forbidden' | 'Invalid' | 'RequestEntityTooLarge';
+
+/** The status code that API servers answer with for a reason. */
+export const REASON_CODES: Readonly<Record<Reason, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  Invalid: 422,
+  RequestEntityTooLarge: 413,
+};
+
+/** Match conditions of one policy. */
+export const MAX_MATCH_CONDITIONS = 64;
+/** Audit annotations of one policy. */
+export const MAX_AUDIT_ANNOTATIONS = 20;
+/** Bytes of an audit annotation's expression. */
+export const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
+/** Bytes of what a messageExpression gives; a longer one is not used. */
+export const MAX_MESSAGE_BYTES = 5 * 1024;
+/** Bytes of an audit annotation's value; a longer one is cut. */
+export const MAX_ANNOTATION_VALUE_BYTES = 10 * 1024;
+
+export interface NamedExpression {
+  readonly name: string;
+  readonly expression: string;
+}
+
+export interface ValidationSpec {
+  readonly expression: string;
+  /** Empty: none. */
+  readonly message: string;
+  /** Empty: none. */
+  readonly messageExpression: string;
+  readonly reason: Reason;
+}
+
+export interface AuditAnnotationSpec {
+  readonly key: string;
+  readonly valueExpression: string;
+}
+
+export interface MutationSpec {
+  readonly patchType: PatchType;
+  readonly expression: string;
+}
+
+export interface ParamKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export interface ParamRef {
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  readonly selector: LabelSelector | undefined;
+  readonly parameterNotFoundAction: 'Allow' | 'Deny';
+}
+
+/** What a binding is read to. */
+export interface BindingSpec {
+  readonly kind: PolicySpec['kind'];
+  readonly name: string;
+  readonly policyName: string;
+  readonly paramRef: ParamRef | undefined;
+  readonly matchResources: MatchResources | undefined;
+  /** Of bindings of validating policies. */
+  readonly validationActions: readonly ValidationAction[];
+}

@@ -1,0 +1,164 @@
+import { REASON_CODES } from './policy-spec.ts';
+import type { ParamRef } from './policy-spec.ts';
+import { authorizerValues, namespaceValue } from './activation-values.ts';
+import { isForNamespace } from './admission-request.ts';
+import type { AdmissionRequest } from './admission-request.ts';
+import { compilePolicy } from './compiled-policy.ts';
+import type { CompiledPolicy } from './compiled-policy.ts';
+import type { Activation } from './expression-run.ts';
+import { FieldProblems } from './field-problem.ts';
+import type { FieldProblem } from './field-problem.ts';
+import { matchRequest, NamespaceMissing } from './match-resources.ts';
+import { mutate, plainJson } from './mutate.ts';
+import { collectParams } from './params.ts';
+import type { PolicyEnvironments } from './policy-environment.ts';
+import { readSettings } from './read-policy.ts';
+import type { NamespaceSource, ParameterSource } from './sources.ts';
+import { validate } from './validate.ts';
+import type { ValidationDecision } from './validate.ts';
+import type { Authorizer, CelValue } from '../../cel/index.ts';
+import { EngineError, errorText } from '../errors.ts';
+import type { JsonObject } from '../json-text.ts';
+import type { GuestVerdict } from '../verdict.ts';
+
+/** What settings were made into: a policy, or at least one problem. */
+export type ParsedSettings =
+  | { readonly policy: SettingsPolicy; readonly problems?: undefined }
+  | { readonly policy?: undefined; readonly problems: readonly FieldProblem[] };
+
+/** What a policy may ask for beyond the request. Asked only when the policy needs it. */
+export interface PolicySources {
+  readonly params: ParameterSource;
+  readonly namespaces: NamespaceSource;
+  readonly authorizer: Authorizer;
+}
+
+/** Reads and compiles settings of `builtin:cel`. Never throws. */
+export function parseSettings(json: unknown, environments: PolicyEnvironments): ParsedSettings {
+  const problems = new FieldProblems();
+  const { spec, paramRef } = readSettings(json, problems);
+  const policy = compilePolicy(spec, environments, problems);
+  return problems.list.length > 0 ? { problems: problems.list } : { policy: new SettingsPolicy(policy, paramRef) };
+}
+
+const ACCEPTED: GuestVerdict = { accepted: true, auditAnnotations: null, warnings: null };
+
+/** A policy made of settings. */
+export class SettingsPolicy {
+  readonly compiled: CompiledPolicy;
+  readonly paramRef: ParamRef | undefined;
+
+  constructor(compiled: CompiledPolicy, paramRef: ParamRef | undefined) {
+    this.compiled = compiled;
+    this.paramRef = paramRef;
+  }
+
+  /**
+   * The verdict on a request. What keeps the policy from being evaluated denies, unless its failurePolicy is Ignore.
+   * Throws EngineError `capability-failed` when an expression needs a namespace that cannot be read.
+   */
+  evaluate(request: AdmissionRequest, sources: PolicySources): GuestVerdict {
+    const { spec } = this.compiled;
+    const { matchConstraints, paramKind } = spec;
+    let params: readonly (JsonObject | undefined)[];
+    try {
+      if (matchConstraints !== undefined && matchRequest(matchConstraints, request, sources.namespaces) === undefined) {
+        return ACCEPTED;
+      }
+    } catch (error) {
+      return this.#misconfigured('policy', error);
+    }
+    try {
+      params = collectParams(paramKind, this.paramRef, request.namespace, sources.params);
+    } catch (error) {
+      return this.#misconfigured('binding', error);
+    }
+    if (params.length === 0) {
+      return ACCEPTED;
+    }
+    const activation = this.#activation(request, sources);
+    return spec.kind === 'mutating' ? this.#mutate(activation, params) : this.#validate(activation, params);
+  }
+
+  /** As API servers put it when they cannot find out whether or with what to evaluate a policy. */
+  #misconfigured(what: 'policy' | 'binding', error: unknown): GuestVerdict {
+    return this.compiled.spec.failurePolicy === 'Ignore'
+      ? ACCEPTED
+      : denied(`failed to configure ${what}: ${errorText(error)}`);
+  }
+
+  #activation(request: AdmissionRequest, sources: PolicySources): Activation {
+    const { usesNamespace, usesAuthorizer } = this.compiled;
+    return {
+      object: request.object ?? null,
+      oldObject: request.oldObject ?? null,
+      request: request.json,
+      namespaceObject: usesNamespace ? namespaceOf(request, sources.namespaces) : null,
+      params: null,
+      ...(usesAuthorizer ? authorizerValues(request, sources.authorizer) : {}),
+    };
+  }
+
+  #validate(activation: Activation, params: readonly (JsonObject | undefined)[]): GuestVerdict {
+    const denials: ValidationDecision[] = [];
+    const annotations = new Map<string, Set<string>>();
+    for (const param of params) {
+      const result = validate(this.compiled, { ...activation, params: param ?? null });
+      denials.push(...result.decisions.filter(({ isDenied }) => isDenied));
+      for (const message of result.annotationErrors) {
+        denials.push({ isDenied: true, isError: true, message, reason: 'Invalid' });
+      }
+      for (const { key, value } of result.annotations) {
+        annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
+      }
+    }
+    const auditAnnotations =
+      annotations.size === 0
+        ? null
+        : Object.fromEntries(Array.from(annotations, ([key, values]) => [key, [...values].join(', ')]));
+    const [first] = denials;
+    if (first === undefined) {
+      return auditAnnotations === null ? ACCEPTED : { ...ACCEPTED, auditAnnotations };
+    }
+    const message = [...new Set(denials.map((denial) => denial.message))].join('; ');
+    return { ...denied(message, REASON_CODES[first.reason]), auditAnnotations };
+  }
+
+  #mutate(activation: Activation, params: readonly (JsonObject | undefined)[]): GuestVerdict {
+    let { object } = activation;
+    let isMutated = false;
+    const errors: string[] = [];
+    for (const param of params) {
+      const result = mutate(this.compiled, { ...activation, object, params: param ?? null });
+      object = result.object;
+      isMutated ||= result.isMutated;
+      errors.push(...result.errors);
+    }
+    if (errors.length > 0 && this.compiled.spec.failurePolicy === 'Fail') {
+      return denied([...new Set(errors)].join('; '));
+    }
+    return isMutated ? { ...ACCEPTED, mutatedObject: plainJson(object) } : ACCEPTED;
+  }
+}
+
+function denied(message: string, code: number = REASON_CODES.Invalid): GuestVerdict {
+  return { accepted: false, message, code, auditAnnotations: null, warnings: null };
+}
+
+/** As API servers do, a request is refused whose namespace cannot be found, whatever the policy makes of failures. */
+function namespaceOf(request: AdmissionRequest, namespaces: NamespaceSource): CelValue {
+  if (request.namespace === '' || isForNamespace(request)) {
+    return null;
+  }
+  let namespace: JsonObject | undefined;
+  try {
+    namespace = namespaces.get(request.namespace);
+  } catch (error) {
+    const text = `the policy looks at namespaceObject, but the namespace "${request.namespace}" cannot be read: ${errorText(error)}`;
+    throw new EngineError('capability-failed', text, { cause: error });
+  }
+  if (namespace === undefined) {
+    throw new EngineError('capability-failed', new NamespaceMissing(request.namespace).message);
+  }
+  return namespaceValue(namespace);
+}

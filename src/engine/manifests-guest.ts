@@ -1,0 +1,61 @@
+import { parseJson } from '../cel/index.ts';
+import type { CallContext } from '../wasm/index.ts';
+import { admissionRequest, evaluateManifests, loadManifests, manifestProblemText } from './cel-policy/index.ts';
+import type { LoadedManifests, ManifestOptions } from './cel-policy/index.ts';
+import { EngineError } from './errors.ts';
+import { isJsonObject } from './json-text.ts';
+import type { GuestInput, PolicyGuest } from './policy-guest.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/** Kubernetes' own admission policies, from manifests: gives the verdict of an API server that has them. */
+export class ManifestsGuest implements PolicyGuest {
+  readonly mode = 'builtin';
+  readonly #manifests: LoadedManifests;
+
+  /** Throws EngineError `guest-error` with everything that is wrong with the manifests. */
+  constructor(documents: readonly unknown[], options: ManifestOptions = {}) {
+    this.#manifests = loadManifests(documents, options);
+    const { problems, validating, mutating } = this.#manifests;
+    if (problems.length > 0) {
+      throw new EngineError(
+        'guest-error',
+        `the manifests cannot be used:\n${problems.map(manifestProblemText).join('\n')}`,
+      );
+    }
+    if (validating.length + mutating.length === 0) {
+      const expected = 'expected a ValidatingAdmissionPolicy or MutatingAdmissionPolicy';
+      throw new EngineError('guest-error', `there is no policy among the manifests: ${expected}`);
+    }
+  }
+
+  /** What has no effect, and why. */
+  get notes(): readonly string[] {
+    return this.#manifests.notes;
+  }
+
+  validate({ requestJson, isRaw }: GuestInput, context: CallContext): GuestVerdict {
+    const request = isRaw ? undefined : parseJson(requestJson.toString());
+    if (!isJsonObject(request)) {
+      throw new EngineError('guest-error', 'admission policies of Kubernetes do not support raw requests');
+    }
+    const verdict = evaluateManifests(this.#manifests, admissionRequest(request));
+    const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = verdict;
+    if (evaluated.length === 0) {
+      context.log('no policy with a binding is for this request');
+    }
+    return {
+      accepted: allowed,
+      ...(message === undefined ? {} : { message }),
+      ...(code === undefined ? {} : { code }),
+      ...(patchedObject === undefined ? {} : { mutatedObject: patchedObject }),
+      auditAnnotations: Object.keys(auditAnnotations).length === 0 ? null : auditAnnotations,
+      warnings: warnings.length === 0 ? null : warnings,
+    };
+  }
+
+  validateSettings(): SettingsVerdict {
+    return { valid: true };
+  }
+
+  checkProtocol(): void {}
+}
