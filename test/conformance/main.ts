@@ -1,9 +1,10 @@
-// Prints what of the CEL specification's conformance tests passes, what is not run and why, and how many expressions come
-// out as API servers evaluate them: npm run conformance.
+// Prints what of the CEL specification's conformance tests passes, what is not run and why, how many expressions come out
+// as API servers evaluate them, and how the Pod Security Standards' files are judged: npm run conformance.
 import { goldenCount, goldenDifferences } from './cel/golden-run.ts';
 import { specCases } from './cel/spec-case.ts';
 import { reasonNotToRun } from './cel/spec-exclusions.ts';
 import { runSpecCase } from './cel/spec-run.ts';
+import { filesOf, isJudgedRight } from './pod-security/cases.ts';
 
 const cases = specCases();
 const suites = [...new Set(cases.map((test) => test.suite))];
@@ -41,6 +42,16 @@ failures.push(...differences);
 console.log(
   `\nAs an API server: value, error text and cost of ${goldenCount} expressions, ${differences.length} differ.`,
 );
+
+console.log('\nPod Security Standards, files of all versions:');
+for (const level of ['baseline', 'restricted'] as const) {
+  for (const outcome of ['pass', 'fail'] as const) {
+    const files = filesOf(level, outcome);
+    const wrong = files.filter((file) => !isJudgedRight(file, outcome));
+    failures.push(...wrong.map(({ name, version }) => `${level}/${version}/${outcome}/${name}`));
+    console.log(`  ${level.padEnd(10)} ${outcome}: ${files.length - wrong.length} of ${files.length}`);
+  }
+}
 for (const failure of failures) {
   console.log(`failed: ${failure}`);
 }

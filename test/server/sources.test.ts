@@ -121,7 +121,8 @@ describe('a restart', () => {
     await using second = await startServer({ policies: { p: builtin('nonsense') }, folder: first.folder });
     const status = await second.status('p');
     assert.deepEqual([status.phase, status.reason], ['Degraded', 'InvalidSettings'], status.message);
-    assert.equal((await second.review('p', example1)).status?.code, 403);
+    const pod = exampleReview('pod-security', 'rejected');
+    assert.equal((await second.review('p', pod)).status?.code, 403);
   });
 
   it('with a new version that cannot be had serves the last good one', async () => {
