@@ -252,7 +252,14 @@ const examples: Record<string, Builder> = {
 };
 
 /** Files of an example that its bytes do not depend on. */
-const notSources = new Set(['policy.wasm', 'README.md', 'requests', 'settings.json', 'session.yml']);
+const notSources = new Set([
+  'policy.wasm',
+  'README.md',
+  'requests',
+  'settings.json',
+  'session.yml',
+  'portcullis-test.yml',
+]);
 
 function exampleGuest(name: string, builder: Builder): Guest {
   const folder = `examples/${name}`;
