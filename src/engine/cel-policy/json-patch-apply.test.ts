@@ -88,6 +88,8 @@ test('a patch from the differ leads where the differ says, as with another imple
       const steps = operations.map((one) => step(one.op, one.path, 'value' in one ? one.value : undefined));
       const result = applyPatch(before, steps);
       assert.deepEqual(JSON.parse(JSON.stringify(result)), JSON.parse(JSON.stringify(after)));
+      // The other implementation takes no notice of these keys.
+      fc.pre(!/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify([before, after])));
       const reference = structuredClone(before);
       applyReference(reference, operations);
       assert.deepEqual(JSON.parse(JSON.stringify(reference)), JSON.parse(JSON.stringify(result)));
