@@ -22,10 +22,6 @@ export class LineProcess {
     this.#lines = this.#interface[Symbol.asyncIterator]();
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0;
-  }
-
   /** The next line that it prints. */
   async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
