@@ -28,6 +28,7 @@ import {
   requireProtocol,
 } from '../modules/index.ts';
 import { createOpaGuest, WasmError } from '../wasm/index.ts';
+import { errorText } from './errors.ts';
 import {
   type BenchResult,
   type CapabilityReply,
@@ -164,8 +165,7 @@ function inspect(bytes: Uint8Array, say: Say): Inspection {
     createGuest({ compiled, mode });
     return { shape, mode, builtins: undefined, problem: undefined };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    return { shape, mode, builtins: undefined, problem };
+    return { shape, mode, builtins: undefined, problem: errorText(error) };
   }
 }
 
@@ -180,8 +180,13 @@ function askProtocol(bytes: Uint8Array, say: Say): JobResults['protocol'] {
   return { version: 'v1' };
 }
 
+/** What answers the policy's questions to the host: a recorded session, if there is one. */
+function capabilitiesOf({ session }: PolicyJob, port: HostPort): LocalCapabilities | ReplayPort {
+  return session === undefined ? new LocalCapabilities(port) : new ReplayPort(session);
+}
+
 function run(job: PolicyJob, timedOut: ReadonlySet<string>, record: boolean, port: HostPort, say: Say): RunResult {
-  const capabilities = job.session === undefined ? new LocalCapabilities(port) : new ReplayPort(job.session);
+  const capabilities = capabilitiesOf(job, port);
   const recording = record ? new RecordingPort(capabilities) : undefined;
   const { policy, notes } = loadPolicy(job, recording ?? capabilities, say);
   const evaluation = evaluate(policy, job.body, {
@@ -193,7 +198,7 @@ function run(job: PolicyJob, timedOut: ReadonlySet<string>, record: boolean, por
 }
 
 function bench(job: PolicyJob, iterations: number, durationMs: number, port: HostPort, say: Say): BenchResult {
-  const capabilities = job.session === undefined ? new LocalCapabilities(port) : new ReplayPort(job.session);
+  const capabilities = capabilitiesOf(job, port);
   const { policy, notes } = loadPolicy(job, capabilities, say);
   let renewedAt = -Infinity;
   const entering = (unit: string, timeoutMs: number): void => {
@@ -276,7 +281,7 @@ function settingsProblem(policy: LoadedPolicy, say: Say): SuiteAnswer | undefine
     if (error instanceof Error && error.cause instanceof WasmError && error.cause.code === 'guest-error') {
       return { kind: 'settings-rejected', message: error.message };
     }
-    return { kind: 'failed', message: `${unit} failed while it was checking its settings: ${messageOf(error)}` };
+    return { kind: 'failed', message: `${unit} failed while it was checking its settings: ${errorText(error)}` };
   }
 }
 
@@ -352,10 +357,6 @@ function loadGuests(inputs: Readonly<Record<string, ModuleInput>>, unit: string,
     guests.set(reference, module.createGuest());
   }
   return { guests, notes: modules.flatMap(([, { notes }]) => notes) };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Loads the policy's modules and lets it check its settings. @throws SettingsRefused */

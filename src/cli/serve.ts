@@ -1,11 +1,11 @@
 // `portcullis serve`: a policy server for production. Flags and environment variables are Kubewarden's (contract 3.2).
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import {
   collectGarbageAlone,
   createLog,
-  DEFAULT_POLICY_TIMEOUT_SECONDS,
   LOG_LEVELS,
   type LogFormat,
   type Logger,
@@ -84,7 +84,7 @@ export function serveCommand(): Command {
     )
     .addOption(
       new Option('--policy-timeout <seconds>', 'how long a policy may take unless it says otherwise')
-        .default(DEFAULT_POLICY_TIMEOUT_SECONDS)
+        .default(DEFAULT_TIMEOUT_SECONDS)
         .env('KUBEWARDEN_POLICY_TIMEOUT')
         .argParser(count),
     )

@@ -8,7 +8,8 @@ import type { JsonObject, JsonValue } from './json-text.ts';
 
 /**
  * Largest body. An UPDATE carries two objects of at most 3 MiB each (what etcd's request limit lets the API server
- * store, with room for JSON), and 1 MiB is left for the rest: 2 × 3 + 1.
+ * store, with room for JSON), and 1 MiB is left for the rest: 2 × 3 + 1. The same bound
+ * as controller-runtime's. Bytes.
  */
 export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 

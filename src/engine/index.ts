@@ -21,7 +21,7 @@ export type { KubernetesPolicyGuest } from './kubernetes-policies.ts';
 export type { ExportedPolicy, ExportOptions } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy, DEFAULT_TIMEOUT_SECONDS } from './loaded-policy.ts';
 export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
-export { nearestKey } from './nearest-key.ts';
+export { nearestKey, unknownKeyHint } from './nearest-key.ts';
 export { MAX_POLICIES, MAX_POLICIES_FILE_LENGTH, parsePolicies } from './policies-file.ts';
 export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';
 export { definitionHash, modulesOf, settingsHash } from './policy-definition.ts';

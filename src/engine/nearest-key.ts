@@ -14,6 +14,12 @@ export function nearestKey(key: string, known: readonly string[]): string | unde
   return nearest !== undefined && nearest.distance <= MAX_TYPO_DISTANCE ? nearest.candidate : undefined;
 }
 
+/** What to do about a key that is not known. */
+export function unknownKeyHint(key: string, known: readonly string[]): string {
+  const nearest = nearestKey(key, known);
+  return nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;
+}
+
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row++) {

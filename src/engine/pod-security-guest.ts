@@ -16,7 +16,7 @@ export class PodSecurityGuest implements PolicyGuest {
       throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
     }
     const { warnings, ...verdict } = checkPodSecurity(JSON.parse(requestJson.toString()), parsed.settings);
-    return { ...verdict, warnings: warnings === null || warnings.length === 0 ? null : warnings };
+    return { ...verdict, warnings: warnings.length === 0 ? null : warnings };
   }
 
   validateSettings(settingsJson: string): SettingsVerdict {

@@ -2,7 +2,7 @@ import { EngineError } from './errors.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
-import { nearestKey } from './nearest-key.ts';
+import { unknownKeyHint } from './nearest-key.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -310,9 +310,7 @@ class Fields {
   knownKeys(known: readonly string[], owner: string): void {
     for (const key of Object.keys(this.#object)) {
       if (!known.includes(key)) {
-        const nearest = nearestKey(key, known);
-        const hint = nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;
-        const message = `unknown key ${show(key)} in ${owner}: ${hint}`;
+        const message = `unknown key ${show(key)} in ${owner}: ${unknownKeyHint(key, known)}`;
         this.#faults.push({ code: 'unknown-key', message, path: [...this.#path, key] });
       }
     }

@@ -1,12 +1,7 @@
 // Reading a request's body under limits, and answering with JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { MAX_REVIEW_BYTES } from '../engine/index.ts';
 import { RequestRefused } from './errors.ts';
-
-/**
- * The largest body that is read: the API server stores objects of up to 3 MiB as JSON, a review of an update carries
- * two of them, and 1 MiB is for what is around them. The same bound as controller-runtime's. Bytes.
- */
-export const MAX_BODY_BYTES = 7 * 1024 * 1024;
 
 /** Memory for bodies that are on their way at once: as much as may wait or run, see MAX_HELD_BYTES of the worker pool. */
 export const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
@@ -50,11 +45,11 @@ export function readBody(
   done: (error: RequestRefused | undefined, body: Uint8Array) => void,
 ): void {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
-  if (declared > MAX_BODY_BYTES) {
+  if (declared > MAX_REVIEW_BYTES) {
     done(tooLarge(), EMPTY);
     return;
   }
-  const expected = Number.isNaN(declared) ? MAX_BODY_BYTES : declared;
+  const expected = Number.isNaN(declared) ? MAX_REVIEW_BYTES : declared;
   // Chunks are copied as they come: a client that sends single bytes would make a list of them cost a hundredfold.
   let body = EMPTY;
   let size = 0;
@@ -84,7 +79,7 @@ export function readBody(
       return;
     }
     const end = size + chunk.length;
-    if (end > MAX_BODY_BYTES) {
+    if (end > MAX_REVIEW_BYTES) {
       finish(tooLarge());
     } else if (end > body.length && !grow(end)) {
       finish(new RequestRefused(503, 'more requests are on their way than can be held; try again later'));
@@ -101,7 +96,7 @@ export function readBody(
 const EMPTY = new Uint8Array(0);
 
 function tooLarge(): RequestRefused {
-  return new RequestRefused(413, `expected a body of at most ${MAX_BODY_BYTES} bytes (7 MiB)`);
+  return new RequestRefused(413, `expected a body of at most ${MAX_REVIEW_BYTES} bytes (7 MiB)`);
 }
 
 /** Answers with a JSON text. */

@@ -5,7 +5,7 @@ export { createLog, LOG_LEVELS } from './log.ts';
 export type { LogFormat, Logger, LogLevel, LogOptions } from './log.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
-export { DEFAULT_POLICY_TIMEOUT_SECONDS, PolicyServer } from './policy-server.ts';
+export { PolicyServer } from './policy-server.ts';
 export type { Addresses, PolicyServerOptions } from './policy-server.ts';
 export type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from './policy-status.ts';
 export type { PoliciesView } from './operations-endpoint.ts';

@@ -275,7 +275,6 @@ export class LoaderLane {
   #replace(): void {
     const ended = this.#worker;
     this.#worker = undefined;
-    this.#activity = new WorkerActivity();
     void ended?.terminate();
   }
 

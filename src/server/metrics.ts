@@ -3,6 +3,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { type Observation, OTHER_NAME } from '../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
+import type { ChangeResult } from './policy-registry.ts';
 import type { PolicyPhase } from './policy-status.ts';
 import type { RestartReason } from './worker-pool.ts';
 
@@ -18,9 +19,6 @@ export const MAX_RESOURCES = 20_000;
 function errorCodeLabel(code: number): string {
   return code >= 100 && code < 600 ? String(code) : OTHER_NAME;
 }
-
-/** How a change of one policy ended. */
-export type ReloadResult = 'served' | 'failed' | 'removed';
 
 /** What is looked up when metrics are asked for. */
 export interface ServerGauges {
@@ -227,7 +225,7 @@ export class ServerMetrics {
     };
   }
 
-  reloaded(result: ReloadResult): void {
+  reloaded(result: ChangeResult): void {
     this.#reloads.inc({ result });
   }
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
 import { ServerError } from './errors.ts';
@@ -20,8 +21,6 @@ import { ServingRecord } from './serving-record.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 import { type Answer, WorkerPool } from './worker-pool.ts';
 
-/** How long a policy may take when neither it nor the server's options say otherwise; Kubewarden's default. Seconds. */
-export const DEFAULT_POLICY_TIMEOUT_SECONDS = 2;
 /** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
 export const DEFAULT_DRAIN_MS = 25_000;
 /** How long a stopping server waits, with no review held, for bytes that are on their way in or out. Milliseconds. */
@@ -77,7 +76,7 @@ export interface PolicyServerOptions {
   readonly tls?: TlsFiles;
   /** Evaluation threads. Default: the number of processors, at least {@link MIN_DEFAULT_WORKERS}. */
   readonly workers?: number;
-  /** Default: {@link DEFAULT_POLICY_TIMEOUT_SECONDS}. */
+  /** Default: {@link DEFAULT_TIMEOUT_SECONDS}. */
   readonly policyTimeoutSeconds?: number;
   /** A guest's memory. Bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules. */
   readonly memoryLimitBytes?: number;
@@ -126,7 +125,7 @@ export class PolicyServer {
     this.#options = options;
     this.#log = options.log;
     const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
-    const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_POLICY_TIMEOUT_SECONDS;
+    const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
     this.#capabilities = new CapabilityService(log, () => {
       this.#pool.renew();
       this.#loader.renew();

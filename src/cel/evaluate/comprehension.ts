@@ -114,27 +114,10 @@ function valueAt(range: CelValue, key: CelValue): CelResult {
  */
 export function compileAll(iteration: Iteration, predicate: Run): Run {
   const { range, slot, secondSlot } = iteration;
-  const general = (frame: Frame, items: CelResult): CelResult => {
-    let result: CelResult = true;
-    const failure = iterate(frame, { ...iteration, range: () => items }, () => {
-      frame.cost += 2;
-      if (result === false) {
-        return false;
-      }
-      frame.cost += 1;
-      result = and(result, predicate(frame));
-      return true;
-    });
-    if (failure !== undefined) {
-      return failure;
-    }
-    frame.cost += LOOKUP_COST;
-    return result;
-  };
   return (frame) => {
     const items = range(frame);
     if (!isList(items) || secondSlot !== undefined) {
-      return general(frame, items);
+      return quantify(frame, { ...iteration, range: () => items }, predicate, ALL);
     }
     const { slots } = frame;
     let result: CelResult = true;
@@ -170,7 +153,7 @@ export function compileExists(iteration: Iteration, predicate: Run): Run {
   return (frame) => {
     const items = range(frame);
     if (!isList(items) || secondSlot !== undefined) {
-      return existsGenerally(frame, { ...iteration, range: () => items }, predicate);
+      return quantify(frame, { ...iteration, range: () => items }, predicate, EXISTS);
     }
     const { slots } = frame;
     let result: CelResult = false;
@@ -193,15 +176,40 @@ export function compileExists(iteration: Iteration, predicate: Run): Run {
   };
 }
 
-function existsGenerally(frame: Frame, iteration: Iteration, predicate: Run): CelResult {
-  let result: CelResult = false;
+function or(result: CelResult, holds: CelResult): CelResult {
+  if (holds === true) {
+    return true;
+  }
+  return result === false && holds !== false ? failureOf(holds) : result;
+}
+
+/** How `all` and `exists` differ. */
+interface Quantifier {
+  /** The result that ends the loop; it begins with the other one. */
+  readonly end: boolean;
+  /** What looking whether to go on costs. */
+  readonly conditionCost: number;
+  readonly join: (result: CelResult, holds: CelResult) => CelResult;
+}
+
+const ALL: Quantifier = { end: false, conditionCost: 2, join: and };
+const EXISTS: Quantifier = { end: true, conditionCost: 3, join: or };
+
+/** `all` and `exists` over whatever can be gone over. */
+function quantify(
+  frame: Frame,
+  iteration: Iteration,
+  predicate: Run,
+  { end, conditionCost, join }: Quantifier,
+): CelResult {
+  let result: CelResult = !end;
   const failure = iterate(frame, iteration, () => {
-    frame.cost += 3;
-    if (result === true) {
+    frame.cost += conditionCost;
+    if (result === end) {
       return false;
     }
     frame.cost += 1;
-    result = or(result, predicate(frame));
+    result = join(result, predicate(frame));
     return true;
   });
   if (failure !== undefined) {
@@ -209,13 +217,6 @@ function existsGenerally(frame: Frame, iteration: Iteration, predicate: Run): Ce
   }
   frame.cost += LOOKUP_COST;
   return result;
-}
-
-function or(result: CelResult, holds: CelResult): CelResult {
-  if (holds === true) {
-    return true;
-  }
-  return result === false && holds !== false ? failureOf(holds) : result;
 }
 
 /** `exists_one`: step `predicate ? @result + 1 : @result` (2 when it holds), result `@result == 1` (2). */

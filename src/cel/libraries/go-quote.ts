@@ -1,7 +1,8 @@
 /** Letters, marks, numbers, punctuation and symbols: what Go prints as they are, with the ASCII space. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
+/** What Go, and CEL, write of characters that have an escape of their own. */
+export const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\u0007', '\\a'],
   ['\b', '\\b'],
   ['\f', '\\f'],

@@ -1,5 +1,5 @@
+import { formatType } from '../check/type-text.ts';
 import type { FunctionDeclaration, FunctionExample, Library, Overload } from '../library.ts';
-import type { CelType } from '../type.ts';
 
 /** A line of documentation: one overload of a function. */
 export interface FunctionRow {
@@ -36,25 +36,7 @@ function row(library: Library, declaration: FunctionDeclaration, overload: Overl
 }
 
 function signature(name: string, { isMember, parameters, result }: Overload): string {
-  const types = parameters.map(typeText);
+  const types = parameters.map(formatType);
   const receiver = isMember ? `${types.shift()}.` : '';
-  return `${receiver}${name}(${types.join(', ')}) -> ${typeText(result)}`;
-}
-
-function typeText(type: CelType): string {
-  switch (type.kind) {
-    case 'list':
-      return `list(${typeText(type.element)})`;
-    case 'map':
-      return `map(${typeText(type.key)}, ${typeText(type.value)})`;
-    case 'opaque':
-      return type.parameters.length === 0 ? type.name : `${type.name}(${type.parameters.map(typeText).join(', ')})`;
-    case 'struct':
-    case 'parameter':
-      return type.name;
-    case 'type':
-      return `type(${typeText(type.of)})`;
-    default:
-      return type.kind;
-  }
+  return `${receiver}${name}(${types.join(', ')}) -> ${formatType(result)}`;
 }

@@ -2,6 +2,7 @@ import type { CelResult } from '../value.ts';
 import { CodePoints } from './code-points.ts';
 import { fail } from './declare.ts';
 import type { Int } from './declare.ts';
+import { ESCAPES } from './go-quote.ts';
 import { MAX_TEXT_LENGTH } from './limits.ts';
 
 /** Functions on strings as API servers' extension library has them. Positions count code points. */
@@ -148,22 +149,10 @@ export function join(parts: readonly unknown[], separator = ''): CelResult {
   return length > MAX_TEXT_LENGTH ? tooLong('join', length) : parts.join(separator);
 }
 
-const QUOTED: ReadonlyMap<string, string> = new Map([
-  ['\u0007', '\\a'],
-  ['\b', '\\b'],
-  ['\f', '\\f'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\v', '\\v'],
-  ['\\', '\\\\'],
-  ['"', '\\"'],
-]);
-
 /** A string literal of CEL for a string. */
 export function quote(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what has to be escaped
-  const escaped = text.toWellFormed().replace(/[\u0007-\r\\"]/g, (character) => QUOTED.get(character) ?? character);
+  const escaped = text.toWellFormed().replace(/[\u0007-\r\\"]/g, (character) => ESCAPES.get(character) ?? character);
   return `"${escaped}"`;
 }
 

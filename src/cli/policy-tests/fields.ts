@@ -1,5 +1,5 @@
 // Reads mappings of a test file and notes what is wrong with them, and where.
-import { isJsonObject, type JsonObject, type JsonValue, nearestKey } from '../../engine/index.ts';
+import { isJsonObject, type JsonObject, type JsonValue, unknownKeyHint } from '../../engine/index.ts';
 
 /** Something wrong with a test file; `path` leads to it. */
 export interface Fault {
@@ -92,9 +92,7 @@ export class Fields {
   knownKeys(known: readonly string[], owner: string): void {
     for (const key of this.keys) {
       if (!known.includes(key)) {
-        const nearest = nearestKey(key, known);
-        const hint = nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;
-        const message = `unknown key ${JSON.stringify(key)} in ${owner}: ${hint}`;
+        const message = `unknown key ${JSON.stringify(key)} in ${owner}: ${unknownKeyHint(key, known)}`;
         this.#faults.push({ message, path: [...this.path, key] });
       }
     }

@@ -48,18 +48,16 @@ export function compilePolicy(
   return new PolicyCompiler(spec, environments, problems).compile();
 }
 
-/** What an expression must give: `none` is anything. */
-interface Expected {
-  readonly types: readonly CelType[];
-}
+/** Types that an expression may give; an empty list is anything. */
+type Expected = readonly CelType[];
 
-const ANYTHING: Expected = { types: [] };
-const CONDITION: Expected = { types: [BOOL] };
-const MESSAGE: Expected = { types: [STRING] };
-const ANNOTATION: Expected = { types: [STRING, NULL] };
+const ANYTHING: Expected = [];
+const CONDITION: Expected = [BOOL];
+const MESSAGE: Expected = [STRING];
+const ANNOTATION: Expected = [STRING, NULL];
 const PATCH_RESULTS: Readonly<Record<MutationSpec['patchType'], Expected>> = {
-  JSONPatch: { types: [listOf(struct('JSONPatch'))] },
-  ApplyConfiguration: { types: [struct('Object')] },
+  JSONPatch: [listOf(struct('JSONPatch'))],
+  ApplyConfiguration: [struct('Object')],
 };
 
 /** How the message of an expression begins that is right but can only fail: its constant parts do. */
@@ -221,7 +219,7 @@ function typeName(type: CelType): string {
   }
 }
 
-function mismatch(type: CelType, { types }: Expected): string | undefined {
+function mismatch(type: CelType, types: Expected): string | undefined {
   const got = typeName(type);
   const names = types.map(typeName);
   if (types.length === 0 || names.includes(got)) {

@@ -166,8 +166,9 @@ class ManifestEvaluation {
     );
     const errors: Denial[] = denials.splice(0);
     const apply = ({ bound, binding, match, params }: Invocation): void => {
+      const base = this.#activation(bound, match);
       for (const param of params) {
-        const activation = { ...this.#activation(bound, match), object: this.#object, params: param ?? null };
+        const activation = { ...base, object: this.#object, params: param ?? null };
         const result = mutate(bound.policy, activation);
         this.#object = result.object;
         this.#isMutated ||= result.isMutated;
@@ -214,8 +215,9 @@ class ManifestEvaluation {
     annotations: Map<string, Set<string>>,
     deny: (text: string, reason: Reason) => void,
   ): void {
+    const base = this.#activation(bound, match);
     for (const param of params) {
-      const activation = { ...this.#activation(bound, match), object: this.#object, params: param ?? null };
+      const activation = { ...base, object: this.#object, params: param ?? null };
       const result = validate(bound.policy, activation);
       for (const [index, { isDenied, message, reason }] of result.decisions.entries()) {
         for (const action of isDenied ? binding.validationActions : []) {

@@ -14,11 +14,6 @@ export interface ExportOptions {
   readonly monitors?: boolean;
   /** Replaces the message of every denial (a policy's `message`). Default: none. */
   readonly message?: string;
-  /**
-   * Whether a policy without matchConstraints is for everything. Default: yes, with a problem that says so, since what
-   * it is for is then said by the webhook that calls it.
-   */
-  readonly matchConstraints?: JsonObject;
 }
 
 export interface ExportedPolicy {
@@ -47,7 +42,7 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
   const isMutating = spec.kind === 'mutating';
   const fields = normalised(settings);
   const { paramRef, ...own } = fields;
-  if (spec.matchConstraints === undefined && options.matchConstraints === undefined) {
+  if (spec.matchConstraints === undefined) {
     const text =
       'the settings do not say which resources the policy is for, and the exported one is for all that are created or updated: set matchConstraints';
     problems.add('matchConstraints', text);
@@ -62,7 +57,7 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
     spec: {
       failurePolicy: spec.failurePolicy,
       ...(isMutating ? { reinvocationPolicy: spec.reinvocationPolicy } : {}),
-      matchConstraints: own.matchConstraints ?? options.matchConstraints ?? EVERYTHING,
+      matchConstraints: EVERYTHING,
       ...own,
       ...(isMutating ? {} : { validations: validationsOf(own.validations, options, problems) }),
     },

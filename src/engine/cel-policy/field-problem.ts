@@ -91,7 +91,7 @@ function show(value: unknown): string {
   return shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN - 1)}…` : shown;
 }
 
-/** Text in quotes, as Go's `%q` writes it: what is not printable is escaped, `<` and other letters are not. */
+/** Text in quotes: as Go's `%q` for all that can be printed; control characters are escaped as JSON does it. */
 export function goQuote(text: string): string {
-  return JSON.stringify(text).replaceAll('\\b', String.raw`\b`);
+  return JSON.stringify(text);
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../json-text.ts';
-import { nearestKey } from '../nearest-key.ts';
+import { unknownKeyHint } from '../nearest-key.ts';
 import { kindOf } from './field-problem.ts';
 import type { FieldProblems } from './field-problem.ts';
 
@@ -100,8 +100,7 @@ export class Fields {
 
   #hint(key: string, known: readonly string[], { hints }: KeyOptions): string {
     const hint = hints !== undefined && Object.hasOwn(hints, key) ? hints[key] : undefined;
-    const nearest = nearestKey(key, known);
-    return hint ?? (nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`);
+    return hint ?? unknownKeyHint(key, known);
   }
 }
 

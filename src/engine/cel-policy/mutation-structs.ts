@@ -12,13 +12,12 @@ import {
   typeNameOf,
 } from '../../cel/index.ts';
 import type { CelResult, CelValue, StructFactory } from '../../cel/index.ts';
+import { MAX_NESTING } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { goQuote } from './field-problem.ts';
 
 const JSON_PATCH = 'JSONPatch';
 const OBJECT = 'Object';
-/** Values of expressions that are nested deeper are refused: reviews are not nested deeper, either. */
-const MAX_VALUE_DEPTH = 1_000;
 /** Integers beyond are text in JSON, as cel-go converts them. */
 const MAX_JSON_INTEGER = Number.MAX_SAFE_INTEGER;
 
@@ -118,7 +117,7 @@ export function checkTypeNames(value: ObjectValue): void {
   ];
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const { value: current, path, depth } = item;
-    if (depth > MAX_VALUE_DEPTH) {
+    if (depth > MAX_NESTING) {
       throw tooDeep();
     }
     if (current instanceof ObjectValue) {
@@ -153,7 +152,7 @@ function childrenOf(value: CelValue): readonly CelValue[] {
 
 /** A value as JSON, as mutations write it into objects. Throws MutationValueError for what JSON has not. */
 export function jsonOf(value: CelValue, depth = 0): JsonValue {
-  if (depth > MAX_VALUE_DEPTH) {
+  if (depth > MAX_NESTING) {
     throw tooDeep();
   }
   if (value === null || typeof value === 'boolean' || typeof value === 'string') {
@@ -240,5 +239,5 @@ function goTypeOf(value: CelValue): string {
 }
 
 function tooDeep(): MutationValueError {
-  return new MutationValueError(`the value is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+  return new MutationValueError(`the value is nested deeper than ${MAX_NESTING} levels`);
 }

@@ -106,7 +106,7 @@ export class SettingsPolicy {
       const result = validate(this.compiled, { ...activation, params: param ?? null });
       denials.push(...result.decisions.filter(({ isDenied }) => isDenied));
       for (const message of result.annotationErrors) {
-        denials.push({ isDenied: true, isError: true, message, reason: 'Invalid' });
+        denials.push({ isDenied: true, message, reason: 'Invalid' });
       }
       for (const { key, value } of result.annotations) {
         annotations.set(key, (annotations.get(key) ?? new Set()).add(value));

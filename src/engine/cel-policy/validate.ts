@@ -10,8 +10,6 @@ import type { Reason } from './policy-spec.ts';
 /** What one validation of a policy came to. */
 export interface ValidationDecision {
   readonly isDenied: boolean;
-  /** Whether it failed rather than denied; `isDenied` is then what the failurePolicy makes of that. */
-  readonly isError: boolean;
   readonly message: string;
   readonly reason: Reason;
 }
@@ -26,7 +24,7 @@ export interface ValidationResult {
 }
 
 const NOTHING: ValidationResult = { decisions: [], annotations: [], annotationErrors: [] };
-const ADMITTED: ValidationDecision = { isDenied: false, isError: false, message: '', reason: 'Invalid' };
+const ADMITTED: ValidationDecision = { isDenied: false, message: '', reason: 'Invalid' };
 
 /** Evaluates a validating policy as API servers do. Never throws. */
 export function validate(policy: CompiledPolicy, activation: Activation): ValidationResult {
@@ -65,7 +63,7 @@ function failed(policy: CompiledPolicy, message: string): ValidationResult {
 }
 
 function failure({ spec }: CompiledPolicy, message: string): ValidationDecision {
-  return { isDenied: spec.failurePolicy === 'Fail', isError: true, message, reason: 'Invalid' };
+  return { isDenied: spec.failurePolicy === 'Fail', message, reason: 'Invalid' };
 }
 
 function isTrue(result: ExpressionResult): boolean {
@@ -125,7 +123,7 @@ class Messages {
     }
     const message =
       this.#computed(index) || trimSpace(spec.message) || `failed expression: ${trimSpace(spec.expression)}`;
-    return { isDenied: true, isError: false, message, reason: spec.reason };
+    return { isDenied: true, message, reason: spec.reason };
   }
 
   /** Empty when there is none that can be shown. */

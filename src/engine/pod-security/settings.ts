@@ -2,7 +2,7 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 import { isLevel, isPolicyVersion, LEVELS, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
-import { nearestKey } from '../nearest-key.ts';
+import { unknownKeyHint } from '../nearest-key.ts';
 import { nameOf } from './shape.ts';
 
 /** What `builtin:pod-security` is told. */
@@ -173,9 +173,7 @@ class SettingsReader {
       return {};
     }
     for (const key of Object.keys(value).filter((name) => !known.includes(name))) {
-      const nearest = nearestKey(key, known);
-      const hint = nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;
-      this.#problem(path === '' ? key : `${path}.${key}`, `unknown key ${show(key)}: ${hint}`);
+      this.#problem(path === '' ? key : `${path}.${key}`, `unknown key ${show(key)}: ${unknownKeyHint(key, known)}`);
     }
     return value;
   }
