@@ -4,7 +4,7 @@ import type { CelResult, CelValue, EvaluationFailure } from './value.ts';
 /** A set of functions, constants and types that expressions may use, and since when. */
 export interface Library {
   readonly name: string;
-  /** First Kubernetes minor version (of 1.x) whose API server has it; undefined: the language itself. */
+  /** First Kubernetes minor version (of 1.x) whose API server has it; undefined: the language itself, or no API server has it. */
   readonly since: number | undefined;
   /** First Kubernetes minor version whose API server no longer has it. */
   readonly until?: number;

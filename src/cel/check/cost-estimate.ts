@@ -1,8 +1,9 @@
 import type { CallExpression, ComprehensionExpression, Expression, SelectExpression } from '../ast.ts';
+import { codePointCount } from '../code-point-count.ts';
 import { CALL_COST } from '../library.ts';
 import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
 import { addRanges, exactly, multiplyRanges, uniteRanges, UNKNOWN_RANGE } from '../range.ts';
-import { ACCUMULATOR, codePointCount, Operator } from '../syntax/index.ts';
+import { ACCUMULATOR, Operator } from '../syntax/index.ts';
 import { DYN } from '../type.ts';
 import type { CelType } from '../type.ts';
 import type { CelValue } from '../value.ts';

@@ -1,4 +1,4 @@
-import { CelBoxed, CelMap, EvaluationFailure } from '../value.ts';
+import { CelBoxed, CelDouble, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelRecord, CelResult, CelValue } from '../value.ts';
 import { findInMap, indexOf } from './map.ts';
 import { printValue } from './print.ts';
@@ -59,10 +59,7 @@ export function missing(value: CelValue, key: CelValue): EvaluationFailure {
 
 /** Whether a value can be a key or an index at all. */
 export function isQualifier(value: CelValue): boolean {
-  return (
-    typeof value !== 'object' ||
-    (value instanceof CelBoxed && !(value instanceof CelMap) && /^(?:double|uint)$/.test(typeNameOf(value)))
-  );
+  return typeof value !== 'object' || value instanceof CelDouble || value instanceof CelUint;
 }
 
 /** Names of Go's types, which some messages of API servers have. */
@@ -80,7 +77,7 @@ const GO_TYPES: ReadonlyMap<string, string> = new Map([
   ['optional_type', '*types.Optional'],
 ]);
 
-/** The type of a value as messages about loops name it. */
+/** The type of a value as messages about loops, indexes and keys name it. */
 export function goTypeOf(value: CelValue): string {
   const name = typeNameOf(value);
   return GO_TYPES.get(name) ?? name;

@@ -5,7 +5,7 @@ import { NO_SUCH_OVERLOAD, compareValues, isOrdered } from './order.ts';
 import { CelDuration, CelTimestamp, addDuration, durationOf, timeBetween } from './time.ts';
 import { isList, isMap } from './type-name.ts';
 import { mapSize } from './map.ts';
-import { codePointCount } from './size.ts';
+import { codePointCount } from '../code-point-count.ts';
 
 // The operators as functions of any values. What they answer when they do not apply is what API servers answer: the
 // operator's name when the left operand has no such operation at all, and only "no such overload" when the right one

@@ -166,15 +166,19 @@ export function located(result: CelResult, id: number): CelResult {
 
 function runQualified(of: Attribute, root: Run, own: 0 | 1): RawRun {
   const names = plainNames(of.qualifiers);
-  if (names === undefined || of.qualifiers.some(({ isOptional }) => isOptional)) {
-    return names === undefined ? runGenerally(of, root, own) : runOptionalNames(of, root, own, names);
+  if (names === undefined) {
+    return runGenerally(of, root, own);
   }
-  const isTest = of.qualifiers.at(-1)?.isTest === true;
+  if (isOptionalChain(of)) {
+    return runOptionalNames(of, root, own, names);
+  }
+  if (of.root.kind !== 'slot' || of.qualifiers.some(({ isOptional }) => isOptional)) {
+    return runGenerally(of, root, own);
+  }
+  const { slot } = of.root;
   const general = applyQualifiers(of.qualifiers);
-  if (of.root.kind === 'slot') {
-    return isTest ? runSlotTest(of.root.slot, names, general) : runSlotNames(of.root.slot, names, own, general);
-  }
-  return runGenerally(of, root, own);
+  const isTest = of.qualifiers.at(-1)?.isTest === true;
+  return isTest ? runSlotTest(slot, names, general) : runSlotNames(slot, names, own, general);
 }
 
 /** The names that are selected, when all are such as can be read off any object. */
@@ -276,27 +280,21 @@ function runSlotTest(slot: number, names: readonly string[], general: Apply): Ra
 /** Fields of which some are optional: `object.spec.?securityContext.?runAsUser`. */
 function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly string[]): RawRun {
   const general = applyQualifiers(of.qualifiers);
-  const ownCost = of.qualifiers.at(-1)?.isTest === true ? 0 : own;
   const firstOptional = of.qualifiers.findIndex(({ isOptional }) => isOptional);
-  const isTested = of.qualifiers.at(-1)?.isTest === true;
   return (frame) => {
     const start = root(frame);
-    frame.cost += ownCost;
+    frame.cost += own;
     let value: CelResult | undefined = start;
     for (let index = 0; index < names.length; index++) {
       const next: CelValue | undefined = plainField(value, names[index] ?? '');
       if (next === undefined) {
-        const isAbsent = index >= firstOptional && !isTested && isPlainHolder(value);
-        if (!isAbsent) {
+        if (index < firstOptional || !isPlainHolder(value)) {
           return general(frame, start);
         }
         frame.cost += index;
         return undefined;
       }
       value = next;
-    }
-    if (isTested) {
-      return general(frame, start);
     }
     frame.cost += names.length;
     return value;
@@ -378,7 +376,7 @@ function qualify(frame: Frame, value: CelValue, qualifier: Qualifier, isOptional
   const found = lookup(value, key);
   if (!isOptional) {
     frame.cost += 1;
-    return found ?? (found === null ? null : missing(value, key));
+    return found === undefined ? missing(value, key) : found;
   }
   frame.cost += Number(found !== undefined && !(found instanceof EvaluationFailure));
   return found;

@@ -1,6 +1,6 @@
 import { CALL_COST } from '../library.ts';
 import type { Overload } from '../library.ts';
-import { CelObject, EvaluationFailure } from '../value.ts';
+import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 import { equalValues } from './equality.ts';
 import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation } from './frame.ts';
@@ -42,7 +42,7 @@ const SINGLETONS: ReadonlySet<string> = new Set([
   'contains',
 ]);
 
-/** Work per unit of what a function reads though it costs but 1. */
+/** Characters read in a unit of work, by functions that cost but 1. */
 const UNITS_PER_WORK = 16;
 /** Elements copied in a unit of work. */
 const ELEMENTS_PER_WORK = 2;
@@ -345,7 +345,7 @@ export function compileNot(operand: Run, id: number): Run {
 }
 
 /** Whether `==` with a library's value on the left costs 1, as API servers count those they know. */
-function isLibraryValue(value: CelValue): boolean {
+function isLibraryValue(value: CelResult): boolean {
   return (
     value instanceof CelObject &&
     !(value instanceof CelOptional) &&
@@ -400,7 +400,7 @@ export function compileEquality(left: Run, right: Run, isEqual: boolean): Run {
   return (frame) => {
     const a = left(frame);
     const b = right(frame);
-    frame.cost += isEqual && isLibraryOperand(a) ? CALL_COST : comparisonCost(frame, a, b);
+    frame.cost += isEqual && isLibraryValue(a) ? CALL_COST : comparisonCost(frame, a, b);
     if (a instanceof EvaluationFailure) {
       return a;
     }
@@ -414,10 +414,6 @@ export function compileEquality(left: Run, right: Run, isEqual: boolean): Run {
     frame.checkBudget();
     return equalValues(a, b, frame) === isEqual;
   };
-}
-
-function isLibraryOperand(value: CelResult): boolean {
-  return value instanceof CelObject && isLibraryValue(value);
 }
 
 /** `a == 'text'`, `a != 'text'` and the same with a number, on either side: the most frequent comparisons. */
@@ -438,7 +434,7 @@ export function compileEqualityWith(
       frame.cost += Number(value !== '');
       return (value === constant) === isEqual;
     }
-    const isAsked = !isLeft && isEqual && isLibraryOperand(value);
+    const isAsked = !isLeft && isEqual && isLibraryValue(value);
     frame.cost += isAsked ? CALL_COST : comparisonCost(frame, value, constant);
     if (value instanceof EvaluationFailure) {
       return value;
@@ -462,11 +458,9 @@ function memberOf(value: CelValue): string | boolean | number | bigint | undefin
     default:
       break;
   }
-  const name = typeNameOf(value);
-  if (name === 'uint' || name === 'double') {
-    const boxed = value as unknown as { readonly value: number | bigint };
-    const number = Number(boxed.value) + 0;
-    return Number.isSafeInteger(number) || typeof boxed.value === 'number' ? number : boxed.value;
+  if (value instanceof CelDouble || value instanceof CelUint) {
+    const number = Number(value.value) + 0;
+    return Number.isSafeInteger(number) || value instanceof CelDouble ? number : value.value;
   }
   return undefined;
 }

@@ -28,7 +28,7 @@ function ofList(read: (list: readonly CelValue[]) => CelResult): (value: CelValu
 
 /** The value of an optional, or the failure of there being none. */
 export function valueOfOptional(optional: CelOptional): CelResult {
-  return optional.value ?? (optional.value === null ? null : new EvaluationFailure('optional.none() dereference'));
+  return optional.value === undefined ? new EvaluationFailure('optional.none() dereference') : optional.value;
 }
 
 function elementAt(index: 0 | -1): (list: readonly CelValue[]) => CelResult {

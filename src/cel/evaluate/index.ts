@@ -1,4 +1,4 @@
-export { codePointCount, sizeOf } from './size.ts';
+export { sizeOf } from './size.ts';
 export { compareValues, isOrdered, NO_SUCH_OVERLOAD } from './order.ts';
 export { compilePattern } from './pattern.ts';
 export type { Pattern } from './pattern.ts';
@@ -34,6 +34,7 @@ export { CelOptional } from './optional.ts';
 export { printValue } from './print.ts';
 export { CelStruct } from './struct.ts';
 export type { StructFactory } from './struct.ts';
+export { matchCost, PATTERN_FACTOR, TRAVERSAL_FACTOR } from './standard-costs.ts';
 export { standardLibrary } from './standard-library.ts';
 export { CelDuration, CelTimestamp, formatDuration, formatTimestamp, parseDuration, parseTimestamp } from './time.ts';
 export { isList, isMap, isRecord, typeNameOf } from './type-name.ts';

@@ -29,7 +29,7 @@ export class LazyStruct extends CelStruct {
     return value;
   }
 
-  /** A field that is declared is computed even to ask for it, as on API servers: its failure is the answer. */
+  /** Names of all declared fields; none is computed. */
   override fieldNames(): readonly string[] {
     return [...this.#compute.keys()];
   }

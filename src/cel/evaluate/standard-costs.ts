@@ -1,5 +1,5 @@
 import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
-import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges } from '../range.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges, UNKNOWN_RANGE } from '../range.ts';
 import type { CelValue } from '../value.ts';
 import { sizeOf } from './size.ts';
 
@@ -20,10 +20,8 @@ export function matchCost(textSize: number, patternSize: number): number {
 
 type Costs = Pick<Overload, 'cost' | 'costById' | 'estimate'>;
 
-const UNKNOWN: Range = { min: 0, max: Infinity };
-
 function sizeAt(sizes: CallSizes, index: number): Range {
-  return sizes.args[index] ?? UNKNOWN;
+  return sizes.args[index] ?? UNKNOWN_RANGE;
 }
 
 function actualSize(args: readonly CelValue[], index: number): number {

@@ -9,7 +9,8 @@ import { equalValues } from './equality.ts';
 import { findInMap, MapBuilder } from './map.ts';
 import { compareValues } from './order.ts';
 import { compilePattern } from './pattern.ts';
-import { codePointCount, sizeOf } from './size.ts';
+import { codePointCount } from '../code-point-count.ts';
+import { sizeOf } from './size.ts';
 import { CelDuration, CelTimestamp, formatDuration, formatTimestamp, parseDuration, parseTimestamp } from './time.ts';
 import { TimeZones } from './time-zone.ts';
 

@@ -1,4 +1,4 @@
-import { sizeOf } from '../evaluate/index.ts';
+import { matchCost, PATTERN_FACTOR, sizeOf, TRAVERSAL_FACTOR } from '../evaluate/index.ts';
 import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
 import { CALL_COST } from '../library.ts';
 import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
@@ -6,9 +6,9 @@ import { EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 
 /** Cost of looking at one code point or byte of a string, as API servers count it. */
-export const TRAVERSAL = 0.1;
+export const TRAVERSAL = TRAVERSAL_FACTOR;
 /** Cost of one code point of a regular expression. */
-const PATTERN = 0.25;
+const PATTERN = PATTERN_FACTOR;
 /** Cost of making a list. */
 export const LIST_BASE = 10;
 /** Cost of making an object. */
@@ -48,11 +48,6 @@ export function scan(options: { passes?: 1 | 2; keepsSize?: boolean } = {}): Cos
       return options.keepsSize === true ? { cost, size } : { cost };
     },
   };
-}
-
-/** Matching one string against a pattern of a length. */
-export function matchCost(text: number, pattern: number): number {
-  return Math.ceil((1 + text) * TRAVERSAL) * Math.ceil(pattern * PATTERN);
 }
 
 export const MATCH: Costs = {

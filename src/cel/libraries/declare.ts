@@ -1,7 +1,10 @@
 import type { CelType } from '../type.ts';
 import type { FunctionDeclaration, Overload, PreparedCall } from '../library.ts';
+import { NO_SUCH_OVERLOAD } from '../evaluate/index.ts';
 import { CelObject, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
+
+export { NO_SUCH_OVERLOAD };
 
 /** An int as overloads get it. */
 export type Int = number | bigint;
@@ -47,8 +50,6 @@ export function describe(
 export function fail(message: string): EvaluationFailure {
   return new EvaluationFailure(message);
 }
-
-export const NO_SUCH_OVERLOAD = 'no such overload';
 
 /** A value of a type of Kubernetes' libraries: `==` with a value of another type on its right is an error there. */
 export abstract class LibraryValue extends CelObject {

@@ -1,5 +1,6 @@
 import type { CallExpression, Expression } from '../ast.ts';
-import type { CelType, PrimitiveKind } from '../type.ts';
+import { nameOfType } from '../evaluate/index.ts';
+import type { CelType } from '../type.ts';
 import { FormatMistake, parseFormat } from './string-format.ts';
 import type { FormatClause } from './string-format.ts';
 
@@ -83,7 +84,7 @@ function checkKind(rule: ClauseRule, node: Expression, typeOf: TypeOf): FormatPr
   const type = typeOf(node);
   return type.kind === 'dyn' || rule.kinds.includes(type.kind)
     ? undefined
-    : { message: `${rule.expectation}, was given ${nameOf(type)}`, node };
+    : { message: `${rule.expectation}, was given ${nameOfType(type)}`, node };
 }
 
 /** An argument of `%s`, and what it holds where it is written out. The parser bounds how deep that is. */
@@ -110,14 +111,4 @@ function heldBy(node: Expression): readonly Expression[] {
     default:
       return [];
   }
-}
-
-const NAMES: ReadonlyMap<PrimitiveKind | Kind, string> = new Map([
-  ['null', 'null_type'],
-  ['duration', 'google.protobuf.Duration'],
-  ['timestamp', 'google.protobuf.Timestamp'],
-]);
-
-function nameOf(type: CelType): string {
-  return 'name' in type ? type.name : (NAMES.get(type.kind) ?? type.kind);
 }

@@ -1,7 +1,7 @@
-import { CelOptional } from '../evaluate/index.ts';
+import { CelOptional, matchCost } from '../evaluate/index.ts';
 import type { FunctionDeclaration, Library } from '../library.ts';
 import { listOf, optionalOf, STRING, struct } from '../type.ts';
-import { fixed, matchCost, matchEstimate, rangeOf, sizeOfArgument } from './costs.ts';
+import { fixed, matchEstimate, rangeOf, sizeOfArgument } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { NAMED_FORMATS, NamedFormat } from './named-formats.ts';
 

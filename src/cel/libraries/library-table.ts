@@ -7,7 +7,7 @@ export interface FunctionRow {
   readonly name: string;
   /** `string.charAt(int) -> string` */
   readonly signature: string;
-  /** First minor version of Kubernetes that has it; undefined: none has. */
+  /** First minor version of Kubernetes that has it; undefined: the language itself, or no API server has it. */
   readonly since: number | undefined;
   readonly summary: string;
   readonly example: FunctionExample | undefined;

@@ -1,7 +1,7 @@
-import { compareValues, isInt, isList, isOrdered, typeNameOf } from '../evaluate/index.ts';
+import { compareValues, isInt, isList, isOrdered, nameOfType, typeNameOf } from '../evaluate/index.ts';
 import { exactly, multiplyRanges } from '../range.ts';
 import type { CallSizes, FunctionDeclaration, Library, Overload } from '../library.ts';
-import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, parameter, STRING, TIMESTAMP, UINT } from '../type.ts';
+import { DYN, INT, listOf, parameter } from '../type.ts';
 import type { CelType } from '../type.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
@@ -10,23 +10,12 @@ import { rangeOf, sizeOfArgument, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, fail, global, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import type { Int } from './declare.ts';
 import { MAX_LIST_LENGTH } from './limits.ts';
+import { COMPARABLE } from './lists.ts';
 import { listCost, listEstimate } from './list-costs.ts';
 
 type List = readonly CelValue[];
 
 const T = listOf(parameter('T'));
-
-/** Types of keys to sort by, with the names that overloads have them by. */
-const COMPARABLE: readonly (readonly [name: string, type: CelType])[] = [
-  ['int', INT],
-  ['uint', UINT],
-  ['double', DOUBLE],
-  ['bool', BOOL],
-  ['google.protobuf.Duration', DURATION],
-  ['google.protobuf.Timestamp', TIMESTAMP],
-  ['string', STRING],
-  ['bytes', BYTES],
-];
 
 /** What making the result costs. */
 const COPY: Required<Pick<Overload, 'cost' | 'costById'>> = {
@@ -73,8 +62,8 @@ const FLATTEN: Pick<Overload, 'cost' | 'costById' | 'estimate' | 'isUnguarded'> 
 
 const KEYED_SORT: FunctionDeclaration = {
   name: '@sortByAssociatedKeys',
-  overloads: COMPARABLE.map(([name, type]) =>
-    member(`list_${name}_sortByAssociatedKeys`, [T, listOf(type)], T, sortByKeys, {
+  overloads: COMPARABLE.map(([, type]) =>
+    member(`list_${nameOfType(type)}_sortByAssociatedKeys`, [T, listOf(type)], T, sortByKeys, {
       ...pairwise(1, type),
       isUnguarded: true,
     }),
@@ -105,9 +94,9 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
       'sort',
       'The elements in their order; all have to be of one type.',
       ['[3, 1, 2].sort()', '[1, 2, 3]'],
-      COMPARABLE.map(([name, type]) =>
+      COMPARABLE.map(([, type]) =>
         member(
-          `list_${name}_sort`,
+          `list_${nameOfType(type)}_sort`,
           [listOf(type)],
           listOf(type),
           (list: CelValue) => sortByKeys(list, list, `sort(${typeNameOf(list)})`),

@@ -20,7 +20,7 @@ const SUMMABLE: readonly (readonly [name: string, type: CelType, zero: CelValue]
 ];
 
 /** Types with an order. */
-const COMPARABLE: readonly (readonly [name: string, type: CelType])[] = [
+export const COMPARABLE: readonly (readonly [name: string, type: CelType])[] = [
   ['int', INT],
   ['uint', UINT],
   ['double', DOUBLE],

@@ -405,7 +405,7 @@ function literalText(value: CelValue): string | EvaluationFailure {
   const double = doubleValue(value);
   if (double !== undefined) {
     return Number.isFinite(double)
-      ? `${double < 0 || Object.is(double, -0) ? '-' : ''}${fixedText(double, DEFAULT_PRECISION)}`
+      ? signed(double, fixedText(double, DEFAULT_PRECISION))
       : goQuote(Number.isNaN(double) ? 'NaN' : `${double < 0 ? '-' : '+'}Inf`);
   }
   const text = plainOrProblem(value);

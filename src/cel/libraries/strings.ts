@@ -1,8 +1,8 @@
-import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange } from '../range.ts';
 import type { CallEstimate, CallSizes, FunctionDeclaration, Library, Overload, Range } from '../library.ts';
 import { INT, DYN, listOf, STRING } from '../type.ts';
 import type { CelValue } from '../value.ts';
-import { rangeOf, scan, sizeOfArgument, sizeOfResult, TRAVERSAL } from './costs.ts';
+import { rangeOf, scan, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { elementSizes, SEARCH } from './list-costs.ts';
 import { formatText } from './string-format.ts';
@@ -26,7 +26,7 @@ const TEXTS = listOf(STRING);
 const PASS = scan({ keepsSize: true });
 
 /** A pass over the string and the making of a result as long. */
-const TWO_PASSES: Overload['cost'] = (args) => Math.ceil(sizeOfArgument(args, 0) * 2 * TRAVERSAL);
+const TWO_PASSES = scan({ passes: 2 }).cost;
 
 function estimateReplace(sizes: CallSizes): CallEstimate {
   const text = rangeOf(sizes, 0);
@@ -90,10 +90,6 @@ const SPLIT = { cost: TWO_PASSES, estimate: estimateSplit } as const;
 /** API servers count without a sign: twice what is unbounded is nothing. */
 function quotedMax(max: number): number {
   return max === Infinity ? 0 : 2 * max + 2;
-}
-
-function scanById(args: readonly CelValue[]): number {
-  return Math.ceil(sizeOfArgument(args, 0) * TRAVERSAL);
 }
 
 const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
@@ -183,9 +179,8 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
       ["'%s has %d'.format(['a', 2])", "'a has 2'"],
       [
         member('string_format', [STRING, listOf(DYN)], STRING, format, {
-          cost: scanById,
+          ...scan(),
           costById: true,
-          estimate: (sizes) => ({ cost: scaleRange(rangeOf(sizes, 0), TRAVERSAL) }),
         }),
       ],
     ),
@@ -195,10 +190,10 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
       ["strings.quote('a\"b')", '\'"a\\\\"b"\''],
       [
         global('strings_quote', [STRING], STRING, quote, {
-          cost: scanById,
+          cost: PASS.cost,
           costById: true,
           estimate: (sizes) => {
-            const size = sizes.args[0] ?? UNKNOWN_RANGE;
+            const size = rangeOf(sizes, 0);
             return { cost: scaleRange(size, TRAVERSAL), size: { min: size.min + 2, max: quotedMax(size.max) } };
           },
         }),

@@ -13,5 +13,5 @@ export { ACCUMULATOR, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operat
 export { parse } from './parser.ts';
 export type { ParsedExpression, ParseOptions } from './parser.ts';
 export { print } from './printer.ts';
-export { codePointCount, Source } from './source.ts';
+export { Source } from './source.ts';
 export { STANDARD_MACROS } from './standard-macros.ts';

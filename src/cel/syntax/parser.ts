@@ -10,7 +10,8 @@ import type { MacroSet } from './macro.ts';
 import { NodeFactory, TooManyNodes } from './node-factory.ts';
 import type { Place } from './node-factory.ts';
 import { Operator, RESERVED_WORDS } from './operators.ts';
-import { codePointCount, Source } from './source.ts';
+import { Source } from './source.ts';
+import { codePointCount } from '../code-point-count.ts';
 import { Token } from './token.ts';
 
 export interface ParseOptions {

@@ -1,3 +1,4 @@
+import { codePointCount } from '../code-point-count.ts';
 import type { CelIssue } from '../errors.ts';
 import { MAX_EXCERPT_LENGTH } from './limits.ts';
 
@@ -62,19 +63,6 @@ export class Source {
     const caret = at !== undefined && isWide(at) ? '\uff3e' : '^';
     return `\n | ${characters.join('')}\n | ${dots.join('')}${caret}`;
   }
-}
-
-/** How many code points a string has. */
-export function codePointCount(text: string): number {
-  let count = text.length;
-  for (let index = 0; index < text.length - 1; index += 1) {
-    const isHigh = (text.charCodeAt(index) & 0xfc00) === 0xd800;
-    if (isHigh && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00) {
-      count -= 1;
-      index += 1;
-    }
-  }
-  return count;
 }
 
 function isWide(character: string): boolean {
