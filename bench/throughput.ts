@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
 const examples = fileURLToPath(new URL('../examples', import.meta.url));
 
 const policies: Readonly<Record<string, string>> = {
-  'waPC, Rust, 1.5 MB': `module: file://${examples}/pod-privileged/policy.wasm`,
+  'waPC, Rust, 1.2 MB': `module: file://${examples}/pod-privileged/policy.wasm`,
   'waPC, AssemblyScript': `module: file://${examples}/required-labels/policy.wasm\n  settings: {labels: [app.kubernetes.io/name]}`,
   'Rego, OPA': `module: file://${examples}/host-namespaces/policy.wasm`,
   'Rego, Gatekeeper': `module: file://${examples}/container-limits/policy.wasm\n  settings: {memory: 512Mi, cpu: "2"}`,
