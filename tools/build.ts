@@ -1,6 +1,7 @@
-// Builds the package that is published: JavaScript and declarations in dist/. `npm run build`.
+// Builds the package that is published: JavaScript and declarations in dist/, and the data that the code reads beside
+// itself. `npm run build`.
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { copyFileSync, globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,4 +12,9 @@ const tsc = spawnSync(
   [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
   { cwd: root, stdio: 'inherit' },
 );
+if (tsc.status === 0) {
+  for (const file of globSync('**/*.br', { cwd: join(root, 'src') })) {
+    copyFileSync(join(root, 'src', file), join(root, 'dist', file));
+  }
+}
 process.exit(tsc.status ?? 1);

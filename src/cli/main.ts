@@ -19,6 +19,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   bench: async () => (await import('./bench.ts')).benchCommand(),
   completion: async () => (await import('./completion.ts')).completionCommand(() => loadCommands(OTHERS)),
   reset: async () => (await import('./reset.ts')).resetCommand(),
+  get: async () => (await import('./cluster/get.ts')).getCommand(),
+  describe: async () => (await import('./cluster/describe.ts')).describeCommand(),
+  apply: async () => (await import('./cluster/apply.ts')).applyCommand(),
+  delete: async () => (await import('./cluster/delete.ts')).deleteCommand(),
+  wait: async () => (await import('./cluster/wait.ts')).waitCommand(),
 };
 
 const OTHERS = Object.keys(COMMANDS).filter((name) => name !== 'completion');

@@ -77,7 +77,8 @@ export class ApiError extends Error {
       metadata: {},
       status: 'Failure',
       message: this.message,
-      reason: this.reason,
+      // A server that declines to give a reason leaves it out.
+      ...(this.reason === 'Unknown' ? {} : { reason: this.reason }),
       ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,
     };
@@ -103,9 +104,9 @@ export class ApiError extends Error {
     const all = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
     const kind = type.group === '' ? type.kind : `${type.kind}.${type.group}`;
     return new ApiError(422, 'Invalid', `${kind} "${name}" is invalid: ${all}`, {
-      name,
+      ...(name === '' ? {} : { name }),
       ...(type.group === '' ? {} : { group: type.group }),
-      kind: type.kind,
+      ...(type.kind === '' ? {} : { kind: type.kind }),
       causes: errors.map(({ reason, field, message }) => ({ reason, message, field })),
     });
   }

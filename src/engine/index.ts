@@ -11,7 +11,7 @@ export { checkSettings, evaluate, FUEL_PER_SECOND, MAX_ANSWER_BYTES, OTHER_NAME 
 export type { Entering, EvaluateOptions, Evaluation, Observation, Outcome, Route } from './evaluate.ts';
 export { createGuest } from './guest.ts';
 export type { HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
-export { applyPatch } from './cel-policy/json-patch-apply.ts';
+export { applyPatchSteps as applyPatch } from '../resources/index.ts';
 export { diff, isEqual } from './json-patch.ts';
 export type { PatchOperation } from './json-patch.ts';
 export { isJsonObject } from './json-text.ts';

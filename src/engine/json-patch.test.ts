@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { applyPatch } from 'rfc6902';
+import { applyPatchSteps } from '../resources/index.ts';
 import { diff, isEqual } from './json-patch.ts';
 import { canonicalJson } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
@@ -91,4 +92,22 @@ test('deeply nested differences are one replacement, not a walk for each level',
   const operations = diff(tower(1), tower(2));
   assert.equal(operations.length, 1);
   assert.ok((operations[0]?.path.length ?? 999) < 200);
+});
+
+test('leads where it says when it is applied as API servers apply it', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
+      const before = { root: a as JsonValue };
+      const after = { root: b as JsonValue };
+      const steps = diff(before, after).map((one) => ({
+        op: one.op,
+        path: one.path,
+        from: '',
+        value: 'value' in one ? one.value : undefined,
+      }));
+      const result = applyPatchSteps(before, steps);
+      assert.deepEqual(JSON.parse(JSON.stringify(result)), JSON.parse(JSON.stringify(after)));
+    }),
+    { numRuns: 200 },
+  );
 });

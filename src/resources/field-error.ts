@@ -1,3 +1,5 @@
+import { jsonText, numberText, quoteText } from './go-text.ts';
+
 /** Why a field is refused: the causes that Kubernetes has (`metav1.CauseType`). */
 export type FieldErrorReason =
   | 'FieldValueNotFound'
@@ -18,4 +20,68 @@ export interface FieldError {
   readonly field: string;
   /** Without the field: `Invalid value: "x": must be…`, `Required value`, `Unsupported value: "x": supported values: "a", "b"`. */
   readonly message: string;
+}
+
+/** `Invalid value: …: detail` */
+export function invalid(field: string, value: unknown, detail: string): FieldError {
+  return { reason: 'FieldValueInvalid', field, message: withDetail(`Invalid value: ${valueText(value)}`, detail) };
+}
+
+/** The value has a type that the schema does not have. */
+export function typeInvalid(field: string, value: unknown, detail: string): FieldError {
+  return { ...invalid(field, value, detail), reason: 'FieldValueTypeInvalid' };
+}
+
+export function required(field: string, detail = ''): FieldError {
+  return { reason: 'FieldValueRequired', field, message: withDetail('Required value', detail) };
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return { reason: 'FieldValueForbidden', field, message: withDetail('Forbidden', detail) };
+}
+
+export function duplicate(field: string, value: unknown): FieldError {
+  return { reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${valueText(value)}` };
+}
+
+export function notFound(field: string, value: unknown): FieldError {
+  return { reason: 'FieldValueNotFound', field, message: `Not found: ${valueText(value)}` };
+}
+
+export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const detail = supported.length === 0 ? '' : `supported values: ${supported.map(quoteText).join(', ')}`;
+  return {
+    reason: 'FieldValueNotSupported',
+    field,
+    message: withDetail(`Unsupported value: ${valueText(value)}`, detail),
+  };
+}
+
+/** Too long, in bytes; the message does not repeat the value. */
+export function tooLong(field: string, most: number): FieldError {
+  const detail = `may not be more than ${most} ${most === 1 ? 'byte' : 'bytes'}`;
+  return { reason: 'FieldValueTooLong', field, message: withDetail('Too long', detail) };
+}
+
+export function tooMany(field: string, actual: number, most: number): FieldError {
+  const detail = `must have at most ${most} ${most === 1 ? 'item' : 'items'}`;
+  return { reason: 'FieldValueTooMany', field, message: withDetail(`Too many: ${actual}`, detail) };
+}
+
+function withDetail(start: string, detail: string): string {
+  return detail === '' ? start : `${start}: ${detail}`;
+}
+
+/** A value as messages show it. */
+function valueText(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return quoteText(value);
+    case 'number':
+      return numberText(value);
+    case 'boolean':
+      return String(value);
+    default:
+      return jsonText(value);
+  }
 }

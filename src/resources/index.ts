@@ -1,4 +1,25 @@
+export {
+  findCondition,
+  isConditionTrue,
+  MAX_CONDITION_MESSAGE_LENGTH,
+  removeCondition,
+  setCondition,
+  timeText,
+} from './conditions.ts';
+export type { Condition, ConditionStatus, ConditionUpdate } from './conditions.ts';
+export {
+  duplicate,
+  forbidden,
+  invalid,
+  notFound,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from './field-error.ts';
 export type { FieldError, FieldErrorReason } from './field-error.ts';
+export { jsonText, quoteText } from './go-text.ts';
 export { isJsonObject } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
@@ -8,7 +29,54 @@ export type {
   ObjectMeta,
   OwnerReference,
 } from './kubernetes-object.ts';
+export {
+  fieldManagerErrors,
+  FOREGROUND_FINALIZER,
+  MAX_ANNOTATIONS_BYTES,
+  MAX_FIELD_MANAGER_BYTES,
+  metadataErrors,
+  nameProblems,
+  ORPHAN_FINALIZER,
+} from './metadata-validation.ts';
+export type { MetadataRules } from './metadata-validation.ts';
+export {
+  dns1035LabelProblems,
+  dnsLabelProblems,
+  dnsSubdomainProblems,
+  labelValueProblems,
+  MAX_LABEL_LENGTH,
+  MAX_SUBDOMAIN_LENGTH,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+} from './name-rules.ts';
 export type { MutableObject, ResourceDefinition, TableColumn, TablePrinter } from './resource-definition.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
+export {
+  FieldSelector,
+  labelErrors,
+  labelSelector,
+  labelSelectorErrors,
+  parseFieldSelector,
+  parseLabelSelector,
+  Selector,
+  SelectorError,
+} from './selectors.ts';
+export type { FieldRequirement, LabelRequirement, Labels, SelectorOperator } from './selectors.ts';
+export { ageOf, humanDuration } from './kubernetes/age.ts';
+export { builtinKind } from './kubernetes/builtin-kinds.ts';
+export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
+export { componentSchema } from './kubernetes/component-schemas.ts';
+export { convertEvent } from './kubernetes/event-conversion.ts';
+export { componentNameOf, KUBERNETES_KINDS, kubernetesKind } from './kubernetes/kubernetes-kinds.ts';
+export { kubernetesOpenApi, kubernetesOpenApiOf, kubernetesVersion } from './kubernetes/openapi-data.ts';
+export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
+export { applyJsonPatch, applyPatchSteps, MAX_COPIED_BYTES, MAX_JSON_PATCH_OPERATIONS } from './patch/json-patch.ts';
+export type { PatchStep } from './patch/json-patch.ts';
+export { applyMergePatch } from './patch/merge-patch.ts';
+export { MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
+export type { PatchErrorCode } from './patch/patch-error.ts';
+export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
+export { OBJECT_META_SCHEMA, withObjectMeta } from './object-meta-schema.ts';
+export { ObjectSchema } from './validation/index.ts';

@@ -50,6 +50,8 @@ export interface ResourceDefinition<T extends KubernetesObject = KubernetesObjec
   readonly validate?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly FieldError[];
   /** How names of objects are checked. Default: a DNS subdomain of at most 253 characters. */
   readonly nameRule?: 'dns-subdomain' | 'dns-label' | 'dns-label-1035' | 'path-segment';
+  /** What field selectors may ask for besides `metadata.name` and `metadata.namespace`: `spec.nodeName`. Default: nothing. */
+  readonly selectableFields?: readonly string[];
   /** Whether changes of `spec` count in `metadata.generation`. Default: true for custom kinds, false for builtin ones. */
   readonly countsGenerations?: boolean;
 }

@@ -155,12 +155,15 @@ export class Cluster implements AsyncDisposable {
     return { stdout, stderr, code };
   }
 
-  /** Makes one API request as the admin or `user`. A PATCH body is a JSON merge patch unless `contentType` says otherwise. */
+  /**
+   * Makes one API request as the admin or `user`. A PATCH body is a JSON merge patch unless `contentType` says otherwise.
+   * `accept` asks for another form of the answer, such as a table.
+   */
   request<T = KubernetesObject>(
     method: string,
     path: string,
     body?: unknown,
-    options: { readonly user?: string; readonly contentType?: string } = {},
+    options: { readonly user?: string; readonly contentType?: string; readonly accept?: string } = {},
   ): Promise<ApiResponse<T>> {
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const contentType =
@@ -173,7 +176,7 @@ export class Cluster implements AsyncDisposable {
         agent: this.#agent,
         headers: {
           authorization: `Bearer ${this.token(options.user ?? ADMIN)}`,
-          accept: 'application/json, */*;q=0.5',
+          accept: options.accept ?? 'application/json, */*;q=0.5',
           ...(payload === undefined ? {} : { 'content-type': contentType, 'content-length': payload.length }),
         },
       },

@@ -1,13 +1,13 @@
 import { CelDouble, CelUint, POLICY_COST_BUDGET } from '../../cel/index.ts';
 import type { CelValue } from '../../cel/index.ts';
+import { applyPatchSteps, PatchError } from '../../resources/index.ts';
+import type { PatchStep } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { CompiledMutation, CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
-import { applyPatch, PatchError, PatchTestFailed } from './json-patch-apply.ts';
-import type { PatchStep } from './json-patch-apply.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { checkTypeNames, jsonOf, JsonPatchValue, MutationValueError, ObjectValue } from './mutation-structs.ts';
 import { mergeObject } from './structural-merge.ts';
@@ -65,12 +65,15 @@ function patch(object: CelValue, value: CelValue): CelValue {
   }
   const steps = (value as readonly CelValue[]).map(stepOf);
   try {
-    return applyPatch(object, steps) as CelValue;
+    return applyPatchSteps(object, steps) as CelValue;
   } catch (error) {
-    if (error instanceof PatchTestFailed) {
+    if (!(error instanceof PatchError)) {
+      throw error;
+    }
+    if (error.code === 'test-failed') {
       return object;
     }
-    throw error instanceof PatchError ? new PatchError(`JSON Patch: ${error.message}`, { cause: error }) : error;
+    throw new PatchError(error.code, `JSON Patch: ${error.message}`, { cause: error });
   }
 }
 

@@ -1,3 +1,7 @@
+import { isJsonObject } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { PatchError } from './patch-error.ts';
+
 /** One operation of a JSON patch, as a policy computed it. `value` is undefined when it has none. */
 export interface PatchStep {
   readonly op: string;
@@ -6,23 +10,70 @@ export interface PatchStep {
   readonly value: unknown;
 }
 
-/** A patch cannot be applied. The message is that of API servers. */
-export class PatchError extends Error {}
-
-/** A `test` did not hold: nothing is to be changed. */
-export class PatchTestFailed extends PatchError {}
-
 /** Bytes that the `copy` operations of one patch may add, as JSON: the limit of API servers. */
 export const MAX_COPIED_BYTES = 3 * 1024 * 1024;
+
+/** Operations of one patch: the limit of API servers. */
+export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
 type Container = unknown[] | Record<string, unknown>;
 
 /**
+ * Applies a JSON patch (RFC 6902) that came from outside. See {@link applyPatchSteps}. Throws {@link PatchError}.
+ */
+export function applyJsonPatch(object: JsonObject, operations: readonly JsonValue[]): JsonValue {
+  if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
+    throw new PatchError(
+      'too-large',
+      `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
+    );
+  }
+  for (const operation of operations) {
+    if (!isJsonObject(operation)) {
+      throw new PatchError(
+        'malformed',
+        `json: cannot unmarshal ${kindOf(operation)} into Go value of type jsonpatch.Operation`,
+      );
+    }
+  }
+  const patcher = new Patcher(object);
+  for (const operation of operations as readonly JsonObject[]) {
+    patcher.apply(stepOf(operation));
+  }
+  return patcher.document as JsonValue;
+}
+
+/** The name of a JSON value's kind in messages of Go. */
+function kindOf(value: JsonValue): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+function stepOf(operation: JsonObject): PatchStep {
+  const op = textOf(operation, 'op') ?? 'unknown';
+  const from = textOf(operation, 'from') ?? '';
+  const path = textOf(operation, 'path');
+  if (path === undefined && OPERATIONS.has(op) && !(FROM_OPERATIONS.has(op) && from === '')) {
+    const text = PLAIN_PATH_OPERATIONS.has(op) ? '' : 'operation missing path field: ';
+    throw missing(`${op} operation failed to decode path: ${text}`.replace(/: $/u, ''));
+  }
+  return { op, from, path: path ?? '', value: Object.hasOwn(operation, 'value') ? operation['value'] : undefined };
+}
+
+const FROM_OPERATIONS: ReadonlySet<string> = new Set(['move', 'copy']);
+const PLAIN_PATH_OPERATIONS: ReadonlySet<string> = new Set(['add', 'remove', 'copy']);
+const OPERATIONS: ReadonlySet<string> = new Set(['add', 'remove', 'replace', 'move', 'test', 'copy']);
+
+function textOf(operation: JsonObject, key: string): string | undefined {
+  const value = Object.hasOwn(operation, key) ? operation[key] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/**
  * Applies a JSON patch as API servers do, deviations from RFC 6902 included: `replace` sets keys that are not there,
  * lists may be indexed from the end. Objects and lists are what `JSON.parse` makes, everything else is a value. The
- * document is not changed. Throws {@link PatchError} and {@link PatchTestFailed}.
+ * document is not changed. Throws {@link PatchError}.
  */
-export function applyPatch(document: unknown, steps: readonly PatchStep[]): unknown {
+export function applyPatchSteps(document: unknown, steps: readonly PatchStep[]): unknown {
   const patcher = new Patcher(document);
   for (const step of steps) {
     patcher.apply(step);
@@ -59,7 +110,7 @@ class Patcher {
       case 'copy':
         return this.#copy(step);
       default:
-        throw new PatchError(`Unexpected kind: ${step.op}`);
+        throw new PatchError('does-not-apply', `Unexpected kind: ${step.op}`);
     }
   }
 
@@ -82,7 +133,7 @@ class Patcher {
   #replace({ path, value }: PatchStep): void {
     if (path === '') {
       if (!isContainer(value)) {
-        throw new PatchError('replace operation value must be object or array: %!w(<nil>)');
+        throw new PatchError('does-not-apply', 'replace operation value must be object or array: %!w(<nil>)');
       }
       this.#root.document = value;
       return;
@@ -132,7 +183,7 @@ class Patcher {
       actual = prefixed(`error in test for path: '${path}'`, () => read(found.container, found.key));
     }
     if (!isSame(actual ?? null, value ?? null)) {
-      throw new PatchTestFailed(`testing value ${path} failed: test failed`);
+      throw new PatchError('test-failed', `testing value ${path} failed: test failed`);
     }
   }
 
@@ -151,6 +202,7 @@ class Patcher {
     this.#copied += bytes;
     if (this.#copied > MAX_COPIED_BYTES) {
       throw new PatchError(
+        'does-not-apply',
         `Unable to complete the copy, the accumulated size increase of copy is ${this.#copied}, exceeding the limit ${MAX_COPIED_BYTES}`,
       );
     }
@@ -249,11 +301,11 @@ function indexIn(list: readonly unknown[], key: string): number {
 function parseIndex(text: string): number {
   const shown = JSON.stringify(text);
   if (!/^[+-]?\d+$/u.test(text)) {
-    throw new PatchError(`strconv.Atoi: parsing ${shown}: invalid syntax`);
+    throw new PatchError('does-not-apply', `strconv.Atoi: parsing ${shown}: invalid syntax`);
   }
   const index = Number(text);
   if (Math.abs(index) >= 2 ** 63) {
-    throw new PatchError(`strconv.Atoi: parsing ${shown}: value out of range`);
+    throw new PatchError('does-not-apply', `strconv.Atoi: parsing ${shown}: value out of range`);
   }
   return index;
 }
@@ -338,22 +390,27 @@ function decodeKey(key: string): string {
 
 function requireFrom(op: string, from: string): void {
   if (from === '') {
-    throw new PatchError(`${op} operation failed to decode from: operation, missing from field: missing value`);
+    throw new PatchError(
+      'does-not-apply',
+      `${op} operation failed to decode from: operation, missing from field: missing value`,
+    );
   }
 }
 
 function missing(text: string): PatchError {
-  return new PatchError(`${text}: missing value`);
+  return new PatchError('does-not-apply', `${text}: missing value`);
 }
 
 function invalidIndex(index: number): PatchError {
-  return new PatchError(`Unable to access invalid index: ${index}: invalid index referenced`);
+  return new PatchError('does-not-apply', `Unable to access invalid index: ${index}: invalid index referenced`);
 }
 
 function prefixed<Result>(prefix: string, run: () => Result): Result {
   try {
     return run();
   } catch (error) {
-    throw error instanceof PatchError ? new PatchError(`${prefix}: ${error.message}`, { cause: error }) : error;
+    throw error instanceof PatchError
+      ? new PatchError(error.code, `${prefix}: ${error.message}`, { cause: error })
+      : error;
   }
 }

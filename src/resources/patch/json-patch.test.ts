@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import fc from 'fast-check';
-import { applyPatch as applyReference } from 'rfc6902';
-import { diff } from '../json-patch.ts';
-import type { JsonValue } from '../json-text.ts';
-import { applyPatch, MAX_COPIED_BYTES, PatchError, PatchTestFailed } from './json-patch-apply.ts';
-import type { PatchStep } from './json-patch-apply.ts';
+import { createPatch } from 'rfc6902';
+import type { JsonValue } from '../json.ts';
+import { applyJsonPatch, applyPatchSteps, MAX_COPIED_BYTES, MAX_JSON_PATCH_OPERATIONS } from './json-patch.ts';
+import type { PatchStep } from './json-patch.ts';
+import { PatchError } from './patch-error.ts';
 
 function step(op: string, path: string, value?: unknown, from = ''): PatchStep {
   return { op, path, from, value };
@@ -13,7 +13,7 @@ function step(op: string, path: string, value?: unknown, from = ''): PatchStep {
 
 const DOCUMENT = { a: { b: [1, 2, 3], 'x/y': { '~': 0 } }, c: null } as const;
 
-describe('applyPatch', () => {
+describe('applyPatchSteps', () => {
   for (const [steps, expected] of [
     [[step('add', '/a/b/-', 4)], { ...DOCUMENT, a: { ...DOCUMENT.a, b: [1, 2, 3, 4] } }],
     [[step('add', '/a/b/0', 0)], { ...DOCUMENT, a: { ...DOCUMENT.a, b: [0, 1, 2, 3] } }],
@@ -32,7 +32,7 @@ describe('applyPatch', () => {
   ] as const) {
     it(`applies ${JSON.stringify(steps)}`, () => {
       const before = structuredClone(DOCUMENT);
-      assert.deepEqual(applyPatch(before, steps), expected);
+      assert.deepEqual(applyPatchSteps(before, steps), expected);
       assert.deepEqual(before, DOCUMENT, 'the document stays as it was');
     });
   }
@@ -54,24 +54,24 @@ describe('applyPatch', () => {
     [step('add', '/toString/x', 1), 'add operation does not apply: doc is missing path: "/toString/x": missing value'],
   ] as const) {
     it(`refuses ${JSON.stringify(steps)}`, () => {
-      assert.throws(() => applyPatch(DOCUMENT, [steps]), new PatchError(message));
+      assert.throws(() => applyPatchSteps(DOCUMENT, [steps]), new PatchError('does-not-apply', message));
     });
   }
 
   it('tells a test that does not hold from everything else', () => {
-    assert.throws(() => applyPatch(DOCUMENT, [step('test', '/a/b', [1, 2])]), PatchTestFailed);
-    assert.throws(() => applyPatch(DOCUMENT, [step('test', '', {})]), PatchTestFailed);
+    assert.throws(() => applyPatchSteps(DOCUMENT, [step('test', '/a/b', [1, 2])]), { code: 'test-failed' });
+    assert.throws(() => applyPatchSteps(DOCUMENT, [step('test', '', {})]), { code: 'test-failed' });
   });
 
   it('does not copy without end', () => {
     const long = { a: 'x'.repeat(MAX_COPIED_BYTES / 2) };
     const copies = ['b', 'c', 'd'].map((key) => step('copy', `/${key}`, undefined, '/a'));
-    assert.throws(() => applyPatch(long, copies), /accumulated size increase of copy is \d+, exceeding the limit/);
+    assert.throws(() => applyPatchSteps(long, copies), /accumulated size increase of copy is \d+, exceeding the limit/);
   });
 
   it('does not share what it copies', () => {
     const steps = [step('copy', '/b', undefined, '/a'), step('add', '/b/x', 1), step('copy', '/c', undefined, '/b')];
-    assert.deepEqual(applyPatch({ a: { k: {} } }, [...steps, step('add', '/c/k/y', 2)]), {
+    assert.deepEqual(applyPatchSteps({ a: { k: {} } }, [...steps, step('add', '/c/k/y', 2)]), {
       a: { k: {} },
       b: { k: {}, x: 1 },
       c: { k: { y: 2 }, x: 1 },
@@ -79,20 +79,47 @@ describe('applyPatch', () => {
   });
 });
 
-test('a patch from the differ leads where the differ says, as with another implementation', () => {
+describe('applyJsonPatch', () => {
+  for (const [operations, code, message] of [
+    [[1], 'malformed', 'json: cannot unmarshal number into Go value of type jsonpatch.Operation'],
+    [[{}], 'does-not-apply', 'Unexpected kind: unknown'],
+    [[{ op: 'add', value: 1 }], 'does-not-apply', 'add operation failed to decode path: missing value'],
+    [
+      [{ op: 'replace', value: 1 }],
+      'does-not-apply',
+      'replace operation failed to decode path: operation missing path field: missing value',
+    ],
+    [
+      [{ op: 'move', path: '/a' }],
+      'does-not-apply',
+      'move operation failed to decode from: operation, missing from field: missing value',
+    ],
+    [
+      Array.from({ length: MAX_JSON_PATCH_OPERATIONS + 1 }, () => ({ op: 'test', path: '/c', value: null })),
+      'too-large',
+      'The allowed maximum operations in a JSON patch is 10000, got 10001',
+    ],
+  ] as const) {
+    it(`refuses ${JSON.stringify(operations).slice(0, 60)}`, () => {
+      assert.throws(() => applyJsonPatch({ c: null }, operations as unknown as JsonValue[]), { code, message });
+    });
+  }
+
+  it('takes null for a value that is missing', () => {
+    assert.deepEqual(applyJsonPatch({}, [{ op: 'add', path: '/a' }]), { a: null });
+  });
+});
+
+test('patches of another implementation lead where they should', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
       const before = { root: a as JsonValue };
       const after = { root: b as JsonValue };
-      const operations = diff(before, after);
-      const steps = operations.map((one) => step(one.op, one.path, 'value' in one ? one.value : undefined));
-      const result = applyPatch(before, steps);
-      assert.deepEqual(JSON.parse(JSON.stringify(result)), JSON.parse(JSON.stringify(after)));
       // The other implementation takes no notice of these keys.
       fc.pre(!/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify([before, after])));
-      const reference = structuredClone(before);
-      applyReference(reference, operations);
-      assert.deepEqual(JSON.parse(JSON.stringify(reference)), JSON.parse(JSON.stringify(result)));
+      const operations = JSON.parse(JSON.stringify(createPatch(before, after))) as JsonValue[];
+      const result = applyJsonPatch(before, operations);
+      assert.deepEqual(JSON.parse(JSON.stringify(result)), JSON.parse(JSON.stringify(after)));
     }),
     { numRuns: 200 },
   );
@@ -112,7 +139,7 @@ test('no patch makes it throw anything else', () => {
     fc.property(fc.jsonValue({ maxDepth: 3 }), fc.array(one, { maxLength: 6 }), (document, steps) => {
       const before = JSON.stringify(document);
       try {
-        applyPatch(document, steps);
+        applyPatchSteps(document, steps);
       } catch (error) {
         assert.ok(error instanceof PatchError, String(error));
       }

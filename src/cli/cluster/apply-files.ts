@@ -1,0 +1,62 @@
+// The manifests that `-f` names: files, folders, standard input.
+import { readdirSync, statSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
+import { CliError, fileProblem, usageError } from '../errors.ts';
+import { readManifests } from '../manifests.ts';
+
+const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
+
+/** All objects of the files, in the order of the files; of a folder those with an extension of YAML or JSON, by name. */
+export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
+  if (paths.length === 0) {
+    throw usageError(
+      'expected at least one file with manifests',
+      'Name files, folders, or - for standard input, with -f.',
+    );
+  }
+  const objects: KubernetesObject[] = [];
+  for (const path of paths.flatMap((name) => filesOf(name, recursive))) {
+    for (const manifest of await readManifests([path])) {
+      objects.push(checked(manifest, path));
+    }
+  }
+  return objects;
+}
+
+function filesOf(path: string, recursive: boolean): string[] {
+  if (path === '-' || !isFolder(path)) {
+    return [path];
+  }
+  return readdirSync(path, { withFileTypes: true })
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => {
+      const inside = join(path, entry.name);
+      if (entry.isDirectory()) {
+        return recursive ? filesOf(inside, true) : [];
+      }
+      return EXTENSIONS.has(extname(entry.name)) ? [inside] : [];
+    });
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, { cause: error });
+  }
+}
+
+function checked(manifest: object, path: string): KubernetesObject {
+  const { apiVersion, kind, metadata } = manifest as { apiVersion?: unknown; kind?: unknown; metadata?: unknown };
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    throw new CliError(
+      `${path}: a manifest lacks ${typeof kind === 'string' ? 'apiVersion' : 'kind'}: expected a Kubernetes object`,
+    );
+  }
+  const name = isJsonObject(metadata) ? metadata['name'] : undefined;
+  if (typeof name !== 'string' || name === '') {
+    throw new CliError(`${path}: a manifest of kind ${kind} has no metadata.name`);
+  }
+  return manifest as KubernetesObject;
+}

@@ -1,0 +1,108 @@
+// `portcullis apply`: makes a cluster have the objects of manifests, by server-side apply.
+import { Command } from 'commander';
+import { ApiError, type ApiResource, type Cluster } from '../../cluster/index.ts';
+import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
+import { CliError } from '../errors.ts';
+import { readObjects } from './apply-files.ts';
+import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { keyIn, objectName } from './resource-arguments.ts';
+
+interface ApplyFlags extends ClusterFlags {
+  readonly filename: readonly string[];
+  readonly recursive?: true;
+  readonly dryRun?: true;
+  readonly forceConflicts?: true;
+  readonly fieldManager: string;
+}
+
+export function applyCommand(): Command {
+  return addClusterFlags(
+    new Command('apply')
+      .description('make a cluster have the objects of manifests (server-side apply)')
+      .requiredOption('-f, --filename <file...>', 'manifests: files, folders, or - for standard input')
+      .option('-R, --recursive', 'look into the folders of folders')
+      .option('--dry-run', 'let the server do everything except storing it')
+      .option('--force-conflicts', 'take fields that others manage')
+      .option('--field-manager <name>', 'who owns the fields that are applied', 'portcullis'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis apply -f examples/pinned-images/policy.yaml
+  portcullis apply -f policies/ -R --dry-run
+  cat policy.yaml | portcullis apply -f -`,
+    )
+    .action(apply);
+}
+
+async function apply(flags: ApplyFlags): Promise<void> {
+  const objects = await readObjects(flags.filename, flags.recursive === true);
+  await using connected = connect(flags);
+  const { cluster, namespace } = connected;
+  let failed = 0;
+  for (const object of objects) {
+    try {
+      process.stdout.write(`${await applyOne(cluster, namespace, object, flags)}\n`);
+    } catch (error) {
+      if (!(error instanceof ApiError) && !(error instanceof CliError)) {
+        throw error;
+      }
+      failed += 1;
+      process.stderr.write(`error: ${object.kind} ${object.metadata.name ?? ''}: ${error.message}\n`);
+    }
+  }
+  if (failed > 0) {
+    throw new CliError(`${failed} of ${objects.length} objects could not be applied`);
+  }
+}
+
+async function applyOne(
+  cluster: Cluster,
+  namespace: string,
+  object: KubernetesObject,
+  flags: ApplyFlags,
+): Promise<string> {
+  const type = await cluster.discovery.find(object.apiVersion, object.kind);
+  if (type === undefined) {
+    throw new CliError(
+      `the server has no kind ${object.kind} in ${object.apiVersion}: install its CustomResourceDefinition first`,
+    );
+  }
+  const key = keyIn(type, object.metadata.namespace ?? namespace, object.metadata.name ?? '');
+  const body = { ...object, metadata: { ...object.metadata, ...key } };
+  const before = await existing(cluster, type, key);
+  const after = await cluster.patch(
+    type,
+    key,
+    { type: 'apply', body: body as unknown as JsonObject, force: flags.forceConflicts === true },
+    {
+      fieldManager: flags.fieldManager,
+      fieldValidation: 'Strict',
+      dryRun: flags.dryRun === true,
+      onWarning: (text) => process.stderr.write(`Warning: ${text}\n`),
+    },
+  );
+  const what =
+    before === undefined
+      ? 'created'
+      : before.metadata.resourceVersion === after.metadata.resourceVersion
+        ? 'unchanged'
+        : 'configured';
+  return `${objectName(type, key.name)} ${what}${flags.dryRun === true ? ' (dry run)' : ''}`;
+}
+
+async function existing(
+  cluster: Cluster,
+  type: ApiResource,
+  key: { namespace?: string; name: string },
+): Promise<KubernetesObject | undefined> {
+  try {
+    return await cluster.get(type, key);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) {
+      return undefined;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,193 @@
+// `portcullis describe`: one object for people: what it is, its spec and status, its conditions, what happened to it.
+import { Command } from 'commander';
+import { styleText } from 'node:util';
+import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
+import { ageOf, isJsonObject, kubernetesKind, type KubernetesObject } from '../../resources/index.ts';
+import { dataText } from '../output.ts';
+import { oneLine, table } from '../table.ts';
+import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { keyIn, selectResources } from './resource-arguments.ts';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+interface EventObject extends KubernetesObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly firstTimestamp?: string;
+  readonly lastTimestamp?: string;
+  readonly eventTime?: string;
+  readonly source?: { readonly component?: string };
+  readonly reportingComponent?: string;
+}
+
+/** What a heading is padded to. */
+const LABEL_WIDTH = 14;
+
+export function describeCommand(): Command {
+  return addClusterFlags(
+    new Command('describe')
+      .description('show all that is known of objects, with their conditions and events')
+      .argument('<resources...>', 'TYPE [NAME…], or TYPE/NAME…'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis describe cap pinned-images
+  portcullis describe pod/web -n shop`,
+    )
+    .action(describe);
+}
+
+async function describe(resources: readonly string[], flags: ClusterFlags): Promise<void> {
+  await using connected = connect(flags);
+  const { cluster, namespace } = connected;
+  let isFirst = true;
+  for (const { type, names } of await selectResources(cluster, resources)) {
+    const objects =
+      names.length === 0
+        ? (await listAll(cluster, type, type.namespaced ? { namespace } : {})).items
+        : await Promise.all(names.map((name) => cluster.get(type, keyIn(type, namespace, name))));
+    for (const object of objects) {
+      const events = await eventsOf(cluster, object);
+      process.stdout.write(`${isFirst ? '' : '\n\n'}${description(object, events)}`);
+      isFirst = false;
+    }
+  }
+}
+
+/** Those of the object, oldest first; undefined when they may not be read. */
+async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<readonly EventObject[] | undefined> {
+  const type = kubernetesKind('v1', 'Event');
+  if (type === undefined) {
+    return undefined;
+  }
+  try {
+    const { items } = await cluster.list(type, {
+      // Events about objects without a namespace are in this one.
+      namespace: object.metadata.namespace ?? 'default',
+      fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,
+    });
+    return (items as readonly EventObject[]).toSorted((one, other) => (timeOf(one) < timeOf(other) ? -1 : 1));
+  } catch (error) {
+    if (error instanceof ApiError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function timeOf(event: EventObject): string {
+  return event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
+}
+
+function description(object: KubernetesObject, events: readonly EventObject[] | undefined): string {
+  const { apiVersion, kind, metadata, status, ...rest } = object;
+  const lines = [
+    field('Name', metadata.name ?? ''),
+    ...(metadata.namespace === undefined ? [] : [field('Namespace', metadata.namespace)]),
+    field('Kind', `${kind} (${apiVersion})`),
+    field('Created', metadata.creationTimestamp ?? '<unknown>'),
+    ...(metadata.deletionTimestamp === undefined
+      ? []
+      : [field('Deleting', `since ${metadata.deletionTimestamp}, held by ${(metadata.finalizers ?? []).join(', ')}`)]),
+    ...map('Labels', metadata.labels),
+    ...map('Annotations', metadata.annotations),
+    ...owners(metadata.ownerReferences),
+  ];
+  for (const [key, value] of Object.entries(rest)) {
+    lines.push(...section(key, value));
+  }
+  if (isJsonObject(status)) {
+    const { conditions, ...others } = status;
+    if (Object.keys(others).length > 0) {
+      lines.push(...section('status', others));
+    }
+    lines.push(...conditionLines(conditions));
+  }
+  lines.push(...eventLines(events));
+  return `${lines.join('\n')}\n`;
+}
+
+function field(name: string, value: string): string {
+  return `${styleText('bold', `${name}:`)}${' '.repeat(Math.max(1, LABEL_WIDTH - name.length - 1))}${oneLine(value)}`;
+}
+
+function map(name: string, entries: Readonly<Record<string, string>> | undefined): string[] {
+  const shown = Object.entries(entries ?? {})
+    // What an older kubectl keeps there is the object again.
+    .filter(([key]) => key !== 'kubectl.kubernetes.io/last-applied-configuration')
+    .map(([key, value]) => `${key}=${oneLine(value, 120)}`);
+  const [first = '<none>', ...others] = shown;
+  return [field(name, first), ...others.map((text) => `${' '.repeat(LABEL_WIDTH)}${oneLine(text)}`)];
+}
+
+function owners(references: KubernetesObject['metadata']['ownerReferences']): string[] {
+  return (references ?? []).map(({ kind, name, controller }) =>
+    field(controller === true ? 'Controlled by' : 'Owner', `${kind}/${name}`),
+  );
+}
+
+function section(name: string, value: unknown): string[] {
+  const title = styleText('bold', `${name.slice(0, 1).toUpperCase()}${name.slice(1)}:`);
+  if (typeof value !== 'object' || value === null) {
+    return [`${title} ${oneLine(String(value))}`];
+  }
+  const text = dataText(value, 'yaml').trimEnd();
+  return [title, ...text.split('\n').map((line) => `  ${withoutControls(line)}`)];
+}
+
+/** YAML escapes control characters in what it quotes, and nothing else may hold any. */
+function withoutControls(line: string): string {
+  return line.replaceAll(/\p{Cc}/gu, '');
+}
+
+function conditionLines(conditions: unknown): string[] {
+  if (!Array.isArray(conditions) || conditions.length === 0) {
+    return [];
+  }
+  const now = Date.now();
+  const text = table<Condition>(
+    [
+      { header: 'TYPE', cell: ({ type }) => oneLine(type) },
+      { header: 'STATUS', cell: ({ status }) => oneLine(status) },
+      { header: 'SINCE', cell: ({ lastTransitionTime }) => ageOf(lastTransitionTime, now) },
+      { header: 'REASON', cell: ({ reason = '' }) => oneLine(reason) },
+      { header: 'MESSAGE', cell: ({ message = '' }) => oneLine(message) },
+    ],
+    conditions as readonly Condition[],
+  );
+  return [styleText('bold', 'Conditions:'), ...text.split('\n').map((line) => `  ${line}`)];
+}
+
+function eventLines(events: readonly EventObject[] | undefined): string[] {
+  if (events === undefined || events.length === 0) {
+    return [field('Events', events === undefined ? '<not readable>' : '<none>')];
+  }
+  const now = Date.now();
+  const text = table<EventObject>(
+    [
+      { header: 'TYPE', cell: ({ type = '' }) => oneLine(type) },
+      { header: 'REASON', cell: ({ reason = '' }) => oneLine(reason) },
+      {
+        header: 'AGE',
+        cell: (event) => `${ageOf(timeOf(event), now)}${(event.count ?? 1) > 1 ? ` (x${event.count ?? 1})` : ''}`,
+      },
+      {
+        header: 'FROM',
+        cell: ({ source, reportingComponent }) => oneLine(source?.component ?? reportingComponent ?? ''),
+      },
+      { header: 'MESSAGE', cell: ({ message = '' }) => oneLine(message) },
+    ],
+    events,
+  );
+  return [styleText('bold', 'Events:'), ...text.split('\n').map((line) => `  ${line}`)];
+}

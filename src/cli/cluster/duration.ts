@@ -1,0 +1,12 @@
+import { usageError } from '../errors.ts';
+
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+
+/** Milliseconds of `500ms`, `30s`, `5m`, `1h`, `1m30s`. @throws CliError */
+export function durationMs(text: string, flag: string): number {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
+    throw usageError(`${flag} ${text}: expected a duration such as 30s, 5m or 1m30s`);
+  }
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS], 0);
+}

@@ -1,0 +1,242 @@
+// `portcullis get`: objects of a cluster as a table, as YAML or JSON, once or as they change.
+import { Command, Option } from 'commander';
+import { type ApiResource, type KubernetesCluster, listAll, resourcePath, TABLE_ACCEPT } from '../../cluster/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import { usageError } from '../errors.ts';
+import { dataText } from '../output.ts';
+import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { keyIn, objectName, type ResourceSelection, selectResources } from './resource-arguments.ts';
+import { isServerTable, type ServerTable, serverTableText } from './server-table.ts';
+
+interface GetFlags extends ClusterFlags {
+  readonly output: 'table' | 'wide' | 'json' | 'yaml' | 'name';
+  readonly allNamespaces?: true;
+  readonly selector?: string;
+  readonly fieldSelector?: string;
+  readonly watch?: true;
+  readonly showLabels?: true;
+  readonly headers: boolean;
+  readonly ignoreNotFound?: true;
+}
+
+export function getCommand(): Command {
+  return addClusterFlags(
+    new Command('get')
+      .description('show objects of a cluster')
+      .argument('<resources...>', 'TYPE[,TYPE…] [NAME…], or TYPE/NAME…')
+      .addOption(
+        new Option('-o, --output <format>', 'form of the result')
+          .choices(['table', 'wide', 'json', 'yaml', 'name'])
+          .default('table'),
+      )
+      .option('-A, --all-namespaces', 'of all namespaces')
+      .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=cache')
+      .option('--field-selector <selector>', 'only objects with these fields, such as metadata.name=web')
+      .option('-w, --watch', 'go on and show changes')
+      .option('--show-labels', 'a column with labels')
+      .option('--no-headers', 'no line with the names of the columns')
+      .option('--ignore-not-found', 'an object that is not there is no error'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis get cap
+  portcullis get cap pinned-images -o yaml
+  portcullis get pods,services -A
+  portcullis get cap -w`,
+    )
+    .action(get);
+}
+
+async function get(resources: readonly string[], flags: GetFlags): Promise<void> {
+  await using connected = connect(flags);
+  const { cluster, namespace } = connected;
+  const selections = await selectResources(cluster, resources);
+  if (flags.watch === true && (selections.length > 1 || (selections[0]?.names.length ?? 0) > 1)) {
+    throw usageError('--watch: expected one type, or one object of it');
+  }
+  if (flags.allNamespaces === true && selections.some(({ names }) => names.length > 0)) {
+    throw usageError('--all-namespaces: an object is named by its namespace and name', 'Leave out the names, or -A.');
+  }
+  await (flags.output === 'table' || flags.output === 'wide'
+    ? printTables(cluster, namespace, selections, flags)
+    : printObjects(cluster, namespace, selections, flags));
+}
+
+// Tables ------------------------------------------------------------------------------------------------------------
+
+async function printTables(
+  cluster: KubernetesCluster,
+  namespace: string,
+  selections: readonly ResourceSelection[],
+  flags: GetFlags,
+): Promise<void> {
+  let isFirst = true;
+  let rows = 0;
+  for (const { type, names } of selections) {
+    const tables =
+      names.length === 0
+        ? [await tableOf(cluster, namespace, type, undefined, flags)]
+        : await Promise.all(names.map((name) => tableOf(cluster, namespace, type, name, flags)));
+    const found = tables.filter((table) => table !== undefined);
+    const [first] = found;
+    const merged = { ...first, rows: found.flatMap((table) => table.rows ?? []) } as ServerTable;
+    rows += merged.rows?.length ?? 0;
+    if (merged.rows?.length !== 0) {
+      process.stdout.write(`${isFirst ? '' : '\n'}${serverTableText(merged, tableOptions(type, flags))}\n`);
+      isFirst = false;
+    }
+    if (flags.watch === true) {
+      await watchTable(cluster, namespace, type, names[0], flags, first);
+    }
+  }
+  if (rows === 0 && flags.watch !== true) {
+    const where =
+      flags.allNamespaces === true || selections.every(({ type }) => !type.namespaced)
+        ? ''
+        : ` in namespace ${namespace}`;
+    process.stderr.write(`No resources found${where}.\n`);
+  }
+}
+
+async function tableOf(
+  cluster: KubernetesCluster,
+  namespace: string,
+  type: ApiResource,
+  name: string | undefined,
+  flags: GetFlags,
+): Promise<ServerTable | undefined> {
+  const query = { ...selectors(flags), includeObject: 'Metadata' };
+  try {
+    const answer = (
+      await cluster.request('GET', pathOf(type, namespace, name, flags), { accept: TABLE_ACCEPT, query })
+    ).json();
+    return isServerTable(answer) ? answer : namesTable(answer);
+  } catch (error) {
+    if (name !== undefined && flags.ignoreNotFound === true && (error as { code?: unknown }).code === 404) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** What is shown of a server that makes no tables. */
+function namesTable(answer: unknown): ServerTable {
+  const { items, metadata } = answer as {
+    items?: readonly KubernetesObject[];
+    metadata?: { resourceVersion?: string };
+  };
+  return {
+    kind: 'Table',
+    metadata: metadata ?? {},
+    columnDefinitions: [{ name: 'Name' }, { name: 'Created' }],
+    rows: (items ?? [answer as KubernetesObject]).map((object) => ({
+      cells: [object.metadata.name, object.metadata.creationTimestamp],
+      object,
+    })),
+  };
+}
+
+async function watchTable(
+  cluster: KubernetesCluster,
+  namespace: string,
+  type: ApiResource,
+  name: string | undefined,
+  flags: GetFlags,
+  shown: ServerTable | undefined,
+): Promise<void> {
+  const events = cluster.events(pathOf(type, namespace, undefined, flags), {
+    accept: TABLE_ACCEPT,
+    query: {
+      ...selectors(flags),
+      ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
+      resourceVersion: shown?.metadata?.resourceVersion ?? shown?.rows?.[0]?.object?.metadata.resourceVersion,
+      includeObject: 'Metadata',
+    },
+  });
+  for await (const { type: change, object } of events) {
+    const changed: unknown = object;
+    if (change !== 'BOOKMARK' && isServerTable(changed)) {
+      // Only the first table of a watch says what its columns are.
+      const columnDefinitions = changed.columnDefinitions ?? shown?.columnDefinitions ?? [];
+      const row = { ...changed, columnDefinitions };
+      process.stdout.write(`${serverTableText(row, { ...tableOptions(type, flags), withHeaders: false })}\n`);
+    }
+  }
+}
+
+function tableOptions(type: ApiResource, flags: GetFlags): Parameters<typeof serverTableText>[1] {
+  return {
+    wide: flags.output === 'wide',
+    withNamespace: flags.allNamespaces === true && type.namespaced,
+    withLabels: flags.showLabels === true,
+    withHeaders: flags.headers,
+  };
+}
+
+function pathOf(type: ApiResource, namespace: string, name: string | undefined, flags: GetFlags): string {
+  return resourcePath(type, { ...(flags.allNamespaces === true ? {} : { namespace }), name });
+}
+
+function selectors({ selector, fieldSelector }: GetFlags): { labelSelector?: string; fieldSelector?: string } {
+  return {
+    ...(selector === undefined ? {} : { labelSelector: selector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+}
+
+// Objects -----------------------------------------------------------------------------------------------------------
+
+async function printObjects(
+  cluster: KubernetesCluster,
+  namespace: string,
+  selections: readonly ResourceSelection[],
+  flags: GetFlags,
+): Promise<void> {
+  const objects: KubernetesObject[] = [];
+  for (const selection of selections) {
+    objects.push(...(await objectsOf(cluster, namespace, selection, flags)));
+  }
+  if (flags.output === 'name') {
+    for (const object of objects) {
+      process.stdout.write(`${nameOf(object, selections)}\n`);
+    }
+    return;
+  }
+  const isOne = selections.length === 1 && selections[0]?.names.length === 1;
+  const result = isOne ? objects[0] : { apiVersion: 'v1', kind: 'List', metadata: {}, items: objects };
+  if (result !== undefined) {
+    process.stdout.write(dataText(result, flags.output === 'json' ? 'json' : 'yaml', { pretty: true }));
+  }
+}
+
+async function objectsOf(
+  cluster: KubernetesCluster,
+  namespace: string,
+  { type, names }: ResourceSelection,
+  flags: GetFlags,
+): Promise<readonly KubernetesObject[]> {
+  if (names.length === 0) {
+    const scope = flags.allNamespaces === true || !type.namespaced ? {} : { namespace };
+    return (await listAll(cluster, type, { ...scope, ...selectors(flags) })).items;
+  }
+  const found = await Promise.all(
+    names.map(async (name) => {
+      try {
+        return await cluster.get(type, keyIn(type, namespace, name));
+      } catch (error) {
+        if (flags.ignoreNotFound === true && (error as { code?: unknown }).code === 404) {
+          return undefined;
+        }
+        throw error;
+      }
+    }),
+  );
+  return found.filter((object) => object !== undefined);
+}
+
+function nameOf({ kind, metadata }: KubernetesObject, selections: readonly ResourceSelection[]): string {
+  const type = selections.find((selection) => selection.type.kind === kind)?.type ?? { group: '', kind };
+  return objectName(type, metadata.name ?? '');
+}

@@ -1,0 +1,66 @@
+// Waiting for objects to become something.
+import { ApiError, type Cluster } from '../../cluster/index.ts';
+import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+
+/** What is waited for: whether an object, or its absence, is it. */
+export type Goal = (object: KubernetesObject | undefined) => boolean;
+
+/**
+ * Resolves with the object as soon as the goal holds. A watch that ends or breaks is begun anew.
+ * @throws what aborted the signal; ApiError when the object may not be read
+ */
+export async function waitFor(
+  cluster: Cluster,
+  type: ResourceType,
+  key: ObjectKey,
+  goal: Goal,
+  signal: AbortSignal,
+): Promise<KubernetesObject | undefined> {
+  for (;;) {
+    signal.throwIfAborted();
+    const { items, metadata } = await cluster.list(type, { ...selection(key), signal });
+    const [found] = items;
+    if (goal(found)) {
+      return found;
+    }
+    try {
+      const watch = cluster.watch(type, { ...selection(key), resourceVersion: metadata.resourceVersion, signal });
+      for await (const { type: change, object } of watch) {
+        const now = change === 'DELETED' ? undefined : object;
+        if (change !== 'BOOKMARK' && goal(now)) {
+          return now;
+        }
+      }
+    } catch (error) {
+      if (error instanceof ApiError && error.code !== 410) {
+        throw error;
+      }
+      // A connection that broke: what has happened meanwhile is in the next list.
+      signal.throwIfAborted();
+    }
+  }
+}
+
+/** Resolves when there is no such object, or another one has its name. */
+export async function waitUntilGone(
+  cluster: Cluster,
+  type: ResourceType,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<void> {
+  let uid: string | undefined;
+  await waitFor(
+    cluster,
+    type,
+    key,
+    (object) => {
+      uid ??= object?.metadata.uid;
+      return object === undefined || object.metadata.uid !== uid;
+    },
+    signal,
+  );
+}
+
+function selection({ namespace, name }: ObjectKey): { namespace?: string; fieldSelector: string } {
+  return { ...(namespace === undefined ? {} : { namespace }), fieldSelector: `metadata.name=${name}` };
+}

@@ -1,0 +1,102 @@
+// `portcullis wait`: waits until objects have a condition, a value, or are gone.
+import { Command } from 'commander';
+import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
+import { CliError, usageError } from '../errors.ts';
+import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { durationMs } from './duration.ts';
+import { keyIn, objectName, selectResources } from './resource-arguments.ts';
+import { type Goal, waitFor, waitUntilGone } from './wait-for.ts';
+
+interface WaitFlags extends ClusterFlags {
+  readonly for: string;
+  readonly timeout: string;
+}
+
+export function waitCommand(): Command {
+  return addClusterFlags(
+    new Command('wait')
+      .description('wait until objects have a condition, a value, or are gone')
+      .argument('<resources...>', 'TYPE NAME…, or TYPE/NAME…')
+      .requiredOption(
+        '--for <what>',
+        'condition=NAME[=VALUE], jsonpath=.status.phase=VALUE (also {.status.phase}), or delete',
+      )
+      .option('--timeout <duration>', 'how long to wait, such as 30s or 5m', '30s'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis wait cap/pinned-images --for=condition=PolicyActive
+  portcullis wait cap pinned-images --for=jsonpath=.status.phase=Degraded --timeout 10s
+  portcullis wait pod/web -n shop --for=delete`,
+    )
+    .action(wait);
+}
+
+async function wait(resources: readonly string[], flags: WaitFlags): Promise<void> {
+  const timeoutMs = durationMs(flags.timeout, '--timeout');
+  const goal = flags.for === 'delete' ? undefined : parseGoal(flags.for);
+  await using connected = connect(flags);
+  const { cluster, namespace } = connected;
+  const deadline = AbortSignal.timeout(timeoutMs);
+  for (const { type, names } of await selectResources(cluster, resources)) {
+    if (names.length === 0) {
+      throw usageError(`${type.resource}: expected the names of the objects to wait for`);
+    }
+    for (const name of names) {
+      const key = keyIn(type, namespace, name);
+      const shown = objectName(type, name);
+      try {
+        await (goal === undefined
+          ? waitUntilGone(cluster, type, key, deadline)
+          : waitFor(cluster, type, key, goal, deadline));
+      } catch (error) {
+        if (deadline.aborted) {
+          throw new CliError(`timed out after ${flags.timeout} waiting for ${flags.for} on ${shown}`, { cause: error });
+        }
+        throw error;
+      }
+      process.stdout.write(`${shown} ${goal === undefined ? 'deleted' : 'condition met'}\n`);
+    }
+  }
+}
+
+/** @throws CliError */
+function parseGoal(text: string): Goal {
+  const [form = '', ...rest] = text.split('=');
+  if (form === 'condition' && rest[0] !== undefined && rest[0] !== '') {
+    const [name, value = 'true'] = rest;
+    return (object) => conditionOf(object, name)?.toLowerCase() === value.toLowerCase();
+  }
+  if (form === 'jsonpath' && rest.length === 2) {
+    const path = (rest[0] ?? '')
+      .replace(/^\{?\.?/, '')
+      .replace(/\}$/, '')
+      .split('.');
+    return (object) => object !== undefined && String(valueAt(object, path)) === rest[1];
+  }
+  throw usageError(
+    `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field=VALUE or delete`,
+  );
+}
+
+function conditionOf(object: KubernetesObject | undefined, name: string): string | undefined {
+  const conditions = object === undefined ? undefined : valueAt(object, ['status', 'conditions']);
+  const found = (Array.isArray(conditions) ? conditions : []).find(
+    (condition) => isJsonObject(condition) && String(condition['type']).toLowerCase() === name.toLowerCase(),
+  ) as { status?: unknown } | undefined;
+  return found === undefined ? undefined : String(found.status);
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (inside, key) =>
+      Array.isArray(inside)
+        ? inside[Number(key)]
+        : isJsonObject(inside) && Object.hasOwn(inside, key)
+          ? inside[key]
+          : undefined,
+    value,
+  );
+}

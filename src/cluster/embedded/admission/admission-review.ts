@@ -1,0 +1,136 @@
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
+import { userInfoObject } from '../authentication/identities.ts';
+import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
+import type { Webhook } from './webhook.ts';
+
+const GROUP = 'admission.k8s.io';
+const KNOWN_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
+
+/** How a webhook that is meant by a request is called: with the version that its rules ask for. */
+export interface Invocation {
+  readonly webhook: Webhook;
+  readonly kind: KindId;
+  readonly resource: ResourceId;
+}
+
+/** The objects of a request in the version that a webhook wants. */
+export interface ReviewedObjects {
+  readonly object: KubernetesObject | null;
+  readonly oldObject: KubernetesObject | null;
+}
+
+/** What a webhook answered. */
+export interface ReviewAnswer {
+  readonly isAllowed: boolean;
+  /** What it says besides: of a refusal the reason. */
+  readonly status: JsonValue | undefined;
+  readonly warnings: readonly string[];
+  /** RFC 6902, as bytes of JSON; undefined when there is none. */
+  readonly patch: Buffer | undefined;
+  readonly patchType: string;
+}
+
+/** The version of AdmissionReview to send: the first that the webhook takes and that is known. */
+export function reviewVersion({ reviewVersions }: Webhook): string | undefined {
+  return reviewVersions.find((version) => KNOWN_VERSIONS.includes(version));
+}
+
+/** An AdmissionReview that asks. */
+export function admissionReview(
+  uid: string,
+  version: string,
+  attributes: RequestAttributes,
+  { kind, resource }: Invocation,
+  { object, oldObject }: ReviewedObjects,
+): object {
+  const { request, subresource, name, namespace } = attributes;
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: `${GROUP}/${version}`,
+    request: {
+      uid,
+      kind,
+      resource,
+      ...textIf('subResource', subresource),
+      requestKind: attributes.kind,
+      requestResource: attributes.resource,
+      ...textIf('requestSubResource', subresource),
+      ...textIf('name', name),
+      ...textIf('namespace', namespace),
+      operation: request.operation,
+      userInfo: userInfoObject(request.user),
+      object,
+      oldObject,
+      dryRun: request.dryRun,
+      options: request.options,
+    },
+  };
+}
+
+function textIf(key: string, text: string): Readonly<Record<string, string>> {
+  return text === '' ? {} : { [key]: text };
+}
+
+/** An answer that is none. The message says why, in an API server's words. */
+export class ReviewError extends Error {
+  override readonly name = 'ReviewError';
+}
+
+/**
+ * Checks the answer to a review.
+ * @throws ReviewError
+ */
+export function readAnswer(kind: Webhook['kind'], version: string, uid: string, review: JsonObject): ReviewAnswer {
+  const { response } = review;
+  if (!isJsonObject(response)) {
+    throw new ReviewError('webhook response was absent');
+  }
+  if (version === 'v1') {
+    checkIdentity(uid, review, response);
+  }
+  const patch = typeof response.patch === 'string' && response.patch !== '' ? response.patch : undefined;
+  const patchType = typeof response.patchType === 'string' ? response.patchType : undefined;
+  if (version === 'v1') {
+    checkPatch(kind, patch, patchType);
+  }
+  return {
+    isAllowed: response.allowed === true,
+    status: response.status,
+    warnings: Array.isArray(response.warnings) ? response.warnings.filter((one) => typeof one === 'string') : [],
+    patch: kind === 'validating' || patch === undefined ? undefined : Buffer.from(patch, 'base64'),
+    patchType: version === 'v1' ? (patchType ?? '') : 'JSONPatch',
+  };
+}
+
+function checkIdentity(uid: string, review: JsonObject, response: JsonObject): void {
+  const got = typeof response.uid === 'string' ? response.uid : '';
+  if (got !== uid) {
+    throw new ReviewError(`expected response.uid=${quoteText(uid)}, got ${quoteText(got)}`);
+  }
+  const { apiVersion, kind } = review;
+  if (apiVersion !== `${GROUP}/v1` || kind !== 'AdmissionReview') {
+    const shown = [apiVersion, kind].map((one) => (typeof one === 'string' ? one : '')).join(', Kind=');
+    throw new ReviewError(`expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${shown}`);
+  }
+}
+
+function checkPatch(kind: Webhook['kind'], patch: string | undefined, patchType: string | undefined): void {
+  if (kind === 'validating') {
+    if (patch !== undefined || patchType !== undefined) {
+      throw new ReviewError(
+        `validating webhook may not return response.${patch === undefined ? 'patchType' : 'patch'}`,
+      );
+    }
+    return;
+  }
+  if (patch !== undefined && patchType === undefined) {
+    throw new ReviewError('webhook returned response.patch but not response.patchType');
+  }
+  if (patch === undefined && patchType !== undefined) {
+    throw new ReviewError('webhook returned response.patchType but not response.patch');
+  }
+  if (patchType === '') {
+    throw new ReviewError('webhook returned invalid response.patchType of ""');
+  }
+}

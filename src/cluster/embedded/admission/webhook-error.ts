@@ -1,0 +1,39 @@
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { JsonValue } from '../../../resources/index.ts';
+import { ApiError } from '../../api-error.ts';
+import type { ApiErrorReason } from '../../api-error.ts';
+
+/** A webhook could not be asked, or its answer is none. What becomes of it is for its failure policy to say. */
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError';
+
+  constructor(webhook: string, why: string, cause?: unknown) {
+    super(`failed calling webhook ${quoteText(webhook)}: ${why}`, cause === undefined ? undefined : { cause });
+  }
+}
+
+/** An error of the server itself, with its message as the cause too. */
+export function internalError(message: string, cause?: unknown): ApiError {
+  const details = { causes: [{ message }] };
+  return new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, details, cause);
+}
+
+export function dryRunUnsupported(webhook: string): ApiError {
+  return ApiError.badRequest(`admission webhook ${quoteText(webhook)} does not support dry run`);
+}
+
+const LOWEST_ERROR_CODE = 400;
+
+/** What a webhook said when it refused: its `status` becomes the answer, whatever is in it. */
+export function deniedError(webhook: string, status: JsonValue | undefined): ApiError {
+  const { code, reason, message, details } = isJsonObject(status) ? status : {};
+  const deniedBy = `admission webhook ${quoteText(webhook)} denied the request`;
+  const why = [message, reason].find((one) => typeof one === 'string' && one !== '');
+  return new ApiError(
+    typeof code === 'number' && code >= LOWEST_ERROR_CODE ? code : LOWEST_ERROR_CODE,
+    // Webhooks may have reasons that no API server has.
+    (typeof reason === 'string' && reason !== '' ? reason : 'Unknown') as ApiErrorReason,
+    typeof why === 'string' ? `${deniedBy}: ${why}` : `${deniedBy} without explanation`,
+    isJsonObject(details) ? details : undefined,
+  );
+}

@@ -1,0 +1,80 @@
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import type { ClusterState } from '../request.ts';
+import type { WebhookService, WebhookTarget } from './webhook.ts';
+
+/** Where connections go. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Says where a Service is; undefined: not known here, the Service object says it. */
+export type ServiceResolver = (namespace: string, name: string, port: number) => Address | undefined;
+
+/** A webhook's place, as far as it is known without its Service. */
+export interface Endpoint {
+  /** As messages show it, without the query. */
+  readonly url: URL;
+  /** What its certificate must be for. */
+  readonly serverName: string;
+  /** @throws Error in an API server's words when the Service is not there */
+  readonly address: () => Address;
+}
+
+const SERVICES = { group: '', resource: 'services' } as const;
+const HTTPS_PORT = 443;
+
+/** @throws Error in an API server's words when the configuration names no place */
+export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: ServiceResolver | undefined): Endpoint {
+  const { service } = target;
+  if (service !== undefined) {
+    const serverName = `${service.name}.${service.namespace}.svc`;
+    const url = new URL(`https://${serverName}:${service.port}`);
+    url.pathname = service.path;
+    return { url, serverName, address: () => serviceAddress(service, state, resolve) };
+  }
+  if (target.url === undefined || target.url === '') {
+    throw new Error('webhook configuration must have either service or URL');
+  }
+  const url = URL.parse(target.url);
+  if (url?.protocol !== 'https:') {
+    throw new Error(`Unparsable URL: expected an absolute https URL, got ${quoteText(target.url)}`);
+  }
+  const host = url.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
+  const port = url.port === '' ? HTTPS_PORT : Number(url.port);
+  return { url, serverName: host, address: () => ({ host, port }) };
+}
+
+function serviceAddress(
+  { namespace, name, port }: WebhookService,
+  state: ClusterState,
+  resolve: ServiceResolver | undefined,
+): Address {
+  const given = resolve?.(namespace, name, port);
+  if (given !== undefined) {
+    return given;
+  }
+  const service = state.get(SERVICES, namespace, name);
+  if (service === undefined) {
+    throw new Error(`service ${quoteText(name)} not found`);
+  }
+  return addressOf(service, name, port);
+}
+
+function addressOf({ spec }: KubernetesObject, name: string, port: number): Address {
+  const { type, externalName, clusterIP, ports } = isJsonObject(spec) ? spec : {};
+  if (type === 'ExternalName' && typeof externalName === 'string') {
+    return { host: externalName, port };
+  }
+  const isServed = Array.isArray(ports) && ports.some((one) => isJsonObject(one) && one.port === port);
+  if (!isServed) {
+    throw new Error(`no service port ${port} found for service ${quoteText(name)}`);
+  }
+  if (typeof clusterIP !== 'string' || clusterIP === '' || clusterIP === 'None') {
+    throw new Error(
+      `cannot route to service with ClusterIP ${quoteText(typeof clusterIP === 'string' ? clusterIP : '')}`,
+    );
+  }
+  return { host: clusterIP, port };
+}

@@ -1,0 +1,141 @@
+import { isJsonObject, labelSelector } from '../../../resources/index.ts';
+import type { JsonObject, JsonValue, KubernetesObject, Selector } from '../../../resources/index.ts';
+
+/** Which requests a webhook is called for (`RuleWithOperations`). */
+export interface WebhookRule {
+  readonly operations: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  /** `pods`, `pods/status`; a star stands for any resource, and behind a slash for any subresource and for none. */
+  readonly resources: readonly string[];
+  readonly scope: string;
+}
+
+/** The Service that a webhook is behind. */
+export interface WebhookService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly path: string;
+  readonly port: number;
+}
+
+/** Where a webhook is. */
+export interface WebhookTarget {
+  readonly url: string | undefined;
+  readonly service: WebhookService | undefined;
+  /** PEM; empty: the certificates that this machine trusts. */
+  readonly caBundle: string;
+}
+
+/** A CEL expression that must hold for a webhook to be called. */
+export interface MatchCondition {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/** One webhook of a configuration, with the defaults that API servers fill in. */
+export interface Webhook {
+  readonly kind: 'mutating' | 'validating';
+  /** Unique among all webhooks: `configuration/name/n`. */
+  readonly id: string;
+  /** As messages name it. */
+  readonly name: string;
+  readonly target: WebhookTarget;
+  readonly rules: readonly WebhookRule[];
+  readonly ignoresFailures: boolean;
+  readonly matchesEquivalents: boolean;
+  /** Throw SelectorError when the configuration has something that is no selector. */
+  readonly namespaceSelector: () => Selector;
+  readonly objectSelector: () => Selector;
+  readonly matchConditions: readonly MatchCondition[];
+  readonly timeoutSeconds: number;
+  readonly supportsDryRun: boolean;
+  readonly isReinvocable: boolean;
+  readonly reviewVersions: readonly string[];
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 10;
+const HTTPS_PORT = 443;
+
+/** The webhooks of configurations, in the order of the configurations' names. */
+export function webhooksOf(kind: Webhook['kind'], configurations: Iterable<KubernetesObject>): readonly Webhook[] {
+  return [...configurations]
+    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+    .flatMap((configuration) => {
+      const counts = new Map<string, number>();
+      return listOf(configuration.webhooks)
+        .filter(isJsonObject)
+        .map((webhook) => {
+          const name = textOf(webhook.name);
+          const count = counts.get(name) ?? 0;
+          counts.set(name, count + 1);
+          return readWebhook(kind, `${nameOf(configuration)}/${name}/${count}`, webhook);
+        });
+    });
+}
+
+function readWebhook(kind: Webhook['kind'], id: string, webhook: JsonObject): Webhook {
+  const { timeoutSeconds, sideEffects } = webhook;
+  return {
+    kind,
+    id,
+    name: textOf(webhook.name),
+    target: readTarget(webhook.clientConfig),
+    rules: listOf(webhook.rules).filter(isJsonObject).map(readRule),
+    ignoresFailures: webhook.failurePolicy === 'Ignore',
+    matchesEquivalents: webhook.matchPolicy !== 'Exact',
+    namespaceSelector: () => labelSelector(webhook.namespaceSelector ?? {}),
+    objectSelector: () => labelSelector(webhook.objectSelector ?? {}),
+    matchConditions: listOf(webhook.matchConditions)
+      .filter(isJsonObject)
+      .map(({ name, expression }) => ({ name: textOf(name), expression: textOf(expression) })),
+    timeoutSeconds: typeof timeoutSeconds === 'number' ? timeoutSeconds : DEFAULT_TIMEOUT_SECONDS,
+    supportsDryRun: sideEffects === 'None' || sideEffects === 'NoneOnDryRun',
+    isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
+    reviewVersions: textsOf(webhook.admissionReviewVersions),
+  };
+}
+
+function readTarget(value: JsonValue | undefined): WebhookTarget {
+  const { url, service, caBundle } = isJsonObject(value) ? value : {};
+  return {
+    url: typeof url === 'string' ? url : undefined,
+    service: isJsonObject(service) ? readService(service) : undefined,
+    caBundle: Buffer.from(textOf(caBundle), 'base64').toString(),
+  };
+}
+
+function readService({ namespace, name, path, port }: JsonObject): WebhookService {
+  return {
+    namespace: textOf(namespace),
+    name: textOf(name),
+    path: textOf(path) || '/',
+    port: typeof port === 'number' ? port : HTTPS_PORT,
+  };
+}
+
+function readRule({ operations, apiGroups, apiVersions, resources, scope }: JsonObject): WebhookRule {
+  return {
+    operations: textsOf(operations),
+    apiGroups: textsOf(apiGroups),
+    apiVersions: textsOf(apiVersions),
+    resources: textsOf(resources),
+    scope: textOf(scope) || '*',
+  };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return listOf(value).filter((one) => typeof one === 'string');
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function nameOf(object: KubernetesObject): string {
+  return object.metadata.name ?? '';
+}

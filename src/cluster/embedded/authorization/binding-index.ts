@@ -1,0 +1,103 @@
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import { serviceAccountName } from '../authentication/identities.ts';
+import type { UserInfo } from '../request.ts';
+
+/** The role that a binding gives. */
+export interface RoleReference {
+  /** `Role` or `ClusterRole`; bindings of anything else give nothing. */
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** A binding, as it gives its role to one of its subjects. */
+export interface Grant {
+  /** `RoleBinding "name/namespace" of Role "x" to User "y"`, as decisions explain themselves. */
+  readonly description: string;
+  readonly role: RoleReference;
+}
+
+interface IndexedGrant extends Grant {
+  /** Place of the binding among the bindings, and of the subject in it: the first that fits is the one that is named. */
+  readonly binding: number;
+  readonly subject: number;
+}
+
+/** Bindings by whom they are for: those of a namespace, or those of the cluster. */
+export class BindingIndex {
+  readonly #bySubject = new Map<string, IndexedGrant[]>();
+
+  constructor(bindings: Iterable<KubernetesObject>) {
+    let place = 0;
+    for (const binding of bindings) {
+      this.#add(binding, place);
+      place += 1;
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#bySubject.size === 0;
+  }
+
+  /** What bindings give to a user, in their order, one of each. */
+  grantsFor(user: UserInfo): readonly Grant[] {
+    const found = [...(this.#bySubject.get(userKey(user.username)) ?? [])];
+    for (const group of user.groups) {
+      found.push(...(this.#bySubject.get(groupKey(group)) ?? []));
+    }
+    if (found.length < 2) {
+      return found;
+    }
+    found.sort((a, b) => a.binding - b.binding || a.subject - b.subject);
+    return found.filter(({ binding }, index) => index === 0 || found[index - 1]?.binding !== binding);
+  }
+
+  #add(binding: KubernetesObject, place: number): void {
+    const { roleRef, subjects, metadata } = binding;
+    if (!isJsonObject(roleRef) || !Array.isArray(subjects)) {
+      return;
+    }
+    const role = { kind: textOf(roleRef.kind), name: textOf(roleRef.name) };
+    const { namespace, name = '' } = metadata;
+    const source =
+      namespace === undefined
+        ? `ClusterRoleBinding ${quoteText(name)}`
+        : `RoleBinding ${quoteText(`${name}/${namespace}`)}`;
+    for (const [index, subject] of subjects.filter(isJsonObject).entries()) {
+      const subjectNamespace = textOf(subject.namespace) || (namespace ?? '');
+      const keyAndText = describeSubject(textOf(subject.kind), textOf(subject.name), subjectNamespace);
+      if (keyAndText === undefined) {
+        continue;
+      }
+      const description = `${source} of ${role.kind} ${quoteText(role.name)} to ${keyAndText.text}`;
+      const grants = this.#bySubject.get(keyAndText.key) ?? [];
+      grants.push({ description, role, binding: place, subject: index });
+      this.#bySubject.set(keyAndText.key, grants);
+    }
+  }
+}
+
+function describeSubject(kind: string, name: string, namespace: string): { key: string; text: string } | undefined {
+  switch (kind) {
+    case 'User':
+      return { key: userKey(name), text: `User ${quoteText(name)}` };
+    case 'Group':
+      return { key: groupKey(name), text: `Group ${quoteText(name)}` };
+    case 'ServiceAccount':
+      return namespace === ''
+        ? undefined
+        : {
+            key: userKey(serviceAccountName(namespace, name)),
+            text: `ServiceAccount ${quoteText(`${name}/${namespace}`)}`,
+          };
+    default:
+      return undefined;
+  }
+}
+
+const userKey = (name: string): string => `u:${name}`;
+const groupKey = (name: string): string => `g:${name}`;
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,162 @@
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import type { AccessAttributes } from '../request.ts';
+
+/** What may be done with what (`rbac.authorization.k8s.io/v1` PolicyRule). Lists that are not there are empty. */
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+}
+
+/** The rules of a Role or ClusterRole as it is written. */
+export function rulesOf(role: KubernetesObject): readonly PolicyRule[] {
+  const { rules } = role;
+  return Array.isArray(rules) ? rules.filter(isJsonObject).map(readRule) : [];
+}
+
+function readRule(rule: Readonly<Record<string, unknown>>): PolicyRule {
+  return {
+    verbs: textsOf(rule, 'verbs'),
+    apiGroups: textsOf(rule, 'apiGroups'),
+    resources: textsOf(rule, 'resources'),
+    resourceNames: textsOf(rule, 'resourceNames'),
+    nonResourceURLs: textsOf(rule, 'nonResourceURLs'),
+  };
+}
+
+function textsOf(object: Readonly<Record<string, unknown>>, key: string): readonly string[] {
+  const value = Object.hasOwn(object, key) ? object[key] : undefined;
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** Whether a rule allows what is asked for. */
+export function ruleAllows(rule: PolicyRule, asked: AccessAttributes): boolean {
+  if (!hasOrAll(rule.verbs, asked.verb)) {
+    return false;
+  }
+  if (asked.path !== undefined) {
+    const { path } = asked;
+    return rule.nonResourceURLs.some((url) => url === '*' || coversUrl(url, path));
+  }
+  return (
+    hasOrAll(rule.apiGroups, asked.group ?? '') &&
+    allowsResource(rule.resources, asked.resource ?? '', asked.subresource ?? '') &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(asked.name ?? ''))
+  );
+}
+
+function hasOrAll(list: readonly string[], value: string): boolean {
+  return list.includes('*') || list.includes(value);
+}
+
+function allowsResource(resources: readonly string[], resource: string, subresource: string): boolean {
+  const asked = subresource === '' ? resource : `${resource}/${subresource}`;
+  return hasOrAll(resources, asked) || (subresource !== '' && resources.includes(`*/${subresource}`));
+}
+
+/** Whether a URL of a rule, with stars at its end or without, stands for a path. */
+function coversUrl(url: string, path: string): boolean {
+  if (url === path) {
+    return true;
+  }
+  if (!url.endsWith('*')) {
+    return false;
+  }
+  let end = url.length;
+  while (url[end - 1] === '*') {
+    end -= 1;
+  }
+  return path.startsWith(url.slice(0, end));
+}
+
+/** What is in `wanted` and not allowed by `held`: rules of one verb and one resource (or path) each. */
+export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
+  const missing: PolicyRule[] = [];
+  for (const rule of wanted) {
+    for (const part of partsOf(rule)) {
+      if (!held.some((one) => covers(one, part))) {
+        missing.push(part);
+      }
+    }
+  }
+  return missing;
+}
+
+function* partsOf(rule: PolicyRule): Generator<PolicyRule> {
+  // An empty list of names is a part without a name: the rule is for all of them.
+  const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
+  for (const group of rule.apiGroups) {
+    for (const resource of rule.resources) {
+      for (const verb of rule.verbs) {
+        for (const resourceNames of names) {
+          yield { verbs: [verb], apiGroups: [group], resources: [resource], resourceNames, nonResourceURLs: [] };
+        }
+      }
+    }
+  }
+  for (const url of rule.nonResourceURLs) {
+    for (const verb of rule.verbs) {
+      yield { verbs: [verb], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [url] };
+    }
+  }
+}
+
+/** `part` is of {@link partsOf}: it has at most one of each. */
+function covers(rule: PolicyRule, part: PolicyRule): boolean {
+  const allIn = (list: readonly string[], wanted: readonly string[]): boolean =>
+    list.includes('*') || wanted.every((one) => list.includes(one));
+  return (
+    allIn(rule.verbs, part.verbs) &&
+    allIn(rule.apiGroups, part.apiGroups) &&
+    part.resources.every((resource) => coversResource(rule.resources, resource)) &&
+    part.nonResourceURLs.every((path) => rule.nonResourceURLs.some((url) => coversUrl(url, path))) &&
+    (rule.resourceNames.length === 0 ||
+      (part.resourceNames.length > 0 && part.resourceNames.every((name) => rule.resourceNames.includes(name))))
+  );
+}
+
+function coversResource(resources: readonly string[], resource: string): boolean {
+  const slash = resource.indexOf('/');
+  return hasOrAll(resources, resource) || (slash !== -1 && resources.includes(`*/${resource.slice(slash + 1)}`));
+}
+
+/** {@link missingRules} as messages show them: those that differ in the verb only are one, in the order of the alphabet. */
+export function describeRules(rules: readonly PolicyRule[]): readonly string[] {
+  const merged = new Map<string, { rule: PolicyRule; verbs: string[] }>();
+  for (const rule of rules) {
+    // Paths are not merged by API servers.
+    const isPath = rule.nonResourceURLs.length > 0;
+    const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames, isPath ? merged.size : -1]);
+    const known = merged.get(key);
+    if (known === undefined) {
+      merged.set(key, { rule, verbs: [...rule.verbs] });
+    } else {
+      known.verbs.push(...rule.verbs);
+    }
+  }
+  const texts = [...merged.values()].map(({ rule, verbs }) => describeRule({ ...rule, verbs }));
+  return [...new Set(texts)].toSorted();
+}
+
+function describeRule(rule: PolicyRule): string {
+  const parts: string[] = [];
+  const add = (name: string, list: readonly string[]): void => {
+    if (list.length > 0) {
+      parts.push(`${name}:${quoteList(list)}`);
+    }
+  };
+  add('APIGroups', rule.apiGroups);
+  add('Resources', rule.resources);
+  add('NonResourceURLs', rule.nonResourceURLs);
+  add('ResourceNames', rule.resourceNames);
+  add('Verbs', rule.verbs);
+  return `{${parts.join(', ')}}`;
+}
+
+/** `["a" "b"]`, as Go prints lists. */
+export function quoteList(list: readonly string[]): string {
+  return `[${list.map(quoteText).join(' ')}]`;
+}

@@ -1,0 +1,162 @@
+import { groupResourceOf } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from '../request.ts';
+import { aggregatedRules } from './aggregation.ts';
+import { BindingIndex } from './binding-index.ts';
+import type { Grant, RoleReference } from './binding-index.ts';
+import { ruleAllows, rulesOf } from './policy-rule.ts';
+import type { PolicyRule } from './policy-rule.ts';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  MASTERS_GROUP,
+  RBAC_GROUP,
+  ROLE_BINDINGS,
+  ROLES,
+} from './rbac-resources.ts';
+
+/** The rules that apply to a user, and what could not be found out. */
+export interface ResolvedRules {
+  readonly rules: readonly PolicyRule[];
+  /** Roles that bindings name and that do not exist; empty when there are none. */
+  readonly error: string;
+}
+
+const ALLOWED: AccessDecision = { allowed: true, reason: '' };
+
+/** Something computed from a resource, as long as nothing of it changes. */
+class Derived<T> {
+  #revision: number | undefined;
+  #value: T | undefined;
+
+  get(revision: number, compute: () => T): T {
+    if (this.#revision !== revision || this.#value === undefined) {
+      this.#value = compute();
+      this.#revision = revision;
+    }
+    return this.#value;
+  }
+}
+
+/**
+ * Role-based access control as API servers do it: roles and bindings of the cluster and of namespaces. Bindings are indexed
+ * by whom they are for: those of the cluster once per change, those of a namespace when somebody first asks about it.
+ */
+export class RbacAuthorizer implements Authorizer {
+  readonly #state: ClusterState;
+  readonly #clusterBindings = new Derived<BindingIndex>();
+  readonly #namespaces = new Derived<Map<string, BindingIndex>>();
+  readonly #clusterRules = new Derived<Map<string, readonly PolicyRule[]>>();
+  /** Of roles of namespaces, which never change: a changed one is another object. */
+  readonly #rules = new WeakMap<KubernetesObject, readonly PolicyRule[]>();
+
+  constructor(state: ClusterState) {
+    this.#state = state;
+  }
+
+  authorize(attributes: AccessAttributes): AccessDecision {
+    const { user, namespace = '' } = attributes;
+    if (user.groups.includes(MASTERS_GROUP)) {
+      return ALLOWED;
+    }
+    const errors = new Set<string>();
+    for (const grant of this.#grants(user, namespace)) {
+      const rules = this.roleRules(grant.role, namespace);
+      if (rules === undefined) {
+        errors.add(roleNotFound(grant.role));
+      } else if (rules.some((rule) => ruleAllows(rule, attributes))) {
+        return { allowed: true, reason: `RBAC: allowed by ${grant.description}` };
+      }
+    }
+    return { allowed: false, reason: errors.size === 0 ? '' : `RBAC: ${joinErrors(errors)}` };
+  }
+
+  /** All rules that a user has: everywhere, or everywhere and in a namespace. */
+  rulesFor(user: UserInfo, namespace = ''): ResolvedRules {
+    const rules: PolicyRule[] = [];
+    const errors = new Set<string>();
+    for (const grant of this.#grants(user, namespace)) {
+      const found = this.roleRules(grant.role, namespace);
+      if (found === undefined) {
+        errors.add(roleNotFound(grant.role));
+      } else {
+        rules.push(...found);
+      }
+    }
+    return { rules, error: errors.size === 0 ? '' : joinErrors(errors) };
+  }
+
+  /** The rules of a role that a binding names; undefined when there is no such role. */
+  roleRules({ kind, name }: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
+    switch (kind) {
+      case 'ClusterRole':
+        return this.#rulesOfClusterRole(name);
+      case 'Role':
+        return this.#rulesOfRole(namespace, name);
+      default:
+        return undefined;
+    }
+  }
+
+  *#grants(user: UserInfo, namespace: string): Generator<Grant> {
+    const revision = this.#state.revisionOf(CLUSTER_ROLE_BINDINGS);
+    const cluster = this.#clusterBindings.get(
+      revision,
+      () => new BindingIndex(this.#state.list(CLUSTER_ROLE_BINDINGS)),
+    );
+    yield* cluster.grantsFor(user);
+    if (namespace !== '') {
+      yield* this.#bindingsOf(namespace).grantsFor(user);
+    }
+  }
+
+  #bindingsOf(namespace: string): BindingIndex {
+    const indexes = this.#namespaces.get(this.#state.revisionOf(ROLE_BINDINGS), () => new Map());
+    const known = indexes.get(namespace);
+    if (known !== undefined) {
+      return known;
+    }
+    const index = new BindingIndex(this.#state.list(ROLE_BINDINGS, namespace));
+    // Anybody may ask about namespaces that do not exist.
+    if (!index.isEmpty) {
+      indexes.set(namespace, index);
+    }
+    return index;
+  }
+
+  #rulesOfClusterRole(name: string): readonly PolicyRule[] | undefined {
+    const all = this.#clusterRules.get(this.#state.revisionOf(CLUSTER_ROLES), () => new Map());
+    const known = all.get(name);
+    if (known !== undefined) {
+      return known;
+    }
+    const role = this.#state.get(CLUSTER_ROLES, undefined, name);
+    if (role === undefined) {
+      return undefined;
+    }
+    const rules = aggregatedRules(this.#state, role);
+    all.set(name, rules);
+    return rules;
+  }
+
+  #rulesOfRole(namespace: string, name: string): readonly PolicyRule[] | undefined {
+    const role = this.#state.get(ROLES, namespace, name);
+    if (role === undefined) {
+      return undefined;
+    }
+    const known = this.#rules.get(role) ?? rulesOf(role);
+    this.#rules.set(role, known);
+    return known;
+  }
+}
+
+/** Why a binding gives nothing: as the caches of API servers say it, with the kind in the singular. */
+export function roleNotFound({ kind, name }: RoleReference): string {
+  const resource = groupResourceOf({ group: RBAC_GROUP, resource: kind.toLowerCase() });
+  return `${resource} "${name}" not found`;
+}
+
+function joinErrors(errors: ReadonlySet<string>): string {
+  const texts = [...errors];
+  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+}

@@ -1,0 +1,27 @@
+import { groupResourceOf } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import type { ClusterState } from './request.ts';
+import type { ObjectStore } from './store/object-store.ts';
+
+type GroupResource = { readonly group: string; readonly resource: string };
+
+/** The store as authorisation and admission read it. */
+export class EmbeddedState implements ClusterState {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  get(type: GroupResource, namespace: string | undefined, name: string): KubernetesObject | undefined {
+    return this.#store.get(groupResourceOf(type), namespace ?? '', name);
+  }
+
+  list(type: GroupResource, namespace?: string): Iterable<KubernetesObject> {
+    return this.#store.collection(groupResourceOf(type)).list(namespace);
+  }
+
+  revisionOf(type: GroupResource): number {
+    return this.#store.collection(groupResourceOf(type)).revision;
+  }
+}

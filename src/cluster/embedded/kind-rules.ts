@@ -1,0 +1,39 @@
+import { metadataErrors, ObjectSchema } from '../../resources/index.ts';
+import type { FieldError, KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
+
+/** What objects of one kind get and must be, from its schema and its own functions. */
+export class KindRules {
+  readonly #definition: ResourceDefinition;
+  #schema: ObjectSchema | undefined;
+
+  constructor(definition: ResourceDefinition) {
+    this.#definition = definition;
+  }
+
+  /** Fields of the object that the schema does not know: removed, and named. */
+  prune(object: MutableObject): readonly string[] {
+    return this.#objectSchema().prune(object);
+  }
+
+  applyDefaults(object: MutableObject): void {
+    if (this.#definition.origin === 'custom') {
+      this.#objectSchema().applyDefaults(object);
+    }
+    this.#definition.applyDefaults?.(object);
+  }
+
+  errors(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
+    return [
+      ...metadataErrors(object, this.#definition, old),
+      ...(this.#definition.validate?.(object, old) ?? []),
+      // What the schemas of builtin kinds say is part of their own validation.
+      ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old) : []),
+    ];
+  }
+
+  /** Made when it is first needed: most kinds of a cluster never are. */
+  #objectSchema(): ObjectSchema {
+    this.#schema ??= new ObjectSchema(this.#definition.schema());
+    return this.#schema;
+  }
+}

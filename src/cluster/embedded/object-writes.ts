@@ -1,0 +1,594 @@
+// Creating and changing objects, in the order in which an API server does it (k8s.io/apiserver, pkg/endpoints/handlers and
+// pkg/registry/generic/registry/store.go).
+import { randomUUID } from 'node:crypto';
+import { apiVersionOf, groupResourceOf, timeText } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { ApiError } from '../api-error.ts';
+import type { Patch, SubresourceOptions, WriteOptions } from '../cluster.ts';
+import { generatedName } from './generated-name.ts';
+import { authorize, notServed, servedResource } from './machine.ts';
+import type { Caller, Machine } from './machine.ts';
+import { requireNamespace } from './namespace-lifecycle.ts';
+import { requireStored, subresourceView } from './object-reads.ts';
+import { appliedObject, patchedObject } from './patched-object.ts';
+import type { AdmissionRequest } from './request.ts';
+import type { ServedResource } from './resource-registry.ts';
+import { isSameJson } from './same-json.ts';
+import { withScale } from './scale.ts';
+import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
+
+/** How often a change is made anew on an object that somebody else was faster to change; as API servers do. */
+const MAX_ATTEMPTS = 5;
+
+/** How often another name is made when a generated one is taken; as API servers do. */
+const MAX_NAME_ATTEMPTS = 8;
+
+/** What clients are told when they change another version than the newest. */
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
+export type ObjectWriteOptions = WriteOptions & SubresourceOptions;
+
+/** A write while it is made. */
+interface Write {
+  readonly served: ServedResource;
+  readonly caller: Caller;
+  readonly namespace: string | undefined;
+  readonly options: ObjectWriteOptions;
+  readonly verb: 'create' | 'update' | 'patch' | 'apply';
+  readonly force: boolean;
+}
+
+/** How an object becomes another. `live` is undefined where there is none yet. Gets and gives whole objects, never Scales. */
+type Change = (live: KubernetesObject | undefined) => MutableObject;
+
+/** Creates and changes objects of a cluster. */
+export class ObjectWriter {
+  readonly #machine: Machine;
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+  }
+
+  async create(
+    caller: Caller,
+    type: ResourceType,
+    given: KubernetesObject,
+    options: ObjectWriteOptions,
+  ): Promise<KubernetesObject> {
+    const served = servedResource(this.#machine, type);
+    const object = this.#received(served, given);
+    const namespace = namespaceOf(type, object);
+    authorize(this.#machine, caller, 'create', type, { namespace });
+    requireStored(served, 'create');
+    if (type.namespaced && namespace === undefined) {
+      throw ApiError.badRequest('an empty namespace may not be set during creation');
+    }
+    const write: Write = { served, caller, namespace, options, verb: 'create', force: false };
+    this.#checkFields(write, object);
+    return this.#create(write, object);
+  }
+
+  async update(
+    caller: Caller,
+    type: ResourceType,
+    given: KubernetesObject,
+    options: ObjectWriteOptions,
+  ): Promise<KubernetesObject> {
+    const served = servedResource(this.#machine, type);
+    const { subresource } = options;
+    const isScale = subresource === 'scale';
+    const object = isScale ? received(given) : this.#received(served, given);
+    const { name = '' } = object.metadata as { name?: string };
+    const namespace = namespaceOf(type, object);
+    authorize(this.#machine, caller, 'update', type, { namespace, name, subresource });
+    requireStored(served, 'update');
+    if (name === '') {
+      throw ApiError.badRequest('the name of the object ( based on URL) was undeterminable: name must be provided');
+    }
+    const write: Write = { served, caller, namespace, options, verb: 'update', force: false };
+    if (!isScale) {
+      this.#checkFields(write, object);
+    }
+    const isCreatable = CREATED_BY_UPDATE.has(served.collection) && subresource === undefined;
+    return this.#modify(write, { name }, isCreatable, (live) => {
+      const { scale } = served.definition;
+      return isScale && live !== undefined && scale !== undefined ? withScale(live, scale, object) : thaw(object);
+    });
+  }
+
+  async patch(
+    caller: Caller,
+    type: ResourceType,
+    key: ObjectKey,
+    patch: Patch,
+    options: ObjectWriteOptions,
+  ): Promise<KubernetesObject> {
+    const served = servedResource(this.#machine, type);
+    const { subresource } = options;
+    const namespace = type.namespaced ? key.namespace : undefined;
+    authorize(this.#machine, caller, 'patch', type, { namespace, name: key.name, subresource });
+    requireStored(served, 'patch');
+    const isApply = patch.type === 'apply';
+    const write: Write = {
+      served,
+      caller,
+      namespace,
+      options,
+      verb: isApply ? 'apply' : 'patch',
+      force: isApply && patch.force === true,
+    };
+    const now = this.#machine.now();
+    return this.#modify(write, key, isApply && subresource === undefined, (live) => {
+      const next = isApply
+        ? appliedObject({ served, live, key, body: patch.body, force: patch.force === true, options, now })
+        : patchedObject({ served, live, patch, subresource });
+      if (isTooDeep(next)) {
+        throw tooDeep();
+      }
+      this.#checkFields(write, next);
+      return next;
+    });
+  }
+
+  /** Stores what `change` makes of the object, however often somebody else is faster. */
+  async #modify(write: Write, key: ObjectKey, isCreatable: boolean, change: Change): Promise<KubernetesObject> {
+    const { served, namespace, options } = write;
+    requireSubresource(served, options.subresource);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      options.signal?.throwIfAborted();
+      const stored = this.#machine.store.get(served.collection, namespace ?? '', key.name);
+      if (stored === undefined) {
+        if (!isCreatable) {
+          throw ApiError.notFound(served.definition, key.name);
+        }
+        return this.#createInstead(write, key, change);
+      }
+      const live = served.view(stored);
+      const next = change(live);
+      requireName(key, namespace, next);
+      const result = await this.#replace(write, stored, live, next);
+      if (result !== undefined) {
+        return subresourceView(served, served.view(result), options.subresource);
+      }
+    }
+    throw ApiError.conflict(served.definition, key.name, MODIFIED);
+  }
+
+  /** The object that an update or apply is for does not exist, and may be made. */
+  async #createInstead(write: Write, key: ObjectKey, change: Change): Promise<KubernetesObject> {
+    const { served, namespace, caller } = write;
+    authorize(this.#machine, caller, 'create', served.definition, { namespace, name: key.name });
+    const object = change(undefined);
+    requireName(key, namespace, object);
+    if ((object.metadata['uid'] ?? '') !== '') {
+      const why = `uid mismatch: the provided object specified uid ${String(object.metadata['uid'])}, and no existing object was found`;
+      throw ApiError.conflict(served.definition, key.name, why);
+    }
+    return this.#create(write, object);
+  }
+
+  async #create(write: Write, object: MutableObject): Promise<KubernetesObject> {
+    const { served, namespace, options, caller } = write;
+    const { definition, rules } = served;
+    const name = String(object.metadata['name'] ?? '');
+    if ((object.metadata['resourceVersion'] ?? '') !== '') {
+      throw new ApiError(500, 'Unknown', 'resourceVersion should not be set on objects to be created');
+    }
+    requireNamespace(this.#machine, definition, namespace, name, 'CREATE');
+    if (namespace !== undefined) {
+      object.metadata['namespace'] = namespace;
+    }
+    if (definition.hasStatus) {
+      delete object['status'];
+    }
+    rules.applyDefaults(object);
+    if (write.verb !== 'apply') {
+      this.#trackFields(write, undefined, object);
+    }
+    const request = this.#admissionRequest(write, 'CREATE', object, null);
+    let next = await this.#mutate(write, request, object);
+    if (definition.hasStatus && write.verb !== 'apply') {
+      delete next['status'];
+      rules.applyDefaults(next);
+    }
+    for (let attempt = 0; ; attempt++) {
+      next = this.#initialised(write, next);
+      this.#behave(write, next, undefined);
+      const created = next as unknown as KubernetesObject;
+      this.#requireValid(write, created, undefined);
+      await this.#machine.admission.validate({ ...request, name: created.metadata.name ?? '', object: created }, onWarning(options), options.signal);
+      if (options.dryRun === true) {
+        this.#requireAbsent(write, created);
+        return created;
+      }
+      const stored = this.#machine.store.commit([
+        { type: 'put', collection: served.collection, object: served.stored(next), expected: undefined },
+      ])?.[0];
+      if (stored !== undefined) {
+        return served.view(stored);
+      }
+      if (name !== '' || attempt + 1 === MAX_NAME_ATTEMPTS) {
+        throw this.#alreadyExists(write, created, name === '');
+      }
+      next = thaw(next);
+      next.metadata['name'] = '';
+    }
+    void caller;
+  }
+
+  /** Undefined when somebody else was faster. */
+  async #replace(
+    write: Write,
+    stored: KubernetesObject,
+    live: KubernetesObject,
+    next: MutableObject,
+  ): Promise<KubernetesObject | undefined> {
+    const { served, namespace, options } = write;
+    this.#requireVersion(write, live, next);
+    requireNamespace(this.#machine, served.definition, namespace, live.metadata.name ?? '', 'UPDATE');
+    keepWhatClientsCannotChange(served, live, next, options.subresource);
+    served.rules.applyDefaults(next);
+    if (write.verb !== 'apply') {
+      this.#trackFields(write, live, next);
+    }
+    const request = this.#admissionRequest(write, 'UPDATE', next, live);
+    const admitted = await this.#mutate(write, request, next);
+    if (admitted !== next) {
+      keepWhatClientsCannotChange(served, live, admitted, options.subresource);
+    }
+    countGeneration(served, live, admitted);
+    this.#behave(write, admitted, live);
+    const updated = admitted as unknown as KubernetesObject;
+    this.#requireValid(write, updated, live);
+    await this.#machine.admission.validate({ ...request, object: updated }, onWarning(options), options.signal);
+    if (this.#machine.store.get(served.collection, namespace ?? '', live.metadata.name ?? '') !== stored) {
+      return undefined;
+    }
+    if (isSameJson(withoutTimes(updated), withoutTimes(live))) {
+      return stored;
+    }
+    if (options.dryRun === true) {
+      return updated;
+    }
+    if (isGone(updated, live)) {
+      const removed = this.#machine.store.commit([
+        { type: 'remove', collection: served.collection, expected: stored },
+      ]);
+      return removed === undefined ? undefined : updated;
+    }
+    return this.#machine.store.commit([
+      { type: 'put', collection: served.collection, object: served.stored(admitted), expected: stored },
+    ])?.[0];
+  }
+
+  /** A copy of an object that came in, with its type filled in and checked. */
+  #received(served: ServedResource, given: KubernetesObject): MutableObject {
+    const object = received(given);
+    const { kind } = served.definition;
+    const apiVersion = apiVersionOf(served.definition);
+    object.apiVersion ??= apiVersion;
+    object.kind ??= kind;
+    if (object.apiVersion !== apiVersion) {
+      throw ApiError.badRequest(
+        `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
+      );
+    }
+    if (object.kind !== kind) {
+      throw ApiError.badRequest(
+        `${object.kind} in version "${served.definition.version}" cannot be handled as a ${kind}: converting (${object.kind}) to (${kind}): unknown conversion`,
+      );
+    }
+    return object;
+  }
+
+  /** Removes fields that the kind does not have, and says so as it was asked to. */
+  #checkFields(write: Write, object: MutableObject): void {
+    const { served, options } = write;
+    const unknown = served.rules.prune(object);
+    if (unknown.length === 0 || options.fieldValidation === 'Ignore') {
+      return;
+    }
+    const texts = unknown.map((path) => `unknown field "${path}"`);
+    if (options.fieldValidation !== 'Strict') {
+      for (const text of texts) {
+        options.onWarning?.(text);
+      }
+      return;
+    }
+    const { kind, version } = served.definition;
+    const error = `strict decoding error: ${texts.join(', ')}`;
+    throw ApiError.badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${error}`);
+  }
+
+  async #mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
+    const { served, options } = write;
+    const admitted = await this.#machine.admission.mutate(request, onWarning(options), options.signal);
+    if (admitted === null || admitted === request.object) {
+      return object;
+    }
+    const copy = thaw(admitted) as unknown as MutableObject;
+    served.rules.prune(copy);
+    served.rules.applyDefaults(copy);
+    return copy;
+  }
+
+  #admissionRequest(
+    write: Write,
+    operation: 'CREATE' | 'UPDATE',
+    object: MutableObject,
+    oldObject: KubernetesObject | null,
+  ): AdmissionRequest {
+    const { served, namespace, options, caller } = write;
+    return {
+      user: caller.user,
+      operation,
+      definition: served.definition,
+      subresource: options.subresource,
+      namespace: namespace ?? (served.collection === 'namespaces' ? String(object.metadata['name'] ?? '') : undefined),
+      name: String(object.metadata['name'] ?? ''),
+      object: object as unknown as KubernetesObject,
+      oldObject,
+      dryRun: options.dryRun === true,
+      options: admissionOptions(write),
+    };
+  }
+
+  /** What every object gets when it is made. */
+  #initialised(write: Write, object: MutableObject): MutableObject {
+    const { served } = write;
+    const { definition } = served;
+    const { metadata } = object;
+    for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'resourceVersion']) {
+      delete metadata[field];
+    }
+    if ((metadata['name'] ?? '') === '' && typeof metadata['generateName'] === 'string' && metadata['generateName'] !== '') {
+      metadata['name'] = generatedName(metadata['generateName']);
+    }
+    metadata['uid'] = randomUUID();
+    metadata['creationTimestamp'] = timeText(this.#machine.now());
+    delete metadata['generation'];
+    if (countsGenerations(served)) {
+      metadata['generation'] = 1;
+    }
+    void definition;
+    return object;
+  }
+
+  #behave(write: Write, object: MutableObject, old: KubernetesObject | undefined): void {
+    const { served, options, caller } = write;
+    this.#machine.behaviours.get(served.collection)?.({
+      object,
+      old,
+      subresource: options.subresource,
+      user: caller.user,
+      isInternal: caller.isInternal === true,
+      isDryRun: options.dryRun === true,
+    });
+  }
+
+  #requireValid({ served }: Write, object: KubernetesObject, old: KubernetesObject | undefined): void {
+    const errors = served.rules.errors(object, old);
+    if (errors.length > 0) {
+      throw ApiError.invalid(served.definition, object.metadata.name ?? '', errors);
+    }
+  }
+
+  #requireAbsent(write: Write, object: KubernetesObject): void {
+    const { namespace = '', name = '' } = object.metadata;
+    if (this.#machine.store.get(write.served.collection, namespace, name) !== undefined) {
+      throw this.#alreadyExists(write, object, false);
+    }
+  }
+
+  #alreadyExists({ served }: Write, object: KubernetesObject, isGenerated: boolean): ApiError {
+    const name = object.metadata.name ?? '';
+    if (!isGenerated) {
+      return ApiError.alreadyExists(served.definition, name);
+    }
+    const { group, resource } = served.definition;
+    return new ApiError(
+      409,
+      'AlreadyExists',
+      `${groupResourceOf(served.definition)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+      { name, ...(group === '' ? {} : { group }), kind: resource, retryAfterSeconds: 1 },
+    );
+  }
+
+  /** Makes sure that the change is one of the newest version, where it says which it is one of. */
+  #requireVersion({ served, options }: Write, live: KubernetesObject, next: MutableObject): void {
+    const { definition } = served;
+    const name = live.metadata.name ?? '';
+    const { resourceVersion = '', uid = '' } = next.metadata as { resourceVersion?: string; uid?: string };
+    if (uid !== '' && uid !== live.metadata.uid) {
+      const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`;
+      throw ApiError.conflict(definition, name, why);
+    }
+    if (resourceVersion === '') {
+      const isUnconditional = definition.origin === 'builtin' && !VERSION_REQUIRED.has(served.collection);
+      if (!isUnconditional && options.subresource !== 'scale') {
+        throw ApiError.invalid({ group: definition.group, kind: definition.resource }, name, [
+          {
+            reason: 'FieldValueInvalid',
+            field: 'metadata.resourceVersion',
+            message: 'Invalid value: 0x0: must be specified for an update',
+          },
+        ]);
+      }
+    } else if (resourceVersion !== live.metadata.resourceVersion) {
+      throw ApiError.conflict(definition, name, MODIFIED);
+    }
+  }
+
+  /** Notes who has set which fields. */
+  #trackFields(_write: Write, _live: KubernetesObject | undefined, _next: MutableObject): void {
+    // Comes with the merge of src/resources.
+  }
+}
+
+/** Kinds that a PUT makes when they do not exist. */
+const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
+  'clusterrolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'endpoints',
+  'events',
+  'leases.coordination.k8s.io',
+  'limitranges',
+  'rolebindings.rbac.authorization.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'services',
+]);
+
+/** Builtin kinds of which a PUT must say which version it replaces. */
+const VERSION_REQUIRED: ReadonlySet<string> = new Set([
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'leases.coordination.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'poddisruptionbudgets.policy',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+]);
+
+const OPTIONS_KIND = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', apply: 'PatchOptions' };
+
+function admissionOptions({ verb, force, caller, options }: Write): JsonObject {
+  return {
+    apiVersion: 'meta.k8s.io/v1',
+    kind: OPTIONS_KIND[verb],
+    ...(options.dryRun === true ? { dryRun: ['All'] } : {}),
+    fieldManager: options.fieldManager ?? caller.fieldManager,
+    ...(options.fieldValidation === undefined ? {} : { fieldValidation: options.fieldValidation }),
+    ...(force ? { force } : {}),
+  };
+}
+
+function onWarning({ onWarning = () => {} }: ObjectWriteOptions): (text: string) => void {
+  return onWarning;
+}
+
+function received(given: KubernetesObject): MutableObject {
+  if (isTooDeep(given)) {
+    throw tooDeep();
+  }
+  const object = thaw(given) as unknown as MutableObject;
+  if (typeof object.metadata !== 'object' || object.metadata === null || Array.isArray(object.metadata)) {
+    object.metadata = {};
+  }
+  return object;
+}
+
+function tooDeep(): ApiError {
+  return ApiError.badRequest(`the object is nested deeper than ${MAX_DEPTH} levels: make it flatter`);
+}
+
+function namespaceOf(type: ResourceType, object: MutableObject): string | undefined {
+  const { namespace } = object.metadata;
+  return type.namespaced && typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
+}
+
+function requireSubresource({ definition: { hasStatus, scale }, collection }: ServedResource, name: string | undefined): void {
+  const isThere =
+    name === undefined ||
+    (name === 'status' && hasStatus) ||
+    (name === 'scale' && scale !== undefined) ||
+    (name === 'finalize' && collection === 'namespaces');
+  if (!isThere) {
+    throw notServed();
+  }
+}
+
+function requireName(key: ObjectKey, namespace: string | undefined, next: MutableObject): void {
+  const { name = '', namespace: objectNamespace } = next.metadata as { name?: string; namespace?: string };
+  if (name !== key.name) {
+    throw ApiError.badRequest(`the name of the object (${name}) does not match the name on the URL (${key.name})`);
+  }
+  if (namespace !== undefined && (objectNamespace ?? namespace) !== namespace) {
+    throw ApiError.badRequest(
+      `the namespace of the object (${objectNamespace}) does not match the namespace on the request (${namespace})`,
+    );
+  }
+}
+
+/** Puts back what a request may not change: of metadata, and of the part that it is not for. */
+function keepWhatClientsCannotChange(
+  served: ServedResource,
+  live: KubernetesObject,
+  next: MutableObject,
+  subresource: string | undefined,
+): void {
+  const { hasStatus, origin } = served.definition;
+  const isStatus = subresource === 'status' || subresource === 'finalize';
+  if (isStatus) {
+    const part = subresource === 'finalize' ? 'spec' : 'status';
+    for (const field of Object.keys(next)) {
+      if (field !== part && field !== 'metadata') {
+        delete next[field];
+      }
+    }
+    for (const [field, value] of Object.entries(live)) {
+      if (field !== part && field !== 'metadata') {
+        next[field] = thaw(value);
+      }
+    }
+    if (origin === 'custom') {
+      next.metadata = { ...thaw(live.metadata), managedFields: next.metadata['managedFields'] ?? live.metadata.managedFields };
+    }
+  } else if (hasStatus) {
+    delete next['status'];
+    if (live['status'] !== undefined) {
+      next['status'] = thaw(live['status']);
+    }
+  }
+  const { metadata } = next;
+  const kept = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'resourceVersion', 'namespace', 'selfLink'];
+  for (const field of kept) {
+    const value = (live.metadata as Readonly<Record<string, unknown>>)[field];
+    if (value === undefined) {
+      delete metadata[field];
+    } else {
+      metadata[field] = value;
+    }
+  }
+}
+
+export function countsGenerations({ definition: { origin, countsGenerations } }: ServedResource): boolean {
+  return countsGenerations ?? origin === 'custom';
+}
+
+function countGeneration(served: ServedResource, live: KubernetesObject, next: MutableObject): void {
+  if (!countsGenerations(served)) {
+    return;
+  }
+  const ignored = served.definition.hasStatus ? ['metadata', 'status'] : ['metadata'];
+  if (!isSameJson(without(live, ignored), without(next, ignored))) {
+    next.metadata['generation'] = (live.metadata.generation ?? 0) + 1;
+  }
+}
+
+function without(object: object, fields: readonly string[]): object {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+}
+
+/** An object without the times at which its fields were set: they alone are no change. */
+function withoutTimes(object: KubernetesObject): object {
+  const managedFields = object.metadata.managedFields?.map(({ time: _time, ...entry }) => entry);
+  return { ...object, metadata: { ...object.metadata, managedFields } };
+}
+
+/** Whether an object that is being deleted has nothing left that holds it. */
+function isGone(object: KubernetesObject, live: KubernetesObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = live.metadata;
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0) {
+    return false;
+  }
+  return (object.metadata.finalizers ?? []).length === 0 && !isHeldByNamespaceFinalizer(object);
+}
+
+/** Namespaces have finalizers in their spec as well. */
+function isHeldByNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
+  if (apiVersion !== 'v1' || kind !== 'Namespace') {
+    return false;
+  }
+  const { finalizers } = (spec ?? {}) as { finalizers?: readonly string[] };
+  return (finalizers ?? []).length > 0;
+}

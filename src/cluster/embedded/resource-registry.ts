@@ -1,0 +1,126 @@
+// What an embedded cluster serves: builtin kinds, which never change, and custom ones, which come and go.
+import { apiVersionOf, convertEvent, groupResourceOf } from '../../resources/index.ts';
+import type { KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
+import { KindRules } from './kind-rules.ts';
+
+/** A kind in one version, and where its objects are. */
+export class ServedResource {
+  readonly definition: ResourceDefinition;
+  /** Name of the collection that holds its objects, those of its other versions included. */
+  readonly collection: string;
+  readonly rules: KindRules;
+  readonly #apiVersion: string;
+  readonly #storedApiVersion: string;
+  readonly #views = new WeakMap<KubernetesObject, KubernetesObject>();
+
+  constructor(definition: ResourceDefinition, storedVersion: string, rules: KindRules) {
+    this.definition = definition;
+    this.rules = rules;
+    this.#apiVersion = apiVersionOf(definition);
+    if (definition.group === 'events.k8s.io') {
+      // Two groups show the same events.
+      this.collection = 'events';
+      this.#storedApiVersion = 'v1';
+    } else {
+      this.collection = groupResourceOf(definition);
+      this.#storedApiVersion = apiVersionOf({ group: definition.group, version: storedVersion });
+    }
+  }
+
+  /** A stored object in this version. */
+  view(stored: KubernetesObject): KubernetesObject {
+    if (stored.apiVersion === this.#apiVersion) {
+      return stored;
+    }
+    let view = this.#views.get(stored);
+    if (view === undefined) {
+      view = Object.freeze(
+        this.collection === 'events'
+          ? convertEvent(stored, 'events.k8s.io/v1')
+          : { ...stored, apiVersion: this.#apiVersion },
+      );
+      this.#views.set(stored, view);
+    }
+    return view;
+  }
+
+  /** An object of this version as it is stored. */
+  stored(object: MutableObject): MutableObject {
+    if (this.#storedApiVersion === this.#apiVersion) {
+      return object;
+    }
+    return this.collection === 'events'
+      ? (convertEvent(object as unknown as KubernetesObject, 'v1') as unknown as MutableObject)
+      : { ...object, apiVersion: this.#storedApiVersion };
+  }
+}
+
+/** A custom resource as its CustomResourceDefinition makes it. */
+export interface CustomResource {
+  /** One per served version. */
+  readonly definitions: readonly ResourceDefinition[];
+  readonly storedVersion: string;
+}
+
+export class ResourceRegistry {
+  readonly #builtin: readonly ServedResource[];
+  readonly #custom = new Map<string, readonly ServedResource[]>();
+  readonly #byResource = new Map<string, ServedResource>();
+  readonly #byKind = new Map<string, ServedResource>();
+  readonly #listeners = new Set<() => void>();
+  #all: readonly ServedResource[] = [];
+
+  constructor(builtin: readonly ServedResource[]) {
+    this.#builtin = builtin;
+    this.#index();
+  }
+
+  all(): readonly ServedResource[] {
+    return this.#all;
+  }
+
+  find(group: string, version: string, resource: string): ServedResource | undefined {
+    return this.#byResource.get(`${group}/${version}/${resource}`);
+  }
+
+  findKind(apiVersion: string, kind: string): ServedResource | undefined {
+    return this.#byKind.get(`${apiVersion}/${kind}`);
+  }
+
+  /** One version of each collection. */
+  ofCollection(collection: string): ServedResource | undefined {
+    return this.#all.find((served) => served.collection === collection);
+  }
+
+  /** Serves the kinds of a CustomResourceDefinition instead of what it defined before; nothing when there are none. */
+  setCustom(crdName: string, custom: CustomResource | undefined): void {
+    if (custom === undefined) {
+      this.#custom.delete(crdName);
+    } else {
+      const served = custom.definitions.map(
+        (definition) => new ServedResource(definition, custom.storedVersion, new KindRules(definition)),
+      );
+      this.#custom.set(crdName, served);
+    }
+    this.#index();
+    for (const listener of this.#listeners) {
+      listener();
+    }
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #index(): void {
+    this.#all = [...this.#builtin, ...[...this.#custom.values()].flat()];
+    this.#byResource.clear();
+    this.#byKind.clear();
+    for (const served of this.#all) {
+      const { group, version, resource, kind } = served.definition;
+      this.#byResource.set(`${group}/${version}/${resource}`, served);
+      this.#byKind.set(`${apiVersionOf(served.definition)}/${kind}`, served);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import type { KubernetesObject } from '../../../resources/index.ts';
+
+/** One change of one object, as watchers hear it. */
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly revision: number;
+  /** After the change; for DELETED as it last was, with the revision of the deletion. */
+  readonly object: KubernetesObject;
+  /** Before the change; undefined for ADDED. */
+  readonly previous: KubernetesObject | undefined;
+}
+
+/**
+ * The newest changes of one collection, in order. Watchers hold a position in it instead of a queue of their own, so a slow
+ * watcher costs nothing and is told when it is too late.
+ */
+export class ChangeLog {
+  readonly #capacity: number;
+  #changes: Change[] = [];
+  /** Position of the first change that is kept; positions count all changes since the store was opened. */
+  #start = 0;
+  /** All changes after this revision are kept. */
+  #floor: number;
+
+  constructor(capacity: number, floor: number) {
+    this.#capacity = capacity;
+    this.#floor = floor;
+  }
+
+  get floor(): number {
+    return this.#floor;
+  }
+
+  /** Position after the newest change. */
+  get end(): number {
+    return this.#start + this.#changes.length;
+  }
+
+  append(change: Change): void {
+    this.#changes.push(change);
+    // Dropping half at a time makes an append constant on average.
+    if (this.#changes.length >= this.#capacity * 2) {
+      const dropped = this.#changes.splice(0, this.#changes.length - this.#capacity);
+      this.#start += dropped.length;
+      this.#floor = dropped.at(-1)?.revision ?? this.#floor;
+    }
+  }
+
+  /** Position of the first change after a revision; undefined when some of them are no longer kept. */
+  positionAfter(revision: number): number | undefined {
+    if (revision < this.#floor) {
+      return undefined;
+    }
+    let low = 0;
+    let high = this.#changes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#changes[middle]?.revision ?? 0) <= revision) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return this.#start + low;
+  }
+
+  /** The change at a position: undefined at the end, `lost` when it is no longer kept. */
+  at(position: number): Change | undefined | 'lost' {
+    return position < this.#start ? 'lost' : this.#changes[position - this.#start];
+  }
+
+  /** Newest first, down to the first after `revision`. */
+  *backTo(revision: number): Generator<Change> {
+    for (let index = this.#changes.length - 1; index >= 0; index--) {
+      const change = this.#changes[index];
+      if (change === undefined || change.revision <= revision) {
+        return;
+      }
+      yield change;
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// What a URL is about: an object, a collection, or a path that is no resource (Kubernetes API concepts, "Resource URIs").
+import type { AccessAttributes } from '../embedded/request.ts';
+
+/** A resource, one object of it, or a part of that object. */
+export interface ResourceTarget {
+  readonly kind: 'resource';
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+}
+
+/** `/version`, `/openapi/v3`, discovery and the like. */
+export interface PathTarget {
+  readonly kind: 'path';
+  /** Decoded, without a slash at the end; `/` for the root. */
+  readonly path: string;
+}
+
+export type RequestTarget = ResourceTarget | PathTarget;
+
+/** Longest URL that is read. kubectl's longest have selectors of a few hundred bytes; bytes, as received. */
+export const MAX_URL_BYTES = 8 * 1024;
+
+/** More parts than any URL of the API has: group, version, namespace, resource, name and subresource are eight. */
+const MAX_SEGMENTS = 16;
+
+/** Parts of a namespace that are not resources in it. */
+const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
+
+/** The target of a URL's path. Undefined when it cannot be decoded or cannot be one. */
+export function parseTarget(rawPath: string): RequestTarget | undefined {
+  const decoded = decode(rawPath);
+  if (decoded === undefined || !decoded.startsWith('/')) {
+    return undefined;
+  }
+  const path = decoded.length > 1 && decoded.endsWith('/') ? decoded.slice(0, -1) : decoded;
+  const segments = path.slice(1).split('/');
+  if (segments.length > MAX_SEGMENTS) {
+    return undefined;
+  }
+  const isCore = segments[0] === 'api';
+  const rest = segments.slice(isCore ? 2 : 3);
+  if ((!isCore && segments[0] !== 'apis') || rest.length === 0) {
+    return { kind: 'path', path };
+  }
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    return undefined;
+  }
+  const [group = '', version = ''] = isCore ? ['', segments[1]] : [segments[1], segments[2]];
+  return { kind: 'resource', group, version, ...resourceOf(rest) };
+}
+
+/** `namespaces/x/pods/y/status` */
+function resourceOf(
+  segments: readonly string[],
+): Pick<ResourceTarget, 'resource' | 'namespace' | 'name' | 'subresource'> {
+  const [first = '', namespace, third] = segments;
+  const isInNamespace = first === 'namespaces' && third !== undefined && !NAMESPACE_SUBRESOURCES.has(third);
+  const [resource = '', name, ...parts] = isInNamespace ? segments.slice(2) : segments;
+  return {
+    resource,
+    namespace: isInNamespace ? namespace : undefined,
+    name,
+    subresource: parts.length === 0 ? undefined : parts.join('/'),
+  };
+}
+
+function decode(path: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(path);
+    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+    return /[\u0000-\u001f\u007f]/.test(decoded) ? undefined : decoded;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The verb of a request for a resource, as authorisers see it. Undefined for methods that the API does not know. */
+export function verbOf(method: string, target: ResourceTarget, isWatch: boolean): string | undefined {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return target.name === undefined ? (isWatch ? 'watch' : 'list') : 'get';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return target.name === undefined ? 'deletecollection' : 'delete';
+    default:
+      return undefined;
+  }
+}
+
+/** What an authoriser is asked about a target. */
+export function attributesOf(
+  user: AccessAttributes['user'],
+  method: string,
+  target: RequestTarget,
+  isWatch: boolean,
+): AccessAttributes {
+  if (target.kind === 'path') {
+    return { user, verb: method.toLowerCase(), path: target.path };
+  }
+  const { group, version, resource, namespace, name, subresource } = target;
+  return {
+    user,
+    verb: verbOf(method, target, isWatch) ?? '',
+    group,
+    version,
+    resource,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+  };
+}

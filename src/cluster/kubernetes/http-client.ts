@@ -1,0 +1,348 @@
+// One HTTP/1.1 client for one cluster: connections that are kept, credentials, limits, and the few retries that are always right.
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '../api-error.ts';
+import { ClusterError } from '../errors.ts';
+import { errorOfAnswer, MAX_ANSWER_BYTES } from './answer.ts';
+import type { Answer } from './answer.ts';
+import { credentialHeaders } from './connection.ts';
+import type { Connection, Credentials } from './connection.ts';
+import { throttledWaitMs } from './retry-after.ts';
+import { isConnectionReset, transportError } from './transport-error.ts';
+
+/** An API server gives up after 60 s (`--request-timeout`) and says so; later than that no answer comes. Milliseconds. */
+export const REQUEST_TIMEOUT_MS = 70_000;
+/** TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
+export const CONNECT_TIMEOUT_MS = 5_000;
+/** Below the 90 s after which API servers close connections that are not used, so that no request meets one that closes. */
+const IDLE_TIMEOUT_MS = 60_000;
+/** A dead peer is found after this and some probes of the system. Milliseconds. */
+const TCP_KEEP_ALIVE_MS = 15_000;
+/** Requests at a time; more wait. API servers let one user have a few dozen seats. Watches do not count. */
+const MAX_CONNECTIONS = 32;
+
+/** A request as it goes over the wire. */
+export interface HttpRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  /** Default: application/json. */
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: Buffer;
+  readonly signal?: AbortSignal | undefined;
+  /** For one attempt: until the whole answer is there, of streams until it begins. Default: {@link REQUEST_TIMEOUT_MS}. */
+  readonly timeoutMs?: number;
+}
+
+export interface HttpClientOptions {
+  readonly userAgent: string;
+  /** Default: {@link CONNECT_TIMEOUT_MS}. */
+  readonly connectTimeoutMs?: number;
+  /** Default: {@link REQUEST_TIMEOUT_MS}. */
+  readonly requestTimeoutMs?: number;
+  /** Default: {@link MAX_ANSWER_BYTES}. */
+  readonly maxAnswerBytes?: number;
+  /** From 0 to below 1, for jitter. Default: Math.random. */
+  readonly random?: () => number;
+}
+
+type Agent = HttpAgent | HttpsAgent;
+
+/** The connections that one client certificate has, or that are made without one. */
+interface AgentPair {
+  readonly certificate: Credentials['clientCertificate'];
+  readonly requests: Agent;
+  readonly streams: Agent;
+}
+
+type Attempt = { readonly answer: Answer } | { readonly stream: IncomingMessage };
+
+export class HttpClient {
+  readonly #connection: Connection;
+  readonly #server: URL;
+  readonly #options: HttpClientOptions;
+  readonly #open = new Set<ClientRequest>();
+  #agents: AgentPair | undefined;
+  #closed = false;
+
+  constructor(connection: Connection, options: HttpClientOptions) {
+    this.#connection = connection;
+    this.#server = serverUrl(connection);
+    this.#options = options;
+  }
+
+  /**
+   * Makes a request and waits for the whole answer.
+   * @throws ApiError for a status of 400 or more; ClusterError when there is no answer, or none of an API server.
+   */
+  async send(request: HttpRequest): Promise<Answer> {
+    const result = await this.#exchange(request, false);
+    if ('answer' in result) {
+      return result.answer;
+    }
+    throw new Error('a request for a whole answer got a stream');
+  }
+
+  /** Makes a request whose answer does not end, and returns it when it begins. Destroy it when it is not wanted any more. */
+  async stream(request: HttpRequest): Promise<IncomingMessage> {
+    const result = await this.#exchange(request, true);
+    if ('stream' in result) {
+      return result.stream;
+    }
+    throw new Error('a request for a stream got a whole answer');
+  }
+
+  /** What an error in a stream means. */
+  streamError(error: unknown): ClusterError {
+    return transportError(error, this.#server.href, this.#connection.origin);
+  }
+
+  /** Ends all requests and connections. */
+  close(): void {
+    this.#closed = true;
+    for (const request of this.#open) {
+      request.destroy(closedError());
+    }
+    this.#agents?.requests.destroy();
+    this.#agents?.streams.destroy();
+  }
+
+  async #exchange(request: HttpRequest, streamed: boolean): Promise<Attempt> {
+    const { credentials: source } = this.#connection;
+    const random = this.#options.random ?? Math.random;
+    let throttled = 0;
+    let resets = 0;
+    let renewals = 0;
+    for (;;) {
+      request.signal?.throwIfAborted();
+      const credentials = (await source?.current(request.signal)) ?? {};
+      let attempt: Attempt;
+      try {
+        attempt = await this.#attempt(request, credentials, streamed);
+      } catch (error) {
+        // A server closes connections when it likes, also one that a request is just being written to.
+        if (request.method === 'GET' && resets === 0 && isConnectionReset(error) && !this.#closed) {
+          resets += 1;
+          continue;
+        }
+        throw error;
+      }
+      if ('stream' in attempt || attempt.answer.status < 400) {
+        return attempt;
+      }
+      const { answer } = attempt;
+      if (answer.status === 401 && renewals === 0 && source?.refused(credentials) === true) {
+        renewals += 1;
+        continue;
+      }
+      const retryAfter = answer.headers['retry-after'];
+      const wait = throttledWaitMs(
+        { status: answer.status, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined },
+        throttled,
+        Date.now(),
+        random,
+      );
+      if (wait === undefined) {
+        throw this.#errorOf(answer, request);
+      }
+      throttled += 1;
+      await pause(wait, request.signal);
+    }
+  }
+
+  #errorOf(answer: Answer, request: HttpRequest): ApiError | ClusterError {
+    const error = errorOfAnswer(answer, `${request.method} ${this.#server.origin}${request.path}`);
+    if (!(error instanceof ApiError) || error.code !== 401) {
+      return error;
+    }
+    const { credentials, origin } = this.#connection;
+    const from = origin === undefined ? '' : ` (${origin})`;
+    const text =
+      credentials === undefined
+        ? `the request has no credentials${from}: expected a token, a client certificate or an exec plugin of the user`
+        : `the cluster does not accept ${credentials.description}${from}; it may have expired: log in again, or ask for new credentials`;
+    return new ApiError(401, 'Unauthorized', `${error.message}: ${text}`, error.details);
+  }
+
+  /** One request and its answer. Rejects with the reason of the signal, or a ClusterError. */
+  async #attempt(request: HttpRequest, credentials: Credentials, streamed: boolean): Promise<Attempt> {
+    if (this.#closed) {
+      throw closedError();
+    }
+    const outgoing = this.#start(request, credentials, streamed);
+    this.#open.add(outgoing);
+    outgoing.once('close', () => this.#open.delete(outgoing));
+    let incoming: IncomingMessage | undefined;
+    const end = (error: Error): void => {
+      // Once there is an answer, it is the one that tells its reader.
+      (incoming ?? outgoing).destroy(error);
+    };
+    const timeoutMs = request.timeoutMs ?? this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+    const timer = setTimeout(() => end(this.#timeout(request, timeoutMs)), timeoutMs);
+    const onAbort = (): void => end(abortError(request.signal));
+    request.signal?.addEventListener('abort', onAbort, { once: true });
+    const stopWaiting = (): void => {
+      clearTimeout(timer);
+      request.signal?.removeEventListener('abort', onAbort);
+    };
+    try {
+      incoming = await responseOf(outgoing);
+      if (streamed && (incoming.statusCode ?? 0) < 400) {
+        clearTimeout(timer);
+        incoming.once('close', stopWaiting);
+        // A stream that nobody reads yet must not end the process with its error; its reader still gets it.
+        incoming.on('error', () => undefined);
+        return { stream: incoming };
+      }
+      const body = await bodyOf(incoming, this.#options.maxAnswerBytes ?? MAX_ANSWER_BYTES);
+      stopWaiting();
+      return { answer: answerOf(incoming, body) };
+    } catch (error) {
+      stopWaiting();
+      request.signal?.throwIfAborted();
+      throw transportError(error, this.#server.origin, this.#connection.origin);
+    }
+  }
+
+  #start(request: HttpRequest, credentials: Credentials, streamed: boolean): ClientRequest {
+    const { body } = request;
+    const agents = this.#agentsFor(credentials);
+    const outgoing = (this.#server.protocol === 'https:' ? httpsRequest : httpRequest)({
+      protocol: this.#server.protocol,
+      // Without the brackets of IPv6 addresses.
+      hostname: this.#server.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: this.#server.port,
+      method: request.method,
+      path: `${this.#server.pathname.replace(/\/$/, '')}${request.path}`,
+      agent: streamed ? agents.streams : agents.requests,
+      headers: {
+        accept: request.accept ?? 'application/json',
+        'user-agent': this.#options.userAgent,
+        ...credentialHeaders(credentials),
+        ...(body === undefined
+          ? {}
+          : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),
+      },
+    });
+    outgoing.once('socket', (socket) => this.#limitConnecting(outgoing, socket));
+    outgoing.end(body);
+    return outgoing;
+  }
+
+  #limitConnecting(outgoing: ClientRequest, socket: Socket): void {
+    if (!socket.connecting) {
+      return;
+    }
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    socket.setNoDelay(true);
+    const limit = this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    const timer = setTimeout(() => {
+      const text = `cannot reach the cluster at ${this.#server.origin}: no connection within ${limit} ms; is the address right, and does a firewall drop packets?`;
+      outgoing.destroy(new ClusterError('unreachable', text));
+    }, limit);
+    socket.once(this.#server.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  #agentsFor({ clientCertificate: certificate }: Credentials): AgentPair {
+    const known = this.#agents;
+    if (known?.certificate?.cert === certificate?.cert && known?.certificate?.key === certificate?.key && known) {
+      return known;
+    }
+    // Connections that are in use end with their request; those that wait still prove the old certificate.
+    for (const sockets of Object.values(known?.requests.freeSockets ?? {})) {
+      sockets?.forEach((socket) => socket.destroy());
+    }
+    const pair = {
+      certificate,
+      requests: this.#agent(certificate, MAX_CONNECTIONS),
+      streams: this.#agent(certificate),
+    };
+    this.#agents = pair;
+    return pair;
+  }
+
+  #agent(certificate: Credentials['clientCertificate'], maxSockets = Infinity): Agent {
+    const pool = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, timeout: IDLE_TIMEOUT_MS, maxSockets };
+    if (this.#server.protocol === 'http:') {
+      return new HttpAgent(pool);
+    }
+    const { ca, insecureSkipTlsVerify, tlsServerName } = this.#connection;
+    return new HttpsAgent({
+      ...pool,
+      ...(ca === undefined ? {} : { ca }),
+      ...certificate,
+      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+      rejectUnauthorized: insecureSkipTlsVerify !== true,
+    });
+  }
+
+  #timeout(request: HttpRequest, timeoutMs: number): ClusterError {
+    const text = `${request.method} ${this.#server.origin}${request.path}: no answer within ${timeoutMs} ms; the cluster is overloaded or the connection is dead`;
+    return new ClusterError('timeout', text);
+  }
+}
+
+function serverUrl({ server, origin }: Connection): URL {
+  const url = URL.parse(server);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    const where = origin === undefined ? '' : ` (${origin})`;
+    throw new ClusterError(
+      'request-invalid',
+      `expected the address of a cluster such as https://127.0.0.1:6443, got ${JSON.stringify(server)}${where}`,
+    );
+  }
+  return url;
+}
+
+function closedError(): ClusterError {
+  return new ClusterError('unreachable', 'the client of this cluster was closed');
+}
+
+function abortError(signal: AbortSignal | undefined): Error {
+  return signal?.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal?.reason });
+}
+
+/** Waits; rejects with the reason of the signal. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  outgoing.once('response', resolve);
+  // Stays, so that an error after the answer began does not end the process: the answer has its own.
+  outgoing.on('error', reject);
+  return promise;
+}
+
+async function bodyOf(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > limit) {
+      incoming.destroy();
+      throw new ClusterError(
+        'answer-malformed',
+        `expected an answer of at most ${limit} bytes, got a longer one; ask for pages (limit) or less`,
+      );
+    }
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes);
+}
+
+function answerOf(incoming: IncomingMessage, body: Buffer): Answer {
+  const { statusCode = 0, headers } = incoming;
+  return { status: statusCode, headers, contentType: (headers['content-type'] ?? '').toLowerCase(), body };
+}

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ClusterError } from '../errors.ts';
+import { codeOf } from './config-section.ts';
+import type { Connection } from './connection.ts';
+import { KeptCredentials } from './kept-credentials.ts';
+import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
+
+/** Where Kubernetes mounts a pod's service account. */
+const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+export interface InClusterOptions {
+  /** `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are read. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder with `token`, `ca.crt` and `namespace`. Default: where Kubernetes mounts it. */
+  readonly folder?: string;
+}
+
+/** How to reach a cluster, and the namespace to work in where none is named. */
+export interface ClusterAccess {
+  readonly connection: Connection;
+  /** Name of the context of a kubeconfig; absent inside a cluster. */
+  readonly context?: string;
+  readonly namespace: string;
+}
+
+/**
+ * The cluster that this process is a pod of, as its service account.
+ * @throws ClusterError `kubeconfig-missing` outside of a cluster, `credentials-failed` when the mounted files are not there.
+ */
+export async function inClusterAccess({
+  env,
+  folder = SERVICE_ACCOUNT_FOLDER,
+}: InClusterOptions): Promise<ClusterAccess> {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+  if (host === undefined || host === '' || port === undefined || port === '') {
+    throw new ClusterError(
+      'kubeconfig-missing',
+      'this is not a pod of a cluster: expected KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in the environment, got none; name a kubeconfig',
+    );
+  }
+  const tokenFile = join(folder, 'token');
+  // Asked for at once, so that a pod without a service account says so at its start.
+  await bearerOfFile(tokenFile);
+  const ca = await mounted(join(folder, 'ca.crt'));
+  const namespace = (await mounted(join(folder, 'namespace')).catch(() => 'default')).trim();
+  const read = async (): Promise<{ authorization: string }> => ({ authorization: await bearerOfFile(tokenFile) });
+  return {
+    connection: {
+      server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      ca,
+      credentials: new KeptCredentials(`the service account token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS),
+      origin: 'the cluster of this pod',
+    },
+    namespace: namespace === '' ? 'default' : namespace,
+  };
+}
+
+async function mounted(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const text = `service account file ${path}: expected a file, got none (${codeOf(error)}); does the pod have automountServiceAccountToken: false?`;
+    throw new ClusterError('credentials-failed', text, { cause: error });
+  }
+}

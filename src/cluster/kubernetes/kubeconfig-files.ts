@@ -1,0 +1,133 @@
+// The files of a kubeconfig, and what they say together.
+import { readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { CORE_SCHEMA, load, YAMLException } from 'js-yaml';
+import { isJsonObject } from '../../resources/index.ts';
+import { ClusterError } from '../errors.ts';
+import { codeOf, ConfigSection } from './config-section.ts';
+
+/** Hundreds of clusters with their certificates are some megabytes; more is another kind of file. */
+const MAX_KUBECONFIG_BYTES = 16 * 1024 ** 2;
+
+/** Several files as one: of entries with the same name, and of the current context, the first counts. */
+export interface Kubeconfig {
+  readonly files: readonly string[];
+  readonly currentContext: string | undefined;
+  readonly clusters: ReadonlyMap<string, ConfigSection>;
+  readonly contexts: ReadonlyMap<string, ConfigSection>;
+  readonly users: ReadonlyMap<string, ConfigSection>;
+}
+
+/** Where to look for files: what was named, what the environment names, or the user's own. */
+export function kubeconfigPaths(
+  named: readonly string[] | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  if (named !== undefined) {
+    return named;
+  }
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  if (listed.length > 0) {
+    return listed;
+  }
+  const home = env['HOME'] ?? env['USERPROFILE'];
+  return home === undefined || home === '' ? [] : [join(home, '.kube', 'config')];
+}
+
+/**
+ * Reads and merges files.
+ * @param allNeeded whether each has to be there; else those that are missing are passed over, but not all.
+ */
+export async function readKubeconfigs(paths: readonly string[], allNeeded: boolean): Promise<Kubeconfig> {
+  const files: ConfigSection[] = [];
+  for (const path of paths) {
+    const text = await textOf(path, allNeeded);
+    if (text !== undefined) {
+      files.push(parse(path, text));
+    }
+  }
+  if (files.length === 0) {
+    const looked = paths.length === 0 ? 'neither KUBECONFIG nor HOME is set' : `looked for ${paths.join(', ')}`;
+    throw new ClusterError(
+      'kubeconfig-missing',
+      `expected a kubeconfig, got none (${looked}); name one, set KUBECONFIG, or start a cluster of your own with npm start`,
+    );
+  }
+  return {
+    files: files.map(({ file }) => file),
+    currentContext: files.map((file) => file.text('current-context')).find((name) => name !== undefined),
+    clusters: merged(files, 'clusters', 'cluster'),
+    contexts: merged(files, 'contexts', 'context'),
+    users: merged(files, 'users', 'user'),
+  };
+}
+
+async function textOf(path: string, isNeeded: boolean): Promise<string | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (isMissing && !isNeeded) {
+      return undefined;
+    }
+    const message = `kubeconfig ${path}: expected a file that can be read, got none (${codeOf(error)}); correct its path`;
+    throw new ClusterError(isMissing ? 'kubeconfig-missing' : 'kubeconfig-invalid', message, { cause: error });
+  }
+  if (bytes.length > MAX_KUBECONFIG_BYTES) {
+    const message = `kubeconfig ${path}: expected at most ${MAX_KUBECONFIG_BYTES} bytes, got ${bytes.length}; is this the right file?`;
+    throw new ClusterError('kubeconfig-invalid', message);
+  }
+  return bytes.toString('utf8');
+}
+
+function parse(file: string, text: string): ConfigSection {
+  let document: unknown;
+  try {
+    // kubectl takes an empty file for an empty configuration.
+    document = text.trim() === '' ? {} : load(text, { schema: CORE_SCHEMA, filename: file });
+  } catch (error) {
+    if (!(error instanceof YAMLException)) {
+      throw error;
+    }
+    const { mark, reason } = error;
+    const where = mark === undefined ? '' : ` line ${mark.line + 1}, column ${mark.column + 1}:`;
+    throw new ClusterError(
+      'kubeconfig-invalid',
+      `kubeconfig ${file}:${where} expected YAML, got an error: ${reason}; correct that line`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (!isJsonObject(document ?? {})) {
+    throw new ClusterError(
+      'kubeconfig-invalid',
+      `kubeconfig ${file}: expected a mapping with clusters, contexts and users, got something else; is this the right file?`,
+    );
+  }
+  const section = new ConfigSection(file, '', (document ?? {}) as Record<string, never>);
+  const kind = section.text('kind');
+  const version = section.text('apiVersion');
+  if (kind !== undefined && kind !== 'Config') {
+    throw section.wrong('kind', `Config, got ${JSON.stringify(kind)}`, 'is this the right file?');
+  }
+  if (version !== undefined && version !== 'v1') {
+    throw section.wrong('apiVersion', `v1, got ${JSON.stringify(version)}`, 'no other version is known');
+  }
+  return section;
+}
+
+function merged(files: readonly ConfigSection[], list: string, key: string): Map<string, ConfigSection> {
+  const entries = new Map<string, ConfigSection>();
+  for (const file of files) {
+    for (const entry of file.list(list)) {
+      const name = entry.requiredText('name', 'each entry has a name');
+      if (!entries.has(name)) {
+        const section = entry.section(key);
+        entries.set(name, section ?? new ConfigSection(file.file, `${entry.path}.${key}`, {}));
+      }
+    }
+  }
+  return entries;
+}

@@ -1,0 +1,313 @@
+import { createSecureContext } from 'node:tls';
+import type { JsonObject, JsonValue } from '../../resources/index.ts';
+import { ClusterError } from '../errors.ts';
+import type { ConfigSection } from './config-section.ts';
+import type { Connection, Credentials, CredentialSource, Impersonation } from './connection.ts';
+import { fixedCredentials } from './connection.ts';
+import { EXEC_API_VERSIONS, ExecPlugin } from './exec-plugin.ts';
+import type { ExecPluginConfig, ExecPluginOptions } from './exec-plugin.ts';
+import type { ClusterAccess } from './in-cluster.ts';
+import { KeptCredentials } from './kept-credentials.ts';
+import { kubeconfigPaths, readKubeconfigs } from './kubeconfig-files.ts';
+import type { Kubeconfig } from './kubeconfig-files.ts';
+import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
+
+export interface KubeconfigOptions {
+  /**
+   * Files, merged as kubectl does: what comes first wins. Default: those that `KUBECONFIG` of the environment lists, of
+   * which some may be missing, or else `~/.kube/config`.
+   */
+  readonly paths?: readonly string[];
+  /** Default: the current context. */
+  readonly context?: string;
+  /** `KUBECONFIG` and `HOME` are read; exec plugins get all of it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether there is somebody at a terminal, whom an exec plugin may ask. Default: false. */
+  readonly interactive?: boolean;
+  /** What an interactive exec plugin says to its user. */
+  readonly onStderr?: (text: string) => void;
+}
+
+/**
+ * How to reach the cluster that a context of a kubeconfig names.
+ * @throws ClusterError `kubeconfig-missing` without a file; `kubeconfig-invalid`, with file, field, expected and got, for
+ *   whatever of the context, its cluster and its user is not right. Other entries are not looked at.
+ */
+export async function loadKubeconfig(options: KubeconfigOptions): Promise<ClusterAccess> {
+  const config = await readKubeconfigs(kubeconfigPaths(options.paths, options.env), options.paths !== undefined);
+  const name = options.context ?? config.currentContext;
+  const context = contextOf(config, name);
+  const cluster = entryOf(config.clusters, context, 'cluster', 'clusters');
+  const origin = `context ${JSON.stringify(context.name)} of ${context.section.file}`;
+  const connection = await connectionOf(cluster, origin);
+  const user = context.section.has('user') ? entryOf(config.users, context, 'user', 'users') : undefined;
+  const credentials = user === undefined ? undefined : await credentialsOf(user, cluster, options);
+  return {
+    connection: { ...connection, ...(credentials === undefined ? {} : { credentials }) },
+    context: context.name,
+    namespace: context.section.text('namespace') ?? 'default',
+  };
+}
+
+interface NamedSection {
+  readonly name: string;
+  readonly section: ConfigSection;
+}
+
+function contextOf(config: Kubeconfig, name: string | undefined): NamedSection {
+  const files = config.files.join(', ');
+  const known = names(config.contexts);
+  if (name === undefined || name === '') {
+    throw new ClusterError(
+      'kubeconfig-invalid',
+      `kubeconfig ${files}: current-context: expected the name of a context, got none; choose one of ${known}`,
+    );
+  }
+  const section = config.contexts.get(name);
+  if (section === undefined) {
+    throw new ClusterError(
+      'kubeconfig-invalid',
+      `kubeconfig ${files}: expected a context named ${JSON.stringify(name)}, got none; there are ${known}`,
+    );
+  }
+  return { name, section };
+}
+
+/** The cluster or user that a context names. */
+function entryOf(
+  entries: ReadonlyMap<string, ConfigSection>,
+  context: NamedSection,
+  key: 'cluster' | 'user',
+  list: string,
+): ConfigSection {
+  const name = context.section.requiredText(key, `name one of ${list}: ${names(entries)}`);
+  const entry = entries.get(name);
+  if (entry === undefined) {
+    const expected = `the name of an entry of ${list}, got ${JSON.stringify(name)}`;
+    throw context.section.wrong(key, expected, `there are ${names(entries)}`);
+  }
+  return entry;
+}
+
+function names(entries: ReadonlyMap<string, unknown>): string {
+  return entries.size === 0 ? 'none' : [...entries.keys()].map((name) => JSON.stringify(name)).join(', ');
+}
+
+async function connectionOf(cluster: ConfigSection, origin: string): Promise<Connection> {
+  const server = cluster.requiredText('server', 'write the address of the API server, such as https://127.0.0.1:6443');
+  const url = URL.parse(server);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw cluster.wrong('server', `an address with https://, got ${JSON.stringify(server)}`, 'correct it');
+  }
+  if (cluster.has('proxy-url')) {
+    throw cluster.wrong(
+      'proxy-url',
+      'nothing, got a proxy',
+      'proxies are not supported: reach the cluster directly, or through a tunnel',
+    );
+  }
+  const ca = await cluster.pem('certificate-authority', 'CERTIFICATE');
+  const insecureSkipTlsVerify = cluster.flag('insecure-skip-tls-verify');
+  if (insecureSkipTlsVerify && ca !== undefined) {
+    const expected = 'nothing beside a certificate authority, got true';
+    throw cluster.wrong('insecure-skip-tls-verify', expected, 'remove one of the two');
+  }
+  checkPem(cluster, 'certificate-authority', { ca });
+  const tlsServerName = cluster.text('tls-server-name');
+  return {
+    server,
+    origin,
+    ...(ca === undefined ? {} : { ca }),
+    ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  };
+}
+
+/** Says now what TLS would say only when it connects, without naming a field. */
+function checkPem(
+  section: ConfigSection,
+  key: string,
+  parts: { ca?: string | undefined; cert?: string; key?: string },
+): void {
+  try {
+    createSecureContext(parts);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw section.wrong(
+      key,
+      `what TLS can use, got something else (${message})`,
+      'a certificate and its key must belong together',
+      error,
+    );
+  }
+}
+
+async function credentialsOf(
+  user: ConfigSection,
+  cluster: ConfigSection,
+  options: KubeconfigOptions,
+): Promise<CredentialSource | undefined> {
+  refuseUnsupported(user);
+  const impersonate = impersonationOf(user);
+  const exec = user.section('exec');
+  if (exec !== undefined) {
+    const plugin = new ExecPlugin(await execConfig(exec, cluster), pluginOptions(options));
+    return impersonate === undefined ? plugin : impersonating(plugin, impersonate);
+  }
+  const parts: Credentials = {
+    ...(await clientCertificateOf(user)),
+    ...authorizationOf(user),
+    ...(impersonate === undefined ? {} : { impersonate }),
+  };
+  const tokenFile = user.filePath('tokenFile');
+  if (tokenFile !== undefined) {
+    const read = async (): Promise<Credentials> => ({ ...parts, authorization: await bearerOfFile(tokenFile) });
+    return new KeptCredentials(`the token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS);
+  }
+  if (user.has('client-certificate')) {
+    // Whoever renews certificates writes them to the same files.
+    const read = async (): Promise<Credentials> => ({ ...parts, ...(await clientCertificateOf(user)) });
+    return new KeptCredentials(`the certificate of ${user.path}`, read, TOKEN_FILE_MAX_AGE_MS);
+  }
+  if (Object.keys(parts).length === 0) {
+    return undefined;
+  }
+  const what = parts.authorization === undefined ? 'the certificate' : user.has('token') ? 'the token' : 'the password';
+  return fixedCredentials(parts, `${what} of ${user.path}`);
+}
+
+function refuseUnsupported(user: ConfigSection): void {
+  if (user.has('auth-provider')) {
+    throw user.wrong(
+      'auth-provider',
+      'an exec plugin or a token, got an auth provider',
+      'Kubernetes removed those in 1.26: use the exec plugin of your provider',
+    );
+  }
+  const ways = [
+    ['token', user.has('token') || user.has('tokenFile')],
+    ['username', user.has('username') || user.has('password')],
+    ['exec', user.has('exec')],
+  ] as const;
+  const given = ways.filter(([, isGiven]) => isGiven).map(([name]) => name);
+  if (given.length > 1) {
+    throw user.wrong(given[1] ?? '', `one way to prove who asks, got ${given.join(' and ')}`, 'remove all but one');
+  }
+}
+
+function authorizationOf(user: ConfigSection): Credentials {
+  const token = user.text('token');
+  if (token !== undefined) {
+    if (/[^\x21-\x7e]/.test(token)) {
+      throw user.wrong(
+        'token',
+        'a token, got other characters than one has',
+        'copy it again, without spaces and line breaks',
+      );
+    }
+    return { authorization: `Bearer ${token}` };
+  }
+  const username = user.text('username');
+  if (username === undefined) {
+    return {};
+  }
+  const pair = Buffer.from(`${username}:${user.text('password') ?? ''}`).toString('base64');
+  return { authorization: `Basic ${pair}` };
+}
+
+async function clientCertificateOf(user: ConfigSection): Promise<Credentials> {
+  const cert = await user.pem('client-certificate', 'CERTIFICATE');
+  const key = await user.pem('client-key', 'PRIVATE KEY');
+  if (cert === undefined && key === undefined) {
+    return {};
+  }
+  if (cert === undefined) {
+    throw user.wrong('client-certificate', 'the certificate that client-key belongs to, got none', 'add it');
+  }
+  if (key === undefined) {
+    throw user.wrong('client-key', 'the key that client-certificate belongs to, got none', 'add it');
+  }
+  checkPem(user, 'client-certificate', { cert, key });
+  return { clientCertificate: { cert, key } };
+}
+
+function impersonationOf(user: ConfigSection): Impersonation | undefined {
+  const name = user.text('as');
+  const uid = user.text('as-uid');
+  const extra = user.section('as-user-extra');
+  if (name === undefined) {
+    return undefined;
+  }
+  return {
+    user: name,
+    ...(uid === undefined ? {} : { uid }),
+    groups: user.texts('as-groups'),
+    ...(extra === undefined ? {} : { extra: Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)])) }),
+  };
+}
+
+function impersonating(source: CredentialSource, impersonate: Impersonation): CredentialSource {
+  const own = new WeakMap<Credentials, Credentials>();
+  return {
+    description: source.description,
+    async current(signal) {
+      const credentials = await source.current(signal);
+      const both = { ...credentials, impersonate };
+      own.set(both, credentials);
+      return both;
+    },
+    refused: (credentials) => source.refused(own.get(credentials) ?? credentials),
+  };
+}
+
+async function execConfig(exec: ConfigSection, cluster: ConfigSection): Promise<ExecPluginConfig> {
+  const version = exec.requiredText('apiVersion', `write one of ${EXEC_API_VERSIONS.join(', ')}`);
+  const apiVersion = EXEC_API_VERSIONS.find((known) => known === version);
+  if (apiVersion === undefined) {
+    const advice = 'ask for a newer version of the plugin (v1alpha1 was removed in Kubernetes 1.24)';
+    throw exec.wrong('apiVersion', `one of ${EXEC_API_VERSIONS.join(', ')}, got ${JSON.stringify(version)}`, advice);
+  }
+  const mode = exec.text('interactiveMode') ?? (apiVersion.endsWith('v1') ? undefined : 'IfAvailable');
+  if (mode !== 'Never' && mode !== 'IfAvailable' && mode !== 'Always') {
+    const got = mode === undefined ? 'nothing, which v1 does not allow' : JSON.stringify(mode);
+    throw exec.wrong('interactiveMode', `Never, IfAvailable or Always, got ${got}`, 'write IfAvailable when in doubt');
+  }
+  const command = exec.requiredText('command', 'write the program to run');
+  return {
+    apiVersion,
+    // A path is relative to the kubeconfig, a mere name is looked for on PATH.
+    command: /[/\\]/.test(command) ? (exec.filePath('command') ?? command) : command,
+    args: exec.texts('args'),
+    env: Object.fromEntries(
+      exec.list('env').map((entry) => [entry.requiredText('name', 'name the variable'), entry.text('value') ?? '']),
+    ),
+    interactiveMode: mode,
+    installHint: exec.text('installHint'),
+    cluster: exec.flag('provideClusterInfo') ? await clusterInfo(cluster) : undefined,
+  };
+}
+
+/** What a plugin is told of the cluster (`client.authentication.k8s.io` Cluster). */
+async function clusterInfo(cluster: ConfigSection): Promise<JsonObject> {
+  const ca = await cluster.pem('certificate-authority', 'CERTIFICATE');
+  const name = cluster.text('tls-server-name');
+  const extension = cluster
+    .list('extensions')
+    .find((entry) => entry.text('name') === 'client.authentication.k8s.io/exec')
+    ?.raw('extension');
+  return {
+    server: cluster.text('server') ?? '',
+    ...(name === undefined ? {} : { 'tls-server-name': name }),
+    ...(cluster.flag('insecure-skip-tls-verify') ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+    config: (extension ?? null) as JsonValue,
+  };
+}
+
+function pluginOptions({ env, interactive, onStderr }: KubeconfigOptions): ExecPluginOptions {
+  return {
+    env,
+    ...(interactive === undefined ? {} : { interactive }),
+    ...(onStderr === undefined ? {} : { onStderr }),
+  };
+}

@@ -1,0 +1,388 @@
+import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { ApiError } from '../api-error.ts';
+import type {
+  Cluster,
+  DeleteOptions,
+  ListOptions,
+  ObjectList,
+  Patch,
+  RequestOptions,
+  SubresourceOptions,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from '../cluster.ts';
+import { ClusterError } from '../errors.ts';
+import { jsonOf, warningsOf } from './answer.ts';
+import type { Answer } from './answer.ts';
+import type { Connection } from './connection.ts';
+import { DiscoveryCache } from './discovery.ts';
+import { HttpClient } from './http-client.ts';
+import { collectionPath, objectPath, queryText, resourcePath } from './resource-path.ts';
+import { watchEvents } from './watch-stream.ts';
+
+/** Content type of each kind of patch. */
+const PATCH_TYPES = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  // JSON is YAML; the API server takes JSON under a name of its own only since 1.34.
+  apply: 'application/apply-patch+yaml',
+} as const satisfies Record<Patch['type'], string>;
+
+/** API servers end a watch that names no time after 30 to 60 minutes (`--min-request-timeout`). Seconds. */
+const WATCH_LONGEST_SECONDS = 3600;
+/** What a server may be late with the end of a watch before its connection counts as dead. Milliseconds. */
+const SILENCE_MARGIN_MS = 30_000;
+
+export interface KubernetesClusterOptions {
+  /** Who owns the fields that requests set, unless they say otherwise. Default: portcullis. */
+  readonly fieldManager?: string;
+  /** Default: portcullis. */
+  readonly userAgent?: string;
+  /** Until a connection is made. Milliseconds. Default: 5,000. */
+  readonly connectTimeoutMs?: number;
+  /** Until an answer is there. Milliseconds. Default: 70,000. */
+  readonly requestTimeoutMs?: number;
+  /** Longest answer that is read. Default: 256 MiB. */
+  readonly maxAnswerBytes?: number;
+}
+
+/** What {@link KubernetesCluster.request} may be told. */
+export interface RawRequestOptions extends RequestOptions {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Sent as JSON; a text is sent as it is. */
+  readonly body?: unknown;
+  /** Of the body. Default: application/json. */
+  readonly contentType?: string;
+  /** Default: application/json. See {@link TABLE_ACCEPT}. */
+  readonly accept?: string;
+  /** For one attempt. Milliseconds. */
+  readonly timeoutMs?: number;
+  readonly onWarning?: (text: string) => void;
+}
+
+/** An answer as it came. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly contentType: string;
+  readonly text: string;
+  /** @throws ClusterError `answer-malformed` when it is not JSON. */
+  json(): unknown;
+}
+
+/** Asks for a `meta.k8s.io/v1` Table, and for objects where the server has no tables. */
+export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+/** What a server says of itself at `/version`. */
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  /** `v1.34.4` */
+  readonly gitVersion: string;
+}
+
+/** A Kubernetes API server as one user sees it, over HTTPS. */
+export class KubernetesCluster implements Cluster, Disposable {
+  readonly discovery: DiscoveryCache;
+  readonly #http: HttpClient;
+  readonly #server: string;
+  readonly #fieldManager: string;
+
+  /** @throws ClusterError `request-invalid` when the address of the server is none. */
+  constructor(connection: Connection, options: KubernetesClusterOptions = {}) {
+    const { fieldManager = 'portcullis', userAgent = 'portcullis', ...limits } = options;
+    this.#http = new HttpClient(connection, { userAgent, ...limits });
+    this.#server = connection.server.replace(/\/$/, '');
+    this.#fieldManager = fieldManager;
+    this.discovery = new DiscoveryCache(async (path, accept, signal) => {
+      const answer = await this.#http.send({ method: 'GET', path, accept, signal });
+      return jsonOf(answer, this.#name('GET', path));
+    });
+  }
+
+  get<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    options: RequestOptions & SubresourceOptions & { readonly resourceVersion?: string } = {},
+  ): Promise<T> {
+    return this.#forType(async () => {
+      const { subresource, resourceVersion, signal } = options;
+      const path = objectPath(type, key, subresource) + queryText({ resourceVersion });
+      return (await this.#json('GET', path, { signal })) as T;
+    });
+  }
+
+  list<T extends KubernetesObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
+    return this.#forType(async () => {
+      const { signal, namespace, ...query } = options;
+      const path = resourcePath(type, { namespace }) + queryText(query);
+      return listOf<T>(await this.#json('GET', path, { signal }), type, this.#name('GET', path));
+    });
+  }
+
+  async *watch<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>, void> {
+    const { signal, namespace, allowBookmarks, sendInitialEvents, ...query } = options;
+    const path = resourcePath(type, { namespace });
+    const parameters = {
+      ...query,
+      allowWatchBookmarks: allowBookmarks,
+      sendInitialEvents,
+      // API servers demand it of whoever asks for initial events.
+      resourceVersionMatch: sendInitialEvents === true ? 'NotOlderThan' : undefined,
+    };
+    yield* this.events<T>(path, { query: parameters, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  /** A watch of any path, such as one of tables ({@link TABLE_ACCEPT}). Fails as {@link watch} does. */
+  async *events<T extends KubernetesObject>(
+    path: string,
+    options: Pick<RawRequestOptions, 'query' | 'accept' | 'signal'> = {},
+  ): AsyncGenerator<WatchEvent<T>, void> {
+    const { signal, accept, query } = options;
+    const full = path + queryText({ ...query, watch: true });
+    const seconds = Number(query?.['timeoutSeconds'] ?? WATCH_LONGEST_SECONDS);
+    try {
+      const stream = await this.#http.stream({
+        method: 'GET',
+        path: full,
+        signal,
+        ...(accept === undefined ? {} : { accept }),
+      });
+      yield* watchEvents<T>(stream, seconds * 1000 + SILENCE_MARGIN_MS, this.#name('GET', full));
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error instanceof ApiError || error instanceof ClusterError ? error : this.#http.streamError(error);
+    }
+  }
+
+  create<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    const { namespace, name } = object.metadata;
+    return this.#forType(async () => {
+      const path =
+        options.subresource === undefined
+          ? collectionPath(type, namespace)
+          : objectPath(
+              type,
+              { ...(namespace === undefined ? {} : { namespace }), name: name ?? '' },
+              options.subresource,
+            );
+      return (await this.#write('POST', path, object, options)) as T;
+    });
+  }
+
+  update<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    const { namespace, name = '' } = object.metadata;
+    return this.#forType(async () => {
+      const key = namespace === undefined ? { name } : { namespace, name };
+      return (await this.#write('PUT', objectPath(type, key, options.subresource), object, options)) as T;
+    });
+  }
+
+  patch<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: Patch,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    return this.#forType(async () => {
+      const path = objectPath(type, key, options.subresource);
+      const force = patch.type === 'apply' && patch.force === true ? true : undefined;
+      return (await this.#write('PATCH', path, patch.body, options, PATCH_TYPES[patch.type], force)) as T;
+    });
+  }
+
+  delete<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    options: DeleteOptions = {},
+  ): Promise<T | undefined> {
+    return this.#forType(async () => {
+      const answer = await this.#json('DELETE', objectPath(type, key), { ...options, body: deletionBody(options) });
+      return isHeld(answer) ? (answer as unknown as T) : undefined;
+    });
+  }
+
+  deleteCollection(
+    type: ResourceType,
+    options: DeleteOptions & Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> = {},
+  ): Promise<void> {
+    return this.#forType(async () => {
+      const { namespace, labelSelector, fieldSelector } = options;
+      const path = collectionPath(type, namespace) + queryText({ labelSelector, fieldSelector });
+      await this.#json('DELETE', path, { ...options, body: deletionBody(options) });
+    });
+  }
+
+  /** Makes any request, such as for `/readyz`, `/openapi/v3` or a table. Fails as all others do: 400 and more is an ApiError. */
+  async request(method: string, path: string, options: RawRequestOptions = {}): Promise<RawAnswer> {
+    const { query, body, contentType, accept, timeoutMs, signal, onWarning } = options;
+    const full = path + queryText(query ?? {});
+    const answer = await this.#http.send({
+      method,
+      path: full,
+      signal,
+      ...(accept === undefined ? {} : { accept }),
+      ...(contentType === undefined ? {} : { contentType }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(body === undefined ? {} : { body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)) }),
+    });
+    warn(answer, onWarning);
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      contentType: answer.contentType,
+      get text() {
+        return answer.body.toString('utf8');
+      },
+      json: () => jsonOf(answer, this.#name(method, full)),
+    };
+  }
+
+  /** What the server is. */
+  async version(options: RequestOptions = {}): Promise<ServerVersion> {
+    const version = (await this.request('GET', '/version', options)).json();
+    const read = (key: string): string => {
+      const value = isJsonObject(version) ? version[key] : undefined;
+      return typeof value === 'string' ? value : '';
+    };
+    return { major: read('major'), minor: read('minor'), gitVersion: read('gitVersion') };
+  }
+
+  /** Ends all requests and watches, and closes the connections. */
+  close(): void {
+    this.#http.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #name(method: string, path: string): string {
+    return `${method} ${this.#server}${path}`;
+  }
+
+  /** Learns from answers: a type that is not served any more makes what discovery said doubtful. */
+  async #forType<R>(ask: () => Promise<R>): Promise<R> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404 && error.details?.name === undefined) {
+        this.discovery.invalidate();
+      }
+      throw error;
+    }
+  }
+
+  #write(
+    method: string,
+    path: string,
+    body: unknown,
+    options: WriteOptions,
+    contentType = 'application/json',
+    force?: boolean,
+  ): Promise<JsonObject> {
+    const { dryRun, fieldManager = this.#fieldManager, fieldValidation, signal, onWarning } = options;
+    const query = queryText({ dryRun: dryRun === true ? 'All' : undefined, fieldManager, fieldValidation, force });
+    return this.#json(method, path + query, { body, contentType, signal, onWarning });
+  }
+
+  async #json(
+    method: string,
+    path: string,
+    options: {
+      readonly body?: unknown;
+      readonly contentType?: string;
+      readonly signal?: AbortSignal | undefined;
+      readonly onWarning?: ((text: string) => void) | undefined;
+    },
+  ): Promise<JsonObject> {
+    const { body, contentType, signal, onWarning } = options;
+    const answer = await this.#http.send({
+      method,
+      path,
+      signal,
+      ...(contentType === undefined ? {} : { contentType }),
+      ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+    });
+    warn(answer, onWarning);
+    const value = jsonOf(answer, this.#name(method, path));
+    if (!isJsonObject(value)) {
+      throw new ClusterError('answer-malformed', `${this.#name(method, path)}: expected an object, got other JSON`);
+    }
+    return value;
+  }
+}
+
+function warn(answer: Answer, onWarning: ((text: string) => void) | undefined): void {
+  if (onWarning !== undefined) {
+    warningsOf(answer.headers['warning']).forEach((text) => onWarning(text));
+  }
+}
+
+/** Items of builtin kinds come without their type: it is the list's. */
+function listOf<T extends KubernetesObject>(list: JsonObject, type: ResourceType<T>, request: string): ObjectList<T> {
+  const { metadata, items } = list;
+  // An empty list of some servers has null for its items.
+  const present = items ?? [];
+  if (!isJsonObject(metadata) || !Array.isArray(present)) {
+    throw new ClusterError('answer-malformed', `${request}: expected a list with metadata and items, got other JSON`);
+  }
+  const apiVersion = apiVersionOf(type);
+  const { resourceVersion, continue: next, remainingItemCount } = metadata;
+  return {
+    metadata: {
+      resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
+      ...(typeof next === 'string' && next !== '' ? { continue: next } : {}),
+      ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
+    },
+    items: present.map((item) => ({ apiVersion, kind: type.kind, ...(item as JsonObject) }) as unknown as T),
+  };
+}
+
+function deletionBody(options: DeleteOptions): JsonObject {
+  const { gracePeriodSeconds, propagationPolicy = 'Background', preconditions, dryRun } = options;
+  return {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    propagationPolicy,
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(preconditions === undefined ? {} : { preconditions: { ...preconditions } }),
+    ...(dryRun === true ? { dryRun: ['All'] } : {}),
+  };
+}
+
+/**
+ * Whether the object that a deletion answered is still there. Servers answer a Status when it is gone, but for some kinds
+ * the object as it last was: without anything that it waits for.
+ */
+function isHeld(answer: JsonObject): boolean {
+  const { kind, metadata, spec } = answer;
+  if (kind === 'Status' || !isJsonObject(metadata) || typeof metadata['deletionTimestamp'] !== 'string') {
+    return false;
+  }
+  const grace = metadata['deletionGracePeriodSeconds'];
+  return (
+    hasEntries(metadata['finalizers']) ||
+    (typeof grace === 'number' && grace > 0) ||
+    // Namespaces have finalizers of their own.
+    (isJsonObject(spec) && hasEntries(spec['finalizers']))
+  );
+}
+
+function hasEntries(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}

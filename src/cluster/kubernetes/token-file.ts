@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { ClusterError } from '../errors.ts';
+import { codeOf } from './config-section.ts';
+
+/** Tokens of service accounts are renewed in their file long before they expire: reading once a minute meets every one. Milliseconds. */
+export const TOKEN_FILE_MAX_AGE_MS = 60_000;
+
+/** The Authorization header for the token in a file. */
+export async function bearerOfFile(path: string): Promise<string> {
+  let token: string;
+  try {
+    token = (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    const text = `token file ${path}: expected a file with a token, got none (${codeOf(error)}); create it, or correct its path`;
+    throw new ClusterError('credentials-failed', text, { cause: error });
+  }
+  if (token === '' || /[^\x21-\x7e]/.test(token)) {
+    const got = token === '' ? 'an empty file' : 'other characters than a token has';
+    throw new ClusterError(
+      'credentials-failed',
+      `token file ${path}: expected one token, got ${got}; write the token again`,
+    );
+  }
+  return `Bearer ${token}`;
+}

@@ -1,0 +1,98 @@
+// A watch as it comes over the wire: one JSON object a line.
+import type { IncomingMessage } from 'node:http';
+import { isJsonObject } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import { ApiError } from '../api-error.ts';
+import type { WatchEvent } from '../cluster.ts';
+import { ClusterError } from '../errors.ts';
+import { errorOfStatus } from './answer.ts';
+import { LineSplitter } from './line-splitter.ts';
+
+/**
+ * The events of a stream. Ends when it ends; throws ApiError for an ERROR event, ClusterError for what is no event or a
+ * stream that was cut in the middle of one. Leaving the loop closes the connection.
+ * @param silenceMs without a byte for this long, the connection is taken to be dead.
+ */
+export async function* watchEvents<T extends KubernetesObject>(
+  stream: IncomingMessage,
+  silenceMs: number,
+  request: string,
+): AsyncGenerator<WatchEvent<T>, void> {
+  const splitter = new LineSplitter();
+  let heard = performance.now();
+  // One timer that looks at a clock costs less than one that each chunk starts anew.
+  const timer = setInterval(
+    () => {
+      if (performance.now() - heard > silenceMs) {
+        stream.destroy(
+          new ClusterError(
+            'timeout',
+            `${request}: nothing was heard for ${silenceMs} ms; the connection is taken to be dead`,
+          ),
+        );
+      }
+    },
+    Math.max(10, silenceMs / 10),
+  );
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      for (const line of linesOf(splitter, chunk, request)) {
+        yield eventOf<T>(line, request);
+        // A reader that takes its time is not a silent server.
+        heard = performance.now();
+      }
+      heard = performance.now();
+    }
+    if (splitter.pendingBytes > 0) {
+      throw new ClusterError(
+        'unreachable',
+        `${request}: the stream ended in the middle of an event (${splitter.pendingBytes} bytes of it came)`,
+      );
+    }
+  } finally {
+    clearInterval(timer);
+    stream.destroy();
+  }
+}
+
+function linesOf(splitter: LineSplitter, chunk: Buffer, request: string): string[] {
+  try {
+    return splitter.push(chunk);
+  } catch (error) {
+    throw malformed(request, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The event of a line. */
+function eventOf<T extends KubernetesObject>(line: string, request: string): WatchEvent<T> {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch {
+    throw malformed(request, `expected JSON, got ${JSON.stringify(line.slice(0, 200))}`);
+  }
+  if (!isJsonObject(event) || !isJsonObject(event['object'])) {
+    throw malformed(request, `expected an event with type and object, got ${JSON.stringify(line.slice(0, 200))}`);
+  }
+  const object: unknown = event['object'];
+  switch (event['type']) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      return { type: event['type'], object: object as T };
+    case 'ERROR':
+      throw errorOfStatus(event['object'], 500);
+    default:
+      throw malformed(request, `expected an event, got one of type ${JSON.stringify(event['type'])}`);
+  }
+}
+
+function malformed(request: string, what: string): ClusterError {
+  return new ClusterError('answer-malformed', `${request}: ${what}`);
+}
+
+/** Whether an error of a watch says that what comes after its version is no longer known. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 410;
+}

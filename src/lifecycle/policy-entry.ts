@@ -1,0 +1,36 @@
+// A policy of the cluster as an entry of a policies file (contract 3.1).
+import { isGroup } from './admission-policy.ts';
+import type { AdmissionPolicyObject, ModuleSpec } from './admission-policy.ts';
+
+export interface PolicyEntryOptions {
+  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules stay as they are. */
+  readonly modulesUrl?: URL;
+}
+
+/** The entry, to be written as JSON. */
+export function policyEntry(policy: AdmissionPolicyObject, options: PolicyEntryOptions = {}): object {
+  const { spec } = policy;
+  const common = {
+    policyMode: spec.mode ?? 'protect',
+    ...(spec.message === undefined || spec.message === '' ? {} : { message: spec.message }),
+    ...(spec.failurePolicy === undefined ? {} : { failurePolicy: spec.failurePolicy }),
+  };
+  if (isGroup(spec)) {
+    const members = Object.entries(spec.policies).map(([name, member]) => [name, moduleUse(member, options)]);
+    return { ...common, expression: spec.expression, policies: Object.fromEntries(members) };
+  }
+  return { ...common, allowedToMutate: spec.mutating, ...moduleUse(spec, options) };
+}
+
+function moduleUse(spec: ModuleSpec, { modulesUrl }: PolicyEntryOptions): object {
+  const { module, settings, timeoutEvalSeconds, contextAwareResources } = spec;
+  const isRelative = module.startsWith('file://./');
+  return {
+    module: isRelative && modulesUrl !== undefined ? new URL(module.slice('file://'.length), modulesUrl).href : module,
+    settings: settings ?? {},
+    ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
+    contextAwareResources: contextAwareResources ?? [],
+    // Policies of a cluster may use all of them unless their policy server says otherwise (contract 2.2).
+    hostCapabilities: ['*'],
+  };
+}

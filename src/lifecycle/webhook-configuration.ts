@@ -1,0 +1,60 @@
+// The webhook configuration that makes an API server ask about a policy (contract section 6).
+import type { KubernetesObject } from '../resources/index.ts';
+import { isGroup, policyId } from './admission-policy.ts';
+import type { AdmissionPolicyObject } from './admission-policy.ts';
+
+/** Found on everything that we write for a policy. */
+export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'portcullis' } as const;
+
+export interface WebhookTarget {
+  /** Base URL of the policy server's admission port. */
+  readonly url: string;
+  /** PEM of the CA that its certificate comes from. */
+  readonly ca: string;
+}
+
+/** Whether the API server asks the policy before objects are complete. */
+export function isMutating({ spec }: AdmissionPolicyObject): boolean {
+  return !isGroup(spec) && spec.mutating;
+}
+
+/** The configuration for one policy, named by its id. */
+export function webhookConfiguration(policy: AdmissionPolicyObject, target: WebhookTarget): KubernetesObject {
+  const { spec } = policy;
+  const id = policyId(policy);
+  const { namespace } = policy.metadata;
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: isMutating(policy) ? 'MutatingWebhookConfiguration' : 'ValidatingWebhookConfiguration',
+    metadata: {
+      name: id,
+      labels: MANAGED_BY,
+      annotations: {
+        kubewardenPolicyName: policy.metadata.name ?? '',
+        ...(namespace === undefined ? {} : { kubewardenPolicyNamespace: namespace }),
+      },
+    },
+    webhooks: [
+      {
+        name: `${id}.kubewarden.admission`,
+        admissionReviewVersions: ['v1'],
+        clientConfig: {
+          url: `${target.url}/validate/${id}`,
+          caBundle: Buffer.from(target.ca).toString('base64'),
+        },
+        rules: spec.rules,
+        failurePolicy: spec.failurePolicy ?? 'Fail',
+        ...(spec.matchPolicy === undefined ? {} : { matchPolicy: spec.matchPolicy }),
+        ...(spec.matchConditions === undefined ? {} : { matchConditions: spec.matchConditions }),
+        ...(spec.objectSelector === undefined ? {} : { objectSelector: spec.objectSelector }),
+        ...(namespace === undefined
+          ? spec.namespaceSelector === undefined
+            ? {}
+            : { namespaceSelector: spec.namespaceSelector }
+          : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
+        sideEffects: spec.sideEffects ?? 'None',
+        timeoutSeconds: spec.timeoutSeconds ?? 10,
+      },
+    ],
+  };
+}

@@ -1,0 +1,105 @@
+// The kinds that Kubernetes itself has: names and scopes only, for everyone who must know how a kind is called.
+
+/** How a kind of Kubernetes is called and where its objects live. */
+export interface BuiltinKind {
+  /** Empty for the core group. */
+  readonly group: string;
+  /** The version that is stored and preferred. */
+  readonly version: string;
+  readonly kind: string;
+  /** Plural, lower case: `pods`. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+}
+
+/**
+ * Kinds by group and version: `Kind`, `Kind=plural` where the plural is not the usual one, then short names after `:` and
+ * categories after `@`, each separated by commas.
+ */
+const KINDS: readonly (readonly [groupVersion: string, namespaced: string, cluster: string])[] = [
+  [
+    'v1',
+    'Binding ConfigMap:cm Endpoints=endpoints:ep Event:ev LimitRange:limits PersistentVolumeClaim:pvc Pod:po@all PodTemplate ReplicationController:rc@all ResourceQuota:quota Secret Service:svc@all ServiceAccount:sa',
+    'ComponentStatus:cs Namespace:ns Node:no PersistentVolume:pv',
+  ],
+  [
+    'admissionregistration.k8s.io/v1',
+    '',
+    'MutatingAdmissionPolicy@api-extensions MutatingAdmissionPolicyBinding@api-extensions MutatingWebhookConfiguration@api-extensions ValidatingAdmissionPolicy@api-extensions ValidatingAdmissionPolicyBinding@api-extensions ValidatingWebhookConfiguration@api-extensions',
+  ],
+  ['apiextensions.k8s.io/v1', '', 'CustomResourceDefinition:crd,crds@api-extensions'],
+  ['apiregistration.k8s.io/v1', '', 'APIService@api-extensions'],
+  ['apps/v1', 'ControllerRevision DaemonSet:ds@all Deployment:deploy@all ReplicaSet:rs@all StatefulSet:sts@all', ''],
+  ['authentication.k8s.io/v1', '', 'SelfSubjectReview TokenReview'],
+  [
+    'authorization.k8s.io/v1',
+    'LocalSubjectAccessReview',
+    'SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview',
+  ],
+  ['autoscaling/v2', 'HorizontalPodAutoscaler:hpa@all', ''],
+  ['batch/v1', 'CronJob:cj@all Job@all', ''],
+  ['certificates.k8s.io/v1', 'PodCertificateRequest', 'CertificateSigningRequest:csr ClusterTrustBundle'],
+  ['coordination.k8s.io/v1', 'Lease LeaseCandidate', ''],
+  ['discovery.k8s.io/v1', 'EndpointSlice', ''],
+  ['events.k8s.io/v1', 'Event:ev', ''],
+  ['flowcontrol.apiserver.k8s.io/v1', '', 'FlowSchema PriorityLevelConfiguration'],
+  ['internal.apiserver.k8s.io/v1alpha1', '', 'StorageVersion'],
+  ['networking.k8s.io/v1', 'Ingress:ing NetworkPolicy:netpol', 'IPAddress:ip IngressClass ServiceCIDR'],
+  ['node.k8s.io/v1', '', 'RuntimeClass'],
+  ['policy/v1', 'PodDisruptionBudget:pdb', ''],
+  ['rbac.authorization.k8s.io/v1', 'Role RoleBinding', 'ClusterRole ClusterRoleBinding'],
+  ['resource.k8s.io/v1', 'ResourceClaim ResourceClaimTemplate', 'DeviceClass DeviceTaintRule ResourceSlice'],
+  ['scheduling.k8s.io/v1', '', 'PriorityClass:pc'],
+  [
+    'storage.k8s.io/v1',
+    'CSIStorageCapacity',
+    'CSIDriver CSINode StorageClass:sc VolumeAttachment VolumeAttributesClass:vac',
+  ],
+  ['storagemigration.k8s.io/v1alpha1', '', 'StorageVersionMigration'],
+];
+
+const BY_GROUP_KIND: ReadonlyMap<string, BuiltinKind> = new Map(
+  KINDS.flatMap(([groupVersion, namespaced, cluster]) => [
+    ...parseKinds(groupVersion, namespaced, true),
+    ...parseKinds(groupVersion, cluster, false),
+  ]).map((entry) => [`${entry.group}/${entry.kind}`, entry]),
+);
+
+/** The kind of Kubernetes of that name; undefined for all others. */
+export function builtinKind(group: string, kind: string): BuiltinKind | undefined {
+  return BY_GROUP_KIND.get(`${group}/${kind}`);
+}
+
+function parseKinds(groupVersion: string, kinds: string, namespaced: boolean): BuiltinKind[] {
+  const [group = '', version = ''] = groupVersion.includes('/') ? groupVersion.split('/') : ['', groupVersion];
+  return kinds.split(' ').flatMap((text) => {
+    const { kind, plural, shortNames, categories } =
+      /^(?<kind>\w+)(?:=(?<plural>\w+))?(?::(?<shortNames>[\w,]+))?(?:@(?<categories>[\w,-]+))?$/.exec(text)?.groups ??
+      {};
+    if (kind === undefined) {
+      return [];
+    }
+    const singular = kind.toLowerCase();
+    return {
+      group,
+      version,
+      kind,
+      resource: plural ?? usualPlural(singular),
+      singular,
+      namespaced,
+      shortNames: shortNames?.split(',') ?? [],
+      categories: categories?.split(',') ?? [],
+    };
+  });
+}
+
+/** As English mostly does; the kinds above were looked at one by one. */
+function usualPlural(name: string): string {
+  if (/(?:s|x|ch)$/.test(name)) {
+    return `${name}es`;
+  }
+  return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
+}

@@ -1,0 +1,304 @@
+// All kinds but pods: what they get when their author does not say it.
+import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
+import type { Fields, TypeDefaults } from './fields.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+function deploymentSpec(spec: Fields): void {
+  setDefault(spec, 'replicas', 1);
+  setDefault(spec, 'revisionHistoryLimit', 10);
+  setDefault(spec, 'progressDeadlineSeconds', 600);
+  const strategy = madeAt(spec, 'strategy');
+  setDefault(strategy, 'type', 'RollingUpdate');
+  if (strategy['type'] === 'RollingUpdate') {
+    const rollingUpdate = madeAt(strategy, 'rollingUpdate');
+    setDefault(rollingUpdate, 'maxUnavailable', '25%');
+    setDefault(rollingUpdate, 'maxSurge', '25%');
+  }
+}
+
+function daemonSetSpec(spec: Fields): void {
+  setDefault(spec, 'revisionHistoryLimit', 10);
+  const strategy = madeAt(spec, 'updateStrategy');
+  setDefault(strategy, 'type', 'RollingUpdate');
+  if (strategy['type'] === 'RollingUpdate') {
+    const rollingUpdate = madeAt(strategy, 'rollingUpdate');
+    setDefault(rollingUpdate, 'maxUnavailable', 1);
+    setDefault(rollingUpdate, 'maxSurge', 0);
+  }
+}
+
+function statefulSetSpec(spec: Fields): void {
+  setDefault(spec, 'podManagementPolicy', 'OrderedReady');
+  setDefault(spec, 'replicas', 1);
+  setDefault(spec, 'revisionHistoryLimit', 10);
+  const strategy = madeAt(spec, 'updateStrategy');
+  if (strategy['type'] === undefined || strategy['type'] === '') {
+    strategy['type'] = 'RollingUpdate';
+    madeAt(strategy, 'rollingUpdate');
+  }
+  const rollingUpdate = strategy['type'] === 'RollingUpdate' ? fieldsAt(strategy, 'rollingUpdate') : undefined;
+  if (rollingUpdate !== undefined) {
+    setDefault(rollingUpdate, 'partition', 0);
+  }
+  const retention = madeAt(spec, 'persistentVolumeClaimRetentionPolicy');
+  setDefault(retention, 'whenDeleted', 'Retain');
+  setDefault(retention, 'whenScaled', 'Retain');
+  // Claims in a template are objects with names of their kind.
+  for (const claim of listAt(spec, 'volumeClaimTemplates')) {
+    setDefault(claim, 'apiVersion', 'v1');
+    setDefault(claim, 'kind', 'PersistentVolumeClaim');
+    setDefault(madeAt(claim, 'status'), 'phase', 'Pending');
+  }
+}
+
+/** Fills in the labels of an object, and its selector, from its pod template. */
+function replicationController(object: Fields): void {
+  const spec = fieldsAt(object, 'spec');
+  const labels = templateLabels(spec);
+  if (spec !== undefined && labels !== undefined) {
+    if (Object.keys(fieldsAt(spec, 'selector') ?? {}).length === 0) {
+      spec['selector'] = { ...labels };
+    }
+    labelLike(object, labels);
+  }
+}
+
+function templateLabels(spec: Fields | undefined): Fields | undefined {
+  const template = spec === undefined ? undefined : fieldsAt(spec, 'template');
+  const metadata = template === undefined ? undefined : fieldsAt(template, 'metadata');
+  return metadata === undefined ? undefined : fieldsAt(metadata, 'labels');
+}
+
+function labelLike(object: Fields, labels: Fields): void {
+  const metadata = madeAt(object, 'metadata');
+  if (Object.keys(fieldsAt(metadata, 'labels') ?? {}).length === 0 && Object.keys(labels).length > 0) {
+    metadata['labels'] = { ...labels };
+  }
+}
+
+function job(object: Fields): void {
+  const spec = fieldsAt(object, 'spec');
+  if (spec === undefined) {
+    return;
+  }
+  const labels = templateLabels(spec);
+  if (labels !== undefined) {
+    labelLike(object, labels);
+  }
+  const { uid, name } = madeAt(object, 'metadata');
+  if (spec['manualSelector'] !== true && typeof uid === 'string') {
+    selectOwnPods(spec, uid, name);
+  }
+}
+
+/** Pods of a job are those with its unique id. */
+function selectOwnPods(spec: Fields, uid: string, name: unknown): void {
+  const labels = madeAt(madeAt(madeAt(spec, 'template'), 'metadata'), 'labels');
+  for (const label of ['job-name', 'batch.kubernetes.io/job-name']) {
+    setDefault(labels, label, name);
+  }
+  for (const label of ['controller-uid', 'batch.kubernetes.io/controller-uid']) {
+    setDefault(labels, label, uid);
+  }
+  const selector = madeAt(spec, 'selector');
+  setDefault(madeAt(selector, 'matchLabels'), 'batch.kubernetes.io/controller-uid', uid);
+}
+
+function jobSpec(spec: Fields): void {
+  if (spec['completions'] === undefined && spec['parallelism'] === undefined) {
+    spec['completions'] = 1;
+  }
+  setDefault(spec, 'parallelism', 1);
+  setDefault(spec, 'backoffLimit', spec['backoffLimitPerIndex'] === undefined ? 6 : 2 ** 31 - 1);
+  setDefault(spec, 'completionMode', 'NonIndexed');
+  setDefault(spec, 'suspend', false);
+  setDefault(spec, 'podReplacementPolicy', spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed');
+  setDefault(spec, 'manualSelector', false);
+}
+
+function cronJobSpec(spec: Fields): void {
+  setDefault(spec, 'concurrencyPolicy', 'Allow');
+  setDefault(spec, 'suspend', false);
+  setDefault(spec, 'successfulJobsHistoryLimit', 3);
+  setDefault(spec, 'failedJobsHistoryLimit', 1);
+}
+
+function serviceSpec(spec: Fields): void {
+  setDefault(spec, 'sessionAffinity', 'None');
+  if (spec['sessionAffinity'] === 'None') {
+    delete spec['sessionAffinityConfig'];
+  } else if (spec['sessionAffinity'] === 'ClientIP') {
+    setDefault(madeAt(madeAt(spec, 'sessionAffinityConfig'), 'clientIP'), 'timeoutSeconds', 10_800);
+  }
+  setDefault(spec, 'type', 'ClusterIP');
+  const { type } = spec;
+  const isExternal = type === 'LoadBalancer' || type === 'NodePort';
+  if (isExternal || (type === 'ClusterIP' && Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0)) {
+    setDefault(spec, 'externalTrafficPolicy', 'Cluster');
+  }
+  if (isExternal || type === 'ClusterIP') {
+    setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  }
+  if (type === 'LoadBalancer') {
+    setDefault(spec, 'allocateLoadBalancerNodePorts', true);
+  }
+}
+
+function servicePort(port: Fields): void {
+  setDefault(port, 'protocol', 'TCP');
+  port['targetPort'] ||= port['port'];
+}
+
+/** `stringData` is for writing only: it becomes `data`. */
+function secret(object: Fields): void {
+  setDefault(object, 'type', 'Opaque');
+  const texts = fieldsAt(object, 'stringData');
+  if (texts !== undefined) {
+    const encoded = Object.entries(texts).map(([key, text]) => [key, Buffer.from(String(text)).toString('base64')]);
+    object['data'] = { ...fieldsAt(object, 'data'), ...Object.fromEntries(encoded) };
+    delete object['stringData'];
+  }
+}
+
+function namespace(object: Fields): void {
+  const metadata = madeAt(object, 'metadata');
+  if (typeof metadata['name'] === 'string' && metadata['name'] !== '') {
+    madeAt(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata['name'];
+  }
+  const spec = madeAt(object, 'spec');
+  // The one that its deletion waits for; while that goes on, it may be gone.
+  if (metadata['deletionTimestamp'] === undefined) {
+    setDefault(spec, 'finalizers', ['kubernetes']);
+  }
+  setDefault(madeAt(object, 'status'), 'phase', 'Active');
+}
+
+function nodeStatus(status: Fields): void {
+  if (status['capacity'] !== undefined) {
+    setDefault(status, 'allocatable', structuredClone(status['capacity']));
+  }
+}
+
+function limitRangeItem(item: Fields): void {
+  if (item['type'] === 'Container') {
+    const defaults = { ...fieldsAt(item, 'max'), ...fieldsAt(item, 'default') };
+    const requests = { ...fieldsAt(item, 'min'), ...defaults, ...fieldsAt(item, 'defaultRequest') };
+    item['default'] = defaults;
+    item['defaultRequest'] = requests;
+  }
+}
+
+function networkPolicySpec(spec: Fields): void {
+  if (!Array.isArray(spec['policyTypes']) || spec['policyTypes'].length === 0) {
+    const hasEgress = Array.isArray(spec['egress']) && spec['egress'].length > 0;
+    spec['policyTypes'] = hasEgress ? ['Ingress', 'Egress'] : ['Ingress'];
+  }
+}
+
+function horizontalPodAutoscalerSpec(spec: Fields): void {
+  setDefault(spec, 'minReplicas', 1);
+  if (listAt(spec, 'metrics').length === 0) {
+    const target = { type: 'Utilization', averageUtilization: 80 };
+    spec['metrics'] = [{ type: 'Resource', resource: { name: 'cpu', target } }];
+  }
+  const behavior = fieldsAt(spec, 'behavior');
+  if (behavior !== undefined) {
+    const percent = { type: 'Percent', value: 100, periodSeconds: 15 };
+    const up = madeAt(behavior, 'scaleUp');
+    setDefault(up, 'stabilizationWindowSeconds', 0);
+    setDefault(up, 'policies', [{ type: 'Pods', value: 4, periodSeconds: 15 }, percent]);
+    setDefault(up, 'selectPolicy', 'Max');
+    const down = madeAt(behavior, 'scaleDown');
+    setDefault(down, 'policies', [{ ...percent }]);
+    setDefault(down, 'selectPolicy', 'Max');
+  }
+}
+
+function webhook(fields: Fields): void {
+  setDefault(fields, 'failurePolicy', 'Fail');
+  matchResources(fields);
+  setDefault(fields, 'timeoutSeconds', 10);
+}
+
+function matchResources(fields: Fields): void {
+  setDefault(fields, 'matchPolicy', 'Equivalent');
+  setDefault(fields, 'namespaceSelector', {});
+  setDefault(fields, 'objectSelector', {});
+}
+
+function customResourceDefinitionSpec(spec: Fields): void {
+  const names = madeAt(spec, 'names');
+  const { kind } = names;
+  if (typeof kind === 'string' && kind !== '') {
+    names['singular'] ||= kind.toLowerCase();
+    names['listKind'] ||= `${kind}List`;
+  }
+  setDefault(spec, 'conversion', { strategy: 'None' });
+}
+
+const withRoleGroup: TypeDefaults = (object) => {
+  const reference = madeAt(object, 'roleRef');
+  reference['apiGroup'] ||= RBAC_GROUP;
+};
+
+const withHttpsPort: TypeDefaults = (fields) => setDefault(fields, 'port', 443);
+
+/** By component name without `io.k8s.api.`, or in full where it begins differently. */
+export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
+  'admissionregistration.v1.MatchResources': matchResources,
+  'admissionregistration.v1.MutatingWebhook': (fields) => {
+    webhook(fields);
+    setDefault(fields, 'reinvocationPolicy', 'Never');
+  },
+  'admissionregistration.v1.NamedRuleWithOperations': (fields) => setDefault(fields, 'scope', '*'),
+  'admissionregistration.v1.RuleWithOperations': (fields) => setDefault(fields, 'scope', '*'),
+  'admissionregistration.v1.ServiceReference': withHttpsPort,
+  'admissionregistration.v1.ValidatingAdmissionPolicySpec': (fields) => setDefault(fields, 'failurePolicy', 'Fail'),
+  'admissionregistration.v1.ValidatingWebhook': webhook,
+  'apps.v1.DaemonSetSpec': daemonSetSpec,
+  'apps.v1.DeploymentSpec': deploymentSpec,
+  'apps.v1.ReplicaSetSpec': (spec) => setDefault(spec, 'replicas', 1),
+  'apps.v1.StatefulSetSpec': statefulSetSpec,
+  'autoscaling.v2.HorizontalPodAutoscalerSpec': horizontalPodAutoscalerSpec,
+  'batch.v1.CronJobSpec': cronJobSpec,
+  'batch.v1.Job': job,
+  'batch.v1.JobSpec': jobSpec,
+  'batch.v1.PodFailurePolicyOnPodConditionsPattern': (fields) => setDefault(fields, 'status', 'True'),
+  'core.v1.EndpointPort': (port) => setDefault(port, 'protocol', 'TCP'),
+  'core.v1.LimitRangeItem': limitRangeItem,
+  'core.v1.Namespace': namespace,
+  'core.v1.NodeStatus': nodeStatus,
+  'core.v1.PersistentVolumeClaimSpec': (spec) => setDefault(spec, 'volumeMode', 'Filesystem'),
+  'core.v1.PersistentVolumeClaim': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),
+  'core.v1.PersistentVolume': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),
+  'core.v1.PersistentVolumeSpec': (spec) => {
+    setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
+    setDefault(spec, 'volumeMode', 'Filesystem');
+  },
+  'core.v1.ReplicationController': replicationController,
+  'core.v1.Secret': secret,
+  'core.v1.ServicePort': servicePort,
+  'core.v1.ServiceSpec': serviceSpec,
+  'discovery.v1.EndpointPort': (port) => {
+    setDefault(port, 'name', '');
+    setDefault(port, 'protocol', 'TCP');
+  },
+  'networking.v1.IngressClassParametersReference': (fields) => setDefault(fields, 'scope', 'Cluster'),
+  'networking.v1.NetworkPolicyPort': (port) => setDefault(port, 'protocol', 'TCP'),
+  'networking.v1.NetworkPolicySpec': networkPolicySpec,
+  'rbac.v1.ClusterRoleBinding': withRoleGroup,
+  'rbac.v1.RoleBinding': withRoleGroup,
+  'rbac.v1.Subject': (subject) => {
+    if (subject['kind'] === 'User' || subject['kind'] === 'Group') {
+      subject['apiGroup'] ||= RBAC_GROUP;
+    }
+  },
+  'scheduling.v1.PriorityClass': (object) => setDefault(object, 'preemptionPolicy', 'PreemptLowerPriority'),
+  'storage.v1.StorageClass': (object) => {
+    setDefault(object, 'reclaimPolicy', 'Delete');
+    setDefault(object, 'volumeBindingMode', 'Immediate');
+  },
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec': customResourceDefinitionSpec,
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference': withHttpsPort,
+};

@@ -1,0 +1,152 @@
+// Pods, in a pod or in a template: what they get when their author does not say it.
+import { canonicalQuantity } from '../quantities.ts';
+import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
+import type { Fields, TypeDefaults } from './fields.ts';
+
+/** 0644: what files of config maps and secrets get. */
+const FILE_MODE = 0o644;
+
+function podSpec(spec: Fields): void {
+  setDefault(spec, 'dnsPolicy', 'ClusterFirst');
+  setDefault(spec, 'restartPolicy', 'Always');
+  setDefault(spec, 'securityContext', {});
+  setDefault(spec, 'terminationGracePeriodSeconds', 30);
+  setDefault(spec, 'schedulerName', 'default-scheduler');
+  // The same field under its old name.
+  const account = spec['serviceAccountName'] ?? spec['serviceAccount'];
+  if (account !== undefined) {
+    spec['serviceAccountName'] = account;
+    spec['serviceAccount'] = account;
+  }
+}
+
+/** What only pods get: templates leave it open. */
+function pod(object: Fields): void {
+  const spec = fieldsAt(object, 'spec');
+  if (spec === undefined) {
+    return;
+  }
+  const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
+  for (const container of containers) {
+    requestLimits(fieldsAt(container, 'resources'));
+  }
+  requestLimits(fieldsAt(spec, 'resources'));
+  setDefault(spec, 'enableServiceLinks', true);
+  if (spec['hostNetwork'] === true) {
+    for (const port of containers.flatMap((container) => listAt(container, 'ports'))) {
+      port['hostPort'] ||= port['containerPort'];
+    }
+  }
+  if (spec['priorityClassName'] === undefined || spec['priorityClassName'] === '') {
+    setDefault(spec, 'priority', 0);
+    setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
+  }
+  tolerateLostNodes(spec);
+  const status = madeAt(object, 'status');
+  setDefault(status, 'phase', 'Pending');
+  setDefault(status, 'qosClass', qosClassOf(spec));
+}
+
+/** Requests what is limited and not requested. */
+function requestLimits(resources: Fields | undefined): void {
+  const limits = resources === undefined ? undefined : fieldsAt(resources, 'limits');
+  if (resources !== undefined && limits !== undefined && Object.keys(limits).length > 0) {
+    resources['requests'] = { ...limits, ...fieldsAt(resources, 'requests') };
+  }
+}
+
+/** A pod stays five minutes on a node that is lost, unless it says otherwise: what the admission of API servers adds. */
+function tolerateLostNodes(spec: Fields): void {
+  const tolerations = listAt(spec, 'tolerations');
+  const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
+    (taint) =>
+      !tolerations.some(
+        ({ key = '', effect = '' }) => (key === taint || key === '') && (effect === 'NoExecute' || effect === ''),
+      ),
+  );
+  if (missing.length > 0) {
+    const added = missing.map((key) => ({ effect: 'NoExecute', key, operator: 'Exists', tolerationSeconds: 300 }));
+    spec['tolerations'] = [...tolerations, ...added];
+  }
+}
+
+/** How a pod is treated when its node runs short. */
+function qosClassOf(spec: Fields): 'BestEffort' | 'Burstable' | 'Guaranteed' {
+  const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
+  const own = fieldsAt(spec, 'resources');
+  const resources = own === undefined ? containers.map((container) => fieldsAt(container, 'resources')) : [own];
+  const amounts = resources.map((entry) => ({
+    requests: computeResources(entry, 'requests'),
+    limits: computeResources(entry, 'limits'),
+  }));
+  if (amounts.every(({ requests, limits }) => requests.size + limits.size === 0)) {
+    return 'BestEffort';
+  }
+  const isGuaranteed = amounts.every(
+    ({ requests, limits }) => limits.size === 2 && [...limits].every(([name, amount]) => requests.get(name) === amount),
+  );
+  return isGuaranteed ? 'Guaranteed' : 'Burstable';
+}
+
+function computeResources(resources: Fields | undefined, field: string): ReadonlyMap<string, string> {
+  const amounts = (resources === undefined ? undefined : fieldsAt(resources, field)) ?? {};
+  return new Map(
+    ['cpu', 'memory'].flatMap((name) => {
+      const amount = Object.hasOwn(amounts, name) ? String(canonicalQuantity(amounts[name])) : '0';
+      return amount === '0' ? [] : [[name, amount]];
+    }),
+  );
+}
+
+function container(fields: Fields): void {
+  setDefault(fields, 'imagePullPolicy', pullPolicyOf(fields['image']));
+  setDefault(fields, 'terminationMessagePath', '/dev/termination-log');
+  setDefault(fields, 'terminationMessagePolicy', 'File');
+}
+
+/** `Always` for the tag `latest`, said or meant. */
+function pullPolicyOf(image: unknown): string {
+  const name = typeof image === 'string' ? image : '';
+  const lastPart = name.slice(name.lastIndexOf('/') + 1);
+  const isPinned = lastPart.includes('@') || (lastPart.includes(':') && !lastPart.endsWith(':latest'));
+  return isPinned || name === '' ? 'IfNotPresent' : 'Always';
+}
+
+function probe(fields: Fields): void {
+  fields['timeoutSeconds'] ||= 1;
+  fields['periodSeconds'] ||= 10;
+  fields['successThreshold'] ||= 1;
+  fields['failureThreshold'] ||= 3;
+}
+
+function volume(fields: Fields): void {
+  if (Object.keys(fields).every((name) => name === 'name')) {
+    fields['emptyDir'] = {};
+  }
+}
+
+const withFileMode: TypeDefaults = (fields) => setDefault(fields, 'defaultMode', FILE_MODE);
+
+/** By component name without `io.k8s.api.`. */
+export const POD_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
+  'core.v1.Pod': pod,
+  'core.v1.PodSpec': podSpec,
+  'core.v1.Container': container,
+  'core.v1.EphemeralContainer': container,
+  'core.v1.Probe': probe,
+  'core.v1.GRPCAction': (fields) => setDefault(fields, 'service', ''),
+  'core.v1.HTTPGetAction': (fields) => {
+    setDefault(fields, 'path', '/');
+    setDefault(fields, 'scheme', 'HTTP');
+  },
+  'core.v1.Volume': volume,
+  'core.v1.SecretVolumeSource': withFileMode,
+  'core.v1.ConfigMapVolumeSource': withFileMode,
+  'core.v1.DownwardAPIVolumeSource': withFileMode,
+  'core.v1.ProjectedVolumeSource': withFileMode,
+  'core.v1.HostPathVolumeSource': (fields) => setDefault(fields, 'type', ''),
+  'core.v1.ImageVolumeSource': (fields) => setDefault(fields, 'pullPolicy', pullPolicyOf(fields['reference'])),
+  'core.v1.ServiceAccountTokenProjection': (fields) => setDefault(fields, 'expirationSeconds', 3600),
+  'core.v1.ObjectFieldSelector': (fields) => setDefault(fields, 'apiVersion', 'v1'),
+  'core.v1.ResourceFieldSelector': (fields) => setDefault(fields, 'divisor', '0'),
+};

@@ -1,0 +1,187 @@
+import { isJsonObject } from '../json.ts';
+import type { JsonValue } from '../json.ts';
+import type { Schema } from '../schema.ts';
+import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+
+export type ScalarType = 'numeric' | 'string' | 'boolean' | 'untyped';
+
+/** What a value may be, as far as merging goes: one of these, or several where the schema leaves that open. */
+export interface MergeType {
+  readonly scalar?: ScalarType;
+  readonly list?: ListType;
+  readonly map?: MapType;
+}
+
+export interface ListType {
+  /** An atomic list is one value; the elements of others have owners of their own. */
+  readonly isAtomic: boolean;
+  /** Fields that tell the elements apart; none in sets of scalars. */
+  readonly keys: readonly string[];
+  element(): MergeType;
+}
+
+export interface MapType {
+  readonly isAtomic: boolean;
+  /** Whether it takes any fields, of types that are deduced from their values. */
+  readonly isDeduced: boolean;
+  /** Whether the schema names the field. */
+  isNamed(field: string): boolean;
+  /** The type of a field; undefined when there is no such field. */
+  field(name: string): MergeType | undefined;
+  /** What a field is when it is not set. */
+  defaultOf(name: string): JsonValue | undefined;
+}
+
+/** How the kinds of a type are called. */
+export type ValueKind = 'map' | 'scalar' | 'list';
+
+const NOTHING = { isNamed: () => false, defaultOf: () => undefined } as const;
+
+/** Any value, as one that only a whole owner has. */
+const UNTYPED: MergeType = {
+  scalar: 'untyped',
+  list: { isAtomic: true, keys: [], element: () => UNTYPED },
+  map: { ...NOTHING, isAtomic: true, isDeduced: false, field: () => UNTYPED },
+};
+
+/** Any value whose maps are merged, and whose lists are not: what there is no schema for. */
+export const DEDUCED_TYPE: MergeType = {
+  scalar: 'untyped',
+  list: { isAtomic: true, keys: [], element: () => UNTYPED },
+  map: { ...NOTHING, isAtomic: false, isDeduced: true, field: () => DEDUCED_TYPE },
+};
+
+/** The type of whole objects of a kind; what is not known about their metadata comes from Kubernetes. */
+export function mergeTypeOf(schema: Schema): MergeType {
+  return typeOf(withMetadata(schema), false);
+}
+
+/** The schema of an object with that of its metadata, which CustomResourceDefinitions leave to the server. */
+function withMetadata(schema: Schema): Schema {
+  const { properties = {} } = schema;
+  const metadata = Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined;
+  if (sole(metadata)?.properties !== undefined && hasObjectMeta(sole(metadata))) {
+    return schema;
+  }
+  const text: Schema = { type: 'string' };
+  return {
+    ...schema,
+    properties: { ...properties, apiVersion: text, kind: text, metadata: OBJECT_META_SCHEMA },
+  };
+}
+
+/** Custom kinds may restrict the name, and nothing else. */
+function hasObjectMeta(schema: Schema | undefined): boolean {
+  return schema?.properties !== undefined && Object.hasOwn(schema.properties, 'managedFields');
+}
+
+function typeOf(schema: Schema, isOpen: boolean): MergeType {
+  const only = sole(schema);
+  if (only !== undefined && only !== schema) {
+    const mapType = schema['x-kubernetes-map-type'];
+    return typeOf(mapType === undefined ? only : { ...only, 'x-kubernetes-map-type': mapType }, isOpen);
+  }
+  if (schema['x-kubernetes-embedded-resource'] === true) {
+    return typeOf({ ...withMetadata(schema), 'x-kubernetes-embedded-resource': false }, isOpen);
+  }
+  const isOpenBelow = isOpen || schema['x-kubernetes-preserve-unknown-fields'] === true;
+  switch (schema.type) {
+    case undefined:
+      return { scalar: 'untyped', list: listOf(schema, isOpenBelow), map: mapOf(schema, isOpenBelow) };
+    case 'object':
+      return { map: mapOf(schema, isOpenBelow) };
+    case 'array':
+      return { list: listOf(schema, isOpenBelow) };
+    case 'integer':
+    case 'number':
+      return { scalar: 'numeric' };
+    case 'boolean':
+      return { scalar: 'boolean' };
+    case 'string':
+      return { scalar: schema.format === undefined || schema.format === 'byte' ? 'string' : 'untyped' };
+  }
+}
+
+/** A shared schema with a description or a default of its own around it. */
+function sole(schema: Schema | undefined): Schema | undefined {
+  const [only, ...others] = schema?.allOf ?? [];
+  const isWrapper =
+    schema?.type === undefined && schema?.properties === undefined && only !== undefined && others.length === 0;
+  return isWrapper ? only : schema;
+}
+
+function mapOf(schema: Schema, isOpen: boolean): MapType {
+  const { properties = {}, additionalProperties } = schema;
+  const types = new Map<string, MergeType>();
+  let other: MergeType | undefined;
+  if (typeof additionalProperties === 'object') {
+    other = typeOf(additionalProperties, isOpen);
+  } else if (additionalProperties ?? (isOpen || Object.keys(properties).length === 0)) {
+    other = DEDUCED_TYPE;
+  }
+  const own = (name: string): Schema | undefined => (Object.hasOwn(properties, name) ? properties[name] : undefined);
+  return {
+    isAtomic: schema['x-kubernetes-map-type'] === 'atomic',
+    isDeduced: other === DEDUCED_TYPE && Object.keys(properties).length === 0,
+    isNamed: (name) => Object.hasOwn(properties, name),
+    defaultOf: (name) => own(name)?.default as JsonValue | undefined,
+    field(name) {
+      const property = own(name);
+      if (property === undefined) {
+        return other;
+      }
+      let type = types.get(name);
+      if (type === undefined) {
+        type = typeOf(property, isOpen);
+        types.set(name, type);
+      }
+      return type;
+    },
+  };
+}
+
+function listOf(schema: Schema, isOpen: boolean): ListType {
+  const { items } = schema;
+  let type: MergeType | undefined = items === undefined ? UNTYPED : undefined;
+  return {
+    ...relationOf(schema),
+    element: () => (type ??= items === undefined ? UNTYPED : typeOf(items, isOpen)),
+  };
+}
+
+function relationOf(schema: Schema): Pick<ListType, 'isAtomic' | 'keys'> {
+  switch (schema['x-kubernetes-list-type']) {
+    case 'atomic':
+      return { isAtomic: true, keys: [] };
+    case 'set':
+      return { isAtomic: false, keys: [] };
+    case 'map':
+      return { isAtomic: false, keys: schema['x-kubernetes-list-map-keys'] ?? [] };
+    case undefined: {
+      // Kinds of Kubernetes itself that know strategic merge patches only.
+      const isMerged = schema['x-kubernetes-patch-strategy']?.split(',').includes('merge') === true;
+      const key = schema['x-kubernetes-patch-merge-key'];
+      return { isAtomic: !isMerged, keys: isMerged && key !== undefined ? [key] : [] };
+    }
+  }
+}
+
+/** The kind of a JSON value; undefined for null. */
+export function valueKindOf(value: JsonValue): ValueKind | undefined {
+  return value === null ? undefined : Array.isArray(value) ? 'list' : isJsonObject(value) ? 'map' : 'scalar';
+}
+
+/** Which of its kinds a type is for a value: its own where the type allows that, the type's only one, or undefined. */
+export function kindFor(type: MergeType, value: JsonValue | undefined): ValueKind | undefined {
+  const own = value === undefined ? undefined : valueKindOf(value);
+  if (own !== undefined && type[own] !== undefined) {
+    return own;
+  }
+  const isOpen = Number(type.map !== undefined) + Number(type.scalar !== undefined) + Number(type.list !== undefined) > 1;
+  return isOpen ? undefined : anyKindOf(type);
+}
+
+/** The kind that a type is where the value does not tell: a map if it may be one. */
+export function anyKindOf(type: MergeType): ValueKind {
+  return type.map !== undefined ? 'map' : type.scalar !== undefined ? 'scalar' : 'list';
+}

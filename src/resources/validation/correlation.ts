@@ -1,0 +1,132 @@
+import { isJsonObject } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { Schema } from '../schema.ts';
+import { equalJson } from './equality.ts';
+import { fieldOf, MAX_NESTING, schemaOfField } from './own-property.ts';
+
+/**
+ * A value and the one that it replaces at the same place, where that can be told. What was wrong before and did not change
+ * is not held against an update (KEP-4008), and transition rules compare the two.
+ */
+export class Correlation {
+  readonly value: JsonValue;
+  readonly old: JsonValue;
+  readonly #schema: Schema;
+  readonly #depth: number;
+  readonly #children = new Map<string | number, Correlation | undefined>();
+  #items: ListItems | undefined;
+  #isUnchanged: boolean | undefined;
+
+  constructor(value: JsonValue, old: JsonValue, schema: Schema, depth = 0) {
+    this.value = value;
+    this.old = old;
+    this.#schema = schema;
+    this.#depth = depth;
+  }
+
+  /** The field of both values; undefined when one of them does not have it, or no schema knows it. */
+  field(name: string): Correlation | undefined {
+    return this.#child(name, () => {
+      const { value, old } = this;
+      if (!isJsonObject(value) || !isJsonObject(old)) {
+        return undefined;
+      }
+      const [child, oldChild, schema] = [fieldOf(value, name), fieldOf(old, name), schemaOfField(this.#schema, name)];
+      return child === undefined || oldChild === undefined || schema === undefined
+        ? undefined
+        : new Correlation(child, oldChild, schema, this.#depth + 1);
+    });
+  }
+
+  /** The element at an index and the old one with the same keys: only lists of type map can tell. */
+  element(index: number): Correlation | undefined {
+    return this.#child(index, () => {
+      const { value } = this;
+      const { items } = this.#schema;
+      const old = this.#oldItems?.find(Array.isArray(value) ? value[index] : undefined);
+      return old === undefined || items === undefined || !Array.isArray(value)
+        ? undefined
+        : new Correlation(value[index] ?? null, old, items, this.#depth + 1);
+    });
+  }
+
+  /** Whether nothing changed. Lists of type map may have another order. */
+  get isUnchanged(): boolean {
+    this.#isUnchanged ??= this.#compare();
+    return this.#isUnchanged;
+  }
+
+  #compare(): boolean {
+    const { value, old } = this;
+    if (Array.isArray(value) && Array.isArray(old)) {
+      if (value.length !== old.length) {
+        return false;
+      }
+      return this.#oldItems === undefined
+        ? equalJson(value, old)
+        : value.every((_element, index) => this.element(index)?.isUnchanged === true);
+    }
+    if (isJsonObject(value) && isJsonObject(old)) {
+      const fields = Object.keys(value);
+      return (
+        fields.length === Object.keys(old).length && fields.every((name) => this.field(name)?.isUnchanged === true)
+      );
+    }
+    return value === old;
+  }
+
+  get #oldItems(): ListItems | undefined {
+    if (this.#items === undefined && Array.isArray(this.old)) {
+      this.#items = ListItems.of(this.old, this.#schema);
+    }
+    return this.#items;
+  }
+
+  #child(key: string | number, make: () => Correlation | undefined): Correlation | undefined {
+    if (this.#depth >= MAX_NESTING) {
+      return undefined;
+    }
+    if (!this.#children.has(key)) {
+      this.#children.set(key, make());
+    }
+    return this.#children.get(key);
+  }
+}
+
+/** The elements of a list of type map, by their keys. */
+export class ListItems {
+  readonly #keys: readonly string[];
+  readonly #items = new Map<string, JsonObject>();
+
+  private constructor(list: readonly JsonValue[], keys: readonly string[]) {
+    this.#keys = keys;
+    for (const item of list) {
+      const key = this.#keyOf(item);
+      if (key !== undefined && isJsonObject(item) && !this.#items.has(key)) {
+        this.#items.set(key, item);
+      }
+    }
+  }
+
+  /** Undefined for lists whose elements have no keys. */
+  static of(list: readonly JsonValue[], schema: Schema): ListItems | undefined {
+    const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+    const isMap = schema['x-kubernetes-list-type'] === 'map' && keys.length > 0 && list.length > 0;
+    return isMap ? new ListItems(list, keys) : undefined;
+  }
+
+  /** The element with the same keys as another. */
+  find(item: JsonValue | undefined): JsonObject | undefined {
+    const key = this.#keyOf(item);
+    return key === undefined ? undefined : this.#items.get(key);
+  }
+
+  /** The keys as one text; undefined when one is missing or is no scalar. */
+  #keyOf(item: JsonValue | undefined): string | undefined {
+    if (item === undefined || !isJsonObject(item)) {
+      return undefined;
+    }
+    const values = this.#keys.map((key) => fieldOf(item, key) ?? null);
+    return values.some((value) => typeof value === 'object') ? undefined : JSON.stringify(values);
+  }
+}

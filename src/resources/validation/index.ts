@@ -1,0 +1,1 @@
+export { ObjectSchema } from './object-schema.ts';

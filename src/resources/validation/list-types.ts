@@ -1,0 +1,74 @@
+// Lists of type `set` and `map` hold nothing twice (apiextensions, `schema/listtype`).
+import { duplicate, invalid } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
+import { isJsonObject } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { jsonText } from '../go-text.ts';
+import type { Schema } from '../schema.ts';
+import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+
+/** What lists of a value hold more than once. */
+export function listErrors(value: JsonValue, schema: Schema, path: string, depth = 0): FieldError[] {
+  if (depth > MAX_NESTING) {
+    return [];
+  }
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    const inner =
+      items === undefined ? [] : value.flatMap((one, at) => listErrors(one, items, `${path}[${at}]`, depth + 1));
+    return [...ownErrors(value, schema, path), ...inner];
+  }
+  return isJsonObject(value) ? fieldErrors(value, schema, path, depth) : [];
+}
+
+function fieldErrors(object: JsonObject, schema: Schema, path: string, depth: number): FieldError[] {
+  const additional = additionalOf(schema);
+  return Object.keys(object).flatMap((name) => {
+    const property = propertyOf(schema, name);
+    const child = fieldOf(object, name) ?? null;
+    if (property !== undefined) {
+      return listErrors(child, property, path === '' ? name : `${path}.${name}`, depth + 1);
+    }
+    return additional === undefined ? [] : listErrors(child, additional, `${path}[${name}]`, depth + 1);
+  });
+}
+
+function ownErrors(list: readonly JsonValue[], schema: Schema, path: string): FieldError[] {
+  switch (schema['x-kubernetes-list-type']) {
+    case 'set':
+      return duplicatesIn(list).map((at) => duplicate(`${path}[${at}]`, list[at]));
+    case 'map':
+      return mapErrors(list, schema['x-kubernetes-list-map-keys'] ?? [], path);
+    default:
+      return [];
+  }
+}
+
+function mapErrors(list: readonly JsonValue[], keys: readonly string[], path: string): FieldError[] {
+  const other = list.findIndex((item) => item !== null && !isJsonObject(item));
+  if (other !== -1) {
+    return [invalid(`${path}[${other}]`, list[other], 'must be an object for an array of list-type map')];
+  }
+  const found = list.map((item) => keysOf(isJsonObject(item) ? item : {}, keys));
+  return duplicatesIn(found).map((at) => duplicate(`${path}[${at}]`, found[at]));
+}
+
+/** The keys that an element has. */
+function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(keys.filter((key) => Object.hasOwn(item, key)).map((key) => [key, item[key] ?? null]));
+}
+
+/** Where elements are that were there before, each once. */
+function duplicatesIn(list: readonly JsonValue[]): readonly number[] {
+  const times = new Map<string, number>();
+  const found: number[] = [];
+  for (const [at, element] of list.entries()) {
+    const key = jsonText(element);
+    const before = times.get(key) ?? 0;
+    times.set(key, before + 1);
+    if (before === 1) {
+      found.push(at);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,92 @@
+// Pruning of what a structural schema does not know, as apiextensions does it.
+import type { JsonObject, JsonValue } from '../json.ts';
+import { OBJECT_META_SCHEMA } from '../object-meta-schema.ts';
+import type { Schema } from '../schema.ts';
+import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+
+/** Fields of every object, also of those within others; their schema need not name them. */
+const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
+
+export interface PruneOptions {
+  /** Whether the unknown fields are removed, or only found. */
+  readonly isRemoving: boolean;
+}
+
+/**
+ * Finds the fields that a schema does not know.
+ *
+ * @returns their paths, in order: `spec.foo`, `spec.rules[0].bar`.
+ */
+export function unknownFields(object: JsonObject, schema: Schema, options: PruneOptions): string[] {
+  const walk = new PruneWalk(options);
+  walk.resource(object, schema, '');
+  return walk.found.toSorted();
+}
+
+class PruneWalk {
+  readonly found: string[] = [];
+  readonly #options: PruneOptions;
+  #depth = 0;
+
+  constructor(options: PruneOptions) {
+    this.#options = options;
+  }
+
+  /** An object that is a resource by itself: its metadata are known without a schema. */
+  resource(object: JsonObject, schema: Schema, path: string): void {
+    const metadata = fieldOf(object, 'metadata');
+    if (metadata !== undefined) {
+      this.#value(metadata, OBJECT_META_SCHEMA, join(path, 'metadata'));
+    }
+    this.#fields(object, schema, path, { isResource: true });
+  }
+
+  #value(value: JsonValue, schema: Schema | undefined, path: string): void {
+    if (this.#depth >= MAX_NESTING || typeof value !== 'object' || value === null) {
+      return;
+    }
+    this.#depth += 1;
+    if (Array.isArray(value)) {
+      const items = schema !== undefined && isPreserving(schema) ? preserving(schema.items) : schema?.items;
+      for (const [index, element] of value.entries()) {
+        this.#value(element, items, `${path}[${index}]`);
+      }
+    } else if (schema?.['x-kubernetes-embedded-resource'] === true) {
+      this.resource(value, schema, path);
+    } else {
+      this.#fields(value, schema, path, { isResource: false });
+    }
+    this.#depth -= 1;
+  }
+
+  #fields(object: JsonObject, schema: Schema | undefined, path: string, { isResource }: { isResource: boolean }): void {
+    for (const [field, value] of Object.entries(object)) {
+      if (isResource && RESOURCE_FIELDS.has(field)) {
+        continue;
+      }
+      const property = schema === undefined ? undefined : (propertyOf(schema, field) ?? additionalOf(schema));
+      if (property !== undefined) {
+        this.#value(value, property, join(path, field));
+      } else if (schema === undefined || !isPreserving(schema)) {
+        this.found.push(join(path, field));
+        if (this.#options.isRemoving) {
+          delete object[field];
+        }
+      }
+    }
+  }
+}
+
+/** Whether anything may be in an object. `additionalProperties: true` says so in builtin kinds only. */
+function isPreserving(schema: Schema): boolean {
+  return schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties === true;
+}
+
+/** Elements of a list whose unknown fields are kept keep theirs, too. */
+function preserving(items: Schema | undefined): Schema {
+  return { ...items, 'x-kubernetes-preserve-unknown-fields': true };
+}
+
+function join(path: string, field: string): string {
+  return path === '' ? field : `${path}.${field}`;
+}

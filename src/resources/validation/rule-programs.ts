@@ -1,0 +1,169 @@
+import { CelError, createEnvironment, optionalOf, SchemaTypes, formatIssue } from '../../cel/index.ts';
+import type { CelType, Environment, Expression, Program } from '../../cel/index.ts';
+import { invalid } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
+import type { Schema, ValidationRule } from '../schema.ts';
+import { parseFieldPath } from './field-path.ts';
+
+/** Whose language rules are in: that of the API server whose wording all of this folder has. */
+export const RULES_KUBERNETES_VERSION = 34;
+
+/** A rule that can be run. */
+export interface CompiledRule {
+  readonly rule: ValidationRule;
+  /** Undefined for empty rules, which are not run. */
+  readonly program: Program | undefined;
+  /** Why there is no program. */
+  readonly error: string | undefined;
+  /** Whether it compares with what was there before. */
+  readonly isTransition: boolean;
+  readonly message: Program | undefined;
+  /** Why there is no program for the message. */
+  readonly messageError: string | undefined;
+  /** `policies[a]`: the place below the rule's that errors are about; empty for its own. */
+  readonly fieldPath: string;
+}
+
+/** Compiles the rules of one node of a schema. */
+export class RuleCompiler {
+  readonly #schema: Schema;
+  readonly #types = new SchemaTypes();
+  readonly #self: CelType | undefined;
+  #environments: { readonly plain: Environment; readonly optional: Environment } | undefined;
+
+  /** @param isResource whether the node is a whole object: `apiVersion`, `kind` and names are visible then. */
+  constructor(schema: Schema, isResource: boolean) {
+    this.#schema = isResource ? withVisibleMetadata(schema) : schema;
+    this.#self = this.#types.declare('selfType', this.#schema, isResource);
+  }
+
+  /** Whether rules can see values of the schema at all. */
+  get isVisible(): boolean {
+    return this.#self !== undefined;
+  }
+
+  compile(rule: ValidationRule): CompiledRule {
+    const environment = this.#environment(rule.optionalOldSelf === true);
+    const compiled: CompiledRule = {
+      rule,
+      program: undefined,
+      error: undefined,
+      isTransition: false,
+      message: undefined,
+      messageError: undefined,
+      fieldPath: '',
+    };
+    if (rule.rule.trim() === '') {
+      return compiled;
+    }
+    const program = compileOf(environment, rule.rule, 'bool');
+    if (typeof program === 'string') {
+      return { ...compiled, error: program };
+    }
+    const hasMessage = rule.messageExpression !== undefined && rule.messageExpression !== '';
+    const message = hasMessage ? compileOf(environment, rule.messageExpression ?? '', 'string') : undefined;
+    const place = rule.fieldPath === undefined ? '' : parseFieldPath(rule.fieldPath, this.#schema);
+    return {
+      ...compiled,
+      program,
+      isTransition: mentions(program.checked.expression, 'oldSelf'),
+      message: typeof message === 'string' ? undefined : message,
+      messageError: typeof message === 'string' ? message : undefined,
+      fieldPath: typeof place === 'string' ? '' : place.path,
+    };
+  }
+
+  #environment(isOldOptional: boolean): Environment {
+    this.#environments ??= this.#makeEnvironments();
+    return isOldOptional ? this.#environments.optional : this.#environments.plain;
+  }
+
+  #makeEnvironments(): { readonly plain: Environment; readonly optional: Environment } {
+    const self = this.#self;
+    if (self === undefined) {
+      throw new CelError('environment-invalid', 'failed to convert to declType for CEL validation rules');
+    }
+    const make = (oldSelf: CelType): Environment =>
+      createEnvironment({
+        kubernetesVersion: RULES_KUBERNETES_VERSION,
+        variables: { self, oldSelf },
+        types: this.#types,
+        sizes: this.#types.sizesOf('selfType'),
+      });
+    const plain = make(self);
+    return { plain, optional: make(optionalOf(self)) };
+  }
+}
+
+/** The program, or why there is none. */
+function compileOf(environment: Environment, text: string, type: 'bool' | 'string'): Program | string {
+  try {
+    const program = environment.compile(text);
+    if (program.resultType.kind !== type) {
+      return type === 'bool' ? 'cel expression must evaluate to a bool' : 'messageExpression must evaluate to a string';
+    }
+    return program;
+  } catch (error) {
+    if (error instanceof CelError) {
+      const what = type === 'bool' ? 'compilation failed' : 'messageExpression compilation failed';
+      return `${what}: ${error.issues.length === 0 ? error.message : error.issues.map(formatIssue).join('\n')}`;
+    }
+    throw error;
+  }
+}
+
+/** Rules of whole objects see their names and nothing else of their metadata. */
+function withVisibleMetadata(schema: Schema): Schema {
+  const { name, generateName } = schema.properties?.['metadata']?.properties ?? {};
+  const text: Schema = { type: 'string' };
+  return {
+    ...schema,
+    properties: {
+      ...schema.properties,
+      apiVersion: text,
+      kind: text,
+      metadata: { type: 'object', properties: { name: name ?? text, generateName: generateName ?? text } },
+    },
+  };
+}
+
+/** Whether an expression names a variable. */
+function mentions(root: Expression, name: string): boolean {
+  const open: Expression[] = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.kind === 'identifier' && node.name === name) {
+      return true;
+    }
+    open.push(...childrenOf(node));
+  }
+  return false;
+}
+
+function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'identifier':
+      return [];
+    case 'select':
+      return [node.operand];
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args];
+    case 'list':
+      return node.elements;
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value]);
+    case 'struct':
+      return node.fields.map(({ value }) => value);
+    default:
+      return [node.range, node.initial, node.condition, node.step, node.result];
+  }
+}
+
+/** What is wrong with a rule, whatever objects look like; nothing when it can be run. */
+export function compilationErrors(compiled: CompiledRule, path: string): FieldError[] {
+  const { error, messageError, rule } = compiled;
+  return [
+    ...(error === undefined ? [] : [invalid(`${path}.rule`, rule, error)]),
+    ...(messageError === undefined ? [] : [invalid(`${path}.messageExpression`, rule, messageError)]),
+  ];
+}

@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Registry } from 'prom-client';
+import { keyText } from '../resources/index.ts';
+import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
+import { Controller } from './controller.ts';
+import type { ControllerOptions } from './controller.ts';
+import { RuntimeMetrics } from './metrics.ts';
+import { ObjectStore } from './object-store.ts';
+import { Stalled, Waiting } from './reconcile-outcome.ts';
+import { ManualClock, settle } from './testing/manual-clock.ts';
+import { keptLog, silentLog } from './testing/silent-log.ts';
+import { anyOf, controllerKey, generationChanged, labelsChanged, watch } from './watch.ts';
+import type { WatchOptions } from './watch.ts';
+
+let versions = 0;
+
+function object(name: string, metadata: Partial<KubernetesObject['metadata']> = {}): KubernetesObject {
+  versions += 1;
+  return {
+    apiVersion: 'v1',
+    kind: 'Thing',
+    metadata: { namespace: 'x', name, uid: name, generation: 1, resourceVersion: String(versions), ...metadata },
+  };
+}
+
+/** A cache that a test fills. */
+function testCache(...objects: KubernetesObject[]) {
+  const store = new ObjectStore();
+  store.replace(objects);
+  const { promise: synced, resolve: sync } = Promise.withResolvers<void>();
+  return { name: 'things', store, synced, sync, subscribe: store.subscribe.bind(store) };
+}
+
+/** A controller that runs until the test ends. */
+function running(options: Partial<ControllerOptions> & Pick<ControllerOptions, 'reconcile'>) {
+  const clock = new ManualClock();
+  const controller = new Controller({ name: 'test', watches: [], log: silentLog(), clock, ...options });
+  const stop = new AbortController();
+  const ended = controller.start(stop.signal);
+  return {
+    clock,
+    controller,
+    ended,
+    stop: () => stop.abort(),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await ended;
+    },
+  };
+}
+
+describe('Controller', () => {
+  it('reconciles what is there once its caches are synced, then what changes', async () => {
+    const cache = testCache(object('a'), object('b'));
+    const seen: string[] = [];
+    await using test = running({ watches: [watch(cache)], reconcile: (key) => void seen.push(keyText(key)) });
+    await settle();
+    assert.deepEqual(seen, []);
+    cache.sync();
+    await test.controller.ready;
+    await settle();
+    assert.deepEqual(seen, ['x/a', 'x/b']);
+    cache.store.apply({ type: 'MODIFIED', object: object('b') });
+    cache.store.apply({ type: 'DELETED', object: object('a') });
+    test.controller.enqueue({ name: 'cluster-scoped' });
+    await settle();
+    assert.deepEqual(seen.slice(2), ['x/b', 'x/a', 'cluster-scoped']);
+  });
+
+  it('puts what changes before what was there at the start', async () => {
+    const cache = testCache(object('old'), object('older'));
+    cache.sync();
+    const seen: string[] = [];
+    const first = Promise.withResolvers<void>();
+    await using _ = running({
+      watches: [watch(cache)],
+      async reconcile({ name }) {
+        seen.push(name);
+        await first.promise;
+      },
+    });
+    await settle();
+    cache.store.apply({ type: 'ADDED', object: object('new') });
+    first.resolve();
+    await settle();
+    assert.deepEqual(seen, ['old', 'new', 'older']);
+  });
+
+  it('retries with backoff what fails, forgets what is well, waits as it is told', async () => {
+    const calls: string[] = [];
+    const outcomes: (() => { requeueAfterMs: number } | undefined)[] = [
+      () => {
+        throw new Error('once');
+      },
+      () => {
+        throw new Error('twice');
+      },
+      () => undefined,
+      () => {
+        throw new Waiting('Pending', 500);
+      },
+      () => ({ requeueAfterMs: 300 }),
+      () => {
+        throw new Stalled('Broken', 'act');
+      },
+    ];
+    await using test = running({
+      reconcile() {
+        calls.push(String(test.clock.now()));
+        return outcomes.shift()?.();
+      },
+      retries: { baseMs: 100, rate: { perSecond: 1e9, burst: 1e9 } },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    await test.clock.pass(5000, 1);
+    assert.equal(calls.length, 3);
+    assert.ok(Number(calls[1]) <= 101 && Number(calls[2]) - Number(calls[1]) > 100, calls.join());
+    const now = test.clock.now();
+    test.controller.enqueue({ name: 'a' });
+    await test.clock.pass(5000, 1);
+    assert.deepEqual(calls.slice(3).map((at) => Number(at) - now), [0, 500, 800]);
+  });
+
+  it('never works on one key twice at once, and on as many keys as it may', async () => {
+    const active = new Set<string>();
+    let most = 0;
+    let calls = 0;
+    const gate = Promise.withResolvers<void>();
+    await using test = running({
+      concurrency: 3,
+      async reconcile(key) {
+        calls += 1;
+        assert.ok(!active.has(key.name));
+        active.add(key.name);
+        most = Math.max(most, active.size);
+        await gate.promise;
+        active.delete(key.name);
+      },
+    });
+    await settle();
+    for (const name of ['a', 'b', 'a', 'c', 'd', 'e', 'a']) {
+      test.controller.enqueue({ name });
+    }
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    gate.resolve();
+    await settle();
+    assert.equal(most, 3);
+    assert.equal(calls, 6);
+  });
+
+  it('contains what a reconciler, a mapping or an event throws', async () => {
+    const cache = testCache();
+    cache.sync();
+    const { log, lines } = keptLog();
+    const seen: string[] = [];
+    await using _ = running({
+      log,
+      watches: [
+        watch(cache, {
+          when: [
+            () => {
+              throw new Error('no predicate');
+            },
+          ],
+        }),
+        watch(cache, {
+          keys: () => {
+            throw new Error('no mapping');
+          },
+        }),
+      ],
+      reconcile({ name }) {
+        seen.push(name);
+        throw name === 'bad' ? new TypeError('undefined is not a function') : new Stalled('Nothing', 'here');
+      },
+      events: {
+        of: () => object('a'),
+        sink: {
+          event: () => {
+            throw new Error('no event');
+          },
+        },
+      },
+    });
+    await settle();
+    cache.store.apply({ type: 'ADDED', object: object('bad') });
+    cache.store.apply({ type: 'ADDED', object: object('good') });
+    await settle();
+    assert.deepEqual(seen, ['bad', 'good']);
+    const messages = new Set(lines.map(({ msg }) => msg));
+    assert.ok(messages.has('a change could not be mapped to keys'));
+    assert.ok(messages.has('reconciliation failed'));
+    assert.ok(messages.has('the end of a reconciliation could not be told'));
+  });
+
+  it('tells the object’s users of what failed', async () => {
+    const events: string[] = [];
+    await using test = running({
+      reconcile() {
+        throw new Stalled('Broken', 'expected a module');
+      },
+      events: {
+        of: ({ name }: ObjectKey) => (name === 'gone' ? undefined : object(name)),
+        sink: { event: (about, ...event) => void events.push([about.metadata.name, ...event].join(' ')) },
+      },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    test.controller.enqueue({ name: 'gone' });
+    await settle();
+    assert.deepEqual(events, ['a Warning Broken expected a module']);
+  });
+
+  it('aborts a reconciliation that takes too long, and tries it again', async () => {
+    let calls = 0;
+    await using test = running({
+      timeoutMs: 1000,
+      reconcile(_, signal) {
+        calls += 1;
+        return calls > 1
+          ? undefined
+          : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+      },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    await test.clock.pass(1500);
+    assert.equal(calls, 2);
+    // No timer is left over from a reconciliation that has ended.
+    assert.equal(test.clock.pending, 0);
+  });
+
+  it('ends when it is told to, after what is under way, and leaves the rest', async () => {
+    const gate = Promise.withResolvers<void>();
+    const seen: string[] = [];
+    let isAborted = false;
+    const test = running({
+      async reconcile({ name }, signal) {
+        seen.push(name);
+        await gate.promise;
+        isAborted = signal.aborted;
+      },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    test.controller.enqueue({ name: 'b' });
+    await settle();
+    test.stop();
+    let isEnded = false;
+    void test.ended.then(() => (isEnded = true));
+    await settle();
+    assert.equal(isEnded, false);
+    gate.resolve();
+    await test.ended;
+    assert.deepEqual(seen, ['a']);
+    assert.equal(isAborted, true);
+  });
+
+  it('can be started again', async () => {
+    const cache = testCache(object('a'));
+    cache.sync();
+    const seen: string[] = [];
+    const controller = new Controller({
+      name: 'test',
+      log: silentLog(),
+      watches: [watch(cache)],
+      reconcile: ({ name }) => void seen.push(name),
+    });
+    for (let times = 0; times < 2; times++) {
+      const stop = new AbortController();
+      const ended = controller.start(stop.signal);
+      await settle();
+      stop.abort();
+      await ended;
+    }
+    cache.store.apply({ type: 'ADDED', object: object('after the end') });
+    assert.deepEqual(seen, ['a', 'a']);
+  });
+
+  it('counts what it does', async () => {
+    const registry = new Registry();
+    const metrics = new RuntimeMetrics(registry);
+    await using test = running({
+      metrics,
+      concurrency: 2,
+      reconcile({ name }) {
+        if (name === 'bad') {
+          throw new Error('bad');
+        }
+      },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'bad' });
+    test.controller.enqueue({ name: 'good' });
+    await settle();
+    const text = await registry.metrics();
+    for (const line of [
+      'controller_runtime_reconcile_total{controller="test",result="success"} 1',
+      'controller_runtime_reconcile_total{controller="test",result="failed"} 1',
+      'controller_runtime_reconcile_errors_total{controller="test"} 1',
+      'controller_runtime_max_concurrent_reconciles{controller="test"} 2',
+      'controller_runtime_active_workers{controller="test"} 0',
+      'workqueue_adds_total{name="test"} 3',
+      'workqueue_retries_total{name="test"} 1',
+      'workqueue_delayed{name="test"} 1',
+      'workqueue_depth{name="test"} 0',
+      'workqueue_queue_duration_seconds_count{name="test"} 2',
+      'workqueue_work_duration_seconds_count{name="test"} 2',
+      'workqueue_longest_running_processor_seconds{name="test"} 0',
+    ]) {
+      assert.ok(text.includes(`${line}\n`), `${line} is not in\n${text}`);
+    }
+  });
+});
+
+describe('watch', () => {
+  const followed = (options: WatchOptions<KubernetesObject>, ...events: [string, KubernetesObject][]): string[] => {
+    const cache = testCache(object('first'));
+    const keys: string[] = [];
+    watch(cache, options).connect((key) => keys.push(keyText(key)), assert.fail);
+    keys.length = 0;
+    for (const [type, changed] of events) {
+      cache.store.apply({ type, object: changed });
+    }
+    return keys;
+  };
+
+  it('leaves out changes of metadata and status when generations are what counts', () => {
+    const when = [generationChanged];
+    assert.deepEqual(followed({ when }, ['MODIFIED', object('first', { labels: { a: 'b' } })]), []);
+    assert.deepEqual(followed({ when }, ['MODIFIED', object('first', { generation: 2 })]), ['x/first', 'x/first']);
+    assert.equal(followed({ when }, ['MODIFIED', object('first', { deletionTimestamp: '2030-01-01T00:00:00Z' })]).length, 2);
+    assert.deepEqual(followed({ when }, ['DELETED', object('first')]), ['x/first']);
+    const either = [anyOf(generationChanged, labelsChanged)];
+    assert.equal(followed({ when: either }, ['MODIFIED', object('first', { labels: { a: 'b' } })]).length, 2);
+  });
+
+  it('finds the owner that manages an object, the one before too', () => {
+    const owner = (name: string, extra = {}) => ({ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: name, controller: true, ...extra });
+    const keys = controllerKey({ group: 'apps', kind: 'ReplicaSet', namespaced: true });
+    const owned = object('pod', { ownerReferences: [owner('one'), owner('other', { controller: false })] });
+    const given = object('pod', { ownerReferences: [owner('two'), owner('else', { kind: 'Job', apiVersion: 'batch/v1' })] });
+    assert.deepEqual(followed({ keys }, ['ADDED', owned], ['MODIFIED', given]), ['x/one', 'x/one', 'x/two']);
+    const clusterKeys = controllerKey({ group: 'apps', kind: 'ReplicaSet', namespaced: false });
+    assert.deepEqual(followed({ keys: clusterKeys }, ['ADDED', owned]), ['one']);
+  });
+});

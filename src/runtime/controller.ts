@@ -1,0 +1,184 @@
+import type { Logger } from 'pino';
+import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
+import { keyText } from '../resources/index.ts';
+import type { Clock } from './clock.ts';
+import { SYSTEM_CLOCK } from './clock.ts';
+import { errorText } from './error-text.ts';
+import type { EventSink } from './event-recorder.ts';
+import type { RuntimeMetrics } from './metrics.ts';
+import { outcomeOfError, outcomeOfResult } from './reconcile-outcome.ts';
+import type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
+import { aborted } from './runnable.ts';
+import type { Runnable } from './runnable.ts';
+import type { Watch } from './watch.ts';
+import { WorkQueue } from './work-queue.ts';
+import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
+
+/**
+ * Makes the world as an object says. Gets a key and nothing else: it looks at how things are, never at what happened.
+ * Whatever it throws means something, see `Stalled`, `Waiting` and `outcomeOfError`.
+ */
+export type Reconciler = (
+  key: ObjectKey,
+  signal: AbortSignal,
+) => Promise<ReconcileResult | void> | ReconcileResult | void;
+
+/** How long one reconciliation may take before its signal is aborted: past every retry of a request. Milliseconds. */
+export const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
+
+export interface ControllerOptions {
+  readonly name: string;
+  readonly reconcile: Reconciler;
+  readonly watches: readonly Watch[];
+  /** Keys that are reconciled at once; never the same one twice. Default: 1. */
+  readonly concurrency?: number;
+  /** Default: {@link DEFAULT_RECONCILE_TIMEOUT_MS}. */
+  readonly timeoutMs?: number;
+  /** Who is told of what failed, and the object that it is told of. Default: only the log. */
+  readonly events?: { readonly sink: EventSink; readonly of: (key: ObjectKey) => KubernetesObject | undefined };
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+  /** Default: the queue's own. */
+  readonly retries?: Pick<WorkQueueOptions, 'baseMs' | 'capMs' | 'rate'>;
+  readonly clock?: Clock;
+}
+
+/** Reconciles keys: those that its watches make, those that it is given, and those that failed before. */
+export class Controller implements Runnable {
+  readonly name: string;
+  readonly ready: Promise<void>;
+  readonly #options: ControllerOptions;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #started = Promise.withResolvers<void>();
+  #queue: WorkQueue | undefined;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.#log = options.log.child({ controller: options.name });
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.ready = this.#started.promise;
+  }
+
+  /** Reconciles a key for a reason that no watch sees. Does nothing while the controller does not run. */
+  enqueue(key: ObjectKey, options?: AddOptions): void {
+    this.#queue?.add(keyText(key), options);
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { concurrency = 1, metrics, watches } = this.#options;
+    const figures = metrics?.queue(this.name);
+    const queue = new WorkQueue({
+      ...this.#options.retries,
+      clock: this.#clock,
+      ...(figures === undefined ? {} : { observer: figures.observer }),
+    });
+    this.#queue = queue;
+    metrics?.controller(this.name, concurrency);
+    const detach = figures?.attach(queue);
+    const disconnects = watches.map((watch) =>
+      watch.connect(
+        (key, priority) => queue.add(keyText(key), { priority }),
+        (error) =>
+          this.#log.error({ watch: watch.name, error: errorText(error) }, 'a change could not be mapped to keys'),
+      ),
+    );
+    try {
+      // What is not in a cache yet would look as if it did not exist.
+      await Promise.race([aborted(signal), Promise.all(watches.map(({ synced }) => synced))]);
+      if (signal.aborted) {
+        return;
+      }
+      const workers = Array.from({ length: concurrency }, () => this.#work(queue, signal));
+      this.#started.resolve();
+      await aborted(signal);
+      void queue.shutDown();
+      await Promise.all(workers);
+    } finally {
+      this.#queue = undefined;
+      for (const disconnect of disconnects) {
+        disconnect();
+      }
+      void queue.shutDown();
+      detach?.();
+    }
+  }
+
+  async #work(queue: WorkQueue, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const item = await queue.take();
+      if (item === undefined) {
+        return;
+      }
+      if (!signal.aborted) {
+        await this.#process(queue, item, signal);
+      }
+      queue.done(item);
+    }
+  }
+
+  async #process(queue: WorkQueue, item: string, signal: AbortSignal): Promise<void> {
+    const { metrics, timeoutMs = DEFAULT_RECONCILE_TIMEOUT_MS } = this.#options;
+    const started = this.#clock.now();
+    metrics?.reconcileStarted(this.name);
+    const key = keyOfText(item);
+    const outcome = await this.#reconcile(key, signal, timeoutMs);
+    switch (outcome.queue.action) {
+      case 'forget':
+        queue.forget(item);
+        break;
+      case 'after':
+        queue.forget(item);
+        queue.add(item, { afterMs: outcome.queue.afterMs });
+        break;
+      case 'backoff':
+        queue.retry(item);
+        break;
+      default:
+        outcome.queue satisfies never;
+    }
+    this.#tell(key, outcome, queue.failures(item));
+    metrics?.reconcileEnded(this.name, outcome.kind, (this.#clock.now() - started) / 1000);
+  }
+
+  /** Contains whatever a reconciler does: it may throw before it returns a promise, and ignore its signal for a while. */
+  async #reconcile(key: ObjectKey, signal: AbortSignal, timeoutMs: number): Promise<ReconcileOutcome> {
+    const limit = new AbortController();
+    const stop = (): void => limit.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    const cancel = this.#clock.after(timeoutMs, () =>
+      limit.abort(new Error(`the reconciliation took longer than ${timeoutMs} ms`)),
+    );
+    try {
+      return outcomeOfResult(await this.#options.reconcile(key, limit.signal));
+    } catch (error) {
+      return outcomeOfError(error, signal);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  #tell(key: ObjectKey, { log, event }: ReconcileOutcome, failures: number): void {
+    try {
+      if (log !== undefined) {
+        this.#log[log.level]({ ...key, ...log.fields, ...(failures > 0 ? { failures } : {}) }, log.message);
+      }
+      const { events } = this.#options;
+      const object = event === undefined ? undefined : events?.of(key);
+      if (event !== undefined && object !== undefined) {
+        events?.sink.event(object, event.type, event.reason, event.message);
+      }
+    } catch (error) {
+      this.#log.error({ ...key, error: errorText(error) }, 'the end of a reconciliation could not be told');
+    }
+  }
+}
+
+/** The key whose keyText this is: names have no slashes. */
+function keyOfText(text: string): ObjectKey {
+  const slash = text.indexOf('/');
+  return slash === -1 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}

@@ -1,0 +1,151 @@
+// Which events are worth a write: repeats become a count, many similar ones become one, and an object that floods is
+// listened to less. No I/O.
+import type { KubernetesObject } from '../resources/index.ts';
+import { TokenBucket } from './token-bucket.ts';
+import type { TokenBucketOptions } from './token-bucket.ts';
+
+export type EventType = 'Normal' | 'Warning';
+
+/** `core/v1` ObjectReference, as events have it. */
+export interface EventReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/** An event that is or will be in the cluster, and how often it happened. */
+export interface EventRecord {
+  readonly about: EventReference;
+  readonly type: EventType;
+  readonly reason: string;
+  message: string;
+  count: number;
+  /** Milliseconds since 1970. */
+  readonly firstAt: number;
+  lastAt: number;
+  /** Its name in the cluster, once it is there. */
+  name: string | undefined;
+}
+
+/** What is remembered, of each thing: as much as client-go does. A record is about 1 KiB. */
+export const MAX_REMEMBERED = 4096;
+/** Writes for one object: a burst of what a busy reconciliation says, then one in five minutes. As client-go. */
+export const OBJECT_RATE: TokenBucketOptions = { perSecond: 1 / 300, burst: 25 };
+/** Different messages of one reason for one object that are told apart, within {@link SIMILAR_WINDOW_MS}. As client-go. */
+export const MAX_SIMILAR = 10;
+/** Milliseconds. */
+export const SIMILAR_WINDOW_MS = 10 * 60_000;
+/** Before the message of an event that stands for several. As client-go. */
+export const COMBINED_PREFIX = '(combined from similar events): ';
+/** Longest message that the events API takes. */
+export const MAX_NOTE_LENGTH = 1024;
+/** Longest reason that the events API takes. */
+export const MAX_REASON_LENGTH = 128;
+
+interface Similar {
+  readonly messages: Set<string>;
+  lastAt: number;
+}
+
+/** Turns events into records. A record that is given back is to be written. */
+export class EventCorrelator {
+  readonly #records = new RecentMap<EventRecord>(MAX_REMEMBERED);
+  readonly #similar = new RecentMap<Similar>(MAX_REMEMBERED);
+  readonly #buckets = new RecentMap<TokenBucket>(MAX_REMEMBERED);
+
+  /** The record to write. Undefined: the object floods; a record that is known counts it, and tells with its next write. */
+  correlate(
+    object: KubernetesObject,
+    type: EventType,
+    reason: string,
+    message: string,
+    now: number,
+  ): EventRecord | undefined {
+    const about = referenceTo(object);
+    const subject = JSON.stringify([about.apiVersion, about.kind, about.namespace, about.name, about.uid]);
+    const kind = JSON.stringify([subject, type, reason]);
+    const isCombined = this.#isOneOfMany(kind, message, now);
+    const text = shortened(isCombined ? COMBINED_PREFIX + message : message, MAX_NOTE_LENGTH);
+    const key = isCombined ? kind : JSON.stringify([kind, message]);
+    const known = this.#records.get(key);
+    const bucket = this.#buckets.get(subject) ?? new TokenBucket(OBJECT_RATE);
+    this.#buckets.set(subject, bucket);
+    if (known !== undefined) {
+      known.count += 1;
+      known.lastAt = now;
+      known.message = text;
+      return bucket.take(now) ? known : undefined;
+    }
+    if (!bucket.take(now)) {
+      return undefined;
+    }
+    const record: EventRecord = {
+      about,
+      type,
+      reason: shortened(reason, MAX_REASON_LENGTH),
+      message: text,
+      count: 1,
+      firstAt: now,
+      lastAt: now,
+      name: undefined,
+    };
+    this.#records.set(key, record);
+    return record;
+  }
+
+  #isOneOfMany(kind: string, message: string, now: number): boolean {
+    const before = this.#similar.get(kind);
+    const similar =
+      before === undefined || now - before.lastAt > SIMILAR_WINDOW_MS
+        ? { messages: new Set<string>(), lastAt: now }
+        : before;
+    similar.lastAt = now;
+    if (similar.messages.size < MAX_SIMILAR) {
+      similar.messages.add(message);
+    }
+    this.#similar.set(kind, similar);
+    return similar.messages.size >= MAX_SIMILAR && !similar.messages.has(message);
+  }
+}
+
+function referenceTo({ apiVersion, kind, metadata }: KubernetesObject): EventReference {
+  const { namespace, name = '', uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  };
+}
+
+function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+/** A map that forgets what was not used for the longest time. */
+class RecentMap<V> {
+  readonly #entries = new Map<string, V>();
+  readonly #capacity: number;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.#capacity) {
+      const [oldest] = this.#entries.keys();
+      this.#entries.delete(oldest ?? key);
+    }
+  }
+}

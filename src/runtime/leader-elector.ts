@@ -1,0 +1,375 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { ApiError } from '../cluster/index.ts';
+import type { Cluster } from '../cluster/index.ts';
+import type { KubernetesObject, ResourceType } from '../resources/index.ts';
+import { pause, SYSTEM_CLOCK } from './clock.ts';
+import type { Clock } from './clock.ts';
+import { errorText } from './error-text.ts';
+import { RuntimeError } from './errors.ts';
+import type { RuntimeMetrics } from './metrics.ts';
+
+/** `coordination.k8s.io/v1` LeaseSpec. */
+export interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  /** RFC 3339 with microseconds. */
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+export interface Lease extends KubernetesObject {
+  readonly spec?: LeaseSpec;
+}
+
+export const LEASES: ResourceType<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  resource: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+};
+
+/** How long others wait for a leader that says nothing. As Kubernetes' own components. Milliseconds. */
+export const LEASE_DURATION_MS = 15_000;
+/** A leader that could not renew for this long has stopped leading. Milliseconds. */
+export const RENEW_DEADLINE_MS = 10_000;
+/** Time between two tries to become or to stay the leader. Milliseconds. */
+export const RETRY_PERIOD_MS = 2_000;
+/** Waits of those who are not the leader are up to so much longer, so that they do not ask in step. */
+export const RETRY_JITTER_FACTOR = 1.2;
+
+export interface LeaderElectorOptions {
+  /** A client of its own: other traffic must not keep a renewal waiting. */
+  readonly cluster: Cluster;
+  /** Of the Lease. */
+  readonly namespace: string;
+  /** Of the Lease. */
+  readonly name: string;
+  /** Who this is; no other process may have the same one. Default: the host's name and a random id. */
+  readonly identity?: string;
+  /** Default: {@link LEASE_DURATION_MS}. */
+  readonly leaseDurationMs?: number;
+  /** Default: {@link RENEW_DEADLINE_MS}. */
+  readonly renewDeadlineMs?: number;
+  /** Default: {@link RETRY_PERIOD_MS}. */
+  readonly retryPeriodMs?: number;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+  readonly clock?: Clock;
+  /** 0 to 1. Default: Math.random. */
+  readonly random?: () => number;
+}
+
+/**
+ * Lets one of many processes lead, by a Lease, as client-go's elector does and together with it. Clocks of machines need
+ * not agree: what a Lease says of time is never compared with a clock here, only when it was seen to change.
+ *
+ * A leader counts its time from when it *sent* its last renewal, so it stops leading before anybody else may begin:
+ * `leaseDuration - renewDeadline` is what its work has to stop in.
+ */
+export class LeaderElector {
+  readonly identity: string;
+  readonly #options: LeaderElectorOptions;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #leaseDurationMs: number;
+  readonly #renewDeadlineMs: number;
+  readonly #retryPeriodMs: number;
+  /** The Lease as it was seen last, and when it was seen to change. */
+  #lease: Lease | undefined;
+  #observedAt = 0;
+  /** Until when this is the leader. */
+  #leaderUntil = -Infinity;
+
+  /** @throws RuntimeError 'election-invalid'. */
+  constructor(options: LeaderElectorOptions) {
+    this.#options = options;
+    this.identity = options.identity ?? `${hostname()}_${randomUUID()}`;
+    this.#log = options.log.child({ lease: `${options.namespace}/${options.name}`, identity: this.identity });
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#leaseDurationMs = options.leaseDurationMs ?? LEASE_DURATION_MS;
+    this.#renewDeadlineMs = options.renewDeadlineMs ?? RENEW_DEADLINE_MS;
+    this.#retryPeriodMs = options.retryPeriodMs ?? RETRY_PERIOD_MS;
+    if (this.#leaseDurationMs < 1000 || this.#leaseDurationMs <= this.#renewDeadlineMs) {
+      throw new RuntimeError(
+        'election-invalid',
+        `leaseDurationMs: expected at least 1000 and more than renewDeadlineMs (${this.#renewDeadlineMs}), got ${this.#leaseDurationMs}`,
+      );
+    }
+    if (this.#renewDeadlineMs <= this.#retryPeriodMs * RETRY_JITTER_FACTOR || this.#retryPeriodMs <= 0) {
+      throw new RuntimeError(
+        'election-invalid',
+        `renewDeadlineMs: expected more than ${RETRY_JITTER_FACTOR} times retryPeriodMs (${this.#retryPeriodMs}), got ${this.#renewDeadlineMs}`,
+      );
+    }
+  }
+
+  /** Whether this is the leader now. */
+  get isLeader(): boolean {
+    return this.#clock.now() < this.#leaderUntil;
+  }
+
+  /** The identity in the Lease as it was seen last. */
+  get holder(): string | undefined {
+    return this.#lease?.spec?.holderIdentity;
+  }
+
+  /**
+   * Becomes the leader, calls `lead`, and again whenever it was lost, until `signal` is aborted or `lead` ends by itself.
+   * The signal of `lead` is aborted when leadership is lost, and when `signal` is; in the latter case the Lease is kept until
+   * `lead` has ended, and then given up, so that the next leader need not wait.
+   * @throws RuntimeError 'leadership-lost' when `lead` goes on after another process may have begun; what `lead` throws.
+   */
+  async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { metrics, name } = this.#options;
+    metrics?.leading(name, false);
+    while (await this.#acquire(signal)) {
+      this.#log.info('became the leader');
+      metrics?.leading(name, true);
+      metrics?.leaderChanged(name, 'acquired');
+      try {
+        if (!(await this.#leadUntilLost(signal, lead))) {
+          return;
+        }
+      } finally {
+        this.#leaderUntil = -Infinity;
+        metrics?.leading(name, false);
+      }
+    }
+  }
+
+  /** Tries until it is the leader. False: `signal` was aborted before. */
+  async #acquire(signal: AbortSignal): Promise<boolean> {
+    const random = this.#options.random ?? Math.random;
+    let reported: string | undefined;
+    while (!signal.aborted) {
+      try {
+        if ((await this.#tryToHold(signal)) && this.isLeader) {
+          return true;
+        }
+        if (this.holder !== reported) {
+          reported = this.holder;
+          this.#log.info({ leader: reported }, 'another process leads');
+        }
+      } catch (error) {
+        if (!signal.aborted) {
+          this.#log.warn({ error: errorText(error) }, 'leadership could not be asked for');
+        }
+      }
+      await pause(this.#clock, this.#retryPeriodMs * (1 + RETRY_JITTER_FACTOR * random()), signal);
+    }
+    return false;
+  }
+
+  /** Leads. True: leadership was lost, and the work has stopped. */
+  async #leadUntilLost(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
+    const leadership = new AbortController();
+    const stop = (): void => leadership.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    const worked = Promise.withResolvers<void>();
+    const renewing = new AbortController();
+    const lost = this.#renewUntilLost(renewing.signal);
+    if (signal.aborted) {
+      stop();
+    }
+    // Promise.try: what throws before it has a promise is treated alike.
+    const work = Promise.try(lead, leadership.signal).finally(() => worked.resolve());
+    work.catch(() => undefined);
+    try {
+      const isLost = await Promise.race([lost, worked.promise.then(() => false)]);
+      if (!isLost) {
+        renewing.abort();
+        await lost;
+        await this.#release();
+        await work;
+        return false;
+      }
+      this.#options.metrics?.leaderChanged(this.#options.name, 'lost');
+      this.#log.error({ leader: this.holder }, 'leadership lost');
+      leadership.abort(new RuntimeError('leadership-lost', `${this.identity} is no longer the leader`));
+      await this.#stopped(worked.promise);
+      return true;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      renewing.abort();
+    }
+  }
+
+  /** Waits for work to stop, no longer than nobody else can have begun. */
+  async #stopped(worked: Promise<void>): Promise<void> {
+    const late = new AbortController();
+    const graceMs = this.#leaseDurationMs - this.#renewDeadlineMs;
+    const patience = pause(this.#clock, graceMs, late.signal).then(() => true);
+    const isLate = await Promise.race([worked.then(() => false), patience]);
+    late.abort();
+    if (isLate) {
+      throw new RuntimeError(
+        'leadership-lost',
+        `leadership was lost, and what only a leader may do did not stop within ${graceMs} ms: end this process`,
+      );
+    }
+  }
+
+  /** Renews until it cannot (true) or need not any more (false). */
+  async #renewUntilLost(signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      await pause(this.#clock, Math.min(this.#retryPeriodMs, this.#leaderUntil - this.#clock.now()), signal);
+      if (signal.aborted) {
+        return false;
+      }
+      if (!this.isLeader) {
+        return true;
+      }
+      try {
+        if (!(await this.#tryToHold(signal))) {
+          return true;
+        }
+      } catch (error) {
+        if (!signal.aborted) {
+          this.#log.warn({ error: errorText(error) }, 'leadership could not be renewed');
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Asks once. False: another process leads. */
+  async #tryToHold(signal: AbortSignal): Promise<boolean> {
+    const limit = new AbortController();
+    const stop = (): void => limit.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    // A request on a dead connection must leave time for another one.
+    const patienceMs = this.isLeader
+      ? Math.min(this.#renewDeadlineMs / 2, this.#leaderUntil - this.#clock.now())
+      : this.#renewDeadlineMs / 2;
+    const cancel = this.#clock.after(patienceMs, () => limit.abort(new Error(`no answer within ${patienceMs} ms`)));
+    const given = Promise.withResolvers<never>();
+    limit.signal.addEventListener('abort', () => given.reject(limit.signal.reason as Error), { once: true });
+    given.promise.catch(() => undefined);
+    try {
+      // Whatever the client does with its signal: the time is up when it is.
+      return await Promise.race([this.#hold(limit.signal), given.promise]);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async #hold(signal: AbortSignal): Promise<boolean> {
+    if (this.isLeader && this.#lease !== undefined) {
+      // A leader knows its Lease; reading it first would only double the requests.
+      try {
+        return await this.#write(this.#lease, signal);
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.reason !== 'Conflict' && error.reason !== 'NotFound')) {
+          throw error;
+        }
+      }
+    }
+    const { cluster, namespace, name } = this.#options;
+    let lease: Lease;
+    try {
+      lease = await cluster.get(LEASES, { namespace, name }, { signal });
+    } catch (error) {
+      if (error instanceof ApiError && error.reason === 'NotFound') {
+        return this.#write(undefined, signal);
+      }
+      throw error;
+    }
+    this.#observe(lease);
+    return this.#isFree() && this.#write(lease, signal);
+  }
+
+  /** Whether the observed Lease is nobody's, ours, or one that was not renewed for its whole duration while we looked. */
+  #isFree(): boolean {
+    const { holderIdentity = '', leaseDurationSeconds = 0 } = this.#lease?.spec ?? {};
+    return (
+      holderIdentity === '' ||
+      holderIdentity === this.identity ||
+      this.#observedAt + leaseDurationSeconds * 1000 <= this.#clock.now()
+    );
+  }
+
+  #observe(lease: Lease): void {
+    const known = this.#lease?.metadata;
+    const { uid, resourceVersion } = lease.metadata;
+    if (known === undefined || known.uid !== uid || known.resourceVersion !== resourceVersion) {
+      this.#observedAt = this.#clock.now();
+    }
+    this.#lease = lease;
+  }
+
+  /** Writes that this is the leader. False: somebody else was faster. */
+  async #write(lease: Lease | undefined, signal: AbortSignal): Promise<boolean> {
+    const { cluster, namespace, name } = this.#options;
+    const sentAt = this.#clock.now();
+    const now = microTime(this.#clock.date());
+    const old = lease?.spec;
+    const isOurs = old?.holderIdentity === this.identity;
+    const spec: LeaseSpec = {
+      ...old,
+      holderIdentity: this.identity,
+      leaseDurationSeconds: Math.ceil(this.#leaseDurationMs / 1000),
+      acquireTime: isOurs ? (old.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: (old?.leaseTransitions ?? 0) + (isOurs || lease === undefined ? 0 : 1),
+    };
+    try {
+      const written =
+        lease === undefined
+          ? await cluster.create<Lease>(LEASES, { ...LEASE_HEAD, metadata: { namespace, name }, spec }, { signal })
+          : await cluster.update<Lease>(LEASES, { ...lease, ...LEASE_HEAD, spec }, { signal });
+      this.#observe(written);
+    } catch (error) {
+      const isRace = error instanceof ApiError && (error.reason === 'Conflict' || error.reason === 'AlreadyExists');
+      // A leader looks again who it was that wrote; anybody else has lost the race, and waits.
+      if (isRace && !this.isLeader) {
+        return false;
+      }
+      throw error;
+    }
+    if (!signal.aborted) {
+      this.#leaderUntil = sentAt + this.#renewDeadlineMs;
+    }
+    return true;
+  }
+
+  /** Gives the Lease up. When that fails it expires. */
+  async #release(): Promise<void> {
+    const lease = this.#lease;
+    this.#leaderUntil = -Infinity;
+    if (lease === undefined) {
+      return;
+    }
+    const { cluster, metrics, name } = this.#options;
+    const now = microTime(this.#clock.date());
+    const spec: LeaseSpec = {
+      ...lease.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: now,
+      renewTime: now,
+    };
+    const limit = new AbortController();
+    const cancel = this.#clock.after(this.#retryPeriodMs, () => limit.abort());
+    try {
+      this.#observe(await cluster.update<Lease>(LEASES, { ...lease, spec }, { signal: limit.signal }));
+      metrics?.leaderChanged(name, 'released');
+      this.#log.info('gave up leadership');
+    } catch (error) {
+      this.#log.warn({ error: errorText(error) }, 'leadership not given up, it will expire');
+    } finally {
+      cancel();
+    }
+  }
+}
+
+const LEASE_HEAD = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+
+/** `metav1.MicroTime` */
+function microTime(date: number): string {
+  return `${new Date(date).toISOString().slice(0, -1)}000Z`;
+}

@@ -1,0 +1,259 @@
+// What the runtime counts, for Prometheus. Names that client-go and controller-runtime have are kept, so that dashboards
+// made for other controllers show this one. Docs: docs/runtime.md.
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
+import type { ReconcileOutcome } from './reconcile-outcome.ts';
+import type { WorkQueue, WorkQueueObserver } from './work-queue.ts';
+
+/** From a key that waits for nothing to a queue that is stuck. Seconds. */
+const QUEUE_BUCKETS = [0.0001, 0.001, 0.01, 0.1, 1, 10, 60, 300, 1000];
+/** From a look at a cache to a rollout that is waited for. Seconds. */
+const RECONCILE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120];
+
+/** What is told of a cache. */
+export interface CacheFigures {
+  readonly name: string;
+  readonly size: number;
+  readonly isSynced: boolean;
+  /** How far behind the cluster it may be: since the last sign of life. Undefined before the first one. */
+  readonly lagMs: number | undefined;
+  readonly events: number;
+  /** Full lists. */
+  readonly lists: number;
+  readonly failures: number;
+}
+
+/** What is told of events. */
+export type EventFate = 'written' | 'repeated' | 'suppressed' | 'dropped' | 'failed';
+
+/** The metrics of one runtime, in a registry that others share. */
+export class RuntimeMetrics {
+  readonly #queues = new Map<string, WorkQueue>();
+  readonly #caches = new Set<() => Iterable<CacheFigures>>();
+  readonly #adds;
+  readonly #waited;
+  readonly #worked;
+  readonly #retries;
+  readonly #reconciles;
+  readonly #reconcileErrors;
+  readonly #reconcileSeconds;
+  readonly #workers;
+  readonly #maxWorkers;
+  readonly #events;
+  readonly #isLeader;
+  readonly #leaderChanges;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const name = ['name'] as const;
+    const controller = ['controller'] as const;
+    this.#adds = new Counter({ name: 'workqueue_adds_total', help: 'Items added', labelNames: name, registers });
+    this.#waited = new Histogram({
+      name: 'workqueue_queue_duration_seconds',
+      help: 'Time from when an item may be taken to when it is',
+      labelNames: name,
+      buckets: QUEUE_BUCKETS,
+      registers,
+    });
+    this.#worked = new Histogram({
+      name: 'workqueue_work_duration_seconds',
+      help: 'Time from when an item is taken to when it is done',
+      labelNames: name,
+      buckets: QUEUE_BUCKETS,
+      registers,
+    });
+    this.#retries = new Counter({
+      name: 'workqueue_retries_total',
+      help: 'Items added again because they failed',
+      labelNames: name,
+      registers,
+    });
+    this.#queueGauge(registry, 'workqueue_depth', 'Items that could be taken', (queue) => queue.depth);
+    this.#queueGauge(registry, 'workqueue_delayed', 'Items that wait for their time', (queue) => queue.delayed);
+    this.#queueGauge(
+      registry,
+      'workqueue_unfinished_work_seconds',
+      'Time spent so far on items that are worked on',
+      (queue) => queue.unfinishedMs / 1000,
+    );
+    this.#queueGauge(
+      registry,
+      'workqueue_longest_running_processor_seconds',
+      'Time spent so far on the item that is worked on for the longest time',
+      (queue) => queue.longestRunningMs / 1000,
+    );
+    this.#reconciles = new Counter({
+      name: 'controller_runtime_reconcile_total',
+      help: 'Reconciliations by how they ended',
+      labelNames: ['controller', 'result'],
+      registers,
+    });
+    this.#reconcileErrors = new Counter({
+      name: 'controller_runtime_reconcile_errors_total',
+      help: 'Reconciliations that failed and are tried again',
+      labelNames: controller,
+      registers,
+    });
+    this.#reconcileSeconds = new Histogram({
+      name: 'controller_runtime_reconcile_time_seconds',
+      help: 'Time of a reconciliation',
+      labelNames: controller,
+      buckets: RECONCILE_BUCKETS,
+      registers,
+    });
+    this.#workers = new Gauge({
+      name: 'controller_runtime_active_workers',
+      help: 'Reconciliations under way',
+      labelNames: controller,
+      registers,
+    });
+    this.#maxWorkers = new Gauge({
+      name: 'controller_runtime_max_concurrent_reconciles',
+      help: 'Most reconciliations at once',
+      labelNames: controller,
+      registers,
+    });
+    this.#events = new Counter({
+      name: 'portcullis_events_total',
+      help: 'Events by what became of them: written, repeated (counted in one that is there), suppressed, dropped, failed',
+      labelNames: ['result'],
+      registers,
+    });
+    this.#isLeader = new Gauge({
+      name: 'leader_election_master_status',
+      help: 'One while this process is the leader',
+      labelNames: name,
+      registers,
+    });
+    this.#leaderChanges = new Counter({
+      name: 'portcullis_leader_changes_total',
+      help: 'Times that this process became or ceased to be the leader',
+      labelNames: ['name', 'change'],
+      registers,
+    });
+    this.#cacheGauge(registry, 'portcullis_cache_objects', 'Objects in a cache', ({ size }) => size);
+    this.#cacheGauge(registry, 'portcullis_cache_synced', 'One when a cache has shown its cluster', ({ isSynced }) =>
+      isSynced ? 1 : 0,
+    );
+    this.#cacheGauge(
+      registry,
+      'portcullis_cache_lag_seconds',
+      'How far behind its cluster a cache may be',
+      ({ lagMs }) => (lagMs === undefined ? undefined : lagMs / 1000),
+    );
+    this.#cacheGauge(registry, 'portcullis_cache_watch_events', 'Watch events taken in', ({ events }) => events);
+    this.#cacheGauge(registry, 'portcullis_cache_lists', 'Full lists', ({ lists }) => lists);
+    this.#cacheGauge(
+      registry,
+      'portcullis_cache_failures',
+      'Lists and watches that failed',
+      ({ failures }) => failures,
+    );
+  }
+
+  /** Tells of a queue from now on, in the place of an earlier one of that name. */
+  queue(name: string): { readonly observer: WorkQueueObserver; readonly attach: (queue: WorkQueue) => () => void } {
+    const labels = { name };
+    const waited = this.#waited.labels(labels);
+    const worked = this.#worked.labels(labels);
+    const adds = this.#adds.labels(labels);
+    const retries = this.#retries.labels(labels);
+    return {
+      observer: {
+        added: () => adds.inc(),
+        taken: (seconds) => waited.observe(seconds),
+        done: (seconds) => worked.observe(seconds),
+        retried: () => retries.inc(),
+      },
+      attach: (queue) => {
+        this.#queues.set(name, queue);
+        return () => {
+          if (this.#queues.get(name) === queue) {
+            this.#queues.delete(name);
+          }
+        };
+      },
+    };
+  }
+
+  /** A controller is there, with so many workers. */
+  controller(name: string, concurrency: number): void {
+    this.#maxWorkers.set({ controller: name }, concurrency);
+    this.#workers.set({ controller: name }, 0);
+  }
+
+  reconcileStarted(controller: string): void {
+    this.#workers.inc({ controller });
+  }
+
+  reconcileEnded(controller: string, result: ReconcileOutcome['kind'], seconds: number): void {
+    this.#workers.dec({ controller });
+    this.#reconciles.inc({ controller, result });
+    this.#reconcileSeconds.observe({ controller }, seconds);
+    if (result === 'failed') {
+      this.#reconcileErrors.inc({ controller });
+    }
+  }
+
+  event(fate: EventFate): void {
+    this.#events.inc({ result: fate });
+  }
+
+  leading(name: string, isLeader: boolean): void {
+    this.#isLeader.set({ name }, isLeader ? 1 : 0);
+  }
+
+  leaderChanged(name: string, change: 'acquired' | 'lost' | 'released'): void {
+    this.#leaderChanges.inc({ name, change });
+  }
+
+  /** Tells of these caches whenever metrics are asked for. Returns what ends it. */
+  caches(figures: () => Iterable<CacheFigures>): () => void {
+    this.#caches.add(figures);
+    return () => this.#caches.delete(figures);
+  }
+
+  #queueGauge(registry: Registry, name: string, help: string, value: (queue: WorkQueue) => number): void {
+    const queues = this.#queues;
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames: ['name'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [queueName, queue] of queues) {
+          this.set({ name: queueName }, value(queue));
+        }
+      },
+    });
+    registry.registerMetric(gauge);
+  }
+
+  #cacheGauge(
+    registry: Registry,
+    name: string,
+    help: string,
+    value: (figures: CacheFigures) => number | undefined,
+  ): void {
+    const sources = this.#caches;
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames: ['cache'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const figures of sources) {
+          for (const cache of figures()) {
+            const known = value(cache);
+            if (known !== undefined) {
+              this.set({ cache: cache.name }, known);
+            }
+          }
+        }
+      },
+    });
+    registry.registerMetric(gauge);
+  }
+}

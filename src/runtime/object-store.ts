@@ -1,0 +1,212 @@
+import { keyOf } from '../resources/index.ts';
+import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { ObjectIndex } from './object-index.ts';
+import type { IndexFunction } from './object-index.ts';
+
+/** What became of one object. */
+export type Change<T extends KubernetesObject = KubernetesObject> =
+  | { readonly before: undefined; readonly after: T; readonly isInitial: boolean }
+  | { readonly before: T; readonly after: T; readonly isInitial: false }
+  | { readonly before: T; readonly after: undefined; readonly isInitial: false };
+
+export type ChangeListener<T extends KubernetesObject = KubernetesObject> = (change: Change<T>) => void;
+
+/** Objects as a cache gives them to its readers. All are frozen. */
+export interface ObjectView<T extends KubernetesObject = KubernetesObject> {
+  readonly size: number;
+  /** Grows with every change: what was computed from the objects is good while it stays. */
+  readonly revision: number;
+  get(key: ObjectKey): T | undefined;
+  /** Of one namespace, or all. In no order. */
+  list(namespace?: string): readonly T[];
+  /** The namespaces that objects are in. */
+  namespaces(): Iterable<string>;
+  /** An index by a function, built once for each function. */
+  index(valuesOf: IndexFunction<T>): ObjectIndex<T>;
+  /** The objects that name this uid among their owners. */
+  ownedBy(uid: string): readonly T[];
+  /**
+   * Calls `listener` for every object that is there (`isInitial`), then for every change, after it was made. What it throws
+   * is told to the cache's owner, and stops nothing. Returns what ends it.
+   */
+  subscribe(listener: ChangeListener<T>): () => void;
+}
+
+export interface ObjectStoreOptions<T extends KubernetesObject> {
+  /** What is kept of an object. Default: all of it. Must not change the object. */
+  readonly transform?: (object: T) => T;
+  /** Told what listeners and index functions throw. Default: nobody. */
+  readonly onListenerError?: (error: unknown) => void;
+}
+
+/** Namespace of objects that have none. */
+const NO_NAMESPACE = '';
+
+const ownerUids = (object: KubernetesObject): string[] => {
+  const owners = object.metadata.ownerReferences;
+  return owners === undefined ? [] : owners.map(({ uid }) => uid);
+};
+
+/** The objects of a type by namespace and name, with indexes that follow every change. What a reflector writes to. */
+export class ObjectStore<T extends KubernetesObject = KubernetesObject> implements ObjectView<T> {
+  readonly #transform: ((object: T) => T) | undefined;
+  readonly #onListenerError: ((error: unknown) => void) | undefined;
+  readonly #namespaces = new Map<string, Map<string, T>>();
+  readonly #indexes = new Map<IndexFunction<T>, ObjectIndex<T>>();
+  readonly #listeners = new Set<ChangeListener<T>>();
+  #size = 0;
+  #revision = 0;
+  #isFilled = false;
+
+  constructor(options: ObjectStoreOptions<T> = {}) {
+    this.#transform = options.transform;
+    this.#onListenerError = options.onListenerError;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get({ namespace = NO_NAMESPACE, name }: ObjectKey): T | undefined {
+    return this.#namespaces.get(namespace)?.get(name);
+  }
+
+  list(namespace?: string): readonly T[] {
+    if (namespace !== undefined) {
+      return [...(this.#namespaces.get(namespace)?.values() ?? [])];
+    }
+    return [...this.#values()];
+  }
+
+  namespaces(): Iterable<string> {
+    return this.#namespaces.keys();
+  }
+
+  index(valuesOf: IndexFunction<T>): ObjectIndex<T> {
+    let index = this.#indexes.get(valuesOf);
+    if (index === undefined) {
+      index = new ObjectIndex(valuesOf, this.#onListenerError);
+      for (const object of this.#values()) {
+        index.add(object);
+      }
+      this.#indexes.set(valuesOf, index);
+    }
+    return index;
+  }
+
+  ownedBy(uid: string): readonly T[] {
+    return this.index(ownerUids).get(uid);
+  }
+
+  subscribe(listener: ChangeListener<T>): () => void {
+    // A function of its own, so that one listener may subscribe twice.
+    const own: ChangeListener<T> = (change) => listener(change);
+    for (const object of this.#values()) {
+      this.#tell(own, { before: undefined, after: object, isInitial: true });
+    }
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  /** These are all objects now. Those that are as they were (by resourceVersion) are no change. */
+  replace(items: Iterable<T>): void {
+    const gone = new Map<T, true>();
+    for (const object of this.#values()) {
+      gone.set(object, true);
+    }
+    const isInitial = !this.#isFilled;
+    this.#isFilled = true;
+    for (const item of items) {
+      const before = this.get(keyOf(item));
+      if (before !== undefined) {
+        gone.delete(before);
+      }
+      this.#set(before, item, isInitial);
+    }
+    for (const object of gone.keys()) {
+      this.#remove(object);
+    }
+  }
+
+  /** One change, as a watch tells it. */
+  apply({ type, object }: { readonly type: string; readonly object: T }): void {
+    const before = this.get(keyOf(object));
+    if (type === 'DELETED') {
+      if (before !== undefined) {
+        this.#remove(before);
+      }
+    } else {
+      this.#set(before, object, false);
+    }
+  }
+
+  *#values(): Generator<T> {
+    for (const objects of this.#namespaces.values()) {
+      yield* objects.values();
+    }
+  }
+
+  #set(before: T | undefined, object: T, isInitial: boolean): void {
+    const { uid, resourceVersion } = object.metadata;
+    const known = before?.metadata;
+    if (known !== undefined && known.resourceVersion === resourceVersion && known.uid === uid && uid !== undefined) {
+      return;
+    }
+    if (before !== undefined && known?.uid !== uid) {
+      // Deleted and made again while nobody looked: those who follow the old one see it go.
+      this.#remove(before);
+      this.#set(undefined, object, false);
+      return;
+    }
+    const after = deepFreeze(this.#transform === undefined ? object : this.#transform(object));
+    const { namespace = NO_NAMESPACE, name } = keyOf(after);
+    let objects = this.#namespaces.get(namespace);
+    if (objects === undefined) {
+      objects = new Map();
+      this.#namespaces.set(namespace, objects);
+    }
+    objects.set(name, after);
+    this.#size += before === undefined ? 1 : 0;
+    for (const index of this.#indexes.values()) {
+      if (before !== undefined) {
+        index.remove(before);
+      }
+      index.add(after);
+    }
+    this.#changed(before === undefined ? { before, after, isInitial } : { before, after, isInitial: false });
+  }
+
+  #remove(before: T): void {
+    const { namespace = NO_NAMESPACE, name } = keyOf(before);
+    const objects = this.#namespaces.get(namespace);
+    objects?.delete(name);
+    if (objects?.size === 0) {
+      this.#namespaces.delete(namespace);
+    }
+    this.#size -= 1;
+    for (const index of this.#indexes.values()) {
+      index.remove(before);
+    }
+    this.#changed({ before, after: undefined, isInitial: false });
+  }
+
+  #changed(change: Change<T>): void {
+    this.#revision += 1;
+    for (const listener of this.#listeners) {
+      this.#tell(listener, change);
+    }
+  }
+
+  #tell(listener: ChangeListener<T>, change: Change<T>): void {
+    try {
+      listener(change);
+    } catch (error) {
+      this.#onListenerError?.(error);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  readonly #timers = new Set<Timer>();
+  #now = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  date(): number {
+    return Date.UTC(2030, 0, 1) + this.#now;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + Math.max(ms, 0), callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Timers that wait. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets time pass; what is due is called in the order in which it is due, at its time. */
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (let next = this.#nextUntil(end); next !== undefined; next = this.#nextUntil(end)) {
+      this.#now = Math.max(this.#now, next.at);
+      this.#timers.delete(next);
+      next.callback();
+    }
+    this.#now = end;
+  }
+
+  /** Lets time pass in steps, with everything that promises lead to in between. */
+  async pass(ms: number, stepMs = 100): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    while (this.#now < end) {
+      this.advance(Math.min(stepMs, end - this.#now));
+      await settle();
+    }
+  }
+
+  #nextUntil(end: number): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.at <= end && (first === undefined || timer.at < first.at)) {
+        first = timer;
+      }
+    }
+    return first;
+  }
+}
+
+/** Runs all that promises lead to. */
+export async function settle(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,77 @@
+// How cases look at failures and at watches.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '../../src/cluster/index.ts';
+import type { Cluster, WatchEvent, WatchOptions } from '../../src/cluster/index.ts';
+import type { KubernetesObject, ResourceType } from '../../src/resources/index.ts';
+
+/** How long a case waits for what happens in milliseconds on an idle machine. */
+const PATIENCE_MS = 20_000;
+
+/** The refusal that a request ends with: its HTTP status and reason, and its message where one is given. */
+export async function refused(
+  request: Promise<unknown>,
+  code: number,
+  reason: string,
+  message?: string | RegExp,
+): Promise<ApiError> {
+  const error = await request.then(
+    () => assert.fail('expected a refusal, but the request succeeded'),
+    (failure: unknown) => failure,
+  );
+  assert.ok(error instanceof ApiError, `expected an ApiError, got ${String(error)}`);
+  assert.deepEqual([error.code, error.reason], [code, reason], error.message);
+  if (typeof message === 'string') {
+    assert.equal(error.message, message);
+  } else if (message !== undefined) {
+    assert.match(error.message, message);
+  }
+  return error;
+}
+
+/** Repeats until it does not throw. */
+export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > deadline) {
+        throw error;
+      }
+      await sleep(50);
+    }
+  }
+}
+
+/** Watches until `enough` says so, and returns what came. */
+export async function watched<T extends KubernetesObject>(
+  cluster: Cluster,
+  type: ResourceType<T>,
+  options: WatchOptions,
+  enough: (events: readonly WatchEvent<T>[]) => boolean,
+): Promise<readonly WatchEvent<T>[]> {
+  const events: WatchEvent<T>[] = [];
+  const end = new AbortController();
+  const timer = setTimeout(
+    () => end.abort(new Error(`only ${events.length} events came: ${JSON.stringify(events)}`)),
+    PATIENCE_MS,
+  );
+  try {
+    for await (const event of cluster.watch(type, { ...options, signal: end.signal })) {
+      events.push(event);
+      if (enough(events)) {
+        break;
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  end.signal.throwIfAborted();
+  return events;
+}
+
+/** `ADDED a`, `DELETED b`, …: events without their objects. */
+export function summary(events: readonly WatchEvent[]): string[] {
+  return events.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`.trim());
+}
