@@ -11,13 +11,13 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { clusterAvailable, skipWithoutCluster } from './cluster/binaries.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -92,15 +92,38 @@ describe('README.md', () => {
     let copy: string;
     let server: ChildProcess | undefined;
     let output = '';
+    const kubectl = clusterAvailable();
+    const path = kubectl.available ? `${dirname(kubectl.binaries.kubectl)}:${process.env['PATH'] ?? ''}` : undefined;
+    /** As in the other terminal: what was exported there stays exported. */
     const sh = (text: string): string =>
-      execFileSync('sh', ['-c', text], { cwd: copy, encoding: 'utf8', stdio: 'pipe' });
+      execFileSync('sh', ['-c', `exec 2>&1\n${text}`], {
+        cwd: copy,
+        encoding: 'utf8',
+        stdio: 'pipe',
+        env: {
+          ...process.env,
+          ...(path === undefined ? {} : { PATH: path }),
+          KUBECONFIG: join(copy, '.portcullis', 'kubeconfig'),
+          KUBECACHEDIR: join(copy, '.cache', 'kubectl'),
+          KUBERC: 'off',
+        },
+      });
+    const failed = (text: string): string => {
+      try {
+        return assert.fail(`expected a failure, got ${sh(text)}`);
+      } catch (error) {
+        return String((error as { stdout?: unknown }).stdout ?? error);
+      }
+    };
+    /** The block of output that follows a command. */
+    const outputOf = (line: string): string =>
+      readme.split(`${line}\n\`\`\`\n\`\`\`text\n`)[1]?.split('\n```')[0] ?? assert.fail(`no output follows ${line}`);
     /** The printed line whose ports are those that were free. */
     const printedCurl = (): string => {
       const line = /^ *(curl --cacert .*)$/m.exec(output)?.[1];
       assert.ok(line, `npm start has not printed its curl line:\n${output}`);
       return line;
     };
-    const operations = (): string => /(http:\/\/[\w.:]+)\/policies/.exec(output)?.[1] ?? assert.fail(output);
 
     before(() => {
       copy = copyWorkTree();
@@ -114,7 +137,7 @@ describe('README.md', () => {
       rmSync(copy, { recursive: true, force: true });
     });
 
-    it('begins with a clone and npm start, which prints a table and a line to copy', async () => {
+    it('begins with a clone and npm start, which prints a table and lines to copy', async () => {
       const [clone, start] = command(/git clone/).split('\n');
       assert.match(clone ?? '', /^git clone .* portcullis && cd portcullis$/);
       assert.equal(start, 'npm start');
@@ -125,40 +148,56 @@ describe('README.md', () => {
       }
       await eventually(() => {
         assert.equal(server?.exitCode, null, `npm start has ended:\n${output}`);
-        return printedCurl();
+        assert.match(output, /Ctrl-C stops/);
       });
-      const examples = [...readFileSync(join(copy, 'examples', 'policies.yml'), 'utf8').matchAll(/^([\w-]+):/gm)];
+      const examples = readdirSync(join(copy, 'examples', 'manifests')).filter((name) => name !== 'namespace.yaml');
       assert.ok(examples.length > 5);
-      for (const [, id] of examples) {
-        assert.match(output, new RegExp(`^${id} +\\w+ +(protect|monitor) +Active `, 'm'), output);
+      for (const file of examples) {
+        const row = new RegExp(`^kw\\.capg?\\.${file.replace('.yaml', '')} +\\w+ +(protect|monitor) +Active `, 'm');
+        assert.match(output, row);
       }
       const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
       assert.equal(anyPort(printedCurl()), anyPort(command(/curl --cacert/)));
+      for (const line of ['kubectl apply -f examples/pinned-images/policy.yaml', 'kubectl run web --image=nginx']) {
+        assert.ok(output.includes(`  ${line}\n`), output);
+      }
     });
 
-    it('goes on with a line that a policy rejects', () => {
-      const { response } = JSON.parse(sh(printedCurl())) as {
+    it('says where its kubeconfig is', () => {
+      const [line] = command(/export KUBECONFIG/).split('\n');
+      assert.equal(line?.replace('$PWD', copy), /export KUBECONFIG=\S+/.exec(output)?.[0]);
+    });
+
+    it('answers a review that anybody sends', () => {
+      const { response } = JSON.parse(sh(`${printedCurl()} 2>/dev/null`)) as {
         response: { allowed: boolean; status: { message: string } };
       };
       assert.equal(response.allowed, false);
       assert.match(response.status.message, /has no label/);
     });
 
-    it('shows that a bad change does not serve, and says why', async () => {
-      const file = join(copy, 'examples', 'policies.yml');
-      const text = readFileSync(file, 'utf8');
-      const nonsense = text.replace(/^(required-labels:\n(?: {2}.*\n)*? {4}labels: ).*$/m, '$1nonsense');
-      assert.notEqual(nonsense, text);
-      writeFileSync(file, nonsense);
-      const status = command(/8081\/policies/).replace(/http:\/\/[\w.]+:8081/, operations());
-      const shown = await eventually(() => {
-        const view = JSON.parse(sh(status)) as { phase: string; message: string; serving: object | null };
-        assert.equal(view.phase, 'Degraded');
-        return view;
+    describe('with kubectl', { skip: skipWithoutCluster() }, () => {
+      it('applies a policy, which serves', () => {
+        const [, ...lines] = command(/export KUBECONFIG/).split('\n');
+        assert.match(sh(lines.join('\n')), /pinned-images created\n.*pinned-images condition met\n$/);
       });
-      assert.match(shown.message, /labels/);
-      assert.notEqual(shown.serving, null);
-      assert.match(sh(printedCurl()), /has no label/);
+
+      it('is rejected by it', async () => {
+        const line = command(/kubectl run web/);
+        await eventually(() => assert.equal(failed(line).trim(), outputOf(line)));
+      });
+
+      it('breaks it, sees why, and is still rejected', () => {
+        const described = sh(command(/kubectl patch/));
+        assert.match(described, /Degraded/);
+        assert.match(described, /contaners/);
+        assert.match(failed(command(/kubectl run web/)), /denied the request/);
+      });
+
+      it('mends it by applying it again', () => {
+        sh('kubectl apply -f examples/pinned-images/policy.yaml');
+        sh('kubectl wait cap/pinned-images --for=jsonpath={.status.phase}=Active');
+      });
     });
 
     it('ends at once, and can start over', async () => {

@@ -38,3 +38,8 @@ export type { ReflectorHandler, ReflectorOptions, ReflectorReport } from './refl
 export { ADMIN_USER, EmbeddedCluster } from './embedded/embedded-cluster.ts';
 export type { EmbeddedClusterOptions } from './embedded/embedded-cluster.ts';
 export type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from './embedded/request.ts';
+export { Gateway } from './gateway/gateway.ts';
+export type { GatewayAddress, GatewayOptions, GatewayTls, RequestRecord } from './gateway/gateway.ts';
+export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';
+export type { KubeconfigEntry } from './gateway/kubeconfig-file.ts';
+export type { ServedCluster } from './gateway/served-cluster.ts';

@@ -9,7 +9,7 @@ const MAX_RESTARTS = 2;
 
 /** All objects, page by page, and the version that the pages together show. */
 export async function listAll<T extends KubernetesObject>(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'list'>,
   type: ResourceType<T>,
   options: Omit<ListOptions, 'continue'> = {},
 ): Promise<ObjectList<T>> {
@@ -28,7 +28,7 @@ export async function listAll<T extends KubernetesObject>(
 }
 
 async function allPages<T extends KubernetesObject>(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'list'>,
   type: ResourceType<T>,
   options: ListOptions,
 ): Promise<ObjectList<T>> {

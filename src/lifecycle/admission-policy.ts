@@ -53,7 +53,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
  * The id of a policy: its entry in the policies file, its path on the policy server, and the name of its webhook
  * configuration. A namespace has no dots, so no two policies share one.
  */
-export function policyId({ kind, metadata }: KubernetesObject): string {
+export function policyId({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): string {
   const { namespace, name = '' } = metadata;
   return [PREFIXES[kind], ...(namespace === undefined ? [] : [namespace]), name].join('.');
 }

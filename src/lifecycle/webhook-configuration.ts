@@ -1,5 +1,5 @@
 // The webhook configuration that makes an API server ask about a policy (contract section 6).
-import type { KubernetesObject } from '../resources/index.ts';
+import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import { isGroup, policyId } from './admission-policy.ts';
 import type { AdmissionPolicyObject } from './admission-policy.ts';
 
@@ -57,4 +57,10 @@ export function webhookConfiguration(policy: AdmissionPolicyObject, target: Webh
       },
     ],
   };
+}
+
+/** The policy that a configuration was made for; undefined when it was made for none. */
+export function policyOf({ metadata }: KubernetesObject): ObjectKey | undefined {
+  const { kubewardenPolicyName: name, kubewardenPolicyNamespace: namespace } = metadata.annotations ?? {};
+  return name === undefined ? undefined : namespace === undefined ? { name } : { namespace, name };
 }

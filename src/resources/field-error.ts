@@ -24,7 +24,12 @@ export interface FieldError {
 
 /** `Invalid value: …: detail` */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
-  return { reason: 'FieldValueInvalid', field, message: withDetail(`Invalid value: ${valueText(value)}`, detail) };
+  return invalidText(field, valueText(value), detail);
+}
+
+/** {@link invalid} of a value that is text already. */
+export function invalidText(field: string, value: string, detail: string): FieldError {
+  return { reason: 'FieldValueInvalid', field, message: withDetail(`Invalid value: ${value}`, detail) };
 }
 
 /** The value has a type that the schema does not have. */

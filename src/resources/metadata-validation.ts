@@ -1,9 +1,9 @@
 // What API servers ask of `metadata` (apimachinery 0.34, `api/validation` and `apis/meta/v1/validation`), in their words.
 import type { FieldError } from './field-error.ts';
-import { forbidden, invalid, required, tooLong } from './field-error.ts';
-import { quoteText } from './go-text.ts';
+import { forbidden, invalid, invalidText, required, tooLong } from './field-error.ts';
+import { jsonText, quoteText } from './go-text.ts';
 import { isJsonObject } from './json.ts';
-import type { KubernetesObject, ObjectMeta } from './kubernetes-object.ts';
+import type { KubernetesObject, ObjectMeta, OwnerReference } from './kubernetes-object.ts';
 import {
   dns1035LabelProblems,
   dnsLabelProblems,
@@ -42,8 +42,7 @@ export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export function metadataErrors(object: KubernetesObject, rules: MetadataRules, old?: KubernetesObject): FieldError[] {
   const meta = readMeta(object);
   if (old === undefined) {
-    const rule = rules.nameRule ?? 'dns-subdomain';
-    return unique([...creationErrors(meta, rules, rule), ...creationErrors(meta, rules, 'path-segment')]);
+    return unique(creationErrors(meta, rules, rules.nameRule ?? 'dns-subdomain'));
   }
   return unique([...updateErrors(meta, readMeta(old)), ...creationErrors(meta, rules, 'path-segment')]);
 }
@@ -191,7 +190,7 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
   const path = 'metadata.ownerReferences';
   const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const owner of ownerReferences) {
+  for (const owner of ownerReferences as readonly Partial<OwnerReference>[]) {
     const { apiVersion = '', kind = '', name = '' } = owner;
     const { group, version } = groupVersionOf(apiVersion);
     if (version === '') {
@@ -203,16 +202,24 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
       }
     }
     if (group === '' && version === 'v1' && kind === 'Event') {
-      errors.push(invalid(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+      errors.push(invalidText(path, ownerText(owner), '/v1, Kind=Event is disallowed from being an owner'));
     }
     if (owner.controller === true && controller !== undefined) {
       const found = `Found "true" in references for ${controller} and ${kind}/${name}`;
-      errors.push(invalid(path, ownerReferences, `Only one reference can have Controller set to true. ${found}`));
+      const all = `[${ownerReferences.map(ownerText).join(',')}]`;
+      errors.push(invalidText(path, all, `Only one reference can have Controller set to true. ${found}`));
     } else if (owner.controller === true) {
       controller = `${kind}/${name}`;
     }
   }
   return errors;
+}
+
+/** A reference as API servers print it: its fields in their own order. */
+function ownerText(owner: Partial<OwnerReference>): string {
+  const fields = ['apiVersion', 'kind', 'name', 'uid', 'controller', 'blockOwnerDeletion'] as const;
+  const shown = fields.filter((field) => owner[field] !== undefined);
+  return `{${shown.map((field) => `"${field}":${jsonText(owner[field])}`).join(',')}}`;
 }
 
 function finalizerErrors({ finalizers = [] }: ObjectMeta): FieldError[] {

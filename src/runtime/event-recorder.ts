@@ -10,6 +10,7 @@ import { EventCorrelator } from './event-correlator.ts';
 import type { EventRecord, EventType } from './event-correlator.ts';
 import type { EventFate, RuntimeMetrics } from './metrics.ts';
 import type { Runnable } from './runnable.ts';
+import { withinTime } from './time-limit.ts';
 
 export const EVENTS: ResourceType = { group: '', version: 'v1', resource: 'events', kind: 'Event', namespaced: true };
 
@@ -126,7 +127,7 @@ export class EventRecorder implements EventSink, Runnable {
   async #write(record: EventRecord, signal: AbortSignal): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#send(record, signal);
+        await withinTime(this.#clock, EVENT_TIMEOUT_MS, signal, (limit) => this.#send(record, limit));
         return true;
       } catch (error) {
         if (signal.aborted) {
@@ -145,20 +146,11 @@ export class EventRecorder implements EventSink, Runnable {
   }
 
   async #send(record: EventRecord, signal: AbortSignal): Promise<void> {
-    const limit = new AbortController();
-    const stop = (): void => limit.abort(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    const cancel = this.#clock.after(EVENT_TIMEOUT_MS, () => limit.abort(new Error('no answer')));
-    try {
-      if (record.name !== undefined && (await this.#repeat(record, record.name, limit.signal))) {
-        this.#tell('repeated');
-        return;
-      }
-      await this.#create(record, limit.signal);
+    if (record.name !== undefined && (await this.#repeat(record, record.name, signal))) {
+      this.#tell('repeated');
+    } else {
+      await this.#create(record, signal);
       this.#tell('written');
-    } finally {
-      cancel();
-      signal.removeEventListener('abort', stop);
     }
   }
 

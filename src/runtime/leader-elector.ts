@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 import { errorText } from './error-text.ts';
 import { RuntimeError } from './errors.ts';
 import type { RuntimeMetrics } from './metrics.ts';
+import { withinTime } from './time-limit.ts';
 
 /** `coordination.k8s.io/v1` LeaseSpec. */
 export interface LeaseSpec {
@@ -237,25 +238,11 @@ export class LeaderElector {
   }
 
   /** Asks once. False: another process leads. */
-  async #tryToHold(signal: AbortSignal): Promise<boolean> {
-    const limit = new AbortController();
-    const stop = (): void => limit.abort(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
+  #tryToHold(signal: AbortSignal): Promise<boolean> {
     // A request on a dead connection must leave time for another one.
-    const patienceMs = this.isLeader
-      ? Math.min(this.#renewDeadlineMs / 2, this.#leaderUntil - this.#clock.now())
-      : this.#renewDeadlineMs / 2;
-    const cancel = this.#clock.after(patienceMs, () => limit.abort(new Error(`no answer within ${patienceMs} ms`)));
-    const given = Promise.withResolvers<never>();
-    limit.signal.addEventListener('abort', () => given.reject(limit.signal.reason as Error), { once: true });
-    given.promise.catch(() => undefined);
-    try {
-      // Whatever the client does with its signal: the time is up when it is.
-      return await Promise.race([this.#hold(limit.signal), given.promise]);
-    } finally {
-      cancel();
-      signal.removeEventListener('abort', stop);
-    }
+    const patienceMs = this.#renewDeadlineMs / 2;
+    const leftMs = this.isLeader ? this.#leaderUntil - this.#clock.now() : patienceMs;
+    return withinTime(this.#clock, Math.min(patienceMs, leftMs), signal, (limit) => this.#hold(limit));
   }
 
   async #hold(signal: AbortSignal): Promise<boolean> {
@@ -353,16 +340,16 @@ export class LeaderElector {
       acquireTime: now,
       renewTime: now,
     };
-    const limit = new AbortController();
-    const cancel = this.#clock.after(this.#retryPeriodMs, () => limit.abort());
     try {
-      this.#observe(await cluster.update<Lease>(LEASES, { ...lease, spec }, { signal: limit.signal }));
+      const { signal } = new AbortController();
+      const released = await withinTime(this.#clock, this.#retryPeriodMs, signal, (limit) =>
+        cluster.update<Lease>(LEASES, { ...lease, spec }, { signal: limit }),
+      );
+      this.#observe(released);
       metrics?.leaderChanged(name, 'released');
       this.#log.info('gave up leadership');
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'leadership not given up, it will expire');
-    } finally {
-      cancel();
     }
   }
 }

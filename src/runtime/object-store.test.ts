@@ -130,7 +130,7 @@ describe('ObjectStore', () => {
       { list: [{ deep: true }] },
     );
     store.replace([given]);
-    const kept = store.get({ name: 'a' }) as {
+    const kept = store.get({ name: 'a' }) as KubernetesObject & {
       metadata: KubernetesObject['metadata'];
       spec: { list: { deep: boolean }[] };
     };

@@ -28,7 +28,11 @@ describe('the outcome of a reconciliation', () => {
     assert.deepEqual(queue, { action: 'forget' });
     assert.deepEqual(event, { type: 'Warning', reason: 'ModuleInvalid', message: 'expected WebAssembly' });
     assert.equal(log?.level, 'warn');
-    assert.deepEqual(conditionsOf(error), ['Ready=False ModuleInvalid', 'Stalled=True ModuleInvalid', 'Reconciling=False ModuleInvalid']);
+    assert.deepEqual(conditionsOf(error), [
+      'Ready=False ModuleInvalid',
+      'Stalled=True ModuleInvalid',
+      'Reconciling=False ModuleInvalid',
+    ]);
   });
 
   it('that waits is looked at again after its time, and is nobody’s failure', () => {
@@ -37,7 +41,11 @@ describe('the outcome of a reconciliation', () => {
     assert.deepEqual(queue, { action: 'after', afterMs: 3000 });
     assert.equal(event, undefined);
     assert.equal(log?.level, 'debug');
-    assert.deepEqual(conditionsOf(error), ['Ready=Unknown ReplicasPending', 'Reconciling=True ReplicasPending', 'Stalled=False ReplicasPending']);
+    assert.deepEqual(conditionsOf(error), [
+      'Ready=Unknown ReplicasPending',
+      'Reconciling=True ReplicasPending',
+      'Stalled=False ReplicasPending',
+    ]);
     assert.match(error.message, /3 s/);
   });
 

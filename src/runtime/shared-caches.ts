@@ -43,10 +43,10 @@ export class SharedCaches implements Runnable {
     const known = this.#caches.get(key);
     if (known !== undefined) {
       // The key has the type in it.
-      return known as ObjectCache<T>;
+      return known as unknown as ObjectCache<T>;
     }
     const cache = new ObjectCache<T>({ ...scope, cluster: this.#options.cluster, type, log: this.#options.log });
-    this.#caches.set(key, cache as ObjectCache);
+    this.#caches.set(key, cache as unknown as ObjectCache);
     if (this.#signal !== undefined) {
       this.#running.push(cache.start(this.#signal));
     }

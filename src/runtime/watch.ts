@@ -1,5 +1,5 @@
 // From changes of objects to the keys that are reconciled: which changes count, and for whom.
-import { groupVersionOf, keyOf } from '../resources/index.ts';
+import { groupVersionOf, keyOf, keyText } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import type { Change, ObjectView } from './object-store.ts';
 import { DEFAULT_PRIORITY, LOW_PRIORITY } from './work-queue.ts';
@@ -50,20 +50,22 @@ export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, option
           return true;
         }
       };
-      const enqueueKeys = (object: T | undefined, priority: number): void => {
-        try {
-          for (const key of object === undefined ? [] : keys(object)) {
-            enqueue(key, priority);
-          }
-        } catch (error) {
-          onError(error);
-        }
-      };
       return cache.subscribe((change) => {
         if (counts(change)) {
-          const priority = change.isInitial ? LOW_PRIORITY : DEFAULT_PRIORITY;
-          enqueueKeys(change.before, priority);
-          enqueueKeys(change.after, priority);
+          // Once for each key: a worker that waits takes the first at once, and would work twice.
+          const found = new Map<string, ObjectKey>();
+          for (const object of [change.before, change.after]) {
+            try {
+              for (const key of object === undefined ? [] : keys(object)) {
+                found.set(keyText(key), key);
+              }
+            } catch (error) {
+              onError(error);
+            }
+          }
+          for (const key of found.values()) {
+            enqueue(key, change.isInitial ? LOW_PRIORITY : DEFAULT_PRIORITY);
+          }
         }
       });
     },

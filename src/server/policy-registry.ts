@@ -216,6 +216,12 @@ export class PolicyRegistry {
     return [...this.#entries.values()].map((entry) => statusOf(entry)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
+  /** What is known of one policy; undefined when none of that id is declared. */
+  status(id: string): PolicyStatus | undefined {
+    const entry = this.#entries.get(id);
+    return entry === undefined ? undefined : statusOf(entry);
+  }
+
   /** The modules of all policies that serve. */
   modules(): CompiledPolicyModule[] {
     return [...this.#modules.values()];

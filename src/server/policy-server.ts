@@ -17,6 +17,7 @@ import type { LogMessage, Route } from './evaluation-protocol.ts';
 import { ServerMetrics } from './metrics.ts';
 import { operationsHandler, type PoliciesView } from './operations-endpoint.ts';
 import { type PhaseChange, PolicyRegistry } from './policy-registry.ts';
+import type { PolicyStatus } from './policy-status.ts';
 import { ServingRecord } from './serving-record.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 import { type Answer, WorkerPool } from './worker-pool.ts';
@@ -92,6 +93,8 @@ export interface PolicyServerOptions {
   readonly readyWaitMs?: number;
   /** Default: {@link DEFAULT_DRAIN_MS}. */
   readonly drainMs?: number;
+  /** Told of every policy whose status changed, or that is gone. */
+  readonly onStatusChange?: (policy: string) => void;
   readonly log: Logger;
 }
 
@@ -208,6 +211,16 @@ export class PolicyServer {
   /** What is known of every policy. */
   policies(): PoliciesView {
     return { source: { path: this.#options.policiesFile, ...this.#source }, policies: this.#registry.statuses() };
+  }
+
+  /** What is known of one policy; undefined when the policies file declares none of that id. */
+  policy(id: string): PolicyStatus | undefined {
+    return this.#registry.status(id);
+  }
+
+  /** Reads the policies file now; resolves when what it declares is known, whether it serves already or not. */
+  readPolicies(): Promise<void> {
+    return this.#policies.check();
   }
 
   /**
@@ -392,6 +405,7 @@ export class PolicyServer {
       const retry = nextRetry === undefined ? {} : { nextRetry: nextRetry.toISOString() };
       this.#log.warn({ policy, phase, reason, detail, ...retry }, 'policy version failed');
     }
+    this.#options.onStatusChange?.(policy);
   }
 
   #reviewed(route: Route, answer: Answer): void {

@@ -69,7 +69,9 @@ describe('the pages', { concurrency: 2 }, () => {
   it('names every command and flag in docs/cli.md', async () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
     const flags = [
-      ...script.matchAll(/seen_subcommand_from (run|test|export|inspect|annotate|bench|start)'.* -l ([\w-]+)/g),
+      ...script.matchAll(
+        /seen_subcommand_from (run|test|export|inspect|annotate|bench|start|get|describe|apply|delete|wait)'.* -l ([\w-]+)/g,
+      ),
     ];
     assert.ok(flags.length > 30);
     for (const [, command, flag = ''] of flags) {

@@ -28,8 +28,10 @@ function union(file: string, name: string): string[] {
 /** Where the codes of a folder are documented. A folder that is new here needs its own heading. */
 const HEADINGS: Readonly<Record<string, { readonly heading: string; readonly type: string } | undefined>> = {
   cel: { heading: 'CEL expressions', type: 'CelErrorCode' },
+  cluster: { heading: 'Clusters', type: 'ClusterErrorCode' },
   engine: { heading: 'The policies file and evaluation', type: 'EngineErrorCode' },
   modules: { heading: 'Modules', type: 'ModuleErrorCode' },
+  runtime: { heading: 'Controllers', type: 'RuntimeErrorCode' },
   server: { heading: 'The server', type: 'ServerErrorCode' },
   wasm: { heading: 'WebAssembly', type: 'WasmErrorCode' },
 };

@@ -38,7 +38,7 @@ Examples:
 
 async function apply(flags: ApplyFlags): Promise<void> {
   const objects = await readObjects(flags.filename, flags.recursive === true);
-  await using connected = connect(flags);
+  using connected = await connect(flags);
   const { cluster, namespace } = connected;
   let failed = 0;
   for (const object of objects) {

@@ -14,7 +14,7 @@ export interface ClusterFlags {
 }
 
 /** A cluster that a command talks to. */
-export interface Connected extends AsyncDisposable {
+export interface Connected extends Disposable {
   readonly cluster: KubernetesCluster;
   /** That of `--namespace`, or else of the kubeconfig's context. */
   readonly namespace: string;
@@ -45,9 +45,9 @@ function kubeconfigPaths(flag: string | undefined): readonly string[] {
  * Connects to the cluster that the flags name.
  * @throws CliError when there is none, or its kubeconfig cannot be used
  */
-export function connect(flags: ClusterFlags): Connected {
+export async function connect(flags: ClusterFlags): Promise<Connected> {
   try {
-    const { connection, namespace } = loadKubeconfig({
+    const { connection, namespace } = await loadKubeconfig({
       paths: kubeconfigPaths(flags.kubeconfig),
       ...(flags.context === undefined ? {} : { context: flags.context }),
       env: process.env,
@@ -56,9 +56,7 @@ export function connect(flags: ClusterFlags): Connected {
     return {
       cluster,
       namespace: flags.namespace ?? namespace,
-      [Symbol.asyncDispose]: async () => {
-        await cluster.close();
-      },
+      [Symbol.dispose]: () => cluster.close(),
     };
   } catch (error) {
     if (error instanceof ClusterError) {

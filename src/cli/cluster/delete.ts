@@ -59,7 +59,7 @@ Examples:
 
 async function remove(resources: readonly string[], flags: DeleteFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
-  await using connected = connect(flags);
+  using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const targets =
     flags.filename === undefined

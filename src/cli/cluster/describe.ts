@@ -48,7 +48,7 @@ Examples:
 }
 
 async function describe(resources: readonly string[], flags: ClusterFlags): Promise<void> {
-  await using connected = connect(flags);
+  using connected = await connect(flags);
   const { cluster, namespace } = connected;
   let isFirst = true;
   for (const { type, names } of await selectResources(cluster, resources)) {

@@ -50,7 +50,7 @@ Examples:
 }
 
 async function get(resources: readonly string[], flags: GetFlags): Promise<void> {
-  await using connected = connect(flags);
+  using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const selections = await selectResources(cluster, resources);
   if (flags.watch === true && (selections.length > 1 || (selections[0]?.names.length ?? 0) > 1)) {

@@ -37,7 +37,7 @@ Examples:
 async function wait(resources: readonly string[], flags: WaitFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
   const goal = flags.for === 'delete' ? undefined : parseGoal(flags.for);
-  await using connected = connect(flags);
+  using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const deadline = AbortSignal.timeout(timeoutMs);
   for (const { type, names } of await selectResources(cluster, resources)) {

@@ -1,18 +1,28 @@
 import { KUBERNETES_KINDS } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../../resources/index.ts';
 import type { Cluster } from '../cluster.ts';
+import { WebhookAdmission } from './admission/webhook-admission.ts';
+import type { ServiceResolver } from './admission/webhook-target.ts';
+import { Authenticator } from './authentication/authenticator.ts';
+import type { StaticToken } from './authentication/authenticator.ts';
+import { Reviews } from './authentication/reviews.ts';
+import { SigningKey } from './authentication/signing-key.ts';
+import { checkEscalation } from './authorization/escalation.ts';
 import { RbacAuthorizer } from './authorization/rbac-authorizer.ts';
 import { bootstrapObjects } from './bootstrap.ts';
+import { Controllers } from './controllers/controllers.ts';
+import { CustomResources } from './custom-resources.ts';
 import { EmbeddedState } from './embedded-state.ts';
 import { KindRules } from './kind-rules.ts';
-import { namespaceBehaviour } from './kind-behaviour.ts';
 import type { Caller, Machine } from './machine.ts';
 import { ObjectDeleter } from './object-deletion.ts';
 import { BOOKMARK_INTERVAL_MS } from './object-watch.ts';
 import { ObjectWriter } from './object-writes.ts';
-import type { Admission, Authorizer, ClusterState, UserInfo } from './request.ts';
+import type { Authorizer, ClusterState, UserInfo } from './request.ts';
 import { ResourceRegistry, ServedResource } from './resource-registry.ts';
+import { ServiceAddresses } from './service-addresses.ts';
 import { MemoryJournal } from './store/journal.ts';
+import type { Journal } from './store/journal.ts';
 import { ObjectStore } from './store/object-store.ts';
 import { SqliteJournal } from './store/sqlite-journal.ts';
 import type { Recovery } from './store/sqlite-journal.ts';
@@ -41,13 +51,30 @@ export interface EmbeddedClusterOptions {
   readonly bookmarkIntervalMs?: number;
   /** `rbac` (default) or nobody is asked what they may do. */
   readonly authorization?: 'rbac' | 'always-allow';
+  /** Bearer tokens, and whose they are. Default: none. */
+  readonly tokens?: readonly StaticToken[];
+  /** Who issues the tokens of service accounts. Default: `https://kubernetes.default.svc.cluster.local`. */
+  readonly issuer?: string;
+  /** Where Services are that webhooks name: there are no nodes that would know. Default: at their cluster IP. */
+  readonly resolveService?: ServiceResolver;
+  /** Told about webhooks that fail and whose failures are ignored. Default: nobody is. */
+  readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
 }
 
 /** Who the owner of the cluster is: everything is allowed. */
 export const ADMIN_USER: UserInfo = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
+/** As whom the controllers inside change things. */
+const CONTROLLER_USER: UserInfo = {
+  username: 'system:kube-controller-manager',
+  groups: ['system:masters', 'system:authenticated'],
+};
+
 /** Owner of fields when neither the request nor the client names one. */
 const DEFAULT_FIELD_MANAGER = 'portcullis';
+
+/** Where the key is kept that signs tokens of service accounts. */
+const SIGNING_KEY = 'signing-key';
 
 /**
  * A Kubernetes cluster without nodes, inside this process: an API server's objects, rules and watches, in memory or in one
@@ -59,52 +86,105 @@ export class EmbeddedCluster implements AsyncDisposable {
   /** What authorisation and admission read, at once. */
   readonly state: ClusterState;
   readonly authorizer: Authorizer;
+  /** Says whose requests are. */
+  readonly authenticator: Authenticator;
   readonly #machine: Machine;
   readonly #parts: UserClusterParts;
+  readonly #admission: WebhookAdmission;
+  readonly #controllers: Controllers;
   readonly #closed = new AbortController();
   #definitions: readonly ResourceDefinition[] | undefined;
 
-  private constructor(machine: Machine, state: ClusterState, bookmarkIntervalMs: number) {
-    this.#machine = machine;
-    this.state = state;
-    this.authorizer = machine.authorizer;
-    this.#parts = {
-      machine,
-      writer: new ObjectWriter(machine),
-      deleter: new ObjectDeleter(machine),
-      creator: new SubresourceCreator(),
-      lifetime: { closed: this.#closed.signal, bookmarkIntervalMs },
-    };
-    this.admin = this.as(ADMIN_USER);
-    machine.registry.onChange(() => (this.#definitions = undefined));
-  }
-
-  static async open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
-    const { now = Date.now, bookmarkIntervalMs = BOOKMARK_INTERVAL_MS } = options;
-    const journal =
-      options.file === undefined ? new MemoryJournal() : SqliteJournal.open({ ...options, file: options.file });
-    const store = new ObjectStore({
-      journal,
-      ...(options.historySize === undefined ? {} : { historySize: options.historySize }),
-    });
-    const registry = new ResourceRegistry(
-      KUBERNETES_KINDS.map((definition) => new ServedResource(definition, definition.version, new KindRules(definition))),
-    );
+  private constructor(store: ObjectStore, journal: Journal, options: EmbeddedClusterOptions) {
+    const { now = Date.now, authorization = 'rbac' } = options;
+    const registry = new ResourceRegistry(builtinResources());
+    const custom = new CustomResources(store, registry, now);
     const state = new EmbeddedState(store);
-    const machine: Machine = {
+    const rbac = new RbacAuthorizer(state);
+    const isOpen = authorization === 'always-allow';
+    this.state = state;
+    this.authorizer = isOpen ? ALWAYS_ALLOW : rbac;
+    this.authenticator = new Authenticator({
+      state,
+      authorizer: this.authorizer,
+      key: SigningKey.open({
+        load: () => journal.readSetting(SIGNING_KEY),
+        save: (pem) => journal.writeSetting(SIGNING_KEY, pem),
+      }),
+      now,
+      ...(options.tokens === undefined ? {} : { tokens: options.tokens }),
+      ...(options.issuer === undefined ? {} : { issuer: options.issuer }),
+    });
+    this.#admission = new WebhookAdmission({
+      state,
+      authorizer: this.authorizer,
+      definitions: () => this.definitions(),
+      convert: (object, apiVersion, kind) => registry.findKind(apiVersion, kind)?.view(object) ?? object,
+      ...(options.resolveService === undefined ? {} : { resolveService: options.resolveService }),
+      ...(options.onIgnoredFailure === undefined ? {} : { onIgnoredFailure: options.onIgnoredFailure }),
+    });
+    this.#machine = {
       store,
       registry,
-      authorizer: options.authorization === 'always-allow' ? ALWAYS_ALLOW : new RbacAuthorizer(state),
-      admission: NO_ADMISSION,
-      behaviours: new Map([['namespaces', namespaceBehaviour]]),
+      authorizer: this.authorizer,
+      admission: this.#admission,
+      behaviours: new Map([
+        ['customresourcedefinitions.apiextensions.k8s.io', custom.behave],
+        ['services', new ServiceAddresses(store).behave],
+      ]),
+      checkEscalation: isOpen
+        ? () => {}
+        : (user, definition, object, old) =>
+            checkEscalation(rbac, {
+              user,
+              definition,
+              namespace: object.metadata.namespace,
+              object,
+              oldObject: old ?? null,
+            }),
       now,
     };
-    if (store.revision === 0) {
-      store.commit(
-        bootstrapObjects(now()).map(({ collection, object }) => ({ type: 'put', collection, object, expected: undefined })),
-      );
+    const deleter = new ObjectDeleter(this.#machine);
+    this.#parts = {
+      machine: this.#machine,
+      writer: new ObjectWriter(this.#machine),
+      deleter,
+      creator: new SubresourceCreator(
+        this.#machine,
+        deleter,
+        new Reviews({ state, rbac, authorizer: this.authorizer, authenticator: this.authenticator }),
+      ),
+      lifetime: {
+        closed: this.#closed.signal,
+        bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
+      },
+    };
+    this.admin = this.as(ADMIN_USER);
+    registry.onChange(() => (this.#definitions = undefined));
+    custom.start();
+    const inside: Caller = { user: CONTROLLER_USER, fieldManager: 'kube-controller-manager', isInternal: true };
+    this.#controllers = new Controllers(this.#machine, new UserCluster(this.#parts, inside));
+    this.#controllers.start();
+  }
+
+  /**
+   * Opens the cluster in a file, or makes one.
+   *
+   * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours.
+   */
+  static async open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
+    const { file, historySize, now = Date.now } = options;
+    const journal = file === undefined ? new MemoryJournal() : SqliteJournal.open({ ...options, file });
+    try {
+      const store = new ObjectStore({ journal, ...(historySize === undefined ? {} : { historySize }) });
+      if (store.revision === 0) {
+        store.commit(bootstrapObjects(now()).map((made) => ({ type: 'put', ...made, expected: undefined })));
+      }
+      return new EmbeddedCluster(store, journal, options);
+    } catch (error) {
+      journal.close();
+      throw error;
     }
-    return new EmbeddedCluster(machine, state, bookmarkIntervalMs);
   }
 
   /** Names this cluster, for as long as it exists. */
@@ -119,8 +199,7 @@ export class EmbeddedCluster implements AsyncDisposable {
 
   /** The cluster as a user sees it. `fieldManager` owns the fields of requests that name nobody. */
   as(user: UserInfo, { fieldManager = DEFAULT_FIELD_MANAGER }: { readonly fieldManager?: string } = {}): Cluster {
-    const caller: Caller = { user, fieldManager };
-    return new UserCluster(this.#parts, caller);
+    return new UserCluster(this.#parts, { user, fieldManager });
   }
 
   /** All that is served; the same list as long as nothing of it changes. */
@@ -134,17 +213,20 @@ export class EmbeddedCluster implements AsyncDisposable {
     return this.#machine.registry.onChange(listener);
   }
 
-  /** Resolves when the controllers of the cluster have nothing left to do. */
+  /** Resolves when the controllers of the cluster have nothing left to do but what failed and waits. */
   async idle(): Promise<void> {
-    await Promise.resolve();
+    await this.#controllers.idle();
   }
 
   /** Ends all watches and lets go of the file. */
   async close(): Promise<void> {
-    if (!this.#closed.signal.aborted) {
-      this.#closed.abort();
-      this.#machine.store.close();
+    if (this.#closed.signal.aborted) {
+      return;
     }
+    this.#closed.abort();
+    await this.#controllers.close();
+    this.#admission.close();
+    this.#machine.store.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -154,7 +236,8 @@ export class EmbeddedCluster implements AsyncDisposable {
 
 const ALWAYS_ALLOW: Authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
 
-const NO_ADMISSION: Admission = {
-  mutate: async ({ object }) => object,
-  validate: async () => {},
-};
+function builtinResources(): readonly ServedResource[] {
+  return KUBERNETES_KINDS.map(
+    (definition) => new ServedResource(definition, definition.version, new KindRules(definition)),
+  );
+}

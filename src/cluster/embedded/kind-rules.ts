@@ -1,4 +1,4 @@
-import { metadataErrors, ObjectSchema } from '../../resources/index.ts';
+import { customResourceErrors, metadataErrors, ObjectSchema } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
 
 /** What objects of one kind get and must be, from its schema and its own functions. */
@@ -23,12 +23,14 @@ export class KindRules {
   }
 
   errors(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
-    return [
+    const errors = [
       ...metadataErrors(object, this.#definition, old),
       ...(this.#definition.validate?.(object, old) ?? []),
       // What the schemas of builtin kinds say is part of their own validation.
       ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old) : []),
     ];
+    const isCrd = this.#definition.kind === 'CustomResourceDefinition' && this.#definition.origin === 'builtin';
+    return isCrd && errors.length === 0 ? customResourceErrors(object, old) : errors;
   }
 
   /** Made when it is first needed: most kinds of a cluster never are. */

@@ -1,6 +1,6 @@
 // What all requests work with, and what they have in common.
 import { groupResourceOf } from '../../resources/index.ts';
-import type { ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, ResourceDefinition, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import { forbidden } from './authorization/forbidden.ts';
 import type { KindBehaviours } from './kind-behaviour.ts';
@@ -15,6 +15,13 @@ export interface Machine {
   readonly authorizer: Authorizer;
   readonly admission: Admission;
   readonly behaviours: KindBehaviours;
+  /** Throws ApiError when a role or binding gives rights that the user does not have. */
+  readonly checkEscalation: (
+    user: UserInfo,
+    definition: ResourceDefinition,
+    object: KubernetesObject,
+    old: KubernetesObject | undefined,
+  ) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }

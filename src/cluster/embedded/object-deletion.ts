@@ -3,6 +3,7 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER, timeText } from '../../resource
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { DeleteOptions } from '../cluster.ts';
+import { CRD_COLLECTION, CRD_FINALIZER, terminating } from './custom-resources.ts';
 import { authorize, servedResource } from './machine.ts';
 import type { Caller, Machine } from './machine.ts';
 import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
@@ -44,11 +45,7 @@ export class ObjectDeleter {
     return this.#delete({ served, caller, options }, namespace ?? '', key.name);
   }
 
-  async deleteCollection(
-    caller: Caller,
-    type: ResourceType,
-    options: DeleteOptions & SelectionOptions,
-  ): Promise<void> {
+  async deleteCollection(caller: Caller, type: ResourceType, options: DeleteOptions & SelectionOptions): Promise<void> {
     const served = servedResource(this.#machine, type);
     const selection = new ObjectSelection(served.definition, options);
     authorize(this.#machine, caller, 'deletecollection', type, { namespace: options.namespace });
@@ -135,6 +132,9 @@ function markedForDeletion(
 ): MutableObject | KubernetesObject | undefined {
   const finalizers = finalizersFor(live, options);
   const isNamespace = served.collection === 'namespaces';
+  if (served.collection === CRD_COLLECTION) {
+    return markedDefinition(live, finalizers, now);
+  }
   if (finalizers.length === 0 && !isNamespace) {
     return undefined;
   }
@@ -159,6 +159,22 @@ function markedForDeletion(
   } else {
     marked.metadata['deletionGracePeriodSeconds'] = 0;
   }
+  return marked;
+}
+
+/** A definition stays until its objects are gone. */
+function markedDefinition(
+  live: KubernetesObject,
+  finalizers: readonly string[],
+  now: number,
+): MutableObject | KubernetesObject {
+  if (live.metadata.deletionTimestamp !== undefined) {
+    return live;
+  }
+  const marked = thaw(live) as unknown as MutableObject;
+  marked.metadata['finalizers'] = [...new Set([...finalizers, CRD_FINALIZER])];
+  marked.metadata['deletionTimestamp'] = timeText(now);
+  marked['status'] = terminating(live['status'], now);
   return marked;
 }
 

@@ -57,7 +57,11 @@ export function listObjects(machine: Machine, caller: Caller, type: ResourceType
   const collection = machine.store.collection(served.collection);
   const { revision, start } = listPosition(machine, options);
   const objects = objectsAt(collection, revision, selection.namespace, options.continue !== undefined);
-  return pageOf(served, objects, selection, { revision: revision ?? machine.store.revision, start, limit: options.limit });
+  return pageOf(served, objects, selection, {
+    revision: revision ?? machine.store.revision,
+    start,
+    limit: options.limit,
+  });
 }
 
 function pageOf(
@@ -116,8 +120,7 @@ function listPosition(machine: Machine, options: ListOptions): { revision: numbe
   }
   const revision = parseRevision(resourceVersion);
   requireReached(machine, revision);
-  const isExact =
-    resourceVersionMatch === 'Exact' || (resourceVersionMatch === undefined && (options.limit ?? 0) > 0);
+  const isExact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === undefined && (options.limit ?? 0) > 0);
   return { revision: isExact ? revision : undefined, start: '' };
 }
 
@@ -144,7 +147,9 @@ function objectsAt(
 /** @throws ApiError 400 when the text is no version of this cluster. */
 export function parseRevision(text: string): number {
   if (!/^\d{1,15}$/u.test(text)) {
-    throw ApiError.badRequest(`invalid resource version: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`);
+    throw ApiError.badRequest(
+      `invalid resource version: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+    );
   }
   return Number(text);
 }

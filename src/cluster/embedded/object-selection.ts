@@ -1,4 +1,10 @@
-import { FieldSelector, parseFieldSelector, parseLabelSelector, Selector, SelectorError } from '../../resources/index.ts';
+import {
+  FieldSelector,
+  parseFieldSelector,
+  parseLabelSelector,
+  Selector,
+  SelectorError,
+} from '../../resources/index.ts';
 import type { KubernetesObject, ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 

@@ -70,7 +70,7 @@ export async function* watchObjects(
         continue;
       }
       const remaining = end - machine.now();
-      if (lifetime.closed.aborted || remaining <= 0) {
+      if (lifetime.closed.aborted || remaining <= 0 || !isServed(machine, type)) {
         if (options.allowBookmarks === true) {
           yield bookmark(served, machine.store.revision, false);
         }
@@ -86,6 +86,11 @@ export async function* watchObjects(
   } finally {
     alarm.close();
   }
+}
+
+/** Kinds can go away while they are watched. */
+function isServed({ registry }: Machine, { group, version, resource }: ResourceType): boolean {
+  return registry.find(group, version, resource) !== undefined;
 }
 
 /** What is told first, and where the log goes on. */

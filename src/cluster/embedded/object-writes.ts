@@ -1,10 +1,18 @@
 // Creating and changing objects, in the order in which an API server does it (k8s.io/apiserver, pkg/endpoints/handlers and
 // pkg/registry/generic/registry/store.go).
 import { randomUUID } from 'node:crypto';
-import { apiVersionOf, groupResourceOf, timeText } from '../../resources/index.ts';
-import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { apiVersionOf, groupResourceOf, keepManagerTimes, timeText, trackUpdate } from '../../resources/index.ts';
+import type {
+  JsonObject,
+  KubernetesObject,
+  MutableObject,
+  ObjectKey,
+  ResourceDefinition,
+  ResourceType,
+} from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Patch, SubresourceOptions, WriteOptions } from '../cluster.ts';
+import { forbiddenError } from './authorization/forbidden.ts';
 import { generatedName } from './generated-name.ts';
 import { authorize, notServed, servedResource } from './machine.ts';
 import type { Caller, Machine } from './machine.ts';
@@ -120,7 +128,17 @@ export class ObjectWriter {
     const now = this.#machine.now();
     return this.#modify(write, key, isApply && subresource === undefined, (live) => {
       const next = isApply
-        ? appliedObject({ served, live, key, body: patch.body, force: patch.force === true, options, now })
+        ? appliedObject({
+            served,
+            live,
+            key,
+            body: patch.body,
+            force: patch.force === true,
+            manager: options.fieldManager ?? '',
+            subresource,
+            now,
+            schemaOf: (apiVersion) => this.#machine.registry.findKind(apiVersion, type.kind)?.definition.schema(),
+          })
         : patchedObject({ served, live, patch, subresource });
       if (isTooDeep(next)) {
         throw tooDeep();
@@ -175,28 +193,33 @@ export class ObjectWriter {
       throw new ApiError(500, 'Unknown', 'resourceVersion should not be set on objects to be created');
     }
     requireNamespace(this.#machine, definition, namespace, name, 'CREATE');
+    if (served.isTerminating) {
+      throw forbiddenError(definition, name, 'create not allowed while custom resource definition is terminating');
+    }
     if (namespace !== undefined) {
       object.metadata['namespace'] = namespace;
     }
-    if (definition.hasStatus) {
-      delete object['status'];
-    }
+    resetStatus(definition, object);
     rules.applyDefaults(object);
     if (write.verb !== 'apply') {
       this.#trackFields(write, undefined, object);
     }
     const request = this.#admissionRequest(write, 'CREATE', object, null);
     let next = await this.#mutate(write, request, object);
-    if (definition.hasStatus && write.verb !== 'apply') {
-      delete next['status'];
-      rules.applyDefaults(next);
-    }
+    resetStatus(definition, next);
     for (let attempt = 0; ; attempt++) {
-      next = this.#initialised(write, next);
+      this.#initialise(write, next);
+      // Some defaults are made of the name and the uid.
+      rules.applyDefaults(next);
       this.#behave(write, next, undefined);
       const created = next as unknown as KubernetesObject;
+      this.#machine.checkEscalation(caller.user, definition, created, undefined);
       this.#requireValid(write, created, undefined);
-      await this.#machine.admission.validate({ ...request, name: created.metadata.name ?? '', object: created }, onWarning(options), options.signal);
+      await this.#machine.admission.validate(
+        { ...request, name: created.metadata.name ?? '', object: created },
+        onWarning(options),
+        options.signal,
+      );
       if (options.dryRun === true) {
         this.#requireAbsent(write, created);
         return created;
@@ -213,7 +236,6 @@ export class ObjectWriter {
       next = thaw(next);
       next.metadata['name'] = '';
     }
-    void caller;
   }
 
   /** Undefined when somebody else was faster. */
@@ -223,7 +245,7 @@ export class ObjectWriter {
     live: KubernetesObject,
     next: MutableObject,
   ): Promise<KubernetesObject | undefined> {
-    const { served, namespace, options } = write;
+    const { served, namespace, options, caller } = write;
     this.#requireVersion(write, live, next);
     requireNamespace(this.#machine, served.definition, namespace, live.metadata.name ?? '', 'UPDATE');
     keepWhatClientsCannotChange(served, live, next, options.subresource);
@@ -239,25 +261,30 @@ export class ObjectWriter {
     countGeneration(served, live, admitted);
     this.#behave(write, admitted, live);
     const updated = admitted as unknown as KubernetesObject;
+    this.#machine.checkEscalation(caller.user, served.definition, updated, live);
     this.#requireValid(write, updated, live);
     await this.#machine.admission.validate({ ...request, object: updated }, onWarning(options), options.signal);
     if (this.#machine.store.get(served.collection, namespace ?? '', live.metadata.name ?? '') !== stored) {
       return undefined;
     }
-    if (isSameJson(withoutTimes(updated), withoutTimes(live))) {
+    const settled = keepManagerTimes(live, updated);
+    if (isSameJson(settled, live)) {
       return stored;
     }
     if (options.dryRun === true) {
-      return updated;
+      return settled;
     }
-    if (isGone(updated, live)) {
-      const removed = this.#machine.store.commit([
-        { type: 'remove', collection: served.collection, expected: stored },
-      ]);
-      return removed === undefined ? undefined : updated;
+    if (isGone(settled, live)) {
+      const removed = this.#machine.store.commit([{ type: 'remove', collection: served.collection, expected: stored }]);
+      return removed === undefined ? undefined : settled;
     }
     return this.#machine.store.commit([
-      { type: 'put', collection: served.collection, object: served.stored(admitted), expected: stored },
+      {
+        type: 'put',
+        collection: served.collection,
+        object: served.stored(settled as unknown as MutableObject),
+        expected: stored,
+      },
     ])?.[0];
   }
 
@@ -334,14 +361,15 @@ export class ObjectWriter {
   }
 
   /** What every object gets when it is made. */
-  #initialised(write: Write, object: MutableObject): MutableObject {
-    const { served } = write;
-    const { definition } = served;
-    const { metadata } = object;
+  #initialise({ served }: Write, { metadata }: MutableObject): void {
     for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'resourceVersion']) {
       delete metadata[field];
     }
-    if ((metadata['name'] ?? '') === '' && typeof metadata['generateName'] === 'string' && metadata['generateName'] !== '') {
+    if (
+      (metadata['name'] ?? '') === '' &&
+      typeof metadata['generateName'] === 'string' &&
+      metadata['generateName'] !== ''
+    ) {
       metadata['name'] = generatedName(metadata['generateName']);
     }
     metadata['uid'] = randomUUID();
@@ -350,20 +378,10 @@ export class ObjectWriter {
     if (countsGenerations(served)) {
       metadata['generation'] = 1;
     }
-    void definition;
-    return object;
   }
 
-  #behave(write: Write, object: MutableObject, old: KubernetesObject | undefined): void {
-    const { served, options, caller } = write;
-    this.#machine.behaviours.get(served.collection)?.({
-      object,
-      old,
-      subresource: options.subresource,
-      user: caller.user,
-      isInternal: caller.isInternal === true,
-      isDryRun: options.dryRun === true,
-    });
+  #behave({ served, options }: Write, object: MutableObject, old: KubernetesObject | undefined): void {
+    this.#machine.behaviours.get(served.collection)?.({ object, old, subresource: options.subresource });
   }
 
   #requireValid({ served }: Write, object: KubernetesObject, old: KubernetesObject | undefined): void {
@@ -420,8 +438,22 @@ export class ObjectWriter {
   }
 
   /** Notes who has set which fields. */
-  #trackFields(_write: Write, _live: KubernetesObject | undefined, _next: MutableObject): void {
-    // Comes with the merge of src/resources.
+  #trackFields({ served, caller, options }: Write, live: KubernetesObject | undefined, next: MutableObject): void {
+    const { metadata } = trackUpdate({
+      live,
+      updated: next as unknown as KubernetesObject,
+      definition: served.definition,
+      subresource: options.subresource ?? '',
+      manager: options.fieldManager ?? caller.fieldManager,
+      now: this.#machine.now(),
+      schemaOf: (apiVersion) =>
+        this.#machine.registry.findKind(apiVersion, served.definition.kind)?.definition.schema(),
+    });
+    if (metadata.managedFields === undefined) {
+      delete next.metadata['managedFields'];
+    } else {
+      next.metadata['managedFields'] = metadata.managedFields;
+    }
   }
 }
 
@@ -481,12 +513,22 @@ function tooDeep(): ApiError {
   return ApiError.badRequest(`the object is nested deeper than ${MAX_DEPTH} levels: make it flatter`);
 }
 
+/** Nobody says what the status of a new object is, but of kinds whose status comes with them. */
+function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
+  if (hasStatus && (origin === 'custom' || kind !== 'Node')) {
+    delete object['status'];
+  }
+}
+
 function namespaceOf(type: ResourceType, object: MutableObject): string | undefined {
   const { namespace } = object.metadata;
   return type.namespaced && typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
 }
 
-function requireSubresource({ definition: { hasStatus, scale }, collection }: ServedResource, name: string | undefined): void {
+function requireSubresource(
+  { definition: { hasStatus, scale }, collection }: ServedResource,
+  name: string | undefined,
+): void {
   const isThere =
     name === undefined ||
     (name === 'status' && hasStatus) ||
@@ -531,7 +573,10 @@ function keepWhatClientsCannotChange(
       }
     }
     if (origin === 'custom') {
-      next.metadata = { ...thaw(live.metadata), managedFields: next.metadata['managedFields'] ?? live.metadata.managedFields };
+      next.metadata = {
+        ...thaw(live.metadata),
+        managedFields: next.metadata['managedFields'] ?? live.metadata.managedFields,
+      };
     }
   } else if (hasStatus) {
     delete next['status'];
@@ -540,7 +585,16 @@ function keepWhatClientsCannotChange(
     }
   }
   const { metadata } = next;
-  const kept = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'resourceVersion', 'namespace', 'selfLink'];
+  const kept = [
+    'uid',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'generation',
+    'resourceVersion',
+    'namespace',
+    'selfLink',
+  ];
   for (const field of kept) {
     const value = (live.metadata as Readonly<Record<string, unknown>>)[field];
     if (value === undefined) {
@@ -567,12 +621,6 @@ function countGeneration(served: ServedResource, live: KubernetesObject, next: M
 
 function without(object: object, fields: readonly string[]): object {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
-}
-
-/** An object without the times at which its fields were set: they alone are no change. */
-function withoutTimes(object: KubernetesObject): object {
-  const managedFields = object.metadata.managedFields?.map(({ time: _time, ...entry }) => entry);
-  return { ...object, metadata: { ...object.metadata, managedFields } };
 }
 
 /** Whether an object that is being deleted has nothing left that holds it. */

@@ -1,7 +1,15 @@
-import { applyJsonPatch, applyMergePatch, applyStrategicMergePatch, isJsonObject, PatchError } from '../../resources/index.ts';
-import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../../resources/index.ts';
+import {
+  applyJsonPatch,
+  applyMergePatch,
+  applyServerSide,
+  applyStrategicMergePatch,
+  isJsonObject,
+  MergeError,
+  PatchError,
+} from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, Schema } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
-import type { Patch, WriteOptions } from '../cluster.ts';
+import type { Patch } from '../cluster.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { scaleOf, withScale } from './scale.ts';
 import { thaw } from './store/deep-freeze.ts';
@@ -86,14 +94,60 @@ function objectOf(value: unknown): MutableObject {
 }
 
 /** What server-side apply makes of an object, or of nothing. */
-export function appliedObject(_apply: {
+export function appliedObject({
+  served,
+  live,
+  key,
+  body,
+  force,
+  manager,
+  subresource,
+  now,
+  schemaOf,
+}: {
   readonly served: ServedResource;
   readonly live: KubernetesObject | undefined;
   readonly key: ObjectKey;
   readonly body: JsonObject;
   readonly force: boolean;
-  readonly options: WriteOptions;
+  readonly manager: string;
+  readonly subresource: string | undefined;
   readonly now: number;
+  readonly schemaOf: (apiVersion: string) => Schema | undefined;
 }): MutableObject {
-  throw unsupported();
+  const { definition } = served;
+  if (manager === '') {
+    throw ApiError.invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+      { reason: 'FieldValueRequired', field: 'fieldManager', message: 'Required value: is required for apply patch' },
+    ]);
+  }
+  const metadata = isJsonObject(body['metadata']) ? body['metadata'] : {};
+  const named = { ...body, metadata: { name: key.name, ...metadata } };
+  try {
+    const { object, conflicts } = applyServerSide({
+      live,
+      applied: named as unknown as KubernetesObject,
+      definition,
+      subresource: subresource ?? '',
+      manager,
+      force,
+      now,
+      schemaOf,
+    });
+    if (conflicts !== undefined) {
+      throw new ApiError(409, 'Conflict', conflicts.message, { causes: conflicts.causes });
+    }
+    return thaw(object) as unknown as MutableObject;
+  } catch (error) {
+    if (error instanceof MergeError) {
+      throw new ApiError(
+        error.status,
+        error.status === 400 ? 'BadRequest' : 'Unknown',
+        error.message,
+        undefined,
+        error,
+      );
+    }
+    throw error;
+  }
 }

@@ -9,11 +9,14 @@ export class ServedResource {
   /** Name of the collection that holds its objects, those of its other versions included. */
   readonly collection: string;
   readonly rules: KindRules;
+  /** Whether the kind is going away: nothing new of it is made. */
+  readonly isTerminating: boolean;
   readonly #apiVersion: string;
   readonly #storedApiVersion: string;
   readonly #views = new WeakMap<KubernetesObject, KubernetesObject>();
 
-  constructor(definition: ResourceDefinition, storedVersion: string, rules: KindRules) {
+  constructor(definition: ResourceDefinition, storedVersion: string, rules: KindRules, isTerminating = false) {
+    this.isTerminating = isTerminating;
     this.definition = definition;
     this.rules = rules;
     this.#apiVersion = apiVersionOf(definition);
@@ -60,6 +63,7 @@ export interface CustomResource {
   /** One per served version. */
   readonly definitions: readonly ResourceDefinition[];
   readonly storedVersion: string;
+  readonly isTerminating: boolean;
 }
 
 export class ResourceRegistry {
@@ -98,7 +102,8 @@ export class ResourceRegistry {
       this.#custom.delete(crdName);
     } else {
       const served = custom.definitions.map(
-        (definition) => new ServedResource(definition, custom.storedVersion, new KindRules(definition)),
+        (definition) =>
+          new ServedResource(definition, custom.storedVersion, new KindRules(definition), custom.isTerminating),
       );
       this.#custom.set(crdName, served);
     }

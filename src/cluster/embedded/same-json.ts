@@ -18,7 +18,8 @@ export function isSameJson(left: unknown, right: unknown): boolean {
   return (
     fields.length === Object.keys(right).length &&
     fields.every(
-      ([key, value]) => Object.hasOwn(right, key) && isSameJson(value, (right as Readonly<Record<string, unknown>>)[key]),
+      ([key, value]) =>
+        Object.hasOwn(right, key) && isSameJson(value, (right as Readonly<Record<string, unknown>>)[key]),
     )
   );
 }

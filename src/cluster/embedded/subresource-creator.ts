@@ -1,21 +1,84 @@
 // What is created and not stored: reviews, tokens, evictions.
+import { apiVersionOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { ApiError } from '../api-error.ts';
 import type { SubresourceOptions, WriteOptions } from '../cluster.ts';
-import { notServed } from './machine.ts';
-import type { Caller } from './machine.ts';
+import type { Reviews } from './authentication/reviews.ts';
+import { authorize, notServed, servedResource } from './machine.ts';
+import type { Caller, Machine } from './machine.ts';
+import type { ObjectDeleter } from './object-deletion.ts';
 
 /** Answers what is only created. */
 export class SubresourceCreator {
-  answers(_type: ResourceType, subresource: string | undefined): boolean {
-    return subresource !== undefined;
+  readonly #machine: Machine;
+  readonly #deleter: ObjectDeleter;
+  readonly #reviews: Reviews;
+
+  constructor(machine: Machine, deleter: ObjectDeleter, reviews: Reviews) {
+    this.#machine = machine;
+    this.#deleter = deleter;
+    this.#reviews = reviews;
+  }
+
+  answers(type: ResourceType, subresource: string | undefined): boolean {
+    return subresource !== undefined || this.#reviews.answers(type);
   }
 
   async create(
-    _caller: Caller,
-    _type: ResourceType,
-    _object: KubernetesObject,
-    _options: WriteOptions & SubresourceOptions,
+    caller: Caller,
+    type: ResourceType,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions,
   ): Promise<KubernetesObject> {
-    throw notServed();
+    const { definition } = servedResource(this.#machine, type);
+    const { subresource } = options;
+    const { namespace, name } = object.metadata ?? {};
+    authorize(this.#machine, caller, 'create', type, {
+      namespace: definition.namespaced ? namespace : undefined,
+      name: subresource === undefined ? undefined : name,
+      subresource,
+    });
+    if (apiVersionOf(type) === 'v1' && type.resource === 'pods' && subresource === 'eviction') {
+      return this.#evict(caller, type, object, options);
+    }
+    if (!this.#reviews.answers(type, subresource)) {
+      throw notServed();
+    }
+    return this.#reviews.answer({
+      group: type.group,
+      resource: type.resource,
+      subresource,
+      namespace,
+      name,
+      user: caller.user,
+      object,
+    });
+  }
+
+  /** An eviction is a deletion here: nothing counts disruptions. */
+  async #evict(
+    caller: Caller,
+    type: ResourceType,
+    eviction: KubernetesObject,
+    options: WriteOptions,
+  ): Promise<KubernetesObject> {
+    const { namespace, name } = eviction.metadata;
+    if (namespace === undefined || name === undefined) {
+      throw ApiError.badRequest('an eviction names a pod: expected metadata.namespace and metadata.name');
+    }
+    const { deleteOptions } = eviction as { deleteOptions?: { gracePeriodSeconds?: number } };
+    await this.#deleter.delete(
+      { ...caller, isInternal: true },
+      type,
+      { namespace, name },
+      { ...options, ...deleteOptions },
+    );
+    return {
+      apiVersion: 'v1',
+      kind: 'Status',
+      metadata: {},
+      status: 'Success',
+      code: 201,
+    };
   }
 }

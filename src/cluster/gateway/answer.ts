@@ -41,10 +41,9 @@ export async function send(
   answer: Answer,
   representation: Representation = PLAIN_JSON,
 ): Promise<void> {
-  const text =
-    typeof answer.body === 'object' && !Buffer.isBuffer(answer.body)
-      ? textOf(answer.body, representation)
-      : answer.body;
+  const { body: content } = answer;
+  const isObject = typeof content === 'object' && !Buffer.isBuffer(content);
+  const text = isObject ? textOf(content, representation) : content;
   const plain = typeof text === 'string' ? Buffer.from(text) : text;
   const isCompressed = plain.length >= GZIP_FROM_BYTES && acceptsGzip(request);
   const body = isCompressed ? await compress(plain, { level: GZIP_LEVEL }) : plain;

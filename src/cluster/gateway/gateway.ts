@@ -1,13 +1,14 @@
 // An embedded cluster over the Kubernetes protocol, so that kubectl and every other client of Kubernetes can use it.
-import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { kubernetesVersion } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
+import type { Authenticator } from '../embedded/authentication/authenticator.ts';
+import { impersonationOf } from '../embedded/authentication/impersonation.ts';
 import { forbidden } from '../embedded/authorization/forbidden.ts';
 import type { UserInfo } from '../embedded/request.ts';
 import { ClusterError } from '../errors.ts';
@@ -22,7 +23,7 @@ import { attributesOf, MAX_URL_BYTES, parseTarget, verbOf } from './request-targ
 import type { PathTarget, ResourceTarget } from './request-target.ts';
 import { answerResource, checkServed, resourceNotFound, watchResource } from './resource-request.ts';
 import type { ResourceRequest } from './resource-request.ts';
-import type { Authenticate, ServedCluster } from './served-cluster.ts';
+import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
@@ -74,7 +75,8 @@ export interface RequestRecord {
 /** How a {@link Gateway} is set up. */
 export interface GatewayOptions {
   readonly cluster: ServedCluster;
-  readonly authenticate: Authenticate;
+  /** Tells who makes a request. */
+  readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly tls: GatewayTls;
   /** Called when a request is answered; a watch when it ended. Default: nothing. */
   readonly onRequest?: (record: RequestRecord) => void;
@@ -242,7 +244,7 @@ export class Gateway {
     if (target === undefined) {
       throw ApiError.badRequest('the path of the URL is malformed');
     }
-    call.user = await this.#authenticated(request);
+    call.user = this.#authenticated(request);
     if (target.kind === 'path') {
       await this.#counted(() => this.#answerPath(call, target, query));
       return;
@@ -291,8 +293,14 @@ export class Gateway {
     });
   }
 
-  async #authenticated(request: IncomingMessage): Promise<UserInfo> {
-    return await this.#options.authenticate({ headers: request.headers, certificate: certificateOf(request.socket) });
+  /** @throws ApiError 401 for credentials that are not valid, 403 for an impersonation that is not allowed. */
+  #authenticated(request: IncomingMessage): UserInfo {
+    const socket = request.socket as TLSSocket;
+    return this.#options.authenticator.authenticate({
+      authorization: request.headers.authorization,
+      certificate: socket.authorized ? socket.getPeerCertificate() : undefined,
+      impersonation: impersonationOf(request.headersDistinct),
+    });
   }
 
   async #answerPath(call: Call, target: PathTarget, query: URLSearchParams): Promise<void> {
@@ -402,11 +410,6 @@ function versionInfo(): VersionInfo {
     compiler: '',
     platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
   };
-}
-
-function certificateOf(socket: Socket): X509Certificate | undefined {
-  const secure = socket as TLSSocket;
-  return secure.authorized ? secure.getPeerX509Certificate() : undefined;
 }
 
 /** What is no HTTP, or too large in its head. */

@@ -17,6 +17,9 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import { mediaRanges } from './negotiation.ts';
+import { ProtobufDecoder } from './protobuf/decode-object.ts';
+import { kubernetesMessages } from './protobuf/message-data.ts';
+import { WireError } from './protobuf/wire-reader.ts';
 
 /** Largest body of a request. Bytes: what an API server takes, twice the largest object that etcd stores. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -69,7 +72,7 @@ function tooLarge(): ApiError {
 }
 
 /** How a body is written. */
-export type BodyFormat = 'json' | 'yaml';
+export type BodyFormat = 'json' | 'yaml' | 'protobuf';
 
 /** Why a body cannot be decoded: what an API server's decoder says. */
 export class BodySyntaxError extends Error {
@@ -78,7 +81,7 @@ export class BodySyntaxError extends Error {
 
 /**
  * The format that a Content-Type names; JSON without one.
- * @throws ApiError 415 for all others, protobuf and CBOR among them.
+ * @throws ApiError 415 for all others, CBOR among them.
  */
 export function objectFormat(contentType: string | undefined): BodyFormat {
   const type = mediaType(contentType);
@@ -88,10 +91,13 @@ export function objectFormat(contentType: string | undefined): BodyFormat {
   if (type === 'application/yaml') {
     return 'yaml';
   }
+  if (type === 'application/vnd.kubernetes.protobuf') {
+    return 'protobuf';
+  }
   throw new ApiError(
     415,
     'UnsupportedMediaType',
-    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml`,
+    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
   );
 }
 
@@ -107,7 +113,7 @@ export function mediaType(contentType: string | undefined): string {
 export function decodeObject(body: Buffer, format: BodyFormat, kind: string): JsonObject {
   let value: JsonValue;
   try {
-    value = decode(body, format);
+    value = format === 'protobuf' ? decodeProtobuf(body) : decode(body, format);
   } catch (error) {
     if (error instanceof BodySyntaxError) {
       throw unrecognized(
@@ -143,7 +149,7 @@ function unrecognized(body: Buffer, kind: string, why: string): ApiError {
  * The value in a body.
  * @throws BodySyntaxError
  */
-export function decode(body: Buffer, format: BodyFormat): JsonValue {
+export function decode(body: Buffer, format: 'json' | 'yaml'): JsonValue {
   const text = body.toString('utf8');
   if (format === 'yaml' && !/^\s*\{/.test(text)) {
     return decodeYaml(text);
@@ -156,6 +162,17 @@ export function decode(body: Buffer, format: BodyFormat): JsonValue {
     }
     // Flow mappings of YAML begin like JSON.
     return decodeYaml(text);
+  }
+}
+
+function decodeProtobuf(body: Buffer): JsonValue {
+  try {
+    return new ProtobufDecoder(kubernetesMessages()).decode(body);
+  } catch (error) {
+    if (error instanceof WireError) {
+      throw new BodySyntaxError(error.message, { cause: error });
+    }
+    throw error;
   }
 }
 

@@ -1,5 +1,3 @@
-import type { X509Certificate } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { ResourceDefinition } from '../../resources/index.ts';
 import type { Cluster } from '../cluster.ts';
 import type { Authorizer, ClusterState, UserInfo } from '../embedded/request.ts';
@@ -14,16 +12,3 @@ export interface ServedCluster {
   /** All kinds in all versions that are served, a group's preferred version first. The same array while nothing changes. */
   definitions(): readonly ResourceDefinition[];
 }
-
-/** What a request says about who makes it. */
-export interface RequestCredentials {
-  readonly headers: IncomingHttpHeaders;
-  /** The client's certificate, verified with the authorities of the gateway. */
-  readonly certificate: X509Certificate | undefined;
-}
-
-/**
- * Tells who makes a request, impersonation included.
- * @throws ApiError 401 for credentials that are not valid, 403 for an impersonation that is not allowed.
- */
-export type Authenticate = (credentials: RequestCredentials) => UserInfo | Promise<UserInfo>;

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
@@ -130,6 +131,10 @@ function checkPem(
   parts: { ca?: string | undefined; cert?: string; key?: string },
 ): void {
   try {
+    // Authorities that TLS cannot read it passes over in silence.
+    parts.ca
+      ?.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)
+      ?.forEach((pem) => new X509Certificate(pem));
     createSecureContext(parts);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -1,8 +1,7 @@
 // A watch as it comes over the wire: one JSON object a line.
-import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import { isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { ApiError } from '../api-error.ts';
 import type { WatchEvent } from '../cluster.ts';
 import { ClusterError } from '../errors.ts';
 import { errorOfStatus } from './answer.ts';
@@ -14,7 +13,7 @@ import { LineSplitter } from './line-splitter.ts';
  * @param silenceMs without a byte for this long, the connection is taken to be dead.
  */
 export async function* watchEvents<T extends KubernetesObject>(
-  stream: IncomingMessage,
+  stream: Readable,
   silenceMs: number,
   request: string,
 ): AsyncGenerator<WatchEvent<T>, void> {
@@ -90,9 +89,4 @@ function eventOf<T extends KubernetesObject>(line: string, request: string): Wat
 
 function malformed(request: string, what: string): ClusterError {
   return new ClusterError('answer-malformed', `${request}: ${what}`);
-}
-
-/** Whether an error of a watch says that what comes after its version is no longer known. */
-export function isExpired(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 410;
 }

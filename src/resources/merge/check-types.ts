@@ -103,7 +103,7 @@ function scalarProblem(scalar: ScalarType, value: JsonValue): string | undefined
       return typeof value === 'string' ? undefined : `expected string, got ${goStructText(value)}`;
     case 'boolean':
       return typeof value === 'boolean' ? undefined : `expected boolean, got ${holderText(value)}`;
-    case 'untyped':
+    default:
       return typeof value === 'object' ? `expected any scalar, got ${holderText(value)}` : undefined;
   }
 }

@@ -74,7 +74,7 @@ class Comparer implements Comparison {
         this.#compareLists(left, right, list);
         return false;
       }
-      case 'scalar':
+      default:
         return this.#compareWhole(before, after);
     }
   }

@@ -37,15 +37,17 @@ export class FieldSet {
   }
 
   /** Adds one path; those above it do not come with it. The empty path is none. */
-  insert(path: FieldPath): void {
-    let set: FieldSet = this;
-    for (const [depth, element] of path.entries()) {
-      const node = set.#node(element);
-      if (depth === path.length - 1) {
-        node.isMember = true;
-      } else {
-        set = node.children ??= new FieldSet();
-      }
+  insert(path: FieldPath, at = 0): void {
+    const element = path[at];
+    if (element === undefined) {
+      return;
+    }
+    const node = this.#node(element);
+    if (at === path.length - 1) {
+      node.isMember = true;
+    } else {
+      node.children ??= new FieldSet();
+      node.children.insert(path, at + 1);
     }
   }
 
@@ -70,15 +72,13 @@ export class FieldSet {
     return count;
   }
 
-  has(path: FieldPath): boolean {
-    let set: FieldSet | undefined = this;
-    let isMember = false;
-    for (const element of path) {
-      const node: Node | undefined = set?.#nodes.get(element.text);
-      isMember = node?.isMember === true;
-      set = node?.children;
+  has(path: FieldPath, at = 0): boolean {
+    const element = path[at];
+    const node = element === undefined ? undefined : this.#nodes.get(element.text);
+    if (node === undefined) {
+      return false;
     }
-    return isMember;
+    return at === path.length - 1 ? node.isMember : node.children?.has(path, at + 1) === true;
   }
 
   hasElement(element: PathElement): boolean {
@@ -91,7 +91,11 @@ export class FieldSet {
   }
 
   /** The first elements of its paths, in no particular order. */
-  *nodes(): Iterable<{ readonly element: PathElement; readonly isMember: boolean; readonly children: FieldSet | undefined }> {
+  *nodes(): Iterable<{
+    readonly element: PathElement;
+    readonly isMember: boolean;
+    readonly children: FieldSet | undefined;
+  }> {
     yield* this.#nodes.values();
   }
 
@@ -133,8 +137,7 @@ export class FieldSet {
     for (const [text, node] of this.#nodes) {
       const theirs = other.#nodes.get(text);
       if (theirs !== undefined) {
-        const children =
-          theirs.children === undefined ? undefined : node.children?.intersection(theirs.children);
+        const children = theirs.children === undefined ? undefined : node.children?.intersection(theirs.children);
         result.put(node.element, node.isMember && theirs.isMember, children);
       }
     }
@@ -146,8 +149,7 @@ export class FieldSet {
     const result = new FieldSet();
     for (const [text, node] of this.#nodes) {
       const theirs = other.#nodes.get(text);
-      const children =
-        theirs?.children === undefined ? node.children : node.children?.difference(theirs.children);
+      const children = theirs?.children === undefined ? node.children : node.children?.difference(theirs.children);
       result.put(node.element, node.isMember && theirs?.isMember !== true, children);
     }
     return result;
@@ -250,7 +252,9 @@ function parsed(
       children.put(
         element,
         below.isMember || children.hasElement(element),
-        before === undefined || below.children === undefined ? (below.children ?? before) : before.union(below.children),
+        before === undefined || below.children === undefined
+          ? (below.children ?? before)
+          : before.union(below.children),
       );
     }
   }

@@ -39,7 +39,7 @@ function fieldsBelow(value: JsonValue, type: MergeType, depth: number): Fields {
       return list === undefined || list.isAtomic
         ? { ...LEAF, children: new FieldSet() }
         : { isMember: false, children: Array.isArray(value) ? listFields(value, list, depth) : new FieldSet() };
-    case 'scalar':
+    default:
       return { ...LEAF, children: new FieldSet() };
   }
 }

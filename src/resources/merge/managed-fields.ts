@@ -72,26 +72,30 @@ function textOf(entry: Readonly<Record<string, unknown>>, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether the managedFields of a request ask to forget all managers: `[]`, or `[{}]`. */
-export function isReset(entries: unknown): boolean {
+/** Whether the managedFields of a request ask to forget all managers: `[{}]`, and `[]` for Kubernetes' own kinds. */
+export function isReset(entries: unknown, origin: 'builtin' | 'custom'): boolean {
   if (!Array.isArray(entries)) {
     return false;
   }
   const [only, ...others] = entries as readonly unknown[];
-  return entries.length === 0 || (others.length === 0 && isJsonObject(only) && Object.keys(only).length === 0);
+  return entries.length === 0
+    ? origin === 'builtin'
+    : others.length === 0 && isJsonObject(only) && Object.keys(only).length === 0;
 }
 
 /** As `metadata.managedFields` has it: who applies first, then by time and name. */
 export function managedFieldsOf(managers: Managers): ManagedFieldsEntry[] {
-  return [...managers.values()].sort(compareManagers).map(({ manager, operation, apiVersion, time, fields, subresource }) => ({
-    ...(manager === '' ? {} : { manager }),
-    operation,
-    apiVersion,
-    ...(time === undefined ? {} : { time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1: fields.toFieldsV1(),
-    ...(subresource === '' ? {} : { subresource }),
-  }));
+  return [...managers.values()]
+    .sort(compareManagers)
+    .map(({ manager, operation, apiVersion, time, fields, subresource }) => ({
+      ...(manager === '' ? {} : { manager }),
+      operation,
+      apiVersion,
+      ...(time === undefined ? {} : { time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: fields.toFieldsV1(),
+      ...(subresource === '' ? {} : { subresource }),
+    }));
 }
 
 function compareManagers(left: Manager, right: Manager): number {

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
+import { withObjectMeta } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
-import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 
 export type ScalarType = 'numeric' | 'string' | 'boolean' | 'untyped';
 
@@ -56,23 +56,12 @@ export function mergeTypeOf(schema: Schema): MergeType {
   return typeOf(withMetadata(schema), false);
 }
 
-/** The schema of an object with that of its metadata, which CustomResourceDefinitions leave to the server. */
+/** The schema of an object with that of its metadata, which custom kinds leave to the server. */
 function withMetadata(schema: Schema): Schema {
   const { properties = {} } = schema;
-  const metadata = Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined;
-  if (sole(metadata)?.properties !== undefined && hasObjectMeta(sole(metadata))) {
-    return schema;
-  }
-  const text: Schema = { type: 'string' };
-  return {
-    ...schema,
-    properties: { ...properties, apiVersion: text, kind: text, metadata: OBJECT_META_SCHEMA },
-  };
-}
-
-/** Custom kinds may restrict the name, and nothing else. */
-function hasObjectMeta(schema: Schema | undefined): boolean {
-  return schema?.properties !== undefined && Object.hasOwn(schema.properties, 'managedFields');
+  const metadata = sole(Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined);
+  const isKnown = metadata?.properties !== undefined && Object.hasOwn(metadata.properties, 'managedFields');
+  return isKnown ? schema : withObjectMeta(schema);
 }
 
 function typeOf(schema: Schema, isOpen: boolean): MergeType {
@@ -97,7 +86,7 @@ function typeOf(schema: Schema, isOpen: boolean): MergeType {
       return { scalar: 'numeric' };
     case 'boolean':
       return { scalar: 'boolean' };
-    case 'string':
+    default:
       return { scalar: schema.format === undefined || schema.format === 'byte' ? 'string' : 'untyped' };
   }
 }
@@ -157,7 +146,7 @@ function relationOf(schema: Schema): Pick<ListType, 'isAtomic' | 'keys'> {
       return { isAtomic: false, keys: [] };
     case 'map':
       return { isAtomic: false, keys: schema['x-kubernetes-list-map-keys'] ?? [] };
-    case undefined: {
+    default: {
       // Kinds of Kubernetes itself that know strategic merge patches only.
       const isMerged = schema['x-kubernetes-patch-strategy']?.split(',').includes('merge') === true;
       const key = schema['x-kubernetes-patch-merge-key'];
@@ -177,7 +166,8 @@ export function kindFor(type: MergeType, value: JsonValue | undefined): ValueKin
   if (own !== undefined && type[own] !== undefined) {
     return own;
   }
-  const isOpen = Number(type.map !== undefined) + Number(type.scalar !== undefined) + Number(type.list !== undefined) > 1;
+  const isOpen =
+    Number(type.map !== undefined) + Number(type.scalar !== undefined) + Number(type.list !== undefined) > 1;
   return isOpen ? undefined : anyKindOf(type);
 }
 

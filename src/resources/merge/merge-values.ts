@@ -40,7 +40,7 @@ function merged(live: Maybe, applied: Maybe, type: MergeType, depth: number): Ma
         ? whole(live, applied)
         : mergedLists(left, right, list, depth);
     }
-    case 'scalar':
+    default:
       return applied;
   }
 }
@@ -126,7 +126,12 @@ function mergedLists(
       // Only there: it stays, with its own value even where it is there twice.
       add(live[at], undefined);
       at++;
-    } else if (mine !== undefined && theirs !== undefined && shared[turn] !== undefined && shared[turn]?.text !== mine.text) {
+    } else if (
+      mine !== undefined &&
+      theirs !== undefined &&
+      shared[turn] !== undefined &&
+      shared[turn]?.text !== mine.text
+    ) {
       // In both, but not its turn: it comes where what is applied has it.
       at++;
     } else {

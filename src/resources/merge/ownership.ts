@@ -1,13 +1,12 @@
 // Who owns which fields after a write: the rules that applying and updating share.
 import type { JsonObject } from '../json.ts';
+import type { Schema } from '../schema.ts';
 import { compareObjects } from './compare.ts';
-import type { Comparison } from './compare.ts';
 import type { FieldSet } from './field-set.ts';
 import type { Manager, Managers } from './managed-fields.ts';
 import { mergeTypeOf } from './merge-type.ts';
 import type { MergeType } from './merge-type.ts';
 import { reconcileFields } from './reconcile-fields.ts';
-import type { Schema } from '../schema.ts';
 
 /** What is known about the kind in the version of a request. */
 export interface Kind {
@@ -41,55 +40,69 @@ export function reconciled(managers: Managers, kind: Kind): Managers {
   return result;
 }
 
-/** What a change means for those who did not make it. */
+/** What a write does to an object, apart from the fields that it resets. */
+export interface Change {
+  /** What is new or different. */
+  readonly set: FieldSet;
+  readonly removed: FieldSet;
+}
+
+/** The fields of another manager that a write sets to something else. */
+export interface Conflict {
+  readonly manager: Manager;
+  readonly fields: FieldSet;
+}
+
+/** What a write means for all. */
 export interface Effects {
-  /** In the version of the request, without the fields that it resets. */
-  readonly comparison: Comparison;
-  /** The fields of others that the change sets to something else. Empty sets are left out. */
-  readonly conflicts: ReadonlyMap<string, { readonly manager: Manager; readonly fields: FieldSet }>;
+  /** In the version of the request. */
+  readonly change: Change;
+  /** By {@link managerId}. */
+  readonly conflicts: ReadonlyMap<string, Conflict>;
   /** The others as they are when they lose those fields and all that were removed. Those that have nothing left are gone. */
   readonly others: Managers;
 }
 
-/** Compares an object with what it becomes, and takes from all managers but `own` what is not theirs any more. */
+/** Compares an object with what it becomes, and takes from all managers but `ownId` what is not theirs any more. */
 export function effectsOf(
   before: JsonObject,
   after: JsonObject,
   kind: Kind,
   managers: Managers,
-  own: string | undefined,
+  ownId: string | undefined,
 ): Effects {
-  const comparisons = new Map<string, Comparison | undefined>();
-  const comparisonIn = (apiVersion: string): Comparison | undefined => {
-    if (!comparisons.has(apiVersion)) {
-      const type = typeIn(kind, apiVersion);
-      comparisons.set(
-        apiVersion,
-        type === undefined ? undefined : withoutFields(compareObjects(before, after, type), kind.resetFields),
-      );
-    }
-    return comparisons.get(apiVersion);
-  };
-  const conflicts = new Map<string, { readonly manager: Manager; readonly fields: FieldSet }>();
+  const own = compared(before, after, kind, kind.type);
+  const changes = new Map([[kind.apiVersion, own]]);
+  const conflicts = new Map<string, Conflict>();
   const others: Managers = new Map();
   for (const [id, manager] of managers) {
-    const comparison = comparisonIn(manager.apiVersion);
-    if (id === own || comparison === undefined) {
+    const change = changes.get(manager.apiVersion) ?? changeIn(manager.apiVersion);
+    if (id === ownId || change === undefined) {
       continue;
     }
-    const lost = manager.fields.intersection(comparison.modified.union(comparison.added));
+    const lost = manager.fields.intersection(change.set);
     if (!lost.isEmpty) {
       conflicts.set(id, { manager, fields: lost });
     }
-    const fields = manager.fields.difference(lost).difference(comparison.removed);
+    const fields = manager.fields.difference(lost).difference(change.removed);
     if (!fields.isEmpty) {
       others.set(id, { ...manager, fields });
     }
   }
-  const comparison = withoutFields(compareObjects(before, after, kind.type), kind.resetFields);
-  return { comparison: comparisonIn(kind.apiVersion) ?? comparison, conflicts, others };
+  return { change: own, conflicts, others };
+
+  function changeIn(apiVersion: string): Change | undefined {
+    const type = typeIn(kind, apiVersion);
+    if (type === undefined) {
+      return undefined;
+    }
+    const change = compared(before, after, kind, type);
+    changes.set(apiVersion, change);
+    return change;
+  }
 }
 
-function withoutFields({ added, modified, removed }: Comparison, fields: FieldSet): Comparison {
-  return { added: added.without(fields), modified: modified.without(fields), removed: removed.without(fields) };
+function compared(before: JsonObject, after: JsonObject, { resetFields }: Kind, type: MergeType): Change {
+  const { added, modified, removed } = compareObjects(before, after, type);
+  return { set: added.union(modified).without(resetFields), removed: removed.without(resetFields) };
 }

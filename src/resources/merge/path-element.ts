@@ -93,7 +93,11 @@ export function compareElements(left: PathElement, right: PathElement): number {
     return compareText(left.name, right.name);
   }
   if (left.kind === 'key' && right.kind === 'key') {
-    return compareLists(left.fields, right.fields, ([a, one], [b, other]) => compareText(a, b) || compareJson(one, other));
+    return compareLists(
+      left.fields,
+      right.fields,
+      ([a, one], [b, other]) => compareText(a, b) || compareJson(one, other),
+    );
   }
   if (left.kind === 'value' && right.kind === 'value') {
     return compareJson(left.value, right.value);
@@ -118,7 +122,7 @@ export function elementText(element: PathElement): string {
       return `[${element.fields.map(([name, value]) => `${name}=${valueText(value)}`).join(',')}]`;
     case 'value':
       return `[=${valueText(element.value)}]`;
-    case 'index':
+    default:
       return `[${element.index}]`;
   }
 }

@@ -23,7 +23,12 @@ interface Place {
   readonly isWhole: boolean;
 }
 
-function findAtomic(fields: FieldSet | undefined, type: MergeType, { path, isWhole }: Place, atomic: FieldPath[]): void {
+function findAtomic(
+  fields: FieldSet | undefined,
+  type: MergeType,
+  { path, isWhole }: Place,
+  atomic: FieldPath[],
+): void {
   const { map, list } = type;
   const kind = anyKindOf(type);
   if (kind === 'scalar' || (kind === 'map' && map?.isDeduced === true)) {
@@ -37,8 +42,7 @@ function findAtomic(fields: FieldSet | undefined, type: MergeType, { path, isWho
     return;
   }
   for (const { element, isMember, children } of fields?.nodes() ?? []) {
-    const below =
-      kind === 'list' ? list?.element() : element.kind === 'field' ? map?.field(element.name) : undefined;
+    const below = kind === 'list' ? list?.element() : element.kind === 'field' ? map?.field(element.name) : undefined;
     if (below !== undefined) {
       findAtomic(children, below, { path: [...path, element], isWhole: isMember && children === undefined }, atomic);
     }

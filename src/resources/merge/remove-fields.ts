@@ -21,7 +21,7 @@ function removed(value: JsonValue, fields: FieldSet, type: MergeType, depth: num
       return isJsonObject(value) && map !== undefined && !map.isAtomic ? fromMap(value, fields, map, depth) : null;
     case 'list':
       return Array.isArray(value) && list !== undefined && !list.isAtomic ? fromList(value, fields, list, depth) : null;
-    case 'scalar':
+    default:
       return value;
   }
 }
@@ -67,7 +67,11 @@ export function withNamedFields(fields: FieldSet, type: MergeType | undefined): 
   for (const { element, isMember, children } of fields.nodes()) {
     const isNamed = element.kind === 'field' && type?.map?.isNamed(element.name) === true;
     const below =
-      element.kind === 'field' ? type?.map?.field(element.name) : element.kind === 'key' ? type?.list?.element() : undefined;
+      element.kind === 'field'
+        ? type?.map?.field(element.name)
+        : element.kind === 'key'
+          ? type?.list?.element()
+          : undefined;
     const isMemberNow = isMember || (isNamed && children !== undefined);
     result.put(element, isMemberNow, children === undefined ? undefined : withNamedFields(children, below));
   }

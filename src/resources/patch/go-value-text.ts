@@ -16,7 +16,7 @@ export function goText(value: JsonValue | readonly (JsonValue | readonly JsonVal
     return `[${value.map((one: JsonValue) => goText(one, depth + 1)).join(' ')}]`;
   }
   if (!isJsonObject(value)) {
-    return String(value);
+    return typeof value === 'string' ? value : String(value === true);
   }
   const entries = Object.keys(value).toSorted();
   return `map[${entries.map((key) => `${key}:${goText(value[key] ?? null, depth + 1)}`).join(' ')}]`;

@@ -1,5 +1,5 @@
-// The formats of text that API servers check in custom resources (apiextensions 0.34, `supportedVersionedFormats`). All others
-// mean nothing to them.
+// The formats of text that API servers of 1.34 check in custom resources (apiextensions, `supportedVersionedFormats`; those of
+// names come with 1.35, as they still take what 1.33 does). All others mean nothing to them.
 import { isIPv4, isIPv6 } from 'node:net';
 
 type Check = (text: string) => boolean;
@@ -11,8 +11,6 @@ const matches =
 
 const UUID = (version: string, variant: string): RegExp =>
   new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, 'iu');
-
-const SHORT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/u;
 
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['bsonobjectid', matches(/^[0-9a-fA-F]{24}$/u)],
@@ -44,8 +42,6 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['date', isDate],
   ['duration', isDuration],
   ['datetime', isDateTime],
-  ['k8sshortname', (text) => text.length <= 63 && SHORT_NAME.test(text)],
-  ['k8slongname', (text) => text.length <= 253 && text.split('.').every((part) => SHORT_NAME.test(part))],
 ]);
 
 /** How texts of a format are checked; undefined for formats that are not. Dashes in names mean nothing. */

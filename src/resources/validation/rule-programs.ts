@@ -1,12 +1,13 @@
 import { CelError, createEnvironment, optionalOf, SchemaTypes, formatIssue } from '../../cel/index.ts';
 import type { CelType, Environment, Expression, Program } from '../../cel/index.ts';
-import { invalid } from '../field-error.ts';
-import type { FieldError } from '../field-error.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { parseFieldPath } from './field-path.ts';
 
-/** Whose language rules are in: that of the API server whose wording all of this folder has. */
-export const RULES_KUBERNETES_VERSION = 34;
+/**
+ * Whose language rules are in. An API server takes only rules that the minor version before it can run, too; this folder has the
+ * words of 1.34.
+ */
+export const RULES_KUBERNETES_VERSION = 33;
 
 /** A rule that can be run. */
 export interface CompiledRule {
@@ -40,6 +41,13 @@ export class RuleCompiler {
   /** Whether rules can see values of the schema at all. */
   get isVisible(): boolean {
     return this.#self !== undefined;
+  }
+
+  /** How many values of the schema fit into one request: as many as a list of them has elements at most. */
+  get mostInRequest(): number {
+    const list = new SchemaTypes();
+    list.declare('list', { type: 'array', items: this.#schema });
+    return list.sizesOf('list')(['self'])?.max ?? Infinity;
   }
 
   compile(rule: ValidationRule): CompiledRule {
@@ -157,13 +165,4 @@ function childrenOf(node: Expression): readonly Expression[] {
     default:
       return [node.range, node.initial, node.condition, node.step, node.result];
   }
-}
-
-/** What is wrong with a rule, whatever objects look like; nothing when it can be run. */
-export function compilationErrors(compiled: CompiledRule, path: string): FieldError[] {
-  const { error, messageError, rule } = compiled;
-  return [
-    ...(error === undefined ? [] : [invalid(`${path}.rule`, rule, error)]),
-    ...(messageError === undefined ? [] : [invalid(`${path}.messageExpression`, rule, messageError)]),
-  ];
 }

@@ -1,5 +1,5 @@
 import { CelDouble, CelDuration, CelTimestamp, escapeField, EvaluationFailure } from '../../cel/index.ts';
-import type { CelRecord, CelResult, CelValue } from '../../cel/index.ts';
+import type { CelResult, CelValue } from '../../cel/index.ts';
 import { jsonText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -48,7 +48,7 @@ export class RuleValues {
         : new EvaluationFailure('invalid data, got null for schema with nullable=false');
     }
     if (schema['x-kubernetes-int-or-string'] === true) {
-      return value as CelValue;
+      return value;
     }
     if (Array.isArray(value)) {
       return this.#list(value, schema);
@@ -87,7 +87,7 @@ export class RuleValues {
       }
       record[property === undefined ? name : (escapeField(name) ?? name)] = made;
     }
-    return record as CelRecord;
+    return record;
   }
 }
 

@@ -7,8 +7,14 @@ export function silentLog(): Logger {
 }
 
 /** A log whose lines a test reads. */
-export function keptLog(): { readonly log: Logger; readonly lines: { level: number; msg: string; [field: string]: unknown }[] } {
+export function keptLog(): {
+  readonly log: Logger;
+  readonly lines: { level: number; msg: string; [field: string]: unknown }[];
+} {
   const lines: { level: number; msg: string; [field: string]: unknown }[] = [];
-  const log = pino({ level: 'debug', base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const log = pino(
+    { level: 'debug', base: null, timestamp: false },
+    { write: (line) => void lines.push(JSON.parse(line)) },
+  );
   return { log, lines };
 }

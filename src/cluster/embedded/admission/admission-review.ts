@@ -110,7 +110,8 @@ function checkIdentity(uid: string, review: JsonObject, response: JsonObject): v
   }
   const { apiVersion, kind } = review;
   if (apiVersion !== `${GROUP}/v1` || kind !== 'AdmissionReview') {
-    const shown = [apiVersion, kind].map((one) => (typeof one === 'string' ? one : '')).join(', Kind=');
+    const version = typeof apiVersion === 'string' ? apiVersion : '';
+    const shown = `${version.includes('/') ? version : `/${version}`}, Kind=${typeof kind === 'string' ? kind : ''}`;
     throw new ReviewError(`expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${shown}`);
   }
 }

@@ -15,7 +15,7 @@ import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-revi
 import { attributesOf, isExempt, renamed } from './attributes.ts';
 import type { KindId, RequestAttributes } from './attributes.ts';
 import { MatchConditions } from './match-conditions.ts';
-import { reviewJson } from './review-json.ts';
+import { notInto, reviewJson, UNEXPECTED_END } from './review-json.ts';
 import { WarningLimit } from './warning-limit.ts';
 import { WebhookClient } from './webhook-client.ts';
 import { deniedError, dryRunUnsupported, internalError, WebhookCallError } from './webhook-error.ts';
@@ -86,10 +86,11 @@ export class WebhookAdmission implements Admission {
       return request.object;
     }
     const round = new MutationRound(request);
-    await this.#mutateOnce(webhooks, round, new WarningLimit(onWarning), signal);
+    const warnings = new WarningLimit(onWarning);
+    await this.#mutateOnce(webhooks, round, warnings, signal);
     if (round.hasChanged) {
       round.again();
-      await this.#mutateOnce(webhooks, round, new WarningLimit(onWarning), signal);
+      await this.#mutateOnce(webhooks, round, warnings, signal);
     }
     return round.object;
   }
@@ -322,11 +323,20 @@ function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
 }
 
 function parsePatch(bytes: Buffer): readonly JsonValue[] {
-  const operations: unknown = JSON.parse(bytes.toString());
-  if (!Array.isArray(operations) || !operations.every(isJsonObject)) {
-    throw new Error('json: cannot unmarshal into Go value of type jsonpatch.Patch');
+  let operations: unknown;
+  try {
+    operations = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw new Error(UNEXPECTED_END, { cause: error });
   }
-  return operations;
+  if (!Array.isArray(operations)) {
+    throw new Error(notInto(operations, 'jsonpatch.Patch'));
+  }
+  const odd: unknown = operations.find((one) => !isJsonObject(one));
+  if (odd !== undefined) {
+    throw new Error(notInto(odd, 'jsonpatch.Operation'));
+  }
+  return operations as readonly JsonValue[];
 }
 
 function applyPatch(object: KubernetesObject, operations: readonly JsonValue[]): MutableObject {

@@ -1,7 +1,8 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 
-import { quoteText } from '../../../resources/index.ts';
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
 import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
@@ -19,7 +20,8 @@ const IDLE_MS = 30_000;
 
 const OK = 200;
 const MULTIPLE_CHOICES = 300;
-const BAD_REQUEST = 400;
+/** What clients of Kubernetes say of a body that they do not read. */
+const UNKNOWN = 'unknown';
 
 /** A request to a webhook. */
 export interface WebhookCall {
@@ -60,8 +62,8 @@ export class WebhookClient {
    * @throws Error in an API server's words when there is none
    */
   async post(call: WebhookCall): Promise<string> {
-    const path = `${call.endpoint.url.pathname}?timeout=${call.timeoutSeconds}s`;
-    const shown = `Post ${quoteText(`${call.endpoint.url.origin}${path}`)}`;
+    const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
+    const shown = `Post ${quoteText(call.endpoint.origin + path)}`;
     const timeout = AbortSignal.timeout(call.timeoutSeconds * 1000);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
     try {
@@ -110,7 +112,7 @@ export class WebhookClient {
       path,
       signal,
       headers: {
-        host: endpoint.url.host,
+        host: endpoint.origin.slice('https://'.length),
         accept: 'application/json, */*',
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
@@ -129,7 +131,8 @@ export class WebhookClient {
       scheduling: 'lifo',
       maxSockets: MAX_WEBHOOK_CONNECTIONS,
       timeout: IDLE_MS,
-      servername: serverName,
+      // Names only: addresses are not said (RFC 6066).
+      servername: isIP(serverName) === 0 ? serverName : '',
       // As API servers have it: whatever certificate is in the bundle is trusted, an authority or not.
       allowPartialTrustChain: true,
       ...(caBundle === '' ? {} : { ca: caBundle }),
@@ -152,16 +155,13 @@ async function answerTo(outgoing: ClientRequest, body: string): Promise<string> 
   const incoming = await promise;
   const text = await readAll(incoming);
   const status = incoming.statusCode ?? 0;
-  if (status >= MULTIPLE_CHOICES && status < BAD_REQUEST) {
-    throw new Error(`redirects are not followed: expected an answer, got status ${status}`);
-  }
+  const contentType = incoming.headers['content-type'] ?? '';
+  // Redirects are not followed: who configures a webhook says where reviews go.
   if (status < OK || status >= MULTIPLE_CHOICES) {
-    throw new AnswerError(statusMessage(status, text));
+    throw new AnswerError(statusMessage(status, serverMessage(text, contentType)));
   }
   if (text === '') {
-    throw new AnswerError(
-      `0-length response with status code: ${status} and content type: ${incoming.headers['content-type'] ?? ''}`,
-    );
+    throw new AnswerError(`0-length response with status code: ${status} and content type: ${contentType}`);
   }
   return text;
 }
@@ -183,15 +183,29 @@ function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
+/** What a server says of its error: plain text, or the message of a Status. */
+function serverMessage(body: string, contentType: string): string {
+  if (contentType === '' || contentType.startsWith('text/')) {
+    return body.trim();
+  }
+  try {
+    const value: unknown = JSON.parse(body);
+    const { kind, message } = isJsonObject(value) ? value : {};
+    return kind === 'Status' && typeof message === 'string' ? message : UNKNOWN;
+  } catch {
+    return UNKNOWN;
+  }
+}
+
 /** What clients of Kubernetes make of an answer that is an error. */
-function statusMessage(status: number, body: string): string {
+function statusMessage(status: number, message: string): string {
   switch (status) {
     case 400:
       return 'the server rejected our request for an unknown reason';
     case 401:
       return 'the server has asked for the client to provide credentials';
     case 403:
-      return body === '' ? 'forbidden' : body;
+      return message;
     case 404:
       return 'the server could not find the requested resource';
     case 405:
@@ -201,12 +215,12 @@ function statusMessage(status: number, body: string): string {
     case 429:
       return 'the server has received too many requests and has asked us to try again later';
     case 503:
-      return body === '' ? 'the server is currently unable to handle the request' : body;
+      return message === UNKNOWN ? 'the server is currently unable to handle the request' : message;
     case 504:
       return 'the server was unable to return a response in the time allotted, but may still be processing the request';
     default:
       return status >= 500
-        ? `an error on the server (${quoteText(body)}) has prevented the request from succeeding`
+        ? `an error on the server (${quoteText(message)}) has prevented the request from succeeding`
         : `the server responded with the status code ${status} but did not return more information`;
   }
 }

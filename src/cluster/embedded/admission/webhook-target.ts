@@ -14,8 +14,10 @@ export type ServiceResolver = (namespace: string, name: string, port: number) =>
 
 /** A webhook's place, as far as it is known without its Service. */
 export interface Endpoint {
-  /** As messages show it, without the query. */
-  readonly url: URL;
+  /** `https://host:port`, as it is written. */
+  readonly origin: string;
+  /** Begins with a slash. */
+  readonly path: string;
   /** What its certificate must be for. */
   readonly serverName: string;
   /** @throws Error in an API server's words when the Service is not there */
@@ -30,9 +32,12 @@ export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: 
   const { service } = target;
   if (service !== undefined) {
     const serverName = `${service.name}.${service.namespace}.svc`;
-    const url = new URL(`https://${serverName}:${service.port}`);
-    url.pathname = service.path;
-    return { url, serverName, address: () => serviceAddress(service, state, resolve) };
+    return {
+      origin: `https://${serverName}:${service.port}`,
+      path: new URL(service.path, 'https://service').pathname,
+      serverName,
+      address: () => serviceAddress(service, state, resolve),
+    };
   }
   if (target.url === undefined || target.url === '') {
     throw new Error('webhook configuration must have either service or URL');
@@ -43,7 +48,7 @@ export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: 
   }
   const host = url.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
   const port = url.port === '' ? HTTPS_PORT : Number(url.port);
-  return { url, serverName: host, address: () => ({ host, port }) };
+  return { origin: url.origin, path: url.pathname, serverName: host, address: () => ({ host, port }) };
 }
 
 function serviceAddress(

@@ -46,7 +46,7 @@ export class SigningKey {
       return SigningKey.of(stored);
     }
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    store.save(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    store.save(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
     return new SigningKey(privateKey);
   }
 

@@ -9,7 +9,6 @@ import type { RoleReference } from './binding-index.ts';
 import { forbiddenError } from './forbidden.ts';
 import { describeRules, missingRules, quoteList, rulesOf } from './policy-rule.ts';
 import type { PolicyRule } from './policy-rule.ts';
-import { roleNotFound } from './rbac-authorizer.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 import { MASTERS_GROUP, RBAC_GROUP } from './rbac-resources.ts';
 
@@ -105,11 +104,8 @@ function checkBinding(authorizer: RbacAuthorizer, write: RoleWrite): void {
   }
   const rules = authorizer.roleRules(role, namespace);
   if (rules === undefined) {
-    throw new ApiError(404, 'NotFound', roleNotFound(role), {
-      name: role.name,
-      group: RBAC_GROUP,
-      kind: role.kind.toLowerCase(),
-    });
+    // API servers say it as if the binding were missing.
+    throw ApiError.notFound(write.definition, role.name);
   }
   requireHeld(authorizer, write, rules);
 }

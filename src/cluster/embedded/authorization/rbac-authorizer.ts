@@ -151,7 +151,7 @@ export class RbacAuthorizer implements Authorizer {
 }
 
 /** Why a binding gives nothing: as the caches of API servers say it, with the kind in the singular. */
-export function roleNotFound({ kind, name }: RoleReference): string {
+function roleNotFound({ kind, name }: RoleReference): string {
   const resource = groupResourceOf({ group: RBAC_GROUP, resource: kind.toLowerCase() });
   return `${resource} "${name}" not found`;
 }

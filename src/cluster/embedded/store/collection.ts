@@ -107,6 +107,11 @@ export class Collection {
     }
     this.revision = change.revision;
     this.log.append(change);
+    this.wake();
+  }
+
+  /** Lets all who wait look again. */
+  wake(): void {
     for (const listener of this.#listeners) {
       listener();
     }

@@ -1,5 +1,6 @@
 // The state of an embedded cluster: one synchronous state machine. A change is written down, then made, then told.
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import { ApiError } from '../../api-error.ts';
 import type { Change } from './change-log.ts';
 import { Collection } from './collection.ts';
 import { deepFreeze } from './deep-freeze.ts';
@@ -7,6 +8,12 @@ import type { Journal, JournalEntry } from './journal.ts';
 
 /** How many changes of a resource watchers can go back to, at least. An API server keeps between 100 and 102,400. */
 export const HISTORY_SIZE = 2048;
+
+/**
+ * Most bytes of one object as JSON: what etcd takes in one request by default (`--max-request-bytes`), which is what limits
+ * objects of an API server.
+ */
+export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 
 /** What may be done to one object. `expected` is what is there now: when it is not, nothing is done. */
 export type StoreWrite =
@@ -92,7 +99,7 @@ export class ObjectStore {
       revision += 1;
       const object = write.type === 'put' ? write.object : { ...write.expected };
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
-      const text = write.type === 'put' ? JSON.stringify(object) : undefined;
+      const text = write.type === 'put' ? sizedText(object) : undefined;
       entries.push({ collection: write.collection, namespace, name, revision, text });
       const type = write.type === 'remove' ? 'DELETED' : write.expected === undefined ? 'ADDED' : 'MODIFIED';
       const frozen = deepFreeze(object) as unknown as KubernetesObject;
@@ -112,4 +119,14 @@ export class ObjectStore {
   close(): void {
     this.#journal.close();
   }
+}
+
+/** @throws ApiError when the object is too large to be stored, in the words of etcd. */
+function sizedText(object: MutableObject): string {
+  const text = JSON.stringify(object);
+  // No letter takes more than three bytes: most texts need not be counted.
+  if (text.length * 3 > MAX_OBJECT_BYTES && Buffer.byteLength(text) > MAX_OBJECT_BYTES) {
+    throw new ApiError(500, 'Unknown', 'etcdserver: request is too large');
+  }
+  return text;
 }

@@ -247,7 +247,9 @@ function load(database: DatabaseSync): JournalContents {
     const collection = String(row['collection']);
     const body = String(row['body']);
     if (crc32(body) !== row['checksum']) {
-      throw new Damage(`the object ${String(row['namespace'])}/${String(row['name'])} of ${collection} is not what was written`);
+      throw new Damage(
+        `the object ${String(row['namespace'])}/${String(row['name'])} of ${collection} is not what was written`,
+      );
     }
     objects.push({ collection, object: JSON.parse(body) as KubernetesObject });
     revision = Math.max(revision, Number(row['revision']));

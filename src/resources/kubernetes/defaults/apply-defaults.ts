@@ -43,16 +43,16 @@ function planOf(schema: Schema): StructPlan {
 function makePlan(schema: Schema): StructPlan {
   const component = componentOf(schema);
   const zero = component === undefined ? undefined : zeroValuesOf(component);
-  const drop = new Set(zero?.drop);
   const properties = new Map(Object.entries(schema.properties ?? {}));
+  // A struct stays when it is empty.
+  const drop = new Set(zero?.drop.filter((name) => properties.get(name)?.properties === undefined));
   const defaults = Array.from(properties, ([name, { default: value }]) => [name, value] as const).filter(
     ([name, value]) => value !== undefined && !(drop.has(name) && isZero(value)),
   );
   return {
     properties,
     defaults,
-    // A struct stays when it is empty.
-    drop: new Set([...drop].filter((name) => properties.get(name)?.properties === undefined)),
+    drop,
     null: zero?.null ?? [],
     fill: component === undefined ? undefined : DEFAULTS.get(component),
   };

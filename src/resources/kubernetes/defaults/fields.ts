@@ -12,8 +12,8 @@ export function setDefault(fields: Fields, name: string, value: unknown): void {
 }
 
 /** An object in a field; undefined when there is none. */
-export function fieldsAt(fields: Fields, name: string): Fields | undefined {
-  const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
+export function fieldsAt(fields: Fields | undefined, name: string): Fields | undefined {
+  const value = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
   return isJsonObject(value) ? value : undefined;
 }
 

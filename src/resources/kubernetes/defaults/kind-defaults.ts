@@ -82,13 +82,14 @@ function job(object: Fields): void {
   if (spec === undefined) {
     return;
   }
-  const labels = templateLabels(spec);
-  if (labels !== undefined) {
-    labelLike(object, labels);
-  }
+  jobSpec(spec);
   const { uid, name } = madeAt(object, 'metadata');
   if (spec['manualSelector'] !== true && typeof uid === 'string') {
     selectOwnPods(spec, uid, name);
+  }
+  const labels = templateLabels(spec);
+  if (labels !== undefined) {
+    labelLike(object, labels);
   }
 }
 
@@ -237,6 +238,19 @@ function customResourceDefinitionSpec(spec: Fields): void {
   setDefault(spec, 'conversion', { strategy: 'None' });
 }
 
+function customResourceDefinition(object: Fields): void {
+  const status = madeAt(object, 'status');
+  const stored = listAt(fieldsAt(object, 'spec'), 'versions').find((version) => version['storage'] === true);
+  if (stored !== undefined && (!Array.isArray(status['storedVersions']) || status['storedVersions'].length === 0)) {
+    status['storedVersions'] = [stored['name']];
+  }
+}
+
+/** Counts changes of the template. A field of old API versions, which lives on in an annotation. */
+function daemonSet(object: Fields): void {
+  setDefault(madeAt(madeAt(object, 'metadata'), 'annotations'), 'deprecated.daemonset.template.generation', '1');
+}
+
 const withRoleGroup: TypeDefaults = (object) => {
   const reference = madeAt(object, 'roleRef');
   reference['apiGroup'] ||= RBAC_GROUP;
@@ -256,6 +270,7 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'admissionregistration.v1.ServiceReference': withHttpsPort,
   'admissionregistration.v1.ValidatingAdmissionPolicySpec': (fields) => setDefault(fields, 'failurePolicy', 'Fail'),
   'admissionregistration.v1.ValidatingWebhook': webhook,
+  'apps.v1.DaemonSet': daemonSet,
   'apps.v1.DaemonSetSpec': daemonSetSpec,
   'apps.v1.DeploymentSpec': deploymentSpec,
   'apps.v1.ReplicaSetSpec': (spec) => setDefault(spec, 'replicas', 1),
@@ -263,7 +278,6 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'autoscaling.v2.HorizontalPodAutoscalerSpec': horizontalPodAutoscalerSpec,
   'batch.v1.CronJobSpec': cronJobSpec,
   'batch.v1.Job': job,
-  'batch.v1.JobSpec': jobSpec,
   'batch.v1.PodFailurePolicyOnPodConditionsPattern': (fields) => setDefault(fields, 'status', 'True'),
   'core.v1.EndpointPort': (port) => setDefault(port, 'protocol', 'TCP'),
   'core.v1.LimitRangeItem': limitRangeItem,
@@ -271,7 +285,13 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'core.v1.NodeStatus': nodeStatus,
   'core.v1.PersistentVolumeClaimSpec': (spec) => setDefault(spec, 'volumeMode', 'Filesystem'),
   'core.v1.PersistentVolumeClaim': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),
-  'core.v1.PersistentVolume': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),
+  'core.v1.PersistentVolume': (object) => {
+    const status = madeAt(object, 'status');
+    setDefault(status, 'phase', 'Pending');
+    if (status['phase'] === 'Pending') {
+      setDefault(status, 'lastPhaseTransitionTime', madeAt(object, 'metadata')['creationTimestamp']);
+    }
+  },
   'core.v1.PersistentVolumeSpec': (spec) => {
     setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
     setDefault(spec, 'volumeMode', 'Filesystem');
@@ -299,6 +319,7 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
     setDefault(object, 'reclaimPolicy', 'Delete');
     setDefault(object, 'volumeBindingMode', 'Immediate');
   },
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition': customResourceDefinition,
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec': customResourceDefinitionSpec,
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference': withHttpsPort,
 };

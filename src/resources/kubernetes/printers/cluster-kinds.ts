@@ -1,6 +1,6 @@
 // Kinds of configuration, storage, access and the cluster itself.
 import { ageOf } from '../age.ts';
-import { age, nameOf, selectorText } from './table-cells.ts';
+import { age, nameOf } from './table-cells.ts';
 import type { Cells, Condition } from './table-cells.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -261,10 +261,19 @@ export const validatingAdmissionPolicyCells: Cells = (object, now) => {
   return [nameOf(object), validations?.length ?? 0, parameters, age(object, now)];
 };
 
+interface GivenSelector {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
 interface AdmissionPolicyBinding {
   readonly spec?: {
     readonly policyName?: string;
-    readonly paramRef?: { readonly name?: string; readonly namespace?: string; readonly selector?: unknown };
+    readonly paramRef?: { readonly name?: string; readonly namespace?: string; readonly selector?: GivenSelector };
   };
 }
 
@@ -277,7 +286,18 @@ function parameterText(reference: NonNullable<AdmissionPolicyBinding['spec']>['p
   if (reference?.name) {
     return `${reference.namespace || '*'}/${reference.name}`;
   }
-  return reference?.selector === undefined ? '<unset>' : selectorText(reference.selector);
+  return reference?.selector === undefined ? '<unset>' : structText(reference.selector);
+}
+
+/** A LabelSelector as API servers print a Go struct, which they do in this column only. */
+function structText({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}: ${value},`);
+  const expressions = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
+  );
+  const labelsText = `map[string]string{${labels.sort().join('')}}`;
+  return `&LabelSelector{MatchLabels:${labelsText},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`;
 }
 
 interface Quota {

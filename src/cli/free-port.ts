@@ -1,0 +1,22 @@
+// Servers of `portcullis start` take the next port when one is busy.
+
+/** How many ports are tried from the first one on. */
+const PORTS_TRIED = 20;
+
+/**
+ * Starts something on the first port that is free, and says so of each that is not.
+ * @param start fails with an error whose `code` is `port-busy` when the port is in use
+ */
+export async function onFreePort<T>(first: number, start: (port: number) => Promise<T>): Promise<T> {
+  for (let port = first; ; port += 1) {
+    try {
+      return await start(port);
+    } catch (error) {
+      const isBusy = error instanceof Error && 'code' in error && error.code === 'port-busy';
+      if (!isBusy || port + 1 === first + PORTS_TRIED) {
+        throw error;
+      }
+      process.stdout.write(`Port ${port} is in use, trying the next one…\n`);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// The cluster of `portcullis start`: an embedded one in a file, with our kinds, served for kubectl on this machine.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ApiError, EmbeddedCluster, Gateway, writeKubeconfig } from '../cluster/index.ts';
+import {
+  customResourceDefinition,
+  type JsonObject,
+  keyOf,
+  type KubernetesObject,
+  kubernetesKind,
+  OWN_KINDS,
+} from '../resources/index.ts';
+import type { LocalCertificates } from '../server/index.ts';
+import { onFreePort } from './free-port.ts';
+
+/** Who owns the fields of what `start` puts into its cluster. */
+const FIELD_MANAGER = 'portcullis-start';
+/** A token that nobody guesses: twice the 128 bits that are enough. Bytes. */
+const TOKEN_BYTES = 32;
+
+export interface LocalClusterOptions {
+  readonly dataDir: string;
+  readonly certificates: LocalCertificates;
+  /** First port to try for kubectl. */
+  readonly port: number;
+}
+
+/** A running cluster on this machine. */
+export interface LocalCluster {
+  readonly cluster: EmbeddedCluster;
+  /** File for kubectl, which only this user can read. */
+  readonly kubeconfig: string;
+  readonly url: string;
+  /** Nothing was in it yet. */
+  readonly isNew: boolean;
+  stop(): Promise<void>;
+}
+
+/** Opens the cluster of a data folder, installs our kinds, and serves it for kubectl. */
+export async function startLocalCluster({ dataDir, certificates, port }: LocalClusterOptions): Promise<LocalCluster> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const cluster = await EmbeddedCluster.open({
+    file: join(dataDir, 'cluster.sqlite'),
+    tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
+    onRecovery: ({ message }) => process.stderr.write(`${message}\n`),
+  });
+  try {
+    const isNew = await installKinds(cluster);
+    const read = (file: string): string => readFileSync(file, 'utf8');
+    const { gateway, url } = await onFreePort(port, async (free) => {
+      const tls = { cert: read(certificates.certFile), key: read(certificates.keyFile) };
+      const candidate = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
+      return { gateway: candidate, ...(await candidate.start({ port: free })) };
+    });
+    const kubeconfig = join(dataDir, 'kubeconfig');
+    await writeKubeconfig(kubeconfig, { server: url, ca: read(certificates.caFile), token });
+    return {
+      cluster,
+      kubeconfig,
+      url,
+      isNew,
+      stop: async () => {
+        await gateway.stop();
+        await cluster.close();
+      },
+    };
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+}
+
+/** Makes the cluster know our kinds, in this version of them. Whether it knew none before. */
+async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
+  const type = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+  if (type === undefined) {
+    throw new Error('the embedded cluster has no CustomResourceDefinitions');
+  }
+  const definitions = OWN_KINDS.map((kind) => customResourceDefinition(kind));
+  const first = definitions[0]?.metadata.name ?? '';
+  const isNew = cluster.state.get(type, undefined, first) === undefined;
+  for (const definition of definitions) {
+    await applyObject(cluster, definition);
+  }
+  return isNew;
+}
+
+/**
+ * Puts an object of a kind that the cluster serves into it.
+ * @throws ApiError
+ */
+export async function applyObject(cluster: EmbeddedCluster, object: KubernetesObject): Promise<void> {
+  const type = await cluster.admin.discovery.find(object.apiVersion, object.kind);
+  if (type === undefined) {
+    throw ApiError.badRequest(`the cluster has no kind ${object.kind} in ${object.apiVersion}`);
+  }
+  const body = object as unknown as JsonObject;
+  await cluster.admin.patch(type, keyOf(object), { type: 'apply', body, force: true }, { fieldManager: FIELD_MANAGER });
+}

@@ -1,0 +1,30 @@
+// `portcullis start --policies FILE`: a policy server for a file, and no cluster.
+import { resolve } from 'node:path';
+import type { LocalCertificates } from '../server/index.ts';
+import { stopSignal } from './signals.ts';
+import { headed, pathFromHere, policyTable, startServer } from './start-server.ts';
+import type { StartFlags } from './start.ts';
+
+/** Runs until it is told to stop. */
+export async function startWithFile(
+  flags: StartFlags,
+  policiesFile: string,
+  dataDir: string,
+  certificates: LocalCertificates,
+): Promise<void> {
+  const stopped = stopSignal();
+  const { server, admission, operations } = await startServer(flags, certificates, { policiesFile, dataDir });
+  const rows = [
+    ['Reviews', `${admission}/validate/POLICY`],
+    ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    [
+      'Policies',
+      `${pathFromHere(resolve(policiesFile))}   edit it while this runs: a good change serves at once, a bad one never does`,
+    ],
+    ['Data', `${pathFromHere(dataDir)}   (\`portcullis reset\` removes it)`],
+  ] as const;
+  process.stdout.write(`\n${policyTable(server.policies().policies)}\n\n${headed(rows)}\n\nCtrl-C stops.\n`);
+  await stopped;
+  process.stdout.write('\nStopping…\n');
+  await server.stop();
+}

@@ -1,0 +1,87 @@
+// What both forms of `portcullis start` share: a policy server on free ports, and how its policies are shown.
+import { basename, dirname, join, relative } from 'node:path';
+import { styleText } from 'node:util';
+import {
+  collectGarbageAlone,
+  createLog,
+  type LocalCertificates,
+  type PolicyPhase,
+  PolicyServer,
+  type PolicyServerOptions,
+  type PolicyStatus,
+} from '../server/index.ts';
+import { onFreePort } from './free-port.ts';
+import type { StartFlags } from './start.ts';
+import { oneLine, table } from './table.ts';
+
+export interface StartedServer {
+  readonly server: PolicyServer;
+  readonly admission: string;
+  readonly operations: string;
+}
+
+/** Starts a policy server on the first pair of ports that is free. */
+export function startServer(
+  flags: StartFlags,
+  certificates: LocalCertificates,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'onStatusChange'>,
+): Promise<StartedServer> {
+  const first = Number(flags.port);
+  return onFreePort(first, async (port) => {
+    const operationsPort = Number(flags.operationsPort) + port - first;
+    collectGarbageAlone();
+    const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, log: startLog() });
+    const { admission, operations } = await server.start();
+    return { server, admission: admission.replace('127.0.0.1', 'localhost'), operations };
+  });
+}
+
+/** Warnings and errors, for people. */
+export function startLog(): ReturnType<typeof createLog> {
+  return createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
+}
+
+const PHASE_COLORS: Readonly<Record<PolicyPhase, 'green' | 'yellow' | 'red'>> = {
+  Active: 'green',
+  Pending: 'yellow',
+  Updating: 'yellow',
+  Degraded: 'yellow',
+  Error: 'red',
+};
+
+/** The policies of a server as a table. */
+export function policyTable(policies: readonly PolicyStatus[]): string {
+  return table(
+    [
+      { header: 'POLICY', cell: ({ id }) => oneLine(id, 50) },
+      { header: 'KIND', cell: ({ kind }) => kind },
+      { header: 'MODE', cell: ({ mode }) => mode },
+      { header: 'PHASE', cell: ({ phase }) => styleText(PHASE_COLORS[phase], phase) },
+      { header: 'VERSION', cell: ({ serving }) => serving?.version ?? '-' },
+      { header: 'MODULE', cell: moduleNames },
+      { header: 'MESSAGE', cell: ({ phase, message }) => (phase === 'Active' ? '' : oneLine(message, 100)) },
+    ],
+    policies,
+  );
+}
+
+function moduleNames({ desired, serving }: PolicyStatus): string {
+  const references = Object.keys((serving ?? desired)?.modules ?? {});
+  return (
+    references.map((reference) => oneLine(join(basename(dirname(reference)), basename(reference)))).join(', ') || '-'
+  );
+}
+
+/** A path as somebody in the working directory would write it. */
+export function pathFromHere(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.startsWith('..') ? path : short;
+}
+
+/** `Name    text`, under each other. */
+export function headed(rows: readonly (readonly [heading: string, text: string])[]): string {
+  const width = Math.max(...rows.map(([heading]) => heading.length));
+  return rows
+    .map(([heading, text]) => `${styleText('bold', heading)}${' '.repeat(width - heading.length)}   ${text}`)
+    .join('\n');
+}

@@ -1,0 +1,113 @@
+// Deletes the objects of a kind whose definition is being deleted (k8s.io/apiextensions-apiserver, controller/finalizer).
+import { isConditionTrue } from '../../../resources/index.ts';
+import type { Condition, KubernetesObject } from '../../../resources/index.ts';
+import { ApiError } from '../../api-error.ts';
+import type { Cluster } from '../../cluster.ts';
+import { CRD_COLLECTION, CRD_FINALIZER, collectionOf } from '../custom-resources.ts';
+import type { ResourceRegistry } from '../resource-registry.ts';
+import type { Change } from '../store/change-log.ts';
+import type { ObjectStore } from '../store/object-store.ts';
+import { ReconcileQueue } from './reconcile-queue.ts';
+
+export class CustomResourceCleaner {
+  readonly #store: ObjectStore;
+  readonly #registry: ResourceRegistry;
+  readonly #cluster: Cluster;
+  readonly queue: ReconcileQueue;
+
+  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#cluster = cluster;
+    this.queue = new ReconcileQueue((name) => this.#reconcile(name));
+  }
+
+  start(): void {
+    for (const object of this.#store.collection(CRD_COLLECTION).list()) {
+      this.#notice(object);
+    }
+  }
+
+  readonly onChange = (collection: string, { type, object }: Change): void => {
+    if (collection === CRD_COLLECTION && type === 'DELETED') {
+      this.#noticeOthers();
+    } else if (collection === CRD_COLLECTION) {
+      this.#notice(object);
+    } else if (type === 'DELETED') {
+      const definition = this.#store.get(CRD_COLLECTION, '', collection);
+      if (definition !== undefined) {
+        this.#notice(definition);
+      }
+    }
+  };
+
+  #notice({ metadata: { name = '', deletionTimestamp, finalizers = [] } }: KubernetesObject): void {
+    if (deletionTimestamp !== undefined && finalizers.includes(CRD_FINALIZER)) {
+      this.queue.add(name);
+    }
+  }
+
+  /** Names have become free that others may want. */
+  #noticeOthers(): void {
+    for (const other of this.#store.collection(CRD_COLLECTION).list()) {
+      if (!areNamesAccepted(other)) {
+        this.queue.add(other.metadata.name ?? '');
+      }
+    }
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const definition = this.#store.get(CRD_COLLECTION, '', name);
+    if (definition === undefined) {
+      return;
+    }
+    if (definition.metadata.deletionTimestamp === undefined) {
+      // Writing it decides about its names.
+      await this.#update(definition);
+      return;
+    }
+    const collection = this.#store.collection(collectionOf(definition));
+    const served = this.#registry.ofCollection(collection.name);
+    if (served !== undefined) {
+      for (const { metadata } of [...collection.list()]) {
+        if (metadata.deletionTimestamp === undefined) {
+          const { namespace, name: object = '' } = metadata;
+          await this.#delete(
+            served.definition,
+            namespace === undefined ? { name: object } : { namespace, name: object },
+          );
+        }
+      }
+    }
+    if (collection.size === 0) {
+      await this.#release(definition);
+    }
+  }
+
+  async #delete(...[type, key]: Parameters<Cluster['delete']>): Promise<void> {
+    try {
+      await this.#cluster.delete(type, key);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) {
+        throw error;
+      }
+    }
+  }
+
+  async #release(definition: KubernetesObject): Promise<void> {
+    const finalizers = (definition.metadata.finalizers ?? []).filter((one) => one !== CRD_FINALIZER);
+    await this.#update({ ...definition, metadata: { ...definition.metadata, finalizers } });
+  }
+
+  async #update(definition: KubernetesObject): Promise<void> {
+    const served = this.#registry.ofCollection(CRD_COLLECTION);
+    if (served !== undefined) {
+      await this.#cluster.update(served.definition, definition);
+    }
+  }
+}
+
+function areNamesAccepted({ status }: KubernetesObject): boolean {
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] };
+  return isConditionTrue(conditions, 'NamesAccepted');
+}

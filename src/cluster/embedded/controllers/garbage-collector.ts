@@ -1,0 +1,258 @@
+// Deletes what belongs to nobody any more (k8s.io/kubernetes, pkg/controller/garbagecollector).
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/index.ts';
+import type { JsonValue, KubernetesObject, OwnerReference } from '../../../resources/index.ts';
+import { ApiError } from '../../api-error.ts';
+import type { Cluster } from '../../cluster.ts';
+import type { ResourceRegistry, ServedResource } from '../resource-registry.ts';
+import type { Change } from '../store/change-log.ts';
+import type { ObjectStore } from '../store/object-store.ts';
+import { parsePath, pathText } from './object-path.ts';
+import { ReconcileQueue } from './reconcile-queue.ts';
+
+/** How the owners of an object are. */
+interface Owners {
+  /** Exist, and are not waiting for this object to be gone. */
+  readonly solid: readonly OwnerReference[];
+  /** Wait for their dependents to be gone. */
+  readonly waiting: readonly OwnerReference[];
+  /** Do not exist. */
+  readonly absent: readonly OwnerReference[];
+  /** Of kinds that are not served, or that an object of its scope cannot have: nobody knows. */
+  readonly unknown: readonly OwnerReference[];
+}
+
+export class GarbageCollector {
+  readonly #store: ObjectStore;
+  readonly #registry: ResourceRegistry;
+  readonly #cluster: Cluster;
+  /** Paths of objects by the uid of an owner. */
+  readonly #dependents = new Map<string, Set<string>>();
+  readonly queue: ReconcileQueue;
+
+  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#cluster = cluster;
+    this.queue = new ReconcileQueue((key) => this.#reconcile(key));
+  }
+
+  /** Looks at what was there before. */
+  start(): void {
+    for (const collection of this.#store.collections()) {
+      for (const object of collection.list()) {
+        this.#notice(collection.name, { type: 'ADDED', revision: 0, object, previous: undefined });
+      }
+    }
+  }
+
+  /** Notes what a change may have consequences for. */
+  readonly onChange = (collection: string, change: Change): void => this.#notice(collection, change);
+
+  #notice(collection: string, { type, object, previous }: Change): void {
+    const { metadata } = object;
+    const owners = metadata.ownerReferences ?? [];
+    const before = previous?.metadata.ownerReferences ?? [];
+    if (owners.length > 0 || before.length > 0) {
+      const path = pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+      this.#index(path, type === 'DELETED' ? [] : owners, before);
+      if (type !== 'DELETED' && owners !== before) {
+        this.queue.add(path);
+      }
+      this.#noticeOwners(metadata.namespace ?? '', [...owners, ...before]);
+    }
+    const uid = metadata.uid ?? '';
+    if (type === 'DELETED') {
+      for (const dependent of this.#dependents.get(uid) ?? []) {
+        this.queue.add(dependent);
+      }
+    } else if (metadata.deletionTimestamp !== undefined && (isForeground(object) || isOrphaning(object))) {
+      this.queue.add(pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' }));
+    }
+  }
+
+  #index(path: string, owners: readonly OwnerReference[], before: readonly OwnerReference[]): void {
+    for (const { uid } of before) {
+      const dependents = this.#dependents.get(uid);
+      dependents?.delete(path);
+      if (dependents?.size === 0) {
+        this.#dependents.delete(uid);
+      }
+    }
+    for (const { uid } of owners) {
+      let dependents = this.#dependents.get(uid);
+      if (dependents === undefined) {
+        dependents = new Set();
+        this.#dependents.set(uid, dependents);
+      }
+      dependents.add(path);
+    }
+  }
+
+  /** An owner that waits for its dependents may have one less. */
+  #noticeOwners(namespace: string, owners: readonly OwnerReference[]): void {
+    for (const reference of owners) {
+      const owner = this.#find(reference, namespace);
+      if (owner !== undefined && owner !== 'unknown' && owner.object.metadata.deletionTimestamp !== undefined) {
+        const { metadata } = owner.object;
+        const { collection } = owner.served;
+        this.queue.add(pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' }));
+      }
+    }
+  }
+
+  async #reconcile(key: string): Promise<void> {
+    const { collection, namespace, name } = parsePath(key);
+    const object = this.#store.get(collection, namespace, name);
+    const served = this.#registry.ofCollection(collection);
+    if (object === undefined || served === undefined) {
+      return;
+    }
+    try {
+      await this.#look(served, served.view(object));
+    } catch (error) {
+      // Somebody else was faster; what they did is looked at by itself.
+      if (!(error instanceof ApiError && (error.code === 404 || error.code === 409))) {
+        throw error;
+      }
+      if (error.code === 409) {
+        this.queue.add(key);
+      }
+    }
+  }
+
+  async #look(served: ServedResource, object: KubernetesObject): Promise<void> {
+    const isDeleting = object.metadata.deletionTimestamp !== undefined;
+    if (isDeleting && isOrphaning(object)) {
+      await this.#orphanDependents(served, object);
+    } else if (isDeleting && isForeground(object)) {
+      await this.#deleteDependentsFirst(served, object);
+    } else if (!isDeleting) {
+      await this.#deleteUnlessOwned(served, object);
+    }
+  }
+
+  async #orphanDependents(served: ServedResource, owner: KubernetesObject): Promise<void> {
+    const uid = owner.metadata.uid ?? '';
+    for (const dependent of this.#dependentsOf(uid)) {
+      await this.#removeOwners(dependent.served, dependent.object, new Set([uid]));
+    }
+    await this.#removeFinalizer(served, owner, ORPHAN_FINALIZER);
+  }
+
+  async #deleteDependentsFirst(served: ServedResource, owner: KubernetesObject): Promise<void> {
+    const uid = owner.metadata.uid ?? '';
+    const blocking = this.#dependentsOf(uid).filter(({ object }) =>
+      object.metadata.ownerReferences?.some((one) => one.uid === uid && one.blockOwnerDeletion === true),
+    );
+    if (blocking.length === 0) {
+      await this.#removeFinalizer(served, owner, FOREGROUND_FINALIZER);
+      return;
+    }
+    for (const { served: kind, object } of blocking) {
+      if (object.metadata.deletionTimestamp === undefined) {
+        const { namespace = '', name = '' } = object.metadata;
+        this.queue.add(pathText({ collection: kind.collection, namespace, name }));
+      }
+    }
+  }
+
+  async #deleteUnlessOwned(served: ServedResource, object: KubernetesObject): Promise<void> {
+    const references = object.metadata.ownerReferences ?? [];
+    if (references.length === 0) {
+      return;
+    }
+    const owners = this.#ownersOf(object, references);
+    if (owners.unknown.length > 0) {
+      return;
+    }
+    const gone = [...owners.absent, ...owners.waiting];
+    if (owners.solid.length > 0) {
+      if (gone.length > 0) {
+        await this.#removeOwners(served, object, new Set(gone.map(({ uid }) => uid)));
+      }
+      return;
+    }
+    const { namespace, name = '', uid = '' } = object.metadata;
+    const hasDependents = this.#dependents.has(uid);
+    const propagationPolicy = isOrphaning(object)
+      ? 'Orphan'
+      : isForeground(object) || (owners.waiting.length > 0 && hasDependents)
+        ? 'Foreground'
+        : 'Background';
+    await this.#cluster.delete(served.definition, namespace === undefined ? { name } : { namespace, name }, {
+      propagationPolicy,
+      preconditions: { uid },
+    });
+  }
+
+  #ownersOf(object: KubernetesObject, references: readonly OwnerReference[]): Owners {
+    const owners = { solid: [], waiting: [], absent: [], unknown: [] } as Record<keyof Owners, OwnerReference[]>;
+    for (const reference of references) {
+      const owner = this.#find(reference, object.metadata.namespace ?? '');
+      if (owner === 'unknown') {
+        owners.unknown.push(reference);
+      } else if (owner === undefined) {
+        owners.absent.push(reference);
+      } else if (owner.object.metadata.deletionTimestamp !== undefined && isForeground(owner.object)) {
+        owners.waiting.push(reference);
+      } else {
+        owners.solid.push(reference);
+      }
+    }
+    return owners;
+  }
+
+  /** The owner itself, and no other object of its name. Owners are in the namespace of what they own, or in none. */
+  #find(
+    { apiVersion, kind, name, uid }: OwnerReference,
+    namespace: string,
+  ): { readonly served: ServedResource; readonly object: KubernetesObject } | undefined | 'unknown' {
+    const served = this.#registry.findKind(apiVersion, kind);
+    if (served === undefined || (served.definition.namespaced && namespace === '')) {
+      return 'unknown';
+    }
+    const object = this.#store.get(served.collection, served.definition.namespaced ? namespace : '', name);
+    return object !== undefined && object.metadata.uid === uid ? { served, object } : undefined;
+  }
+
+  #dependentsOf(uid: string): { readonly served: ServedResource; readonly object: KubernetesObject }[] {
+    return [...(this.#dependents.get(uid) ?? [])].flatMap((path) => {
+      const { collection, namespace, name } = parsePath(path);
+      const object = this.#store.get(collection, namespace, name);
+      const served = this.#registry.ofCollection(collection);
+      return object === undefined || served === undefined ? [] : [{ served, object: served.view(object) }];
+    });
+  }
+
+  async #removeOwners(served: ServedResource, object: KubernetesObject, uids: ReadonlySet<string>): Promise<void> {
+    const kept = (object.metadata.ownerReferences ?? []).filter(({ uid }) => !uids.has(uid));
+    await this.#changeMetadata(served, object, 'ownerReferences', kept as unknown as JsonValue[]);
+  }
+
+  async #removeFinalizer(served: ServedResource, object: KubernetesObject, finalizer: string): Promise<void> {
+    const kept = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
+    await this.#changeMetadata(served, object, 'finalizers', kept);
+  }
+
+  async #changeMetadata(
+    { definition }: ServedResource,
+    object: KubernetesObject,
+    field: 'ownerReferences' | 'finalizers',
+    list: JsonValue[],
+  ): Promise<void> {
+    const { namespace, name = '', uid = '', resourceVersion = '' } = object.metadata;
+    const metadata = { uid, resourceVersion, [field]: list.length === 0 ? null : list };
+    await this.#cluster.patch(definition, namespace === undefined ? { name } : { namespace, name }, {
+      type: 'merge',
+      body: { metadata },
+    });
+  }
+}
+
+function isForeground({ metadata: { finalizers } }: KubernetesObject): boolean {
+  return finalizers?.includes(FOREGROUND_FINALIZER) === true;
+}
+
+function isOrphaning({ metadata: { finalizers } }: KubernetesObject): boolean {
+  return finalizers?.includes(ORPHAN_FINALIZER) === true;
+}

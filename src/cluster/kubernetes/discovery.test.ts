@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ApiError } from '../api-error.ts';
+import { DiscoveryCache } from './discovery.ts';
+
+const resource = (name: string, kind: string, subresources: string[] = []): object => ({
+  resource: name,
+  responseKind: { group: '', version: '', kind },
+  scope: 'Namespaced',
+  singularResource: kind.toLowerCase(),
+  verbs: ['get', 'list'],
+  shortNames: [name.slice(0, 2)],
+  subresources: subresources.map((subresource) => ({ subresource })),
+});
+
+const aggregated = (group: string, version: string, resources: object[]): object => ({
+  kind: 'APIGroupDiscoveryList',
+  items: [{ metadata: { name: group }, versions: [{ version, resources }] }],
+});
+
+/** Documents by path, and how often each was asked for. */
+function documents(byPath: Record<string, unknown>): { fetch: (path: string) => Promise<unknown>; asked: string[] } {
+  const asked: string[] = [];
+  return {
+    asked,
+    fetch: (path) => {
+      asked.push(path);
+      const found = byPath[path];
+      return found === undefined
+        ? Promise.reject(new ApiError(404, 'NotFound', 'the server could not find the requested resource'))
+        : Promise.resolve(found);
+    },
+  };
+}
+
+describe('DiscoveryCache', () => {
+  it('reads aggregated documents once', async () => {
+    const { fetch, asked } = documents({
+      '/api': aggregated('', 'v1', [resource('pods', 'Pod', ['status', 'log'])]),
+      '/apis': aggregated('apps', 'v1', [resource('deployments', 'Deployment')]),
+    });
+    const discovery = new DiscoveryCache(fetch);
+    const pods = await discovery.find('v1', 'Pod');
+    assert.deepEqual(pods, {
+      group: '',
+      version: 'v1',
+      resource: 'pods',
+      kind: 'Pod',
+      namespaced: true,
+      singular: 'pod',
+      shortNames: ['po'],
+      categories: [],
+      verbs: ['get', 'list'],
+      subresources: ['status', 'log'],
+    });
+    assert.equal((await discovery.find('apps/v1', 'Deployment'))?.resource, 'deployments');
+    assert.equal((await discovery.resources()).length, 2);
+    assert.deepEqual(asked, ['/api', '/apis']);
+  });
+
+  it('falls back to one document per group and version, and leaves out those that are away', async () => {
+    const list = (groupVersion: string, name: string, kind: string): object => ({
+      kind: 'APIResourceList',
+      groupVersion,
+      resources: [
+        { name, singularName: '', namespaced: true, kind, verbs: ['get'] },
+        { name: `${name}/status`, singularName: '', namespaced: true, kind, verbs: ['get'] },
+      ],
+    });
+    const { fetch } = documents({
+      '/api': { kind: 'APIVersions', versions: ['v1'] },
+      '/apis': {
+        kind: 'APIGroupList',
+        groups: [
+          {
+            name: 'apps',
+            versions: [{ groupVersion: 'apps/v1beta1' }, { groupVersion: 'apps/v1' }],
+            preferredVersion: { groupVersion: 'apps/v1' },
+          },
+          {
+            name: 'metrics',
+            versions: [{ groupVersion: 'metrics/v1' }],
+            preferredVersion: { groupVersion: 'metrics/v1' },
+          },
+        ],
+      },
+      '/api/v1': list('v1', 'pods', 'Pod'),
+      '/apis/apps/v1': list('apps/v1', 'deployments', 'Deployment'),
+      '/apis/apps/v1beta1': list('apps/v1beta1', 'deployments', 'Deployment'),
+    });
+    const resources = await new DiscoveryCache(fetch).resources();
+    assert.deepEqual(
+      resources.map(({ group, version, resource: name, subresources }) => [group, version, name, subresources]),
+      [
+        ['', 'v1', 'pods', ['status']],
+        ['apps', 'v1', 'deployments', ['status']],
+        ['apps', 'v1beta1', 'deployments', ['status']],
+      ],
+    );
+  });
+
+  it('asks again for kinds that it does not know, but not endlessly', async () => {
+    const byPath: Record<string, unknown> = { '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) };
+    const { fetch, asked } = documents(byPath);
+    let now = 0;
+    const discovery = new DiscoveryCache(fetch, () => now);
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      assert.equal(await discovery.find('v1', 'Pod'), undefined);
+    }
+    const before = asked.length;
+    assert.ok(before <= 12, `expected a few looks, got ${before}`);
+    byPath['/api'] = aggregated('', 'v1', [resource('pods', 'Pod')]);
+    now += 6_000;
+    assert.equal((await discovery.find('v1', 'Pod'))?.resource, 'pods');
+    assert.equal(asked.length, before + 2);
+  });
+
+  it('asks anew after it was told to forget, and after a while', async () => {
+    const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
+    let now = 0;
+    const discovery = new DiscoveryCache(fetch, () => now);
+    await discovery.resources();
+    discovery.invalidate();
+    await discovery.resources();
+    now += 3_600_000;
+    await discovery.resources();
+    assert.equal(asked.length, 6);
+  });
+
+  it('shares one look among all who ask at a time, and lets each of them stop waiting', async () => {
+    const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
+    const discovery = new DiscoveryCache(fetch);
+    const controller = new AbortController();
+    const waiting = discovery.resources({ signal: controller.signal });
+    const other = discovery.resources();
+    controller.abort(new Error('not wanted any more'));
+    await assert.rejects(waiting, /not wanted any more/);
+    assert.deepEqual(await other, []);
+    assert.equal(asked.length, 2);
+  });
+
+  it('does not keep a failure', async () => {
+    let isUp = false;
+    const discovery = new DiscoveryCache(() =>
+      isUp ? Promise.resolve(aggregated('', 'v1', [])) : Promise.reject(new Error('down')),
+    );
+    await assert.rejects(discovery.resources(), /down/);
+    isUp = true;
+    assert.deepEqual(await discovery.resources(), []);
+  });
+});

@@ -1,0 +1,7 @@
+export { policyId } from './admission-policy.ts';
+export type { AdmissionPolicyObject } from './admission-policy.ts';
+export { PolicyControllers } from './policy-controllers.ts';
+export type { PolicyControllersOptions } from './policy-controllers.ts';
+export { FilePolicySet } from './policy-set.ts';
+export type { PolicySet, ServedPolicy, WantedPolicy } from './policy-set.ts';
+export type { WebhookTarget } from './webhook-configuration.ts';

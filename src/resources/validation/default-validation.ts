@@ -1,0 +1,43 @@
+import { invalid } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
+import { isJsonObject } from '../json.ts';
+import type { JsonValue } from '../json.ts';
+import type { Schema } from '../schema.ts';
+import { embeddedErrors } from './embedded-resources.ts';
+import { unknownFields } from './pruning.ts';
+import { SchemaValidator } from './schema-validator.ts';
+
+/** What is wrong with the defaults of a schema that is structural: they must be values that it accepts. */
+export function defaultErrors(schema: Schema, path: string): FieldError[] {
+  return nodeErrors(schema, path, new SchemaValidator());
+}
+
+function nodeErrors(schema: Schema, path: string, validator: SchemaValidator): FieldError[] {
+  const errors: FieldError[] = [];
+  if (schema.default !== undefined) {
+    errors.push(...valueErrors(schema, `${path}.default`, validator));
+  }
+  if (schema.items !== undefined) {
+    errors.push(...nodeErrors(schema.items, `${path}.items`, validator));
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    errors.push(...nodeErrors(property, `${path}.properties[${name}]`, validator));
+  }
+  return errors;
+}
+
+function valueErrors(schema: Schema, path: string, validator: SchemaValidator): FieldError[] {
+  const value = schema.default as JsonValue;
+  if (isJsonObject(value)) {
+    const holder: Schema = { type: 'object', properties: { default: schema } };
+    if (unknownFields({ default: value }, holder, { isRemoving: false }).length > 0) {
+      return [invalid(path, value, 'must not have unknown fields')];
+    }
+  }
+  const result = validator.validate(value, schema, '', undefined);
+  const found = [...Array.from(result.problems, ({ error }) => error), ...embeddedErrors(value, schema, '')];
+  return found.map((error) => ({
+    ...error,
+    field: error.field === '<nil>' ? path : `${path}.${error.field}`,
+  }));
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  COMBINED_PREFIX,
+  EventCorrelator,
+  MAX_NOTE_LENGTH,
+  MAX_SIMILAR,
+  OBJECT_RATE,
+  SIMILAR_WINDOW_MS,
+} from './event-correlator.ts';
+
+const POD = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'x', name: 'pod', uid: '1' } };
+const OTHER = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'x', name: 'other', uid: '2' } };
+
+describe('EventCorrelator', () => {
+  it('counts repeats in one record', () => {
+    const correlator = new EventCorrelator();
+    const first = correlator.correlate(POD, 'Warning', 'Broken', 'it is', 1000);
+    const again = correlator.correlate(POD, 'Warning', 'Broken', 'it is', 5000);
+    assert.equal(first, again);
+    assert.deepEqual([first?.count, first?.firstAt, first?.lastAt], [2, 1000, 5000]);
+    assert.notEqual(correlator.correlate(POD, 'Normal', 'Broken', 'it is', 5000), first);
+    assert.notEqual(correlator.correlate(OTHER, 'Warning', 'Broken', 'it is', 5000), first);
+  });
+
+  it('makes one of many that differ in their message only, for as long as they come', () => {
+    const correlator = new EventCorrelator();
+    const apart = Array.from({ length: MAX_SIMILAR }, (_, index) =>
+      correlator.correlate(POD, 'Warning', 'Broken', `try ${index}`, 0),
+    );
+    assert.equal(new Set(apart).size, MAX_SIMILAR);
+    const one = correlator.correlate(POD, 'Warning', 'Broken', 'try 10', 0);
+    const two = correlator.correlate(POD, 'Warning', 'Broken', 'try 11', 0);
+    assert.equal(one, two);
+    assert.equal(one?.count, 2);
+    assert.equal(one?.message, `${COMBINED_PREFIX}try 11`);
+    assert.equal(correlator.correlate(POD, 'Warning', 'Broken', 'try 3', 0), apart[3]);
+    const later = correlator.correlate(POD, 'Warning', 'Broken', 'try 12', SIMILAR_WINDOW_MS + 1);
+    assert.equal(later?.message, 'try 12');
+  });
+
+  it('listens less to an object that floods, but counts', () => {
+    const correlator = new EventCorrelator();
+    const written = Array.from({ length: 100 }, () => correlator.correlate(POD, 'Normal', 'Busy', 'always', 0));
+    assert.equal(written.filter((record) => record !== undefined).length, OBJECT_RATE.burst);
+    assert.equal(written[0]?.count, 100);
+    assert.notEqual(correlator.correlate(OTHER, 'Normal', 'Busy', 'always', 0), undefined);
+    assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 1000 / OBJECT_RATE.perSecond)?.count, 101);
+  });
+
+  it('keeps to what the events API takes', () => {
+    const record = new EventCorrelator().correlate(POD, 'Normal', 'R'.repeat(500), 'm'.repeat(5000), 0);
+    assert.equal(record?.message.length, MAX_NOTE_LENGTH);
+    assert.equal(record?.reason.length, 128);
+  });
+});

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TokenBucket } from './token-bucket.ts';
+
+describe('TokenBucket', () => {
+  it('lets a burst pass, then so many a second', () => {
+    const bucket = new TokenBucket({ perSecond: 2, burst: 3 });
+    assert.deepEqual(
+      [0, 0, 0, 0, 0].map((now) => bucket.reserve(now)),
+      [0, 0, 0, 500, 1000],
+    );
+    assert.equal(bucket.reserve(1000), 500);
+    assert.equal(bucket.reserve(10_000), 0);
+  });
+
+  it('gives only what is there to who does not wait', () => {
+    const bucket = new TokenBucket({ perSecond: 1, burst: 1 });
+    assert.deepEqual(
+      [0, 1, 999, 1000, 1001].map((now) => bucket.take(now)),
+      [true, false, false, true, false],
+    );
+  });
+});

@@ -1,0 +1,181 @@
+// `portcullis start`: the first minute, with kubectl and without, and what stays over a restart.
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { eventually } from '../cluster/eventually.ts';
+import type { CommandResult } from './command.ts';
+import { StartedPortcullis } from './started.ts';
+
+const POLICY = 'examples/pinned-images/policy.yaml';
+const REJECTION = 'nginx: an image needs a tag that says which version runs';
+const BROKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
+
+function succeeded({ code, stdout, stderr }: CommandResult): string {
+  assert.equal(code, 0, stderr + stdout);
+  return stdout;
+}
+
+function pod(name: string, image: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image }] },
+  });
+}
+
+describe('portcullis start', () => {
+  let started: StartedPortcullis;
+  before(async () => {
+    started = await StartedPortcullis.start();
+  });
+  after(() => started[Symbol.asyncDispose]());
+
+  it('prints how to reach its cluster, and touches nothing of the user', () => {
+    assert.match(started.output, /^Cluster +https:\/\/(?:127\.0\.0\.1|localhost):\d+ /m);
+    assert.ok(started.output.includes(`export KUBECONFIG=${started.kubeconfig}\n`), started.output);
+    assert.equal(statSync(started.kubeconfig).mode & 0o777, 0o600);
+    assert.equal(existsSync(`${started.home}/.kube`), false);
+  });
+
+  describe('with its own commands', () => {
+    it('applies a policy, and is rejected by it', async () => {
+      assert.equal(
+        succeeded(await started.portcullis(['apply', '-f', POLICY])),
+        'clusteradmissionpolicy.policies.kubewarden.io/pinned-images created\n',
+      );
+      succeeded(
+        await started.portcullis(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']),
+      );
+      const rejected = await eventually(async () => {
+        const result = await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('web', 'nginx'));
+        assert.equal(result.code, 1, result.stdout);
+        return result;
+      });
+      assert.ok(rejected.stderr.includes(REJECTION), rejected.stderr);
+      assert.match(
+        rejected.stderr,
+        /admission webhook "kw\.cap\.pinned-images\.kubewarden\.admission" denied the request/,
+      );
+      assert.equal(
+        succeeded(await started.portcullis(['apply', '-f', '-'], pod('web', 'nginx:1.29'))),
+        'pod/web created\n',
+      );
+    });
+
+    it('shows it in a table, and with all that is known of it', async () => {
+      assert.match(succeeded(await started.portcullis(['get', 'cap'])), /^NAME +.*\npinned-images +.*Active/);
+      const description = succeeded(await started.portcullis(['describe', 'cap', 'pinned-images']));
+      assert.match(description, /^Name: +pinned-images$/m);
+      assert.match(description, /^ {2}PolicyActive +True +\S+ +Serving/m);
+      assert.match(description, /^ {2}Normal +Serving /m);
+    });
+
+    it('deletes it, and nobody is rejected any more', async () => {
+      assert.equal(
+        succeeded(await started.portcullis(['delete', '-f', POLICY])),
+        'clusteradmissionpolicy.policies.kubewarden.io/pinned-images deleted\n',
+      );
+      await eventually(async () =>
+        succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('free', 'nginx'))),
+      );
+    });
+  });
+
+  describe('with kubectl', { skip: skipWithoutCluster() }, () => {
+    it('applies a policy, and is rejected by it', async () => {
+      succeeded(await started.kubectl(['apply', '-f', POLICY]));
+      succeeded(await started.kubectl(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']));
+      const rejected = await eventually(async () => {
+        const result = await started.kubectl(['run', 'other', '--image=nginx', '--dry-run=server']);
+        assert.equal(result.code, 1, result.stdout);
+        return result;
+      });
+      assert.equal(
+        rejected.stderr,
+        `Error from server: admission webhook "kw.cap.pinned-images.kubewarden.admission" denied the request: ${REJECTION}\n`,
+      );
+      assert.equal(succeeded(await started.kubectl(['run', 'other', '--image=nginx:1.29'])), 'pod/other created\n');
+    });
+
+    it('sees why a change does not serve, while the last good one does', async () => {
+      succeeded(await started.kubectl(['patch', 'cap', 'pinned-images', '--type=merge', '-p', BROKEN]));
+      const shown = await eventually(async () => {
+        const text = succeeded(await started.kubectl(['get', 'cap', 'pinned-images']));
+        assert.match(text, /Degraded/);
+        return text;
+      });
+      assert.match(shown, /pinned-images/);
+      const description = succeeded(await started.kubectl(['describe', 'cap', 'pinned-images']));
+      assert.match(description, /InvalidSettings/);
+      assert.match(description, /contaners/);
+      const still = await started.kubectl(['run', 'more', '--image=nginx']);
+      assert.ok(still.stderr.includes(REJECTION), still.stderr + still.stdout);
+      succeeded(await started.kubectl(['apply', '-f', POLICY]));
+      succeeded(
+        await started.kubectl(['wait', 'cap/pinned-images', '--for=jsonpath={.status.phase}=Active', '--timeout=20s']),
+      );
+    });
+  });
+
+  it('knows everything after it was killed and started again', async () => {
+    succeeded(await started.portcullis(['apply', '-f', POLICY]));
+    succeeded(await started.portcullis(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']));
+    await started.end('SIGKILL');
+    await started.begin();
+    assert.match(started.output, /^kw\.cap\.pinned-images +policy +protect +Active /m);
+    const rejected = await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('again', 'nginx'));
+    assert.ok(rejected.stderr.includes(REJECTION), rejected.stderr + rejected.stdout);
+    assert.equal(succeeded(await started.portcullis(['get', 'pod/web', '-o', 'name'])), 'pod/web\n');
+  });
+
+  it('stops cleanly', async () => {
+    assert.equal(await started.end(), 0);
+    assert.match(started.output, /Stopping…\n$/);
+  });
+});
+
+describe('portcullis start --examples', () => {
+  let started: StartedPortcullis;
+  before(async () => {
+    started = await StartedPortcullis.start('--examples');
+  });
+  after(() => started[Symbol.asyncDispose]());
+
+  it('serves the examples', () => {
+    for (const id of ['kw.cap.required-labels', 'kw.cap.image-registries', 'kw.capg.privileged-by-exception']) {
+      assert.match(started.output, new RegExp(`^${id.replaceAll('.', '\\.')} +\\w+ +\\w+ +Active `, 'm'));
+    }
+  });
+
+  it('lets them hold in their namespace only: one rejects, one changes', async () => {
+    const deployment = (namespace: string, replicas: number): string =>
+      JSON.stringify({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'web', namespace },
+        spec: {
+          replicas,
+          selector: { matchLabels: { app: 'web' } },
+          template: {
+            metadata: { labels: { app: 'web' } },
+            spec: { containers: [{ name: 'web', image: 'example.com/shop/web:1' }] },
+          },
+        },
+      });
+    const rejected = await eventually(async () => {
+      const result = await started.portcullis(['apply', '-f', '-', '--dry-run'], deployment('examples', 8));
+      assert.equal(result.code, 1, result.stdout);
+      return result;
+    });
+    assert.match(rejected.stderr, /at most 5 replicas are allowed, got 8/);
+    succeeded(await started.portcullis(['apply', '-f', '-'], deployment('default', 8)));
+    await eventually(async () => {
+      succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run'], deployment('examples', 2)));
+      succeeded(await started.portcullis(['apply', '-f', '-'], deployment('examples', 2)));
+      const changed = succeeded(await started.portcullis(['get', 'deploy/web', '-n', 'examples', '-o', 'json']));
+      assert.match(changed, /"cost-center": "examples"/);
+    });
+  });
+});

@@ -1,0 +1,106 @@
+// `portcullis start` as a process, on free ports, with a home and a data folder of its own.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusterAvailable } from '../cluster/binaries.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from './command.ts';
+
+/** How long it may take until it greets; it takes a second on an idle machine. */
+const START_MS = 60_000;
+
+export class StartedPortcullis implements AsyncDisposable {
+  /** Holds the data folder and the home. */
+  readonly folder: string;
+  readonly #args: readonly string[];
+  #child: ChildProcess | undefined;
+  #output = '';
+
+  private constructor(args: readonly string[]) {
+    this.folder = mkdtempSync(join(tmpdir(), 'portcullis-start-'));
+    this.#args = args;
+  }
+
+  /** Starts it and waits for its greeting. */
+  static async start(...args: readonly string[]): Promise<StartedPortcullis> {
+    const started = new StartedPortcullis(args);
+    await started.begin();
+    return started;
+  }
+
+  /** What it has printed since it was begun. */
+  get output(): string {
+    return this.#output;
+  }
+
+  get home(): string {
+    return join(this.folder, 'home');
+  }
+
+  get dataDir(): string {
+    return join(this.folder, 'data');
+  }
+
+  get kubeconfig(): string {
+    return join(this.dataDir, 'kubeconfig');
+  }
+
+  /** Starts it again, after {@link end}. */
+  async begin(): Promise<void> {
+    this.#output = '';
+    const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
+    const child = spawn(process.execPath, [COMMAND, 'start', ...ports, '--data-dir', this.dataDir, ...this.#args], {
+      cwd: ROOT,
+      env: { ...ENVIRONMENT, HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
+    }
+    await eventually(
+      async () => {
+        if (!this.#output.includes('Ctrl-C stops.')) {
+          throw new Error(`it has not greeted yet:\n${this.#output}`);
+        }
+      },
+      { timeoutMs: START_MS },
+    );
+  }
+
+  /** Ends it; its data stay. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) {
+      return child?.exitCode ?? null;
+    }
+    const exit = once(child, 'exit');
+    child.kill(signal);
+    await exit;
+    return child.exitCode;
+  }
+
+  /** Runs kubectl on its cluster. */
+  kubectl(args: readonly string[], stdin = ''): Promise<CommandResult> {
+    const { binaries } = clusterAvailable() as { binaries?: { kubectl: string } };
+    const env = {
+      KUBECONFIG: this.kubeconfig,
+      KUBECACHEDIR: join(this.folder, 'kubectl'),
+      KUBERC: 'off',
+      HOME: this.home,
+    };
+    return run(binaries?.kubectl ?? 'kubectl', args, { stdin, env });
+  }
+
+  /** Runs a command of ours on its cluster. */
+  portcullis(args: readonly string[], stdin = ''): Promise<CommandResult> {
+    return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

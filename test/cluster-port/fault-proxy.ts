@@ -1,0 +1,307 @@
+// A bad network, and a bad API server, on demand: a proxy before a real one that cuts, holds, loses, slows down and refuses.
+import { readFileSync } from 'node:fs';
+import { createServer as createHttpsServer, Agent, request as httpsRequest } from 'node:https';
+import type { Server as HttpsServer } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
+import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
+
+/** What is wrong, until it is healed. */
+export type Fault =
+  /** Connections are reset, and so are new ones. */
+  | { readonly kind: 'cut' }
+  /** Bytes are held on their way, in both directions and on all connections, and delivered when it heals. */
+  | { readonly kind: 'freeze' }
+  /** Connections stay open and never bring another byte, not even when it heals; nor do those that are made meanwhile. */
+  | { readonly kind: 'half-open' }
+  /** Bytes come late and slowly. */
+  | { readonly kind: 'slow'; readonly bytesPerSecond: number; readonly delayMs: number }
+  /** Each request is answered with this status; watches that run are cut. */
+  | { readonly kind: 'status'; readonly status: 429 | 500 | 503 };
+
+/** How many requests of a sort have come. */
+export interface RequestCounts {
+  /** First pages of lists. */
+  readonly lists: number;
+  readonly watches: number;
+}
+
+/** Two ends of a connection, between which bytes are carried by hand. */
+interface Link {
+  readonly client: Socket;
+  readonly inner: Socket;
+  /** Lost for good: nothing is carried any more. */
+  dead: boolean;
+}
+
+/** A watch on its way through. */
+interface Stream {
+  readonly response: ServerResponse;
+  isAtLineEnd: boolean;
+}
+
+const EXPIRED = {
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message: 'too old resource version: 1 (2)',
+  reason: 'Expired',
+  code: 410,
+};
+
+/**
+ * Speaks TLS with a certificate of its own, so that it can read requests and answer in the server's place. In front of
+ * that is a plain carrier of bytes, where the faults of networks are made.
+ */
+export class FaultProxy implements AsyncDisposable {
+  /** PEM of its own certificate. */
+  readonly ca: string;
+  readonly #upstream: URL;
+  readonly #agent: Agent;
+  readonly #https: HttpsServer;
+  readonly #tcp: TcpServer;
+  readonly #links = new Set<Link>();
+  readonly #streams = new Set<Stream>();
+  #fault: Fault | undefined;
+  #expiring = 0;
+  #lists = 0;
+  #watches = 0;
+
+  private constructor(upstream: string, upstreamCa: string, own: { cert: string; key: string }) {
+    this.ca = own.cert;
+    this.#upstream = new URL(upstream);
+    this.#agent = new Agent({ keepAlive: true, ca: upstreamCa });
+    this.#https = createHttpsServer(own, (request, response) => this.#forward(request, response));
+    this.#tcp = createTcpServer({ pauseOnConnect: true }, (socket) => this.#carry(socket));
+  }
+
+  /** Starts one on a port of its own. */
+  static async start(server: { readonly url: string; readonly caFile: string }): Promise<FaultProxy> {
+    const proxy = new FaultProxy(server.url, readFileSync(server.caFile, 'utf8'), await createLoopbackCertificate());
+    for (const one of [proxy.#https, proxy.#tcp]) {
+      await new Promise<void>((resolve) => {
+        one.listen(0, '127.0.0.1', resolve);
+      });
+    }
+    return proxy;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${(this.#tcp.address() as AddressInfo).port}`;
+  }
+
+  get counts(): RequestCounts {
+    return { lists: this.#lists, watches: this.#watches };
+  }
+
+  /** Makes something wrong, instead of what was. */
+  inject(fault: Fault): void {
+    this.heal();
+    this.#fault = fault;
+    switch (fault.kind) {
+      case 'cut':
+        this.#links.forEach((link) => link.client.resetAndDestroy());
+        break;
+      case 'half-open':
+        this.#links.forEach((link) => (link.dead = true));
+        this.#pauseAll();
+        break;
+      case 'freeze':
+        this.#pauseAll();
+        break;
+      case 'status':
+        this.#streams.forEach(({ response }) => response.destroy());
+        break;
+      case 'slow':
+        break;
+    }
+  }
+
+  /** Everything is well again, except for connections that were lost. */
+  heal(): void {
+    this.#fault = undefined;
+    for (const { client, inner, dead } of this.#links) {
+      if (!dead) {
+        client.resume();
+        inner.resume();
+      }
+    }
+  }
+
+  /** Tells each watch that runs, or the next one when none does, that its version is too old (410). */
+  expireWatches(): void {
+    if (this.#streams.size === 0) {
+      this.#expiring += 1;
+    }
+    for (const stream of this.#streams) {
+      this.#expire(stream);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#links.forEach(({ client, inner }) => {
+      client.destroy();
+      inner.destroy();
+    });
+    this.#agent.destroy();
+    this.#https.closeAllConnections();
+    await Promise.all(
+      [this.#https, this.#tcp].map(
+        (one) =>
+          new Promise<void>((resolve) => {
+            one.close(() => resolve());
+          }),
+      ),
+    );
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #pauseAll(): void {
+    for (const { client, inner } of this.#links) {
+      client.pause();
+      inner.pause();
+    }
+  }
+
+  #carry(client: Socket): void {
+    if (this.#fault?.kind === 'cut') {
+      client.resetAndDestroy();
+      return;
+    }
+    const inner = connect((this.#https.address() as AddressInfo).port, '127.0.0.1');
+    const link: Link = { client, inner, dead: this.#fault?.kind === 'half-open' };
+    this.#links.add(link);
+    for (const [from, to] of [
+      [client, inner],
+      [inner, client],
+    ] as const) {
+      from.setNoDelay(true);
+      from.on('data', (bytes: Buffer) => this.#pass(link, from, to, bytes));
+      from.on('error', () => undefined);
+      from.on('end', () => to.end());
+      from.on('close', () => {
+        to.destroy();
+        this.#links.delete(link);
+      });
+    }
+    if (this.#isHeld(link)) {
+      inner.pause();
+    } else {
+      client.resume();
+    }
+  }
+
+  #isHeld(link: Link): boolean {
+    return link.dead || this.#fault?.kind === 'freeze' || this.#fault?.kind === 'half-open';
+  }
+
+  #pass(link: Link, from: Socket, to: Socket, bytes: Buffer): void {
+    if (this.#fault?.kind === 'slow') {
+      const { delayMs, bytesPerSecond } = this.#fault;
+      from.pause();
+      setTimeout(
+        () => {
+          to.write(bytes);
+          if (!this.#isHeld(link)) {
+            from.resume();
+          }
+        },
+        delayMs + (bytes.length / bytesPerSecond) * 1000,
+      ).unref();
+      return;
+    }
+    if (!to.write(bytes)) {
+      from.pause();
+      to.once('drain', () => {
+        if (!this.#isHeld(link)) {
+          from.resume();
+        }
+      });
+    }
+  }
+
+  #forward(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '/', this.#upstream);
+    const isWatch = request.method === 'GET' && url.searchParams.get('watch') === 'true';
+    if (this.#fault?.kind === 'status') {
+      refuse(response, this.#fault.status);
+      return;
+    }
+    if (isWatch) {
+      this.#watches += 1;
+    } else if (request.method === 'GET' && url.searchParams.has('limit') && !url.searchParams.has('continue')) {
+      this.#lists += 1;
+    }
+    const outgoing = httpsRequest(
+      url,
+      { method: request.method, headers: request.headers, agent: this.#agent },
+      (incoming) => {
+        response.writeHead(incoming.statusCode ?? 502, incoming.headers);
+        if (isWatch && incoming.statusCode === 200) {
+          this.#stream(incoming, response);
+        } else {
+          incoming.pipe(response);
+        }
+        // Whatever ends early on one side ends early on the other.
+        incoming.on('error', () => response.destroy());
+      },
+    );
+    outgoing.on('error', () => response.destroy());
+    response.on('close', () => outgoing.destroy());
+    request.pipe(outgoing);
+  }
+
+  #stream(incoming: IncomingMessage, response: ServerResponse): void {
+    const stream: Stream = { response, isAtLineEnd: true };
+    this.#streams.add(stream);
+    response.on('close', () => this.#streams.delete(stream));
+    response.flushHeaders();
+    incoming.on('data', (bytes: Buffer) => {
+      if (!response.writable) {
+        return;
+      }
+      if (!response.write(bytes)) {
+        incoming.pause();
+        response.once('drain', () => incoming.resume());
+      }
+      stream.isAtLineEnd = bytes.at(-1) === 0x0a;
+    });
+    incoming.on('end', () => response.end());
+    if (this.#expiring > 0) {
+      this.#expiring -= 1;
+      this.#expire(stream);
+    }
+  }
+
+  #expire(stream: Stream): void {
+    if (stream.response.writable && stream.isAtLineEnd) {
+      stream.response.end(`${JSON.stringify({ type: 'ERROR', object: EXPIRED })}\n`);
+    } else if (stream.response.writable) {
+      // In the middle of an event: its end is on the way.
+      setTimeout(() => this.#expire(stream), 5);
+    }
+  }
+}
+
+function refuse(response: ServerResponse, status: 429 | 500 | 503): void {
+  const reason = { 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable' }[status];
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    ...(status === 500 ? {} : { 'retry-after': '1' }),
+  });
+  response.end(
+    JSON.stringify({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      message: 'on purpose',
+      reason,
+      code: status,
+    }),
+  );
+}

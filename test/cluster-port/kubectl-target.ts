@@ -1,0 +1,134 @@
+// kubectl on one of two clusters: the real one, or an embedded one through its gateway.
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedCluster, Gateway, kubeconfigText } from '../../src/cluster/index.ts';
+import { findBinary } from '../cluster/binaries.ts';
+import { startCluster } from '../cluster/cluster.ts';
+import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
+
+/** One call of kubectl. */
+export interface Command {
+  readonly args: readonly string[];
+  readonly stdin?: string;
+  readonly user?: 'admin' | 'alice';
+  /** Runs the program that `kubectl edit` opens. */
+  readonly editor?: string;
+  /** Files that the arguments name, by name; they are in the folder that kubectl runs in. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+export interface Outcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number;
+}
+
+/** A cluster that kubectl can be run on. */
+export interface KubectlTarget extends AsyncDisposable {
+  run(command: Command): Promise<Outcome>;
+  /** Runs until so many lines have come, and `meanwhile` has been run after the first. What was printed by then. */
+  watch(command: Command, lines: number, meanwhile: () => Promise<void>): Promise<string>;
+}
+
+const USERS = ['admin', 'alice'] as const;
+
+/** A kube-apiserver. */
+export async function realTarget(): Promise<KubectlTarget> {
+  const cluster = await startCluster({ users: { alice: {} } });
+  const tokens = { admin: cluster.adminToken, alice: cluster.token('alice') };
+  const ca = await readFile(cluster.caFile, 'utf8');
+  return await target({ server: cluster.url, ca, tokens, stop: () => cluster.stop() });
+}
+
+/** An embedded cluster, in memory. */
+export async function embeddedTarget(): Promise<KubectlTarget> {
+  const tokens = { admin: 'admin-token', alice: 'alice-token' };
+  const tls = await createLoopbackCertificate();
+  const cluster = await EmbeddedCluster.open({
+    tokens: [
+      { token: tokens.admin, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
+      { token: tokens.alice, user: { username: 'alice', groups: ['system:authenticated'] } },
+    ],
+  });
+  const { authenticator } = cluster;
+  const gateway = new Gateway({ cluster, authenticator, tls, onError: (error) => console.error(error) });
+  const { url } = await gateway.start({ port: 0 });
+  const stop = async (): Promise<void> => {
+    await gateway.stop();
+    await cluster.close();
+  };
+  return await target({ server: url, ca: tls.cert, tokens, stop });
+}
+
+interface Access {
+  readonly server: string;
+  readonly ca: string;
+  readonly tokens: Readonly<Record<(typeof USERS)[number], string>>;
+  readonly stop: () => Promise<void>;
+}
+
+async function target({ server, ca, tokens, stop }: Access): Promise<KubectlTarget> {
+  const program = findBinary('kubectl') ?? 'kubectl';
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-kubectl-'));
+  for (const user of USERS) {
+    const file = join(folder, `${user}.yaml`);
+    await writeFile(file, kubeconfigText({ server, ca, token: tokens[user], name: 'test' }), { mode: 0o600 });
+  }
+  const start = ({ args, user = 'admin', editor }: Command): ReturnType<typeof spawn> =>
+    spawn(program, args, {
+      cwd: folder,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        TMPDIR: folder,
+        KUBECONFIG: join(folder, `${user}.yaml`),
+        KUBECACHEDIR: join(folder, 'cache', user),
+        KUBERC: 'off',
+        ...(editor === undefined ? {} : { KUBE_EDITOR: editor }),
+      },
+      stdio: 'pipe',
+      timeout: 30_000,
+    });
+  return {
+    async run(command) {
+      for (const [name, text] of Object.entries(command.files ?? {})) {
+        await writeFile(join(folder, name), text);
+      }
+      const child = start(command);
+      const output = { stdout: '', stderr: '' };
+      child.stdout?.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+      child.stdin?.on('error', () => undefined);
+      child.stdin?.end(command.stdin ?? '');
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      child.once('error', reject);
+      child.once('close', (code) => resolve(code ?? -1));
+      return { code: await promise, ...output };
+    },
+    async watch(command, lines, meanwhile) {
+      const child = start(command);
+      let printed = '';
+      let isBusy = false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+        printed += text;
+        if (!isBusy) {
+          isBusy = true;
+          meanwhile().catch(() => child.kill());
+        }
+        if (printed.split('\n').length > lines) {
+          child.kill();
+        }
+      });
+      child.once('close', () => resolve());
+      await promise;
+      return printed.split('\n').slice(0, lines).join('\n');
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

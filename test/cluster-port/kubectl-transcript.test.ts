@@ -1,0 +1,68 @@
+// An unmodified kubectl on an embedded cluster and on a real one: the same commands print the same.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { STEPS } from './kubectl-commands.ts';
+import { DIFFERENCES } from './kubectl-differences.ts';
+import { normalForm, normalOutcome } from './kubectl-normal-form.ts';
+import { embeddedTarget, realTarget } from './kubectl-target.ts';
+import type { KubectlTarget } from './kubectl-target.ts';
+
+describe('kubectl', { skip: skipWithoutCluster() }, () => {
+  let real: KubectlTarget;
+  let embedded: KubectlTarget;
+
+  before(async () => {
+    [real, embedded] = await Promise.all([realTarget(), embeddedTarget()]);
+  });
+
+  after(async () => {
+    await Promise.all([real[Symbol.asyncDispose](), embedded[Symbol.asyncDispose]()]);
+  });
+
+  for (const [index, step] of STEPS.entries()) {
+    const { args, user = 'admin', difference } = step;
+    it(`${index + 1}. ${user === 'admin' ? '' : `${user}: `}${args.join(' ')}`, async () => {
+      const [expected, actual] = (await Promise.all([real.run(step), embedded.run(step)])).map(normalOutcome);
+      if (difference === undefined) {
+        assert.deepEqual(actual, expected);
+        return;
+      }
+      assert.ok(Object.hasOwn(DIFFERENCES, difference), `no difference is called ${difference}`);
+      assert.notDeepEqual(actual, expected, 'there is no difference any more: take it out of the list');
+      DIFFERENCES[difference]?.check?.(actual, expected);
+    });
+  }
+
+  it('shows changes as they happen', async () => {
+    const changes = async (target: KubectlTarget): Promise<string> => {
+      await target.run({ args: ['create', 'namespace', 'watched'] });
+      await target.run({ args: ['create', 'configmap', 'first', '-n', 'watched'] });
+      return await target.watch(
+        { args: ['get', 'configmaps', '-n', 'watched', '-w', '--output-watch-events'] },
+        4,
+        async () => {
+          await target.run({ args: ['create', 'configmap', 'second', '-n', 'watched'] });
+          await target.run({ args: ['label', 'configmap', 'second', '-n', 'watched', 'a=b'] });
+          await target.run({ args: ['delete', 'configmap', 'second', '-n', 'watched'] });
+        },
+      );
+    };
+    const [expected, actual] = await Promise.all([changes(real), changes(embedded)]);
+    assert.equal(normalForm(actual), normalForm(expected));
+    assert.equal(actual.split('\n').length, 4);
+  });
+
+  it('is documented where it differs', () => {
+    const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8').replaceAll(/\s+/g, ' ');
+    for (const { reason } of Object.values(DIFFERENCES)) {
+      assert.ok(page.includes(reason), `docs/gateway.md does not say: ${reason}`);
+    }
+    const used = new Set(STEPS.map(({ difference }) => difference));
+    assert.deepEqual(
+      Object.keys(DIFFERENCES).filter((name) => !used.has(name)),
+      [],
+    );
+  });
+});

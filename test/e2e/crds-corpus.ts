@@ -1,0 +1,524 @@
+// What the differential test of schemas sends to an API server: kinds with every keyword, and objects that are right and wrong.
+import type { Schema } from '../../src/resources/index.ts';
+
+/** An object to create, or to change another into. */
+export interface ObjectCase {
+  readonly name: string;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Fields beside `metadata`, `spec` and `status`. */
+  readonly more?: Readonly<Record<string, unknown>>;
+  /** The `spec` that the object has before. Absent: it is created. */
+  readonly before?: unknown;
+}
+
+const text: Schema = { type: 'string' };
+
+/** Every keyword that a CustomResourceDefinition may have. */
+export const KEYWORDS_SCHEMA: Schema = {
+  type: 'object',
+  required: ['spec'],
+  properties: {
+    metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 40, pattern: '^[a-z0-9.-]*$' } } },
+    spec: {
+      type: 'object',
+      properties: {
+        text: { type: 'string', minLength: 2, maxLength: 5, pattern: '^[a-z]+$' },
+        count: { type: 'integer', minimum: 2, maximum: 10, multipleOf: 2 },
+        open: { type: 'integer', minimum: 2, exclusiveMinimum: true, maximum: 10, exclusiveMaximum: true },
+        ratio: { type: 'number', minimum: 0.5, maximum: 2.5, multipleOf: 0.25 },
+        big: { type: 'number', maximum: 1e30 },
+        flag: { type: 'boolean' },
+        mode: { type: 'string', enum: ['a', 'b"c'] },
+        level: { type: 'integer', enum: [1, 2] },
+        free: { type: 'object', nullable: true, 'x-kubernetes-preserve-unknown-fields': true },
+        port: { 'x-kubernetes-int-or-string': true },
+        portPattern: {
+          'x-kubernetes-int-or-string': true,
+          anyOf: [{ type: 'integer' }, { type: 'string' }],
+          pattern: '^[0-9]+%?$',
+        },
+        list: { type: 'array', minItems: 1, maxItems: 3, items: { type: 'string', maxLength: 3 } },
+        set: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+        map: {
+          type: 'array',
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name'],
+          items: {
+            type: 'object',
+            required: ['name'],
+            properties: { name: text, size: { type: 'integer', default: 1, maximum: 5 } },
+          },
+        },
+        pairs: {
+          type: 'array',
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name', 'port'],
+          items: {
+            type: 'object',
+            required: ['name'],
+            properties: { name: text, port: { type: 'integer', default: 80 } },
+          },
+        },
+        entries: {
+          type: 'object',
+          minProperties: 1,
+          maxProperties: 2,
+          additionalProperties: { type: 'integer', maximum: 5 },
+        },
+        typed: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'object' } } },
+        pod: {
+          type: 'object',
+          'x-kubernetes-embedded-resource': true,
+          'x-kubernetes-preserve-unknown-fields': true,
+        },
+        any: {
+          type: 'object',
+          properties: { a: text, b: text, c: { type: 'integer' } },
+          anyOf: [{ required: ['a'] }, { required: ['b'], properties: { b: { minLength: 3 } } }],
+        },
+        one: {
+          type: 'object',
+          properties: { a: text, b: text },
+          oneOf: [{ required: ['a'] }, { required: ['b'] }],
+        },
+        all: {
+          type: 'string',
+          allOf: [{ minLength: 3 }, { pattern: '^x' }],
+        },
+        none: { type: 'string', not: { enum: ['bad'] } },
+        defaults: {
+          type: 'object',
+          default: { a: 'given' },
+          properties: { a: { type: 'string', default: 'inner' }, b: { type: 'integer', default: 3 } },
+        },
+        nullableText: { type: 'string', nullable: true, default: 'd' },
+        formats: {
+          type: 'object',
+          properties: Object.fromEntries(
+            [
+              'date',
+              'date-time',
+              'duration',
+              'email',
+              'hostname',
+              'ipv4',
+              'ipv6',
+              'cidr',
+              'mac',
+              'uuid',
+              'uuid3',
+              'uuid4',
+              'uuid5',
+              'uri',
+              'byte',
+              'isbn',
+              'isbn10',
+              'isbn13',
+              'creditcard',
+              'ssn',
+              'hexcolor',
+              'rgbcolor',
+              'bsonobjectid',
+              'password',
+              'k8s-short-name',
+              'k8s-long-name',
+              'int32',
+              'nonsense',
+            ].map((format) => [format, { type: 'string', format }]),
+          ),
+        },
+      },
+    },
+    status: { type: 'object', properties: { replicas: { type: 'integer' } } },
+  },
+};
+
+/** Rules in CEL of every kind. */
+export const RULES_SCHEMA: Schema = {
+  type: 'object',
+  'x-kubernetes-validations': [{ rule: "self.metadata.name != 'forbidden'", message: 'may not be called forbidden' }],
+  properties: {
+    spec: {
+      type: 'object',
+      'x-kubernetes-validations': [
+        { rule: '!has(self.least) || !has(self.most) || self.least <= self.most', fieldPath: '.least' },
+        {
+          rule: '!has(self.a) || !has(self.b)',
+          message: 'a and b exclude each other',
+          reason: 'FieldValueForbidden',
+          fieldPath: '.b',
+        },
+        { rule: "!has(self.a) || self.a != 'req'", reason: 'FieldValueRequired', message: 'needed' },
+        { rule: "!has(self.a) || self.a != 'dup'", reason: 'FieldValueDuplicate', message: 'twice' },
+        { rule: "!has(self.a) || self.a != 'msg'", messageExpression: "'a is ' + self.a + ', not ' + self.c.x" },
+        {
+          rule: '!has(self.fixed) || !has(oldSelf.fixed) || self.fixed == oldSelf.fixed',
+          message: 'fixed is immutable',
+        },
+        {
+          rule: '!has(self.unset) || oldSelf.hasValue()',
+          optionalOldSelf: true,
+          message: 'unset must not be there at first',
+        },
+        { rule: "!has(self.a) || self.a != 'key' || self.c.x == ''", message: 'never' },
+        { rule: "!has(self.a) || self.a != 'int' || self.port > 3", message: 'port' },
+      ],
+      properties: {
+        least: { type: 'integer' },
+        most: { type: 'integer' },
+        a: { type: 'string', maxLength: 20 },
+        b: text,
+        c: { type: 'object', properties: { x: { type: 'string', maxLength: 20 } } },
+        fixed: { type: 'string', maxLength: 20 },
+        unset: text,
+        port: { 'x-kubernetes-int-or-string': true },
+        immutable: {
+          type: 'string',
+          'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'is immutable' }],
+        },
+        set: {
+          type: 'array',
+          maxItems: 10,
+          'x-kubernetes-list-type': 'set',
+          items: { type: 'string', maxLength: 10 },
+          'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'set is immutable' }],
+        },
+        items: {
+          type: 'array',
+          maxItems: 10,
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name'],
+          items: {
+            type: 'object',
+            required: ['name'],
+            properties: { name: { type: 'string', maxLength: 20 }, size: { type: 'integer' } },
+            'x-kubernetes-validations': [
+              { rule: 'self.size >= oldSelf.size', message: 'shrinks' },
+              { rule: 'self.size < 100', message: 'too large', fieldPath: '.size' },
+            ],
+          },
+        },
+        byName: {
+          type: 'object',
+          maxProperties: 10,
+          additionalProperties: {
+            type: 'object',
+            properties: { size: { type: 'integer' } },
+            'x-kubernetes-validations': [{ rule: 'self.size != 3', message: 'not three' }],
+          },
+        },
+        when: {
+          type: 'object',
+          properties: {
+            at: { type: 'string', format: 'date-time' },
+            day: { type: 'string', format: 'date' },
+            span: { type: 'string', format: 'duration' },
+            data: { type: 'string', format: 'byte', maxLength: 20 },
+            weight: { type: 'number' },
+          },
+          'x-kubernetes-validations': [
+            { rule: "!has(self.at) || self.at < timestamp('2030-01-01T00:00:00Z')", message: 'at is late' },
+            { rule: '!has(self.day) || self.day.getFullYear() < 2030', message: 'day is late' },
+            { rule: "!has(self.span) || self.span <= duration('1h')", message: 'span is long' },
+            { rule: '!has(self.data) || size(self.data) < 5', message: 'data is long' },
+            { rule: '!has(self.weight) || self.weight / 2.0 < 2.0', message: 'weight is heavy' },
+          ],
+        },
+        'odd-name': { type: 'integer' },
+        namespace: { type: 'integer' },
+        escaped: {
+          type: 'object',
+          properties: { 'a-b': { type: 'integer' }, namespace: { type: 'integer' }, 'x.y/z': { type: 'integer' } },
+          'x-kubernetes-validations': [
+            { rule: '!has(self.a__dash__b) || self.a__dash__b < 3', message: 'a-b' },
+            { rule: '!has(self.__namespace__) || self.__namespace__ < 3', message: 'namespace' },
+            { rule: '!has(self.x__dot__y__slash__z) || self.x__dot__y__slash__z < 3', message: 'x.y/z' },
+          ],
+        },
+        pod: {
+          type: 'object',
+          'x-kubernetes-embedded-resource': true,
+          properties: { spec: { type: 'object', properties: { a: text } } },
+          'x-kubernetes-validations': [
+            { rule: "self.kind == 'Pod' && self.metadata.name.startsWith('p')", message: 'no pod' },
+          ],
+        },
+      },
+    },
+  },
+};
+
+const formatValues: Readonly<Record<string, readonly [right: readonly string[], wrong: readonly string[]]>> = {
+  date: [
+    ['2024-02-29', '0001-01-01'],
+    ['2023-02-29', '2024-13-01', 'x', '24-01-01', '2024-1-1', ''],
+  ],
+  'date-time': [
+    ['2024-02-29T23:59:59Z', '2024-01-01t00:00:00.123456789+01:00'],
+    [
+      '2024-02-30T00:00:00Z',
+      '2024-01-01 00:00:00Z',
+      '2024-01-01T24:00:00Z',
+      '2024-01-01T00:60:00Z',
+      '2024-01-01T00:00:00',
+    ],
+  ],
+  duration: [
+    ['1h', '1h30m', '-2.5s', '3 days', '2 weeks', '0', '5 ms'],
+    ['x', '', '1', 'abc 1'],
+  ],
+  email: [
+    ['a@b.c', 'A B <a@b>', 'a.b+c@example.com', '"a b"@c.d'],
+    ['a', '@b', 'a@', 'a@b@c', 'a b@c', '<a@b', 'a@b,c@d'],
+  ],
+  hostname: [
+    ['a', 'example.com', 'a-b.example.com', '1a.com', 'xn--a.com'],
+    ['', '-a.com', 'a_b.com', 'a..com', 'a.b.1', 'a.c', 'a b'],
+  ],
+  ipv4: [
+    ['1.2.3.4', '01.02.03.04', '::ffff:1.2.3.4'],
+    ['1.2.3', '256.1.1.1', '::1', 'a', ''],
+  ],
+  ipv6: [
+    ['::1', 'fe80::1', '::ffff:1.2.3.4'],
+    ['1.2.3.4', ':::1', 'fe80::1%eth0', 'x'],
+  ],
+  cidr: [
+    ['10.0.0.0/8', 'fe80::/10', '010.0.0.0/8', '10.1.2.3/8'],
+    ['10.0.0.0', '10.0.0.0/33', 'a/8', '10.0.0.0/', '10.0.0.0/8/8'],
+  ],
+  mac: [
+    ['00:00:5e:00:53:01', '02-00-5e-10-00-00-00-01', '0000.5e00.5301'],
+    ['00:00:5e:00:53', '00:00:5e-00:53:01', 'x', '00:00:5g:00:53:01'],
+  ],
+  uuid: [
+    ['01234567-89ab-cdef-0123-456789abcdef', '0123456789ABCDEF0123456789abcdef'],
+    ['01234567-89ab-cdef-0123', 'x'],
+  ],
+  uuid3: [['01234567-89ab-3def-0123-456789abcdef'], ['01234567-89ab-4def-0123-456789abcdef']],
+  uuid4: [['01234567-89ab-4def-8123-456789abcdef'], ['01234567-89ab-4def-0123-456789abcdef']],
+  uuid5: [['01234567-89ab-5def-a123-456789abcdef'], ['01234567-89ab-4def-a123-456789abcdef']],
+  uri: [
+    ['http://a.b/c?d#e', '/a/b', 'urn:a:b', 'https://[::1]:80/', 'mailto:a@b'],
+    ['', 'a', 'a/b', 'http://a b', '://a', 'http://[::1', 'http://a:b/'],
+  ],
+  byte: [
+    ['YQ==', 'YWI=', 'YWJj'],
+    ['', 'a', 'YQ=', 'Y-Q=', 'YQ==\n'],
+  ],
+  isbn: [
+    ['0321751043', '978-0321751041'],
+    ['1', '0321751044'],
+  ],
+  isbn10: [
+    ['0321751043', '0-321-75104-3', '080442957X'],
+    ['978-0321751041', '080442957x'],
+  ],
+  isbn13: [
+    ['978-0321751041', '9780321751041'],
+    ['0321751043', '9780321751042'],
+  ],
+  creditcard: [
+    ['4111111111111111', '4111-1111-1111-1111', '378282246310005'],
+    ['4111111111111112', '1', ''],
+  ],
+  ssn: [
+    ['111-11-1111', '111 11 1111'],
+    ['111111111', '11-111-1111', ''],
+  ],
+  hexcolor: [
+    ['#fff', 'FFFFFF'],
+    ['#ffff', 'red', ''],
+  ],
+  rgbcolor: [
+    ['rgb(0,128,255)', 'rgb( 1 , 2 , 3 )'],
+    ['rgb(256,0,0)', 'rgb(01,0,0)', 'rgb(0,0)', ''],
+  ],
+  bsonobjectid: [['507f1f77bcf86cd799439011'], ['507f1f77bcf86cd79943901', 'z07f1f77bcf86cd799439011']],
+  password: [['x', ''], []],
+  'k8s-short-name': [
+    ['a', 'a-b'],
+    ['A', '-a', 'a.b', 'a'.repeat(64), ''],
+  ],
+  'k8s-long-name': [
+    ['a.b', 'a'.repeat(100)],
+    ['A', 'a..b', 'a_b', ''],
+  ],
+  int32: [['x'], []],
+  nonsense: [['x'], []],
+};
+
+const formatCases: readonly ObjectCase[] = Object.entries(formatValues).flatMap(([format, [right, wrong]]) => [
+  ...right.map((value) => ({ name: `${format} ${JSON.stringify(value)}`, spec: { formats: { [format]: value } } })),
+  ...wrong.map((value) => ({ name: `${format} not ${JSON.stringify(value)}`, spec: { formats: { [format]: value } } })),
+]);
+
+const label = 'a'.repeat(64);
+
+export const KEYWORDS_CASES: readonly ObjectCase[] = [
+  {
+    name: 'everything right',
+    spec: { text: 'abc', count: 4, ratio: 0.75, flag: true, mode: 'a', level: 1, list: ['a'] },
+  },
+  { name: 'no spec' },
+  { name: 'spec of another type', spec: 'x' },
+  { name: 'null spec', spec: null },
+  { name: 'text too short', spec: { text: 'a' } },
+  { name: 'text too long', spec: { text: 'abcdef' } },
+  { name: 'text of another pattern', spec: { text: 'AB"' } },
+  { name: 'text of many bytes', spec: { text: 'äöü', all: 'x' } },
+  { name: 'number for text', spec: { text: 5 } },
+  { name: 'text for a number', spec: { count: '5' } },
+  { name: 'fraction for an integer', spec: { count: 2.5 } },
+  { name: 'count too small', spec: { count: 0 } },
+  { name: 'count too large', spec: { count: 12 } },
+  { name: 'count not a multiple', spec: { count: 3 } },
+  { name: 'exclusive bounds', spec: { open: 2 } },
+  { name: 'exclusive upper bound', spec: { open: 10 } },
+  { name: 'ratio too small', spec: { ratio: 0.25 } },
+  { name: 'ratio too large', spec: { ratio: 2.75 } },
+  { name: 'ratio not a multiple', spec: { ratio: 0.6 } },
+  { name: 'large numbers', spec: { big: 1.5e31 } },
+  { name: 'text for a flag', spec: { flag: 'true' } },
+  { name: 'not in enum', spec: { mode: 'c' } },
+  { name: 'not in enum of integers', spec: { level: 3 } },
+  { name: 'list for an enum', spec: { mode: ['a'] } },
+  { name: 'null where it may be', spec: { free: null } },
+  { name: 'free object', spec: { free: { a: { b: [1, null] } } } },
+  { name: 'free list', spec: { free: [] } },
+  { name: 'int or string: int', spec: { port: 80, portPattern: 5 } },
+  { name: 'int or string: string', spec: { port: 'http', portPattern: '5%' } },
+  { name: 'int or string: bool', spec: { port: true, portPattern: false } },
+  { name: 'int or string: fraction', spec: { port: 1.5 } },
+  { name: 'int or string: pattern', spec: { portPattern: 'x' } },
+  { name: 'list too short', spec: { list: [] } },
+  { name: 'list too long', spec: { list: ['a', 'b', 'c', 'd'] } },
+  { name: 'elements too long', spec: { list: ['abcd', 'a', 'efgh'] } },
+  { name: 'object for a list', spec: { list: {} } },
+  { name: 'null elements', spec: { list: ['a', null] } },
+  { name: 'set with duplicates', spec: { set: ['a', 'b', 'a', 'a', 'b'] } },
+  { name: 'map with duplicates', spec: { map: [{ name: 'a' }, { name: 'b' }, { name: 'a' }] } },
+  { name: 'map without keys', spec: { map: [{}, { size: 2 }] } },
+  { name: 'map with texts', spec: { map: ['a'] } },
+  { name: 'pairs with duplicates', spec: { pairs: [{ name: 'a' }, { name: 'a', port: 80 }, { name: 'a', port: 81 }] } },
+  { name: 'too few entries', spec: { entries: {} } },
+  { name: 'too many entries', spec: { entries: { a: 1, b: 2, c: 9 } } },
+  { name: 'entry of another type', spec: { entries: { 'a.b/c': 'x' } } },
+  { name: 'known field in an open object', spec: { typed: { a: { b: 1 }, c: { d: 1 } } } },
+  { name: 'embedded pod', spec: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', odd: 1 }, x: 1 } } },
+  { name: 'embedded nothing', spec: { pod: {} } },
+  {
+    name: 'embedded with bad names',
+    spec: { pod: { apiVersion: 'a/b/c', kind: 'Po_d', metadata: { labels: { [label]: '' } } } },
+  },
+  { name: 'embedded with empty names', spec: { pod: { apiVersion: '', kind: '' } } },
+  { name: 'anyOf: first', spec: { any: { a: 'x' } } },
+  { name: 'anyOf: second', spec: { any: { b: 'xxx' } } },
+  { name: 'anyOf: none', spec: { any: { c: 1 } } },
+  { name: 'anyOf: nearly', spec: { any: { b: 'x' } } },
+  { name: 'oneOf: none', spec: { one: {} } },
+  { name: 'oneOf: both', spec: { one: { a: '', b: '' } } },
+  { name: 'oneOf: one', spec: { one: { a: '' } } },
+  { name: 'allOf: one', spec: { all: 'abc' } },
+  { name: 'allOf: none', spec: { all: 'a' } },
+  { name: 'not', spec: { none: 'bad' } },
+  { name: 'defaults: partly given', spec: { defaults: { b: 5 }, map: [{ name: 'a' }] } },
+  { name: 'defaults: null', spec: { defaults: null, nullableText: null } },
+  { name: 'defaults: null within', spec: { defaults: { a: null, b: null } } },
+  {
+    name: 'unknown fields',
+    spec: { what: 1, map: [{ name: 'a', b: { c: 1 } }], defaults: { z: [] } },
+    more: { top: 1 },
+  },
+  {
+    name: 'names of objects as fields',
+    spec: JSON.parse('{"__proto__":{"a":1},"constructor":1,"entries":{"__proto__":9}}'),
+  },
+  { name: 'status is left out', spec: {}, status: { replicas: 3 } },
+  { name: 'name with upper case', spec: {}, metadata: { name: 'Upper' } },
+  { name: 'name too long', spec: {}, metadata: { name: 'a'.repeat(254) } },
+  { name: 'name restricted by the schema', spec: {}, metadata: { name: 'a'.repeat(50) } },
+  { name: 'name with a slash', spec: {}, metadata: { name: 'a/b' } },
+  { name: 'no name', spec: {}, metadata: { name: '' } },
+  {
+    name: 'labels',
+    spec: {},
+    metadata: { labels: { 'a b': 'ok', [label]: 'ok', 'a/b/c': 'x', 'A!/b': 'x', ok: 'not ok', long: label } },
+  },
+  { name: 'annotations', spec: {}, metadata: { annotations: { 'a b': '', 'UPPER/a': 'x', '/a': '' } } },
+  { name: 'large annotations', spec: {}, metadata: { annotations: { a: 'x'.repeat(256 * 1024) } } },
+  { name: 'finalizers', spec: {}, metadata: { finalizers: ['a b', 'example.com/ok', 'orphan', 'foregroundDeletion'] } },
+  {
+    name: 'owners',
+    spec: {},
+    metadata: {
+      ownerReferences: [
+        { apiVersion: 'v1', kind: 'Pod', name: 'a', uid: '1', controller: true },
+        { apiVersion: 'v1', kind: 'Pod', name: 'b', uid: '2', controller: true },
+        { apiVersion: '', kind: '', name: '', uid: '' },
+        { apiVersion: 'v1', kind: 'Event', name: 'a', uid: '1' },
+      ],
+    },
+  },
+  { name: 'generateName that is none', spec: {}, metadata: { name: 'ok', generateName: 'A_' } },
+  { name: 'unknown metadata', spec: {}, metadata: { name: 'ok', strange: 1 } },
+  { name: 'update: unchanged is forgiven', before: { text: 'abc' }, spec: { text: 'abc', flag: true } },
+  ...formatCases,
+];
+
+export const RULES_CASES: readonly ObjectCase[] = [
+  { name: 'nothing', spec: {} },
+  { name: 'rule of the whole', spec: {}, metadata: { name: 'forbidden' } },
+  { name: 'field path', spec: { least: 2, most: 1 } },
+  { name: 'reason Forbidden', spec: { a: 'x', b: 'y' } },
+  { name: 'reason Required', spec: { a: 'req' } },
+  { name: 'reason Duplicate', spec: { a: 'dup' } },
+  { name: 'message expression', spec: { a: 'msg', c: { x: 'there' } } },
+  { name: 'message expression that fails', spec: { a: 'msg' } },
+  { name: 'rule that fails', spec: { a: 'key' } },
+  { name: 'rule without an overload', spec: { a: 'int', port: 'http' } },
+  { name: 'rule with an overload', spec: { a: 'int', port: 2 } },
+  { name: 'optional old value: none', spec: { unset: 'x' } },
+  { name: 'optional old value: some', before: {}, spec: { unset: 'x' } },
+  { name: 'transition without old value', before: {}, spec: { immutable: 'a', fixed: 'a' } },
+  { name: 'transition', before: { immutable: 'a', fixed: 'a' }, spec: { immutable: 'b', fixed: 'b' } },
+  { name: 'transition to the same', before: { immutable: 'a', fixed: 'a' }, spec: { immutable: 'a', fixed: 'a' } },
+  { name: 'sets in another order', before: { set: ['a', 'b'] }, spec: { set: ['b', 'a'] } },
+  { name: 'other sets', before: { set: ['a', 'b'] }, spec: { set: ['b', 'c'] } },
+  {
+    name: 'elements by key',
+    before: {
+      items: [
+        { name: 'a', size: 4 },
+        { name: 'b', size: 2 },
+      ],
+    },
+    spec: {
+      items: [
+        { name: 'b', size: 1 },
+        { name: 'a', size: 5 },
+        { name: 'c', size: 100 },
+      ],
+    },
+  },
+  { name: 'entries', spec: { byName: { a: { size: 3 }, b: { size: 4 } } } },
+  {
+    name: 'times right',
+    spec: { when: { at: '2024-01-01T00:00:00.5Z', day: '2024-01-01', span: '30m', data: 'YQ==', weight: 3 } },
+  },
+  {
+    name: 'times wrong',
+    spec: { when: { at: '2034-01-01T00:00:00Z', day: '2034-01-01', span: '2h', data: 'YWJjZGVm', weight: 4 } },
+  },
+  { name: 'escaped names', spec: { escaped: { 'a-b': 3, namespace: 3, 'x.y/z': 3 } } },
+  { name: 'embedded', spec: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } } } },
+  { name: 'other embedded', spec: { pod: { apiVersion: 'v1', kind: 'Job', metadata: { name: 'p' } } } },
+  { name: 'not run on what is of another type', spec: { least: 'a', a: 'req' } },
+  {
+    name: 'unchanged is forgiven',
+    before: { byName: { a: { size: 4 } } },
+    spec: { byName: { a: { size: 4 }, b: { size: 3 } } },
+  },
+];

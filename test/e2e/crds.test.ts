@@ -1,0 +1,184 @@
+// Schemas, rules and metadata are judged as a real kube-apiserver judges them: the same verdicts with the same messages, the same
+// defaults, the same fields removed. Our own kinds are installed on it.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import {
+  applyCustomResourceDefaults,
+  customResourceErrors,
+  definitionsOfCustomResource,
+  metadataErrors,
+  ObjectSchema,
+} from '../../src/resources/index.ts';
+import type {
+  FieldError,
+  KubernetesObject,
+  MutableObject,
+  ResourceDefinition,
+  Schema,
+} from '../../src/resources/index.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { KEYWORDS_CASES, KEYWORDS_SCHEMA, RULES_CASES, RULES_SCHEMA } from './crds-corpus.ts';
+import type { ObjectCase } from './crds-corpus.ts';
+
+type Mutable = MutableObject & KubernetesObject;
+
+interface Status {
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly { reason: string; message: string; field: string }[] };
+}
+
+function definitionObject(plural: string, kind: string, schema: Schema): Mutable {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.test.example.com` },
+    spec: {
+      group: 'test.example.com',
+      scope: 'Cluster',
+      names: { plural, kind },
+      versions: [
+        { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, subresources: { status: {} } },
+      ],
+    },
+  };
+}
+
+const texts = (errors: readonly { reason: string; message: string; field: string }[]): readonly string[] =>
+  [...new Set(errors.map(({ reason, field, message }) => `${field}: [${reason}] ${message}`))].toSorted();
+
+/** What an object of a kind becomes, and what is wrong with it, by us. */
+class Judge {
+  readonly definition: ResourceDefinition;
+  readonly schema: ObjectSchema;
+
+  constructor(definition: ResourceDefinition) {
+    this.definition = definition;
+    this.schema = new ObjectSchema(definition.schema());
+  }
+
+  prepare(object: Mutable): Mutable {
+    const copy = structuredClone(object);
+    this.schema.applyDefaults(copy);
+    this.schema.prune(copy);
+    return copy;
+  }
+
+  errors(object: KubernetesObject, old?: KubernetesObject): FieldError[] {
+    return [
+      ...metadataErrors(object, this.definition, old),
+      ...(this.definition.validate?.(object, old) ?? []),
+      ...this.schema.validate(object, old),
+    ];
+  }
+}
+
+describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() }, () => {
+  let cluster: Cluster;
+
+  before(async () => {
+    cluster = await startCluster();
+  });
+
+  after(async () => {
+    await cluster.stop();
+  });
+
+  async function install(crd: Mutable): Promise<void> {
+    await cluster.expect('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    await eventually(async () => {
+      const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata['name']}`;
+      const { body } = await cluster.request('GET', path);
+      const conditions =
+        (body['status'] as { conditions?: readonly { type: string; status: string }[] }).conditions ?? [];
+      assert.ok(
+        conditions.some(({ type, status }) => type === 'Established' && status === 'True'),
+        'established',
+      );
+      assert.ok(!conditions.some(({ type, status }) => type === 'NonStructuralSchema' && status === 'True'));
+    });
+  }
+
+  /** Makes the API server and us judge an object, and compares. */
+  async function compare(judge: Judge, path: string, given: ObjectCase): Promise<void> {
+    const { apiVersion, kind } = { apiVersion: `${judge.definition.group}/v1`, kind: judge.definition.kind };
+    const make = (spec: unknown): Mutable => ({
+      apiVersion,
+      kind,
+      metadata: { name: 'case', ...structuredClone(given.metadata) },
+      ...(spec === undefined ? {} : { spec: structuredClone(spec) }),
+      ...(given.status === undefined ? {} : { status: given.status }),
+      ...given.more,
+    });
+    const object = make(given.spec);
+    const send = async (method: 'POST' | 'PUT', at: string, body: object): Promise<{ status: number; body: object }> =>
+      cluster.request(method, at, body as never);
+    let stored: KubernetesObject | undefined;
+    if (given.before !== undefined) {
+      stored = (await cluster.expect('POST', path, make(given.before) as never)) as unknown as KubernetesObject;
+      Object.assign(object.metadata, { resourceVersion: stored.metadata.resourceVersion });
+    }
+    try {
+      const at = stored === undefined ? `${path}?dryRun=All` : `${path}/case?dryRun=All`;
+      const answer = await send(stored === undefined ? 'POST' : 'PUT', at, object);
+      const mine = judge.prepare(object);
+      if (stored !== undefined) {
+        Object.assign(mine.metadata, {
+          uid: stored.metadata.uid,
+          creationTimestamp: stored.metadata.creationTimestamp,
+          generation: stored.metadata.generation,
+        });
+      }
+      delete mine['status'];
+      const errors = judge.errors(mine, stored);
+      const status = answer.body as Status;
+      assert.ok(
+        [200, 201, 422].includes(answer.status),
+        `an answer that says what is wrong: ${JSON.stringify(status)}`,
+      );
+      assert.deepEqual(texts(errors), answer.status === 422 ? texts(status.details?.causes ?? []) : [], given.name);
+      if (answer.status !== 422) {
+        const { metadata: _theirs, ...theirs } = answer.body as Mutable;
+        const { metadata: _ours, ...ours } = mine;
+        assert.deepEqual(JSON.parse(JSON.stringify(ours)), theirs, given.name);
+      }
+      const strict = await send(stored === undefined ? 'POST' : 'PUT', `${at}&fieldValidation=Strict`, object);
+      const unknown = judge.schema.unknownFields(object).map((field) => `unknown field "${field}"`);
+      const found = (strict.body as Status).message?.match(/unknown field "[^"]*"/gu) ?? [];
+      assert.deepEqual(unknown, [...found].toSorted(), `${given.name}: unknown fields`);
+    } finally {
+      if (stored !== undefined) {
+        await cluster.request('DELETE', `${path}/case`);
+      }
+    }
+  }
+
+  async function compareAll(crd: Mutable, cases: readonly ObjectCase[]): Promise<void> {
+    await install(crd);
+    applyCustomResourceDefaults(crd);
+    assert.deepEqual(customResourceErrors(crd), []);
+    const [definition] = definitionsOfCustomResource(crd);
+    assert.ok(definition !== undefined);
+    const judge = new Judge(definition);
+    const path = `/apis/${definition.group}/v1/${definition.resource}`;
+    await eventually(async () => assert.equal((await cluster.request('GET', path)).status, 200));
+    const failures: string[] = [];
+    for (const one of cases) {
+      try {
+        await compare(judge, path, one);
+      } catch (error) {
+        failures.push(`${one.name}: ${(error as Error).message}`);
+      }
+    }
+    assert.equal(failures.length, 0, `${failures.length} of ${cases.length} differ:\n${failures.join('\n\n')}`);
+  }
+
+  it('judges every keyword the same', async () => {
+    await compareAll(definitionObject('keywords', 'Keyword', KEYWORDS_SCHEMA), KEYWORDS_CASES);
+  });
+
+  it('runs rules the same', async () => {
+    await compareAll(definitionObject('rules', 'Rule', RULES_SCHEMA), RULES_CASES);
+  });
+});

@@ -1,0 +1,438 @@
+// Random writes by several managers to a real API server: after every one, the object and who owns what of it are the same
+// here. `node test/e2e/server-side-apply.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { parseArgs } from 'node:util';
+import {
+  applyJsonPatch,
+  applyMergePatch,
+  applyServerSide,
+  applyStrategicMergePatch,
+  keepManagerTimes,
+  MergeError,
+  PatchError,
+  trackUpdate,
+} from '../../src/resources/index.ts';
+import type { ApplyConflicts, JsonObject, JsonValue, KubernetesObject } from '../../src/resources/index.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { combine, Random, testedKinds, WIDGET_CRD } from './server-side-apply-kinds.ts';
+import type { TestedKind } from './server-side-apply-kinds.ts';
+
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '15' }, seed: { type: 'string', default: '1' } },
+  strict: false,
+});
+
+const NAMESPACE = 'merge';
+/** Writes to one object before the next one begins. */
+const STEPS = 14;
+const APPLIERS = ['alpha', 'beta', 'kubectl'];
+const UPDATERS = ['gamma', 'delta', ...Array.from({ length: 10 }, (_, index) => `updater-${index}`)];
+
+interface Answer {
+  readonly status: number;
+  readonly body: KubernetesObject & {
+    readonly message?: string;
+    readonly details?: { readonly causes?: readonly JsonObject[] };
+  };
+}
+
+/** A write, to the server and here. */
+interface Write {
+  readonly what: string;
+  readonly subresource?: 'status';
+  readonly send: () => Promise<Answer>;
+  /** The object that the write makes, before defaults. Its managers are those that the request says. */
+  readonly make: () => KubernetesObject;
+  readonly manager: string;
+  readonly apply?: { readonly applied: KubernetesObject; readonly force: boolean };
+}
+
+class Session {
+  readonly #cluster: Cluster;
+  readonly #kind: TestedKind;
+  readonly #random: Random;
+  readonly #name: string;
+  #live: KubernetesObject | undefined;
+  readonly log: string[] = [];
+  writes = 0;
+
+  constructor(cluster: Cluster, kind: TestedKind, seed: number) {
+    this.#cluster = cluster;
+    this.#kind = kind;
+    this.#random = new Random(seed);
+    this.#name = `x${seed}`;
+  }
+
+  async run(): Promise<void> {
+    for (let step = 0; step < STEPS; step++) {
+      const write = this.#write();
+      this.log.push(write.what);
+      await this.#check(write, await write.send());
+      this.writes++;
+    }
+  }
+
+  get #path(): string {
+    const { group, version, resource } = this.#kind.definition;
+    const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+    return `${root}/namespaces/${NAMESPACE}/${resource}`;
+  }
+
+  get #apiVersion(): string {
+    const { group, version } = this.#kind.definition;
+    return group === '' ? version : `${group}/${version}`;
+  }
+
+  #request(
+    method: string,
+    path: string,
+    query: Record<string, string>,
+    body: unknown,
+    contentType?: string,
+  ): Promise<Answer> {
+    const search = new URLSearchParams(query).toString();
+    return this.#cluster.request<Answer['body']>(
+      method,
+      `${this.#path}${path}?${search}`,
+      body,
+      contentType === undefined ? {} : { contentType },
+    );
+  }
+
+  #config(isWhole: boolean): KubernetesObject {
+    const { definition, base, parts } = this.#kind;
+    return combine([
+      { apiVersion: this.#apiVersion, kind: definition.kind, metadata: { name: this.#name } },
+      ...(isWhole ? [base(this.#random)] : []),
+      ...this.#random
+        .some(parts)
+        .slice(0, 4)
+        .map((part) => part(this.#random)),
+    ]) as unknown as KubernetesObject;
+  }
+
+  #statusConfig(): KubernetesObject {
+    const { definition, statusParts } = this.#kind;
+    return combine([
+      { apiVersion: this.#apiVersion, kind: definition.kind, metadata: { name: this.#name } },
+      this.#random.pick(statusParts)(this.#random),
+      ...(this.#random.chance(20) ? [{ metadata: { labels: { s: this.#random.pick(['1', '2']) } } }] : []),
+    ]) as unknown as KubernetesObject;
+  }
+
+  #write(): Write {
+    const random = this.#random;
+    const { definition, statusParts } = this.#kind;
+    const live = this.#live;
+    const manager = random.pick(UPDATERS);
+    if (live === undefined) {
+      return random.chance(50) ? this.#create(manager) : this.#apply();
+    }
+    const roll = random.below(100);
+    if (roll < 45) {
+      return this.#apply();
+    }
+    if (roll < 55) {
+      return this.#replace(live, manager);
+    }
+    if (roll < 65) {
+      return this.#patch(live, manager, 'merge');
+    }
+    if (roll < 73) {
+      return this.#patch(live, manager, definition.origin === 'builtin' ? 'strategic' : 'merge');
+    }
+    if (roll < 80) {
+      return this.#jsonPatch(live, manager);
+    }
+    if (roll < 82) {
+      return this.#reset(live, manager);
+    }
+    if (statusParts.length === 0) {
+      return this.#apply();
+    }
+    return roll < 92 ? this.#patchStatus(live, manager) : this.#applyStatus();
+  }
+
+  #create(manager: string): Write {
+    const body = this.#config(true);
+    return {
+      what: `create as ${manager}: ${JSON.stringify(body)}`,
+      manager,
+      send: () => this.#request('POST', '', { fieldManager: manager }, body),
+      make: () => body,
+    };
+  }
+
+  #apply(): Write {
+    const manager = this.#random.pick(APPLIERS);
+    const force = this.#random.chance(45);
+    const applied = this.#config(this.#live === undefined || this.#random.chance(60));
+    return this.#applying(applied, manager, force);
+  }
+
+  #applyStatus(): Write {
+    return {
+      ...this.#applying(this.#statusConfig(), this.#random.pick(APPLIERS), this.#random.chance(45), '/status'),
+      subresource: 'status',
+    };
+  }
+
+  #applying(applied: KubernetesObject, manager: string, force: boolean, suffix = ''): Write {
+    return {
+      what: `apply${suffix} as ${manager}${force ? ' with force' : ''}: ${JSON.stringify(applied)}`,
+      manager,
+      apply: { applied, force },
+      send: () =>
+        this.#request(
+          'PATCH',
+          `/${this.#name}${suffix}`,
+          { fieldManager: manager, force: String(force) },
+          applied,
+          'application/apply-patch+yaml',
+        ),
+      make: () => {
+        throw new Error('applies are not made');
+      },
+    };
+  }
+
+  #replace(live: KubernetesObject, manager: string): Write {
+    const body = applyMergePatch(live as unknown as JsonObject, this.#config(false) as unknown as JsonObject);
+    return {
+      what: `update as ${manager}: ${JSON.stringify(body)}`,
+      manager,
+      send: () => this.#request('PUT', `/${this.#name}`, { fieldManager: manager }, body),
+      make: () => body as unknown as KubernetesObject,
+    };
+  }
+
+  #patch(live: KubernetesObject, manager: string, type: 'merge' | 'strategic'): Write {
+    const random = this.#random;
+    const patch = combine([
+      this.#config(false) as unknown as JsonObject,
+      ...(random.chance(30) ? [{ metadata: { labels: random.pick([null, { a: null }]) } } as JsonObject] : []),
+      ...(random.chance(20) ? [{ metadata: { finalizers: null } } as JsonObject] : []),
+      ...(type === 'strategic' && random.chance(30)
+        ? [
+            {
+              metadata: {
+                '$deleteFromPrimitiveList/finalizers': ['example.com/a'],
+                '$setElementOrder/finalizers': ['example.com/c'],
+              },
+            } as JsonObject,
+          ]
+        : []),
+    ]);
+    const object = live as unknown as JsonObject;
+    return {
+      what: `${type} patch as ${manager}: ${JSON.stringify(patch)}`,
+      manager,
+      send: () =>
+        this.#request(
+          'PATCH',
+          `/${this.#name}`,
+          { fieldManager: manager },
+          patch,
+          type === 'merge' ? 'application/merge-patch+json' : 'application/strategic-merge-patch+json',
+        ),
+      make: () =>
+        (type === 'merge'
+          ? applyMergePatch(object, patch)
+          : applyStrategicMergePatch(object, patch, this.#kind.definition.schema())) as unknown as KubernetesObject,
+    };
+  }
+
+  #jsonPatch(live: KubernetesObject, manager: string): Write {
+    const operations = this.#kind.operations(this.#random);
+    return {
+      what: `JSON patch as ${manager}: ${JSON.stringify(operations)}`,
+      manager,
+      send: () =>
+        this.#request('PATCH', `/${this.#name}`, { fieldManager: manager }, operations, 'application/json-patch+json'),
+      make: () => applyJsonPatch(live as unknown as JsonObject, operations) as unknown as KubernetesObject,
+    };
+  }
+
+  #reset(live: KubernetesObject, manager: string): Write {
+    const patch: JsonObject = { metadata: { managedFields: this.#random.pick<JsonValue>([[], [{}]]) } };
+    return {
+      what: `reset as ${manager}: ${JSON.stringify(patch)}`,
+      manager,
+      send: () => this.#request('PATCH', `/${this.#name}`, { fieldManager: manager }, patch),
+      make: () => applyMergePatch(live as unknown as JsonObject, patch) as unknown as KubernetesObject,
+    };
+  }
+
+  #patchStatus(live: KubernetesObject, manager: string): Write {
+    const patch = this.#statusConfig() as unknown as JsonObject;
+    return {
+      what: `patch of the status as ${manager}: ${JSON.stringify(patch)}`,
+      subresource: 'status',
+      manager,
+      send: () => this.#request('PATCH', `/${this.#name}/status`, { fieldManager: manager }, patch),
+      make: () => applyMergePatch(live as unknown as JsonObject, patch) as unknown as KubernetesObject,
+    };
+  }
+
+  async #check(write: Write, answer: Answer): Promise<void> {
+    if (answer.status >= 400) {
+      this.log.push(`  -> ${answer.status} ${answer.body.message}`);
+      this.#checkRefusal(write, answer);
+      return;
+    }
+    const server = answer.body;
+    const now = Math.max(
+      ...(server.metadata.managedFields ?? []).map(({ time = '1970-01-01T00:00:00Z' }) => Date.parse(time)),
+      0,
+    );
+    const { made, stored } = this.#made(write, server, now);
+    assert.deepEqual(
+      entriesOf(stored.metadata.managedFields),
+      entriesOf(server.metadata.managedFields),
+      'managedFields',
+    );
+    assert.equal(
+      stored === this.#live,
+      server.metadata.resourceVersion === this.#live?.metadata.resourceVersion,
+      'whether the write changes nothing',
+    );
+    this.#live = server;
+    await this.#checkObject(write, made, server);
+  }
+
+  /** What is made here of the live object, and what is stored of it with its managers once it has defaults. */
+  #made(write: Write, server: KubernetesObject, now: number): Record<'made' | 'stored', KubernetesObject> {
+    const { definition } = this.#kind;
+    const { manager, subresource } = write;
+    const live = this.#live;
+    const common = { definition, subresource, manager, now, live };
+    const stored = (object: KubernetesObject): KubernetesObject => {
+      if (live === undefined) {
+        return object;
+      }
+      const { managedFields } = object.metadata;
+      const { managedFields: _managedFields, ...others } = {
+        ...server.metadata,
+        resourceVersion: live.metadata.resourceVersion,
+      };
+      const metadata = { ...others, ...(managedFields === undefined ? {} : { managedFields }) };
+      return keepManagerTimes(live, { ...server, metadata } as KubernetesObject);
+    };
+    if (write.apply !== undefined) {
+      const { object, conflicts } = applyServerSide({ ...common, ...write.apply });
+      assert.ok(object !== undefined, `no conflicts, got ${conflicts?.message}`);
+      return { made: object, stored: object === live ? object : stored(object) };
+    }
+    const made = write.make();
+    const updated = subresource === undefined ? this.#unassigned(server, made) : { ...made, status: server['status'] };
+    const { managedFields } = made.metadata;
+    const withEntries = { ...updated, metadata: { ...updated.metadata, managedFields } } as KubernetesObject;
+    return { made, stored: stored(trackUpdate({ ...common, updated: withEntries })) };
+  }
+
+  /** The object of the server as it was before the server assigned more than defaults. */
+  #unassigned(server: KubernetesObject, made: KubernetesObject): KubernetesObject {
+    let result = server as unknown as JsonObject;
+    for (const path of this.#live === undefined ? this.#kind.assigned : []) {
+      const [first = '', second = ''] = path;
+      const mine = (made[first] ?? {}) as JsonObject;
+      if (!(second in mine)) {
+        result = applyMergePatch(result, { [first]: { [second]: null } });
+      }
+    }
+    return result as unknown as KubernetesObject;
+  }
+
+  /** Sends what was made here back: with defaults it has to be what the server has made. */
+  async #checkObject(write: Write, made: KubernetesObject, server: KubernetesObject): Promise<void> {
+    const { resourceVersion, uid } = server.metadata;
+    const body = { ...made, metadata: { ...made.metadata, resourceVersion, uid } };
+    const suffix = write.subresource === undefined ? '' : `/${write.subresource}`;
+    const { status, body: defaulted } = await this.#request('PUT', `/${this.#name}${suffix}`, { dryRun: 'All' }, body);
+    assert.ok(status < 400, `the object that was made is refused: ${JSON.stringify(defaulted.message)}`);
+    assert.deepEqual(contentOf(defaulted), contentOf(server), 'the object');
+  }
+
+  #checkRefusal(write: Write, { status, body }: Answer): void {
+    const common = {
+      definition: this.#kind.definition,
+      subresource: write.subresource,
+      manager: write.manager,
+      now: 0,
+      live: this.#live,
+    };
+    if (status === 409 && body.message?.startsWith('Apply failed') === true) {
+      assert.ok(write.apply !== undefined);
+      const { conflicts } = applyServerSide({ ...common, ...write.apply });
+      assert.equal(conflicts?.message, body.message);
+      assert.deepEqual(sortedCauses(conflicts?.causes ?? []), sortedCauses((body.details?.causes ?? []) as never));
+    } else if (status === 500 || (status === 422 && body.message?.includes('invalid') === false)) {
+      assert.throws(
+        () => (write.apply === undefined ? write.make() : applyServerSide({ ...common, ...write.apply })),
+        (error: Error) => {
+          assert.ok(error instanceof MergeError || error instanceof PatchError);
+          // Of patches that do not apply, API servers keep the reason to themselves.
+          assert.ok(status === 422 || error.message === body.message, `${error.message}\n${body.message}`);
+          assert.equal(error.status, status);
+          return true;
+        },
+      );
+    }
+  }
+}
+
+function sortedCauses(causes: ApplyConflicts['causes']): unknown {
+  return causes.map(({ reason, message, field }) => `${reason} ${message} ${field}`).sort();
+}
+
+/** As text, so that the order of fields counts. */
+function entriesOf(entries: KubernetesObject['metadata']['managedFields']): unknown {
+  return (entries ?? []).map(({ manager, operation, apiVersion, subresource, time, fieldsV1 }) => [
+    manager,
+    operation,
+    apiVersion,
+    subresource,
+    time,
+    JSON.stringify(fieldsV1),
+  ]);
+}
+
+function contentOf(object: KubernetesObject): unknown {
+  const { resourceVersion: _version, generation: _generation, managedFields: _fields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+describe('merging as an API server does', { skip: skipWithoutCluster() }, () => {
+  let cluster: Cluster;
+  let kinds: readonly TestedKind[];
+
+  before(async () => {
+    cluster = await startCluster();
+    await cluster.createNamespace(NAMESPACE);
+    await cluster.expect('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGET_CRD);
+    await eventually(() => cluster.expect('GET', `/apis/example.com/v1/namespaces/${NAMESPACE}/widgets`));
+    kinds = testedKinds();
+  });
+  after(() => cluster.stop());
+
+  it('gives the same objects, owners and conflicts', { timeout: (Number(options.seconds) + 60) * 1000 }, async () => {
+    const end = performance.now() + Number(options.seconds) * 1000;
+    const first = Number(options.seed);
+    let writes = 0;
+    for (let seed = first; performance.now() < end; seed++) {
+      const kind = kinds[seed % kinds.length]!;
+      const session = new Session(cluster, kind, seed);
+      try {
+        await session.run();
+      } catch (error) {
+        throw new Error(`${kind.definition.kind}, seed ${seed}:\n${session.log.join('\n')}`, { cause: error });
+      }
+      writes += session.writes;
+    }
+    assert.ok(writes > 100, `expected some hundred writes, made ${writes}`);
+    console.log(`${writes} writes`);
+  });
+});
