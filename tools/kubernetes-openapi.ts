@@ -43,7 +43,7 @@ const { gitVersion } = await cluster.expect<{ gitVersion: string }>('GET', '/ver
 const text = JSON.stringify({
   version: gitVersion,
   components,
-  zeroValues: zeroValues(components),
+  goFacts: goFacts(components),
   tableColumns: await tableColumns(),
 });
 
@@ -112,12 +112,18 @@ function reachable(published: Components): Components {
 }
 
 /**
- * What becomes of empty values when the API server decodes and encodes an object, which OpenAPI does not tell:
- * `drop` are the fields that vanish when they are empty (`omitempty` and no pointer), `null` are lists, maps and times that
- * are null when they are absent.
+ * What OpenAPI does not tell of a type and its Go source does. `drop` are the fields that vanish when they are empty
+ * (`omitempty` and no pointer), `null` are lists, maps and times that are null when they are absent, `types` the named Go
+ * types of scalars, lists and maps, which messages about wrong types mention.
  */
-function zeroValues(published: Components): Json {
-  const result: Record<string, ZeroValues> = {};
+interface GoFacts {
+  readonly drop: string[];
+  readonly null: string[];
+  readonly types: Record<string, string>;
+}
+
+function goFacts(published: Components): Json {
+  const result: Record<string, GoFacts> = {};
   for (const [module, folder, prefix] of PACKAGES) {
     const root = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', module], { cwd: modules }).toString().trim();
     const bodies = new Map<string, string>();
@@ -130,8 +136,8 @@ function zeroValues(published: Components): Json {
       }
     }
     for (const name of bodies.keys().filter((name) => published[name] !== undefined)) {
-      const found = zeroValuesOf(name, bodies);
-      if (found.drop.length + found.null.length > 0) {
+      const found = factsOf(name, bodies);
+      if (found.drop.length + found.null.length + Object.keys(found.types).length > 0) {
         result[name] = found;
       }
     }
@@ -139,20 +145,20 @@ function zeroValues(published: Components): Json {
   return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1))) as unknown as Json;
 }
 
-interface ZeroValues {
-  readonly drop: string[];
-  readonly null: string[];
-}
-
-function zeroValuesOf(name: string, bodies: ReadonlyMap<string, string>): ZeroValues {
-  const found: ZeroValues = { drop: [], null: [] };
+function factsOf(name: string, bodies: ReadonlyMap<string, string>): GoFacts {
+  const found: GoFacts = { drop: [], null: [], types: {} };
   const base = name.slice(0, name.lastIndexOf('.'));
   const fields = /^\t(?:\w+[ \t]+)?(\S+)[ \t]+`(?:.*?\s)?json:"([\w$-]*)((?:,\w+)*)"/gm;
   for (const [, type = '', field = '', options = ''] of (bodies.get(name) ?? '').matchAll(fields)) {
+    const named = namedType(type.replace(/^\*/, ''), base, bodies);
+    if (field !== '' && named !== undefined) {
+      found.types[field] = named;
+    }
     if (field === '') {
-      const inlined = zeroValuesOf(`${base}.${type}`, bodies);
+      const inlined = factsOf(`${base}.${type}`, bodies);
       found.drop.push(...inlined.drop);
       found.null.push(...inlined.null);
+      Object.assign(found.types, inlined.types);
     } else if (/^(?:metav1\.)?(?:Micro)?Time$/.test(type)) {
       (options.includes('omitzero') ? found.drop : found.null).push(field);
     } else if (options.includes('omitempty') && !type.startsWith('*')) {
@@ -162,4 +168,14 @@ function zeroValuesOf(name: string, bodies: ReadonlyMap<string, string>): ZeroVa
     }
   }
   return found;
+}
+
+/** A type as Go prints it: `[]v1.RestartPolicy`. Undefined for what the schema tells: structs and unnamed types. */
+function namedType(type: string, base: string, bodies: ReadonlyMap<string, string>): string | undefined {
+  const [, list = '', qualifier, name = ''] = /^(\[\])?(?:(\w+)\.)?([A-Z]\w*)$/.exec(type) ?? [];
+  if (name === '' || (qualifier === undefined && bodies.has(`${base}.${name}`))) {
+    return undefined;
+  }
+  const version = qualifier === undefined ? base.slice(base.lastIndexOf('.') + 1) : 'v1';
+  return `${list}${version}.${name}`;
 }

@@ -43,7 +43,10 @@ export async function startLocalCluster({ dataDir, certificates, port }: LocalCl
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
     tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
-    onRecovery: ({ message }) => process.stderr.write(`${message}\n`),
+    onRecovery: ({ file, movedTo, reason }) => {
+      const kept = movedTo === undefined ? '' : ` It is kept as ${movedTo}.`;
+      process.stderr.write(`The cluster's file ${file} is damaged (${reason}).${kept} An empty cluster begins.\n`);
+    },
   });
   try {
     const isNew = await installKinds(cluster);

@@ -33,6 +33,9 @@ interface ServeFlags {
   readonly sourcesPath?: string;
   readonly policyTimeout: number;
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly inCluster?: true;
 }
 
 export function serveCommand(): Command {
@@ -94,6 +97,15 @@ export function serveCommand(): Command {
         'allow every request for objects of this namespace',
       ).env('KUBEWARDEN_ALWAYS_ACCEPT_ADMISSION_REVIEWS_ON_NAMESPACE'),
     )
+    .addOption(
+      new Option('--kubeconfig <file>', 'the cluster that context-aware policies read (default: none)').conflicts(
+        'inCluster',
+      ),
+    )
+    .addOption(
+      new Option('--context <name>', 'a context of the kubeconfig (default: its current one)').conflicts('inCluster'),
+    )
+    .addOption(new Option('--in-cluster', 'context-aware policies read the cluster that this is a pod of'))
     .addOption(
       new Option('--log-level <level>', 'least important level to log')
         .default('info')
@@ -192,10 +204,30 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
             clientCaFiles: flags.clientCaFile?.split(',').filter((file) => file !== '') ?? [],
           },
         }),
+    ...clusterOption(flags),
     ...(flags.sourcesPath === undefined ? {} : { sources: await readSources(flags.sourcesPath) }),
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),
+  };
+}
+
+/** Whoever names a context means a kubeconfig, the usual one if no other. */
+function clusterOption({ kubeconfig: file, context, inCluster }: ServeFlags): Pick<PolicyServerOptions, 'cluster'> {
+  const { env } = process;
+  if (inCluster === true) {
+    return { cluster: { kind: 'in-cluster', env: { ...env } } };
+  }
+  if (file === undefined && context === undefined) {
+    return {};
+  }
+  return {
+    cluster: {
+      kind: 'kubeconfig',
+      env: { ...env },
+      ...(file === undefined ? {} : { file }),
+      ...(context === undefined ? {} : { context }),
+    },
   };
 }
 

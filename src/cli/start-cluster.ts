@@ -1,8 +1,9 @@
 // `portcullis start`: an embedded cluster, the controllers of its policies, and the policy server that serves them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { FilePolicySet, PolicyControllers } from '../lifecycle/index.ts';
+import { FilePolicySet, POLICY_KINDS, PolicyControllers } from '../lifecycle/index.ts';
 import { EventRecorder, Runtime, SharedCaches } from '../runtime/index.ts';
 import type { LocalCertificates } from '../server/index.ts';
 import { readObjects } from './cluster/apply-files.ts';
@@ -16,6 +17,8 @@ const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 const BROKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
 /** How long the first table waits for the policies of the cluster. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
+/** How often it looks. Milliseconds. */
+const POLL_MS = 10;
 
 /** Runs until it is told to stop. */
 export async function startWithCluster(
@@ -59,7 +62,7 @@ export async function startWithCluster(
     }
   }
   await Promise.race([controllers.ready, running]);
-  await settled(started);
+  await settled(local, started);
   process.stdout.write(
     `\n${policyTable(started.server.policies().policies)}\n\n${greeting(local, started, dataDir, certificates)}`,
   );
@@ -71,11 +74,16 @@ export async function startWithCluster(
   await local.stop();
 }
 
-/** Waits until every policy has served or failed once. */
-async function settled({ server }: StartedServer): Promise<void> {
+/** Waits until every policy of the cluster has served or failed once. */
+async function settled({ cluster }: LocalCluster, { server }: StartedServer): Promise<void> {
+  const declared = POLICY_KINDS.reduce((count, kind) => count + [...cluster.state.list(kind)].length, 0);
+  const isSettled = (): boolean => {
+    const { policies } = server.policies();
+    return policies.length >= declared && policies.every(({ phase }) => phase !== 'Pending');
+  };
   const deadline = performance.now() + FIRST_TABLE_MS;
-  while (server.policies().policies.some(({ phase }) => phase === 'Pending') && performance.now() < deadline) {
-    await new Promise((done) => setTimeout(done, 20));
+  while (!isSettled() && performance.now() < deadline) {
+    await sleep(POLL_MS);
   }
 }
 

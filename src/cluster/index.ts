@@ -43,3 +43,5 @@ export type { GatewayAddress, GatewayOptions, GatewayTls, RequestRecord } from '
 export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';
 export type { KubeconfigEntry } from './gateway/kubeconfig-file.ts';
 export type { ServedCluster } from './gateway/served-cluster.ts';
+export { ObjectSelection } from './embedded/object-selection.ts';
+export type { SelectionOptions } from './embedded/object-selection.ts';

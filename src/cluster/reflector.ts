@@ -140,7 +140,9 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         error = caught;
       }
       if (!signal.aborted) {
-        const healthy = during === 'watch' && isHealthy(performance.now() - begun, this.#events > eventsBefore);
+        const healthy =
+          error instanceof SilenceError ||
+          (during === 'watch' && isHealthy(performance.now() - begun, this.#events > eventsBefore));
         await this.#after(error, during, healthy, signal);
       }
     }
@@ -253,6 +255,16 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   }
 }
 
+/** Nothing came. There need not be anything wrong, and it was wait enough: it does not count as an outage. */
+class SilenceError extends ClusterError {
+  constructor(limitMs: number) {
+    super(
+      'timeout',
+      `the watch was silent for ${limitMs} ms: expected at least a bookmark; the connection is taken to be dead`,
+    );
+  }
+}
+
 function isHealthy(lastedMs: number, broughtEvents: boolean): boolean {
   return lastedMs >= (broughtEvents ? HEALTHY_MS : HEALTHY_QUIET_MS);
 }
@@ -272,8 +284,7 @@ class SilenceAlarm implements Disposable {
     this.#timer = setInterval(
       () => {
         if (performance.now() - this.#heardAt > limitMs) {
-          const text = `the watch was silent for ${limitMs} ms: expected at least a bookmark; the connection is taken to be dead`;
-          this.#controller.abort(new ClusterError('timeout', text));
+          this.#controller.abort(new SilenceError(limitMs));
         }
       },
       Math.max(10, limitMs / 10),

@@ -124,10 +124,34 @@ describe('builtin:cel', () => {
       spec: { containers: [{ name: 'a' }], x: 1 },
     });
     assert.deepEqual(validate(settings, { object: null, operation: 'DELETE' }), ACCEPTED);
-    const lists = { expression: 'Object{spec: Object.spec{containers: []}}' };
-    const refused = validate({ mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: lists }] });
-    assert.match(String(refused.message), /cannot be set with ApplyConfiguration here yet: \.spec\.containers/);
+  });
+
+  it('merges lists as the schema of the kind says', () => {
+    const configured = (containers: string): object => ({
+      mutations: [
+        {
+          patchType: 'ApplyConfiguration',
+          applyConfiguration: {
+            expression: `Object{spec: Object.spec{containers: [Object.spec.containers{${containers}}]}}`,
+          },
+        },
+      ],
+    });
+    const mutated = validate(configured("name: 'a', image: 'x'")).mutatedObject as { spec: object };
+    assert.deepEqual(mutated.spec, { containers: [{ name: 'a', image: 'x' }] });
+    const refused = validate(configured("name: 'a', args: ['x']"));
+    assert.match(
+      String(refused.message),
+      /error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: \.spec\.containers\[0\]\.args/,
+    );
     assert.equal(refused.mutatedObject, undefined);
+    const custom = validate(configured("name: 'a'"), {
+      object: { apiVersion: 'example.com/v1', kind: 'Thing', metadata: {} },
+    });
+    assert.match(
+      String(custom.message),
+      /on kinds of Kubernetes itself only, whose schema is known here: \.spec\.containers/,
+    );
   });
 
   it('keeps integers that JavaScript cannot hold apart', () => {

@@ -1,8 +1,8 @@
 import type { CallContext, CallLimits } from '../wasm/index.ts';
-import { gatekeeperInventory, opaInventory } from './capabilities/inventory.ts';
+import { buildInventory } from './capabilities/inventory.ts';
 import { logEntry, shorten } from './capabilities/tracing.ts';
 import { EngineError } from './errors.ts';
-import type { HostPort, PolicyLog } from './host-port.ts';
+import type { HostPort, InventoryMode, PolicyLog } from './host-port.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import type { ContextAwareResource } from './policy-definition.ts';
@@ -63,13 +63,14 @@ export class HostCapabilities {
   }
 
   /** The objects that a Rego policy declared, in its mode's shape; undefined when it declared none. */
-  inventory(holder: CapabilityHolder, mode: 'opa' | 'gatekeeper'): string | undefined {
+  inventory(holder: CapabilityHolder, mode: InventoryMode): string | undefined {
     const { contextAwareResources } = holder;
     if (contextAwareResources.length === 0) {
       return undefined;
     }
-    const build = mode === 'opa' ? opaInventory : gatekeeperInventory;
-    return build(this.#port, contextAwareResources);
+    return (
+      this.#port.inventory?.(mode, contextAwareResources) ?? buildInventory(this.#port, mode, contextAwareResources)
+    );
   }
 
   #call(

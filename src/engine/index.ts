@@ -1,7 +1,7 @@
 export { MAX_REVIEW_BYTES } from './admission-review.ts';
 export { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from './capabilities/async-capabilities.ts';
 export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities.ts';
-export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
+export { NO_CLUSTER_MESSAGE, REVISION_CAPABILITY } from './capabilities/kubernetes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { RecordingPort, ReplayPort } from './capabilities/session.ts';
@@ -10,8 +10,7 @@ export type { EngineErrorCode, TextPosition } from './errors.ts';
 export { checkSettings, evaluate, FUEL_PER_SECOND, MAX_ANSWER_BYTES, OTHER_NAME } from './evaluate.ts';
 export type { Entering, EvaluateOptions, Evaluation, Observation, Outcome, Route } from './evaluate.ts';
 export { createGuest } from './guest.ts';
-export type { HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
-export { applyPatchSteps as applyPatch } from '../resources/index.ts';
+export type { HostPort, InventoryMode, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';
 export type { PatchOperation } from './json-patch.ts';
 export { isJsonObject } from './json-text.ts';

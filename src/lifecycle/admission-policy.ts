@@ -1,43 +1,22 @@
 // What controllers read of an admission policy, whichever of its four kinds it has.
-import type { JsonObject, KubernetesObject } from '../resources/index.ts';
-
-/** A module, and what it may use: the spec of a policy, or a member of a group. */
-export interface ModuleSpec {
-  readonly module: string;
-  readonly settings?: JsonObject | null;
-  readonly timeoutEvalSeconds?: number;
-  readonly contextAwareResources?: readonly { readonly apiVersion: string; readonly kind: string }[];
-}
-
-/** What all four kinds have in their spec. */
-interface CommonSpec {
-  readonly policyServer?: string;
-  readonly mode?: 'protect' | 'monitor';
-  readonly rules: readonly JsonObject[];
-  readonly failurePolicy?: 'Fail' | 'Ignore';
-  readonly matchPolicy?: string;
-  readonly matchConditions?: readonly JsonObject[];
-  readonly objectSelector?: JsonObject;
-  readonly namespaceSelector?: JsonObject;
-  readonly sideEffects?: string;
-  readonly timeoutSeconds?: number;
-  readonly message?: string;
-}
-
-export interface PolicySpec extends CommonSpec, ModuleSpec {
-  readonly mutating: boolean;
-}
-
-export interface PolicyGroupSpec extends CommonSpec {
-  readonly message: string;
-  readonly expression: string;
-  readonly policies: Readonly<Record<string, ModuleSpec>>;
-}
+import type {
+  AdmissionPolicy,
+  AdmissionPolicyGroup,
+  ClusterAdmissionPolicy,
+  ClusterAdmissionPolicyGroup,
+  KubernetesObject,
+} from '../resources/index.ts';
 
 /** An admission policy of any kind. */
-export type AdmissionPolicyObject = KubernetesObject & { readonly spec: PolicySpec | PolicyGroupSpec };
+export type AdmissionPolicyObject =
+  | ClusterAdmissionPolicy
+  | AdmissionPolicy
+  | ClusterAdmissionPolicyGroup
+  | AdmissionPolicyGroup;
 
-export function isGroup(spec: PolicySpec | PolicyGroupSpec): spec is PolicyGroupSpec {
+type GroupSpec = (ClusterAdmissionPolicyGroup | AdmissionPolicyGroup)['spec'];
+
+export function isGroup(spec: AdmissionPolicyObject['spec']): spec is GroupSpec {
   return 'policies' in spec;
 }
 

@@ -1,6 +1,6 @@
 export { policyId } from './admission-policy.ts';
 export type { AdmissionPolicyObject } from './admission-policy.ts';
-export { PolicyControllers } from './policy-controllers.ts';
+export { POLICY_KINDS, PolicyControllers } from './policy-controllers.ts';
 export type { PolicyControllersOptions } from './policy-controllers.ts';
 export { FilePolicySet } from './policy-set.ts';
 export type { PolicySet, ServedPolicy, WantedPolicy } from './policy-set.ts';

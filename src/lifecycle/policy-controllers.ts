@@ -15,7 +15,8 @@ import { PolicyReconciler } from './policy-reconciler.ts';
 import type { PolicySet } from './policy-set.ts';
 import { MANAGED_BY, type WebhookTarget } from './webhook-configuration.ts';
 
-const POLICY_KINDS: readonly ResourceDefinition[] = [
+/** The kinds of admission policies. */
+export const POLICY_KINDS: readonly ResourceDefinition<AdmissionPolicyObject>[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
@@ -49,7 +50,7 @@ export class PolicyControllers implements Runnable {
   readonly name = 'policies';
   readonly ready: Promise<void>;
   readonly #set: PolicySet;
-  readonly #caches: readonly ObjectCache[];
+  readonly #caches: readonly Pick<ObjectCache, 'synced'>[];
   readonly #kinds: readonly { readonly reconciler: PolicyReconciler; readonly controller: Controller }[];
   readonly #isReady = Promise.withResolvers<void>();
 
@@ -62,7 +63,7 @@ export class PolicyControllers implements Runnable {
     const validating = caches.cache(VALIDATING, { labelSelector });
     const mutating = caches.cache(MUTATING, { labelSelector });
     const kinds = POLICY_KINDS.map((kind) => {
-      const policies = caches.cache(kind as ResourceType<AdmissionPolicyObject>);
+      const policies = caches.cache(kind);
       const reconciler = new PolicyReconciler(kind, { ...options, policies, validating, mutating });
       const controller = new Controller({
         name: kind.resource,
@@ -73,7 +74,7 @@ export class PolicyControllers implements Runnable {
       });
       return { policies, reconciler, controller };
     });
-    this.#caches = [validating, mutating, ...kinds.map(({ policies }) => policies as ObjectCache)];
+    this.#caches = [validating, mutating, ...kinds.map(({ policies }) => policies)];
     this.#kinds = kinds;
   }
 

@@ -1,6 +1,14 @@
 // A policy of the cluster as an entry of a policies file (contract 3.1).
 import { isGroup } from './admission-policy.ts';
-import type { AdmissionPolicyObject, ModuleSpec } from './admission-policy.ts';
+import type { AdmissionPolicyObject } from './admission-policy.ts';
+
+/** A module, and what it may use: the spec of a policy, or a member of a group. */
+interface ModuleSpec {
+  readonly module: string;
+  readonly settings?: unknown;
+  readonly timeoutEvalSeconds?: number;
+  readonly contextAwareResources?: readonly { readonly apiVersion: string; readonly kind: string }[];
+}
 
 export interface PolicyEntryOptions {
   /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules stay as they are. */

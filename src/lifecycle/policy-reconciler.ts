@@ -21,7 +21,7 @@ import {
 import { type AdmissionPolicyObject, policyId } from './admission-policy.ts';
 import { policyEntry, type PolicyEntryOptions } from './policy-entry.ts';
 import type { PolicySet, WantedPolicy } from './policy-set.ts';
-import { type AdmissionPolicyStatus, policyStatus } from './policy-status.ts';
+import { policyStatus } from './policy-status.ts';
 import { isMutating, policyOf, webhookConfiguration, type WebhookTarget } from './webhook-configuration.ts';
 
 /** Who owns the fields of what controllers write. */
@@ -141,7 +141,7 @@ export class PolicyReconciler {
 
   async #report(policy: AdmissionPolicyObject, id: string, signal: AbortSignal): Promise<void> {
     const { cluster, set, events } = this.#options;
-    const before = policy['status'] as Partial<AdmissionPolicyStatus> | undefined;
+    const before = policy.status;
     const status = policyStatus(policy, set.get(id), Date.now());
     if (isDeepStrictEqual({ ...before, ...status }, before)) {
       return;
@@ -150,9 +150,9 @@ export class PolicyReconciler {
     const type: ResourceType = this.#kind;
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     await unlessGone(cluster.patch(type, keyOf(policy), { type: 'merge', body }, options));
-    const eventType = EVENT_TYPES.get(status.phase);
-    if (eventType !== undefined && (before?.phase !== status.phase || before.reason !== status.reason)) {
-      events.event(policy, eventType, status.reason, status.message);
+    const eventType = EVENT_TYPES.get(status.phase ?? '');
+    if (eventType !== undefined && (before?.phase !== status.phase || before?.reason !== status.reason)) {
+      events.event(policy, eventType, status.reason ?? '', status.message ?? '');
     }
   }
 }

@@ -1,21 +1,7 @@
 // What a policy's status says, from what its policy server says. Upstream's fields (contract 2.3) with ours beside them.
-import { type Condition, setCondition } from '../resources/index.ts';
+import { type PolicyStatus, setCondition } from '../resources/index.ts';
 import type { AdmissionPolicyObject } from './admission-policy.ts';
 import type { ServedPolicy } from './policy-set.ts';
-
-/** The status of an admission policy. */
-export interface AdmissionPolicyStatus {
-  /** Upstream's word: `active` when requests are answered by the policy, whichever version of it. */
-  readonly policyStatus: 'unscheduled' | 'scheduled' | 'pending' | 'active';
-  /** That of the version that serves. */
-  readonly mode: 'protect' | 'monitor' | 'unknown';
-  readonly phase: string;
-  readonly reason: string;
-  readonly message: string;
-  /** The `metadata.generation` that all this is about. */
-  readonly observedGeneration: number;
-  readonly conditions: readonly Condition[];
-}
 
 /** Requests are answered by the policy. */
 export const POLICY_ACTIVE = 'PolicyActive';
@@ -23,21 +9,24 @@ export const POLICY_ACTIVE = 'PolicyActive';
 export const POLICY_UP_TO_DATE = 'UpToDate';
 
 /** Nobody has told the policy server yet. */
-const SCHEDULED = { phase: 'Pending', reason: 'Scheduled', message: 'the policy server has not been told of it yet' };
+const SCHEDULED = {
+  phase: 'Pending',
+  reason: 'Scheduled',
+  message: 'the policy server has not been told of it yet',
+} as const;
 
 /** The status to be written; conditions keep their times where nothing changed. `now` in milliseconds since 1970. */
 export function policyStatus(
   policy: AdmissionPolicyObject,
   served: ServedPolicy | undefined,
   now: number,
-): AdmissionPolicyStatus {
-  const before = policy['status'] as Partial<AdmissionPolicyStatus> | undefined;
+): PolicyStatus {
   const generation = served?.generation ?? policy.metadata.generation ?? 0;
   const { phase, reason, message } = served?.status ?? SCHEDULED;
   const isServing = served !== undefined && served.status.serving !== null;
   const isUpToDate = phase === 'Active';
   const about = { observedGeneration: generation, reason, message };
-  let conditions = before?.conditions ?? [];
+  let conditions: PolicyStatus['conditions'] = policy.status?.conditions ?? [];
   conditions = setCondition(conditions, { ...about, type: POLICY_ACTIVE, status: isServing ? 'True' : 'False' }, now);
   conditions = setCondition(
     conditions,
@@ -51,6 +40,8 @@ export function policyStatus(
     reason,
     message,
     observedGeneration: generation,
+    readyReplicas: isUpToDate ? 1 : 0,
+    totalReplicas: 1,
     conditions,
   };
 }

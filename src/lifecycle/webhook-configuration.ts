@@ -47,16 +47,20 @@ export function webhookConfiguration(policy: AdmissionPolicyObject, target: Webh
         ...(spec.matchPolicy === undefined ? {} : { matchPolicy: spec.matchPolicy }),
         ...(spec.matchConditions === undefined ? {} : { matchConditions: spec.matchConditions }),
         ...(spec.objectSelector === undefined ? {} : { objectSelector: spec.objectSelector }),
-        ...(namespace === undefined
-          ? spec.namespaceSelector === undefined
-            ? {}
-            : { namespaceSelector: spec.namespaceSelector }
-          : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
+        ...namespaceSelector(policy),
         sideEffects: spec.sideEffects ?? 'None',
         timeoutSeconds: spec.timeoutSeconds ?? 10,
       },
     ],
   };
+}
+
+/** A policy of a namespace is for that namespace only. */
+function namespaceSelector({ metadata, spec }: AdmissionPolicyObject): { namespaceSelector?: unknown } {
+  if (metadata.namespace !== undefined) {
+    return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': metadata.namespace } } };
+  }
+  return 'namespaceSelector' in spec ? { namespaceSelector: spec.namespaceSelector } : {};
 }
 
 /** The policy that a configuration was made for; undefined when it was made for none. */

@@ -2,8 +2,9 @@
 import type { CustomColumn } from './custom-columns.ts';
 import { namesOf } from './custom-resource.ts';
 import type { KindNames } from './custom-resource.ts';
-import { duplicate, forbidden, invalid, notSupported, required, tooMany } from './field-error.ts';
+import { duplicate, forbidden, invalid, invalidText, notSupported, required, tooMany } from './field-error.ts';
 import type { FieldError } from './field-error.ts';
+import { jsonText } from './go-text.ts';
 import { isJsonObject } from './json.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
@@ -69,11 +70,15 @@ function versionsErrors(spec: JsonObject): FieldError[] {
   const versions = listOf(spec['versions']).map(objectOf);
   const errors: FieldError[] = [];
   const at = (index: number): string => `spec.versions[${index}]`;
+  const schemaFor = (fields: JsonValue): JsonValue | undefined =>
+    objectOf(versions.find((version) => version['selectableFields'] === fields)?.['schema'])['openAPIV3Schema'];
   const names = versions.map((version) => textOf(version['name']));
   for (const [index, version] of versions.entries()) {
     const problems = dns1035LabelProblems(names[index] ?? '');
     if (problems.length > 0) {
       errors.push(invalid(`${at(index)}.name`, names[index], problems.join(',')));
+      // The first version has a field of its own in what API servers keep.
+      errors.push(...(index === 0 ? [invalid('spec.version', names[index], problems.join(','))] : []));
     }
     errors.push(...deprecationErrors(version, at(index)));
     if (version['schema'] === undefined || objectOf(version['schema'])['openAPIV3Schema'] === undefined) {
@@ -87,15 +92,36 @@ function versionsErrors(spec: JsonObject): FieldError[] {
     ...lifted(versions, 'additionalPrinterColumns', 'spec.additionalPrinterColumns', (columns, path) =>
       listOf(columns).flatMap((column, index) => columnErrors(objectOf(column), `${path}[${index}]`)),
     ),
-    ...versions.flatMap((version, index) => selectableErrors(version, `${at(index)}.selectableFields`)),
+    ...lifted(versions, 'selectableFields', 'spec.selectableFields', (fields, path) =>
+      selectableErrors(listOf(fields), schemaFor(fields), path),
+    ),
   );
   if (new Set(names).size !== names.length) {
-    errors.push(invalid('spec.versions', versions, 'must contain unique version names'));
+    errors.push(invalidText('spec.versions', printedVersions(versions), 'must contain unique version names'));
   }
   if (versions.filter(({ storage }) => storage === true).length !== 1) {
-    errors.push(invalid('spec.versions', versions, 'must have exactly one version marked as storage version'));
+    const why = 'must have exactly one version marked as storage version';
+    errors.push(invalidText('spec.versions', printedVersions(versions), why));
   }
   return errors;
+}
+
+/** Versions as API servers print them: as they keep them, what all have in common apart. */
+function printedVersions(versions: readonly JsonObject[]): string {
+  const texts = versions.map(({ name, served, storage, deprecated, deprecationWarning }) => {
+    const parts: readonly (readonly [string, unknown])[] = [
+      ['Name', name ?? ''],
+      ['Served', served ?? false],
+      ['Storage', storage ?? false],
+      ['Deprecated', deprecated ?? false],
+      ['DeprecationWarning', deprecationWarning ?? null],
+      ...['Schema', 'Subresources', 'AdditionalPrinterColumns', 'SelectableFields'].map(
+        (part) => [part, null] as const,
+      ),
+    ];
+    return `{${parts.map(([part, value]) => `"${part}":${jsonText(value)}`).join(',')}}`;
+  });
+  return `[${texts.join(',')}]`;
 }
 
 function lifted(
@@ -225,10 +251,9 @@ function pathErrors(text: string, field: string): FieldError[] {
   return text.startsWith('.') ? [] : [invalid(field, text, 'must be a simple json path starting with .')];
 }
 
-function selectableErrors(version: JsonObject, path: string): FieldError[] {
-  const schema = objectOf(version['schema'])['openAPIV3Schema'];
+function selectableErrors(fields: readonly JsonValue[], schema: JsonValue | undefined, path: string): FieldError[] {
   const seen = new Set<string>();
-  const errors = listOf(version['selectableFields']).flatMap((given, index) => {
+  const errors = fields.flatMap((given, index) => {
     const text = textOf(objectOf(given)['jsonPath']);
     const field = `${path}[${index}].jsonPath`;
     if (text === '' || !isJsonObject(schema)) {
@@ -289,7 +314,7 @@ function storedVersionsErrors(crd: KubernetesObject, spec: JsonObject): FieldErr
   const stored = listOf(objectOf(crd['status'])['storedVersions']);
   const versions = listOf(spec['versions']).map(objectOf);
   if (stored.length === 0) {
-    return [invalid(field, stored, 'must have at least one stored version')];
+    return [invalid(field, null, 'must have at least one stored version')];
   }
   const missing = versions.filter(({ name, storage }) => storage === true && !stored.includes(name ?? null));
   const gone = stored.filter((name) => !versions.some((version) => version['name'] === name));
@@ -318,9 +343,22 @@ function conversionErrors(conversion: JsonObject): FieldError[] {
     return webhook === undefined ? [] : [forbidden('spec.conversion.webhookClientConfig', why)];
   }
   const client = objectOf(webhook)['clientConfig'];
-  return client === undefined
-    ? [required('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook')]
-    : [];
+  const versions = listOf(objectOf(webhook)['conversionReviewVersions']);
+  return [
+    ...(client === undefined
+      ? [required('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook')]
+      : []),
+    ...reviewVersionErrors(versions, 'spec.conversion.conversionReviewVersions'),
+  ];
+}
+
+function reviewVersionErrors(versions: readonly JsonValue[], field: string): FieldError[] {
+  if (versions.length === 0) {
+    return [required(field)];
+  }
+  return versions.includes('v1') || versions.includes('v1beta1')
+    ? []
+    : [invalid(field, versions, 'must include at least one of v1, v1beta1')];
 }
 
 /** Groups of Kubernetes itself need a reviewer's word. */

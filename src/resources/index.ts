@@ -68,12 +68,14 @@ export { ageOf, humanDuration } from './kubernetes/age.ts';
 export { builtinKind } from './kubernetes/builtin-kinds.ts';
 export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
 export { componentSchema } from './kubernetes/component-schemas.ts';
+export { decodeError } from './kubernetes/decode-error.ts';
 export { convertEvent } from './kubernetes/event-conversion.ts';
 export { componentNameOf, KUBERNETES_KINDS, kubernetesKind } from './kubernetes/kubernetes-kinds.ts';
 export { kubernetesOpenApi, kubernetesOpenApiOf, kubernetesVersion } from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
 export { applyJsonPatch, applyPatchSteps, MAX_COPIED_BYTES, MAX_JSON_PATCH_OPERATIONS } from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
+export { goText } from './patch/go-value-text.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
 export type { PatchErrorCode } from './patch/patch-error.ts';
@@ -85,6 +87,7 @@ export { FieldSet, MAX_FIELDS } from './merge/field-set.ts';
 export { fieldSetOf } from './merge/fields-of.ts';
 export { MAX_UPDATE_MANAGERS } from './merge/managed-fields.ts';
 export { managerOf, MAX_MANAGER_LENGTH } from './merge/manager-name.ts';
+export { mergeApplied } from './merge/merge-applied.ts';
 export { MAX_MERGE_DEPTH, MergeError } from './merge/merge-error.ts';
 export type { MergeErrorCode } from './merge/merge-error.ts';
 export type { ManagedWrite, MergedKind } from './merge/merge-request.ts';
@@ -101,3 +104,26 @@ export type { AcceptedNames } from './custom-resource-names.ts';
 export { customResourceErrors } from './custom-resource-validation.ts';
 export { parseJsonPath } from './json-path.ts';
 export type { JsonPath } from './json-path.ts';
+export {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+} from './policies/admission-policies.ts';
+export type {
+  AdmissionPolicy,
+  AdmissionPolicyGroup,
+  ClusterAdmissionPolicy,
+  ClusterAdmissionPolicyGroup,
+} from './policies/admission-policies.ts';
+export { POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export type { PolicyStatus } from './policies/common-schemas.ts';
+export { OWN_KINDS } from './policies/own-kinds.ts';
+export { customResourceDefinition } from './policies/own-kind.ts';
+export type { KindDeclaration, OwnKind } from './policies/own-kind.ts';
+export { POLICY_REVISIONS, REVISION_STATES } from './policies/policy-revision.ts';
+export type { PolicyRevision } from './policies/policy-revision.ts';
+export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
+export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
+export { POLICY_SERVERS } from './policies/policy-server.ts';
+export type { PolicyServer } from './policies/policy-server.ts';

@@ -276,6 +276,9 @@ class LabelSelectorParser {
     }
     const values = new Set<string>();
     for (;;) {
+      if (this.#next.kind !== 'identifier' && !isSymbol(this.#next, ',') && !isSymbol(this.#next, ')')) {
+        throw new SelectorError(`found '${this.#next.text}', expected: ',', or identifier`);
+      }
       values.add(this.#next.kind === 'identifier' ? this.#take().text : '');
       const token = this.#take();
       if (isSymbol(token, ')')) {

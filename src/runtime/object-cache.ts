@@ -27,6 +27,8 @@ export interface ObjectCacheOptions<T extends KubernetesObject> extends CacheSco
    * something.
    */
   readonly transform?: (object: T) => T;
+  /** Told of every failure to follow the cluster, besides the log. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
   readonly log: Logger;
 }
 
@@ -60,8 +62,10 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> implemen
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      onError: (error, during) =>
-        log.warn({ during, error: errorText(error) }, 'the cluster cannot be followed, trying again'),
+      onError: (error, during) => {
+        log.warn({ during, error: errorText(error) }, 'the cluster cannot be followed, trying again');
+        options.onError?.(error);
+      },
     });
   }
 

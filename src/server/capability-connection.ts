@@ -1,7 +1,7 @@
 // How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
 // cell of shared memory, and takes the answer from the port when it is woken.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../engine/index.ts';
+import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS, REVISION_CAPABILITY } from '../engine/index.ts';
 
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
@@ -61,6 +61,18 @@ export class CapabilityClient {
       }
       Atomics.wait(this.#answered, 0, seen, left);
       seen = Atomics.load(this.#answered, 0);
+    }
+  }
+
+  /** See HostPort. */
+  revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
+    const payload = { resources: resources.map(({ apiVersion, kind }) => ({ api_version: apiVersion, kind })) };
+    try {
+      const revision = JSON.parse(this.request(REVISION_CAPABILITY, JSON.stringify(payload))) as unknown;
+      return typeof revision === 'string' ? revision : undefined;
+    } catch {
+      // Whoever asks for the objects next is told why there are none.
+      return undefined;
     }
   }
 

@@ -1,10 +1,21 @@
 // The capability thread: answers what policies ask of the world, as promises, for threads that sleep until they are kept.
-import { parentPort } from 'node:worker_threads';
-import { AsyncCapabilities } from '../engine/index.ts';
+import { parentPort, workerData } from 'node:worker_threads';
+import { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../engine/index.ts';
+import type { ContextAwareResource } from '../engine/index.ts';
 import type { CapabilityAnswer, CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
-import type { ConnectMessage } from './capability-service.ts';
+import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
+import { LazyReader } from './lazy-reader.ts';
 
-const capabilities = new AsyncCapabilities({});
+/** Who asks gives up after the default: an answer that says why there is none must be there before. Milliseconds. */
+const ANSWER_MARGIN_MS = 200;
+
+const { cluster } = workerData as CapabilityStart;
+const say = (message: FromCapabilityThread): void => parentPort?.postMessage(message);
+const reader = cluster === undefined ? undefined : new LazyReader(cluster, (entry) => say({ type: 'log', entry }));
+const capabilities = new AsyncCapabilities({
+  timeoutMs: DEFAULT_CAPABILITY_TIMEOUT_MS - ANSWER_MARGIN_MS,
+  ...(reader === undefined ? {} : { kubernetes: reader }),
+});
 
 /** Answers one question; whatever goes wrong becomes the answer. */
 async function answer({ seq, capability, payload }: CapabilityQuestion): Promise<CapabilityAnswer> {
@@ -28,4 +39,19 @@ function serve({ port, answered }: CapabilityConnection, first: CapabilityQuesti
   reply(first);
 }
 
-parentPort?.on('message', ({ connection, first }: ConnectMessage) => serve(connection, first));
+function declare(kinds: readonly ContextAwareResource[]): void {
+  void reader?.declare(kinds);
+}
+
+parentPort?.on('message', (message: ToCapabilityThread) => {
+  switch (message.type) {
+    case 'connect':
+      serve(message.connection, message.first);
+      break;
+    case 'declare':
+      declare(message.kinds);
+      break;
+    default:
+      message satisfies never;
+  }
+});

@@ -1,3 +1,4 @@
+export type { ClusterSource } from './cluster-source.ts';
 export { ServerError } from './errors.ts';
 export type { ServerErrorCode } from './errors.ts';
 export { collectGarbageAlone } from './garbage-collection.ts';

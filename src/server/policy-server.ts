@@ -11,6 +11,8 @@ import { admissionHandler } from './admission-endpoint.ts';
 import { ServerError } from './errors.ts';
 import { FileWatch } from './file-watch.ts';
 import { CapabilityService } from './capability-service.ts';
+import type { ClusterSource } from './cluster-source.ts';
+import { DeclaredKinds } from './declared-kinds.ts';
 import { Loader } from './loader.ts';
 import type { Logger } from './log.ts';
 import type { LogMessage, Route } from './evaluation-protocol.ts';
@@ -83,6 +85,8 @@ export interface PolicyServerOptions {
   readonly memoryLimitBytes?: number;
   /** Default: no special sources. */
   readonly sources?: SourcesConfig;
+  /** The cluster that context-aware policies read. Default: none, and every read says so. */
+  readonly cluster?: ClusterSource;
   /** Time for one download of a module, in milliseconds. Default: that of the module store. */
   readonly fetchTimeoutMs?: number;
   /** Default: see {@link ClientTimeouts}. */
@@ -114,6 +118,7 @@ export class PolicyServer {
   readonly #loader: Loader;
   readonly #pool: WorkerPool;
   readonly #capabilities: CapabilityService;
+  readonly #declaredKinds = new DeclaredKinds();
   readonly #record: ServingRecord;
   readonly #registry: PolicyRegistry;
   readonly #policies: FileWatch;
@@ -129,10 +134,14 @@ export class PolicyServer {
     this.#log = options.log;
     const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
-    this.#capabilities = new CapabilityService(log, () => {
-      this.#pool.renew();
-      this.#loader.renew();
-    });
+    this.#capabilities = new CapabilityService(
+      log,
+      () => {
+        this.#pool.renew();
+        this.#loader.renew();
+      },
+      options.cluster === undefined ? {} : { cluster: options.cluster },
+    );
     this.#pool = new WorkerPool({
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
       start: {
@@ -172,7 +181,12 @@ export class PolicyServer {
     this.#registry = new PolicyRegistry(
       {
         load: (requests, done) => this.#loader.load(requests, done),
-        publish: (change) => this.#pool.publish(change),
+        publish: (change) => {
+          if (this.#declaredKinds.apply(change)) {
+            this.#capabilities.declare(this.#declaredKinds.list());
+          }
+          return this.#pool.publish(change);
+        },
         phaseChanged: (id, change) => this.#phaseChanged(id, change),
         changeEnded: (result) => this.#metrics.reloaded(result),
         servingChanged: (digests) => {

@@ -33,6 +33,8 @@ interface Link {
   readonly inner: Socket;
   /** Lost for good: nothing is carried any more. */
   dead: boolean;
+  /** Bytes that are on their way, slowly: nothing may overtake them. */
+  delayed: number;
 }
 
 /** A watch on its way through. */
@@ -122,10 +124,11 @@ export class FaultProxy implements AsyncDisposable {
   /** Everything is well again, except for connections that were lost. */
   heal(): void {
     this.#fault = undefined;
-    for (const { client, inner, dead } of this.#links) {
-      if (!dead) {
-        client.resume();
-        inner.resume();
+    for (const link of this.#links) {
+      // What is on its way slowly goes on by itself when it has arrived.
+      if (!link.dead && link.delayed === 0) {
+        link.client.resume();
+        link.inner.resume();
       }
     }
   }
@@ -174,7 +177,7 @@ export class FaultProxy implements AsyncDisposable {
       return;
     }
     const inner = connect((this.#https.address() as AddressInfo).port, '127.0.0.1');
-    const link: Link = { client, inner, dead: this.#fault?.kind === 'half-open' };
+    const link: Link = { client, inner, dead: this.#fault?.kind === 'half-open', delayed: 0 };
     this.#links.add(link);
     for (const [from, to] of [
       [client, inner],
@@ -204,15 +207,17 @@ export class FaultProxy implements AsyncDisposable {
     if (this.#fault?.kind === 'slow') {
       const { delayMs, bytesPerSecond } = this.#fault;
       from.pause();
+      link.delayed += 1;
       setTimeout(
         () => {
+          link.delayed -= 1;
           to.write(bytes);
           if (!this.#isHeld(link)) {
             from.resume();
           }
         },
         delayMs + (bytes.length / bytesPerSecond) * 1000,
-      ).unref();
+      );
       return;
     }
     if (!to.write(bytes)) {
@@ -262,7 +267,7 @@ export class FaultProxy implements AsyncDisposable {
     response.on('close', () => this.#streams.delete(stream));
     response.flushHeaders();
     incoming.on('data', (bytes: Buffer) => {
-      if (!response.writable) {
+      if (response.writableEnded || response.destroyed) {
         return;
       }
       if (!response.write(bytes)) {
@@ -279,9 +284,14 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #expire(stream: Stream): void {
-    if (stream.response.writable && stream.isAtLineEnd) {
-      stream.response.end(`${JSON.stringify({ type: 'ERROR', object: EXPIRED })}\n`);
-    } else if (stream.response.writable) {
+    const { response } = stream;
+    if (response.writableEnded || response.destroyed) {
+      return;
+    }
+    if (stream.isAtLineEnd) {
+      this.#streams.delete(stream);
+      response.end(`${JSON.stringify({ type: 'ERROR', object: EXPIRED })}\n`);
+    } else {
       // In the middle of an event: its end is on the way.
       setTimeout(() => this.#expire(stream), 5);
     }

@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 1_000;
 /** Writes at a time, when the objects are created. */
 const WRITERS = 8;
 /** After a heal, when something is wrong: then the run ends. */
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 30_000;
 
 export interface FaultRunOptions {
   readonly objects: number;
@@ -33,8 +33,10 @@ export interface FaultRunOptions {
   readonly changesPerSecond: number;
   /** The same number makes the same faults in the same order. */
   readonly seed: number;
+  /** Only these. Default: all. */
+  readonly kinds?: readonly string[];
   /** Told after each. */
-  readonly onRound?: (round: FaultRound) => void;
+  readonly onRound?: (round: FaultRound, report: ReflectorReport) => void;
 }
 
 /** One fault and its heal. */
@@ -80,7 +82,8 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   const random = seededRandom(options.seed);
   const namespace = `faults-${options.seed}`;
   await server.createNamespace(namespace);
-  const churn = new Churn(direct, namespace, random);
+  // Of its own: how many changes there are is a matter of time.
+  const churn = new Churn(direct, namespace, seededRandom(options.seed + 1));
   await churn.fill(options.objects);
 
   const cache = new Map<string, string>();
@@ -112,7 +115,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   const ends = performance.now() + options.durationMs;
   try {
     while (performance.now() < ends) {
-      const fault = randomFault(random);
+      const fault = randomFault(random, options.kinds);
       const faultMs = 300 + random() * 2_200;
       const changing = churn.run(options.changesPerSecond);
       if (fault.kind === 'expire') {
@@ -130,7 +133,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
       const name = fault.kind === 'status' ? `status ${fault.status}` : fault.kind;
       const round = { fault: name, faultMs, recoveryMs };
       rounds.push(round);
-      options.onRound?.(round);
+      options.onRound?.(round, reflector.report);
       if (recoveryMs === Infinity) {
         break;
       }
@@ -146,8 +149,8 @@ function versionOf(object: KubernetesObject): string {
   return object.metadata.resourceVersion ?? '';
 }
 
-function randomFault(random: () => number): Fault | { readonly kind: 'expire' } {
-  const faults = [
+function randomFault(random: () => number, kinds: readonly string[] | undefined): Fault | { readonly kind: 'expire' } {
+  const all = [
     { kind: 'cut' },
     { kind: 'freeze' },
     { kind: 'half-open' },
@@ -157,7 +160,8 @@ function randomFault(random: () => number): Fault | { readonly kind: 'expire' } 
     { kind: 'status', status: 503 },
     { kind: 'expire' },
   ] as const;
-  return faults[Math.floor(random() * faults.length)] ?? faults[0];
+  const faults = kinds === undefined ? all : all.filter(({ kind }) => kinds.includes(kind));
+  return faults[Math.floor(random() * faults.length)] ?? all[0];
 }
 
 /** Waits until the cache is what the server has. The time since `since`, or Infinity. */

@@ -4,6 +4,8 @@ import type { Command } from './kubectl-target.ts';
 /** A command, and why its output differs on purpose where it does: a key of `DIFFERENCES`. */
 export interface Step extends Command {
   readonly difference?: string;
+  /** Tried until it succeeds, for some seconds: an API server publishes new kinds a moment later than it serves them. */
+  readonly isRepeated?: boolean;
 }
 
 const NAMESPACE = ['-n', 'shop'];
@@ -65,6 +67,14 @@ const configMap = (name: string, data: object, extra: object = {}): object => ({
   metadata: { name, ...extra },
   data,
 });
+
+const label = { labels: { set: 'many' } };
+
+const node: object = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'worker', labels: { 'kubernetes.io/os': 'linux', 'node-role.kubernetes.io/worker': '' } },
+};
 
 const widgets: object = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -172,7 +182,10 @@ export const STEPS: readonly Step[] = [
   shop('get configmap settings -o jsonpath={.data.colour}'),
   shop('get configmap settings -o custom-columns=NAME:.metadata.name,COLOUR:.data.colour'),
   shopArgs(['get', 'configmap', 'settings', '-o', 'go-template={{.data.size}}']),
-  shop('describe configmap settings'),
+  // One key: kubectl describes more in any order.
+  shop('create configmap motto --from-literal=text=hello'),
+  shop('describe configmap motto'),
+  shop('delete configmap motto'),
   shop('create configmap settings --from-literal=colour=red'),
   shop('create configmap Not_A_Name --from-literal=a=b'),
   shop('get configmap missing'),
@@ -180,7 +193,7 @@ export const STEPS: readonly Step[] = [
   step('get configmaps -n nowhere'),
   step('create configmap lost --from-literal=a=b -n nowhere'),
   step('get --raw /api/v1/namespaces/shop/configmaps/missing'),
-  step('get --raw /api/v1/namespaces/shop/configmaps/settings'),
+  step('get --raw /api/v1/namespaces/shop/configmaps/settings', { difference: 'member-order' }),
   shop('create secret generic password --from-literal=value=hunter2'),
   shop('get secrets'),
   shop('describe secret password'),
@@ -205,7 +218,7 @@ export const STEPS: readonly Step[] = [
   shopArgs(['patch', 'configmap', 'settings', '--type=json', '-p', '[{"op":"test","path":"/data/size","value":"9"}]']),
   shopArgs(['patch', 'configmap', 'settings', '--type=json', '-p', '[{"op":"remove","path":"/data/none"}]']),
   shopArgs(['patch', 'configmap', 'settings', '-p', '{"data":{"shape":"round"}}']),
-  shopArgs(['patch', 'configmap', 'settings', '-p', '{"data":["round"]}']),
+  shopArgs(['patch', 'configmap', 'settings', '-p', '{"data":["round"]}'], { difference: 'patch-types' }),
   shopArgs(['patch', 'configmap', 'missing', '-p', '{"data":{"shape":"round"}}']),
   shopArgs(['patch', 'configmap', 'settings', '--type=merge', '-p', '{"metadata":{"resourceVersion":"1"}}']),
   shop('label configmap settings tier-'),
@@ -232,8 +245,8 @@ export const STEPS: readonly Step[] = [
   shop('get deployment web -o jsonpath={.spec.template.spec.containers[0]}'),
   applied(deployment({ app: 'other' })),
   applied(deployment({ extra: { selector: { matchLabels: { app: 'new' } } } })),
-  applied(deployment({ extra: { replicas: 'many' } })),
-  applied(deployment({ extra: { replica: 2 } })),
+  { ...applied(deployment({ extra: { replicas: 'many' } })), difference: 'patch-types' },
+  { ...applied(deployment({ extra: { replica: 2 } })), difference: 'patch-shown' },
   applied(deployment({ extra: { replica: 2 } }), '--validate=warn'),
   applied(deployment({ extra: { replicas: -1 } })),
   applied(pod('no-image', { image: '' })),
@@ -280,7 +293,19 @@ export const STEPS: readonly Step[] = [
   shop('get pdb'),
   step('create priorityclass urgent --value=1000 --description=first'),
   step('get priorityclass urgent'),
-  shop('autoscale deployment web --min=1 --max=3 --cpu-percent=80'),
+  shop('autoscale deployment web --min=1 --max=3 --cpu-percent=80 --dry-run=server', { difference: 'autoscaling' }),
+  applied({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'web' },
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      maxReplicas: 3,
+      metrics: [
+        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+      ],
+    },
+  }),
   shop('get hpa'),
   shop('get all'),
   shop('get configmaps,secrets -o name'),
@@ -321,7 +346,7 @@ export const STEPS: readonly Step[] = [
   step('wait --for=condition=Established crd/widgets.shop.example --timeout=10s'),
   step('get crd widgets.shop.example'),
   step('api-resources --api-group=shop.example -o wide'),
-  step('explain widget'),
+  step('explain widget', { isRepeated: true }),
   step('explain widget.spec'),
   step('explain widget.spec.parts --recursive'),
   step('explain widget.nothing'),
@@ -363,6 +388,74 @@ export const STEPS: readonly Step[] = [
   step('explain pod.spec.nothing'),
   step('explain nothing'),
   step('explain configmap --recursive'),
+
+  // Nodes, which are only objects here.
+  step('apply -f -', { stdin: JSON.stringify(node) }),
+  step('get nodes'),
+  step('get nodes -o wide'),
+  step('cordon worker'),
+  step('taint nodes worker dedicated=shop:NoSchedule'),
+  step('get node worker -o jsonpath={.spec}', { difference: 'node-taint' }),
+  step('uncordon worker'),
+  step('describe node worker', { difference: 'node-taint' }),
+  step('drain worker --force'),
+  step('delete node worker'),
+
+  // Many at once.
+  shop('apply -f -', {
+    stdin: `${JSON.stringify(configMap('first', { a: '1' }, label))}\n---\n${JSON.stringify(configMap('second', { a: '2' }, label))}`,
+  }),
+  shop('apply -f -', {
+    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [configMap('first', { a: '3' }, label)] }),
+  }),
+  shop('apply --prune -l set=many -f -', { stdin: JSON.stringify(configMap('second', { a: '2' }, label)) }),
+  shop('get configmaps -l set=many -o name'),
+  shop('annotate configmaps -l set=many note=x'),
+  shop('get configmaps -l set=many -L set -o wide'),
+  shop('get configmaps -A -l set=many'),
+  shop('delete -f -', { stdin: JSON.stringify(configMap('second', { a: '2' }, label)) }),
+  shop('create -f -', {
+    stdin: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'typed' },
+      type: 'kubernetes.io/tls',
+      data: {},
+    }),
+  }),
+  shop('create -f -', {
+    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'typed' }, data: { a: '***' } }),
+  }),
+  shop('create -f -', {
+    stdin: JSON.stringify({ ...pod('elsewhere'), metadata: { name: 'elsewhere', namespace: 'other' } }),
+  }),
+  shop('create -f -', {
+    stdin: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'owned', labels: { 'a b': 'c' }, finalizers: ['x'] },
+    }),
+  }),
+  shop('create service nodeport outside --tcp=80:8080'),
+  shop('create service externalname far --external-name=shop.example'),
+  shop('get services'),
+  shop('create -f -', {
+    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'portless' }, spec: {} }),
+  }),
+  step('create clusterrolebinding alice-views --clusterrole=view --user=alice'),
+  step('describe clusterrolebinding alice-views'),
+  step('get nodes', { user: 'alice' }),
+  step('delete clusterrolebinding alice-views'),
+  shop('rollout restart deployment/web'),
+  shop('rollout status deployment/web --timeout=1s'),
+  shop('rollout pause deployment/web'),
+  shop('events'),
+  shop('get deployment web --watch-only --request-timeout=1s'),
+  step('get namespaces -o wide --show-labels --no-headers'),
+  step('get clusterroles admin edit view -o name'),
+  step('get pods --all-namespaces --field-selector metadata.namespace=nowhere'),
+  step('get pods -A --field-selector spec.something=x'),
+  step('get priorityclasses --sort-by=.value --no-headers'),
 
   // Replace, wait, delete.
   shopArgs(['replace', '-f', '-'], { stdin: JSON.stringify(configMap('settings', { replaced: 'yes' })) }),

@@ -16,7 +16,9 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\S*portcullis-(?:kubectl|cluster)-\w+/g, '<folder>'],
   [/\bgenerated-[a-z0-9]{5}\b/g, 'generated-<random>'],
   [/[IEW]\d{4} <?[\d:.]+>?\s+\d+ /g, ''],
-  [/10\.0\.\d+\.\d+/g, '<cluster-ip>'],
+  [/(Resource Version:\s+)\d+/g, '$1<version>'],
+  [/\b80:3\d{4}\/TCP/g, '80:<port>/TCP'],
+  [/\b10\.\d+\.\d+\.\d+\b/g, '<cluster-ip>'],
   // Columns are as wide as their widest cell, which may be an age.
   [/ {2,}/g, '  '],
   [/ +$/gm, ''],

@@ -36,7 +36,7 @@ const USERS = ['admin', 'alice'] as const;
 
 /** A kube-apiserver. */
 export async function realTarget(): Promise<KubectlTarget> {
-  const cluster = await startCluster({ users: { alice: {} } });
+  const cluster = await startCluster({ users: { alice: { groups: ['team'] } } });
   const tokens = { admin: cluster.adminToken, alice: cluster.token('alice') };
   const ca = await readFile(cluster.caFile, 'utf8');
   return await target({ server: cluster.url, ca, tokens, stop: () => cluster.stop() });
@@ -48,8 +48,11 @@ export async function embeddedTarget(): Promise<KubectlTarget> {
   const tls = await createLoopbackCertificate();
   const cluster = await EmbeddedCluster.open({
     tokens: [
-      { token: tokens.admin, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
-      { token: tokens.alice, user: { username: 'alice', groups: ['system:authenticated'] } },
+      {
+        token: tokens.admin,
+        user: { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] },
+      },
+      { token: tokens.alice, user: { username: 'alice', uid: 'alice', groups: ['team', 'system:authenticated'] } },
     ],
   });
   const { authenticator } = cluster;

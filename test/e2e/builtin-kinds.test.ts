@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { loadAll } from 'js-yaml';
-import { KUBERNETES_KINDS, kubernetesKind } from '../../src/resources/index.ts';
+import { load, loadAll } from 'js-yaml';
+import { decodeError, KUBERNETES_KINDS, kubernetesKind, metadataErrors } from '../../src/resources/index.ts';
 import type { MutableObject, ResourceDefinition } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
@@ -15,6 +15,53 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 function documents(name: string): readonly KubernetesObject[] {
   return loadAll(readFileSync(new URL(`builtin-kinds/${name}.yaml`, import.meta.url), 'utf8')) as KubernetesObject[];
 }
+
+/** A change of an object of objects.yaml that makes it one that is refused: fields by path, null to remove one. */
+interface RefusedCase {
+  readonly of: string;
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** The same, of the stored object. */
+  readonly update?: Readonly<Record<string, unknown>>;
+}
+
+function refusedCases(name: string): readonly RefusedCase[] {
+  const file = new URL(`builtin-kinds/${name}.yaml`, import.meta.url);
+  return load(readFileSync(file, 'utf8')) as RefusedCase[];
+}
+
+function changed(object: KubernetesObject, fields: Readonly<Record<string, unknown>> = {}): KubernetesObject {
+  const copy = structuredClone(object);
+  for (const [path, value] of Object.entries(fields)) {
+    const names = path.match(/[^.[\]]+/g) ?? [];
+    const last = names.pop() ?? '';
+    let target = copy as Record<string, unknown>;
+    for (const name of names) {
+      target = (target[name] ??= {}) as Record<string, unknown>;
+    }
+    if (value === null) {
+      delete target[last];
+    } else {
+      target[last] = value;
+    }
+  }
+  return copy;
+}
+
+const UID = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
+
+/** One cause as text. What follows on more lines is a difference of Go structs, which only a real API server shows. */
+function causeText({ field, message }: { readonly field: string; readonly message: string }): string {
+  return `${field}: ${message.split('\n')[0]?.replace(UID, 'uid')}`;
+}
+
+/** What is refused in other words here: the values in the messages are Go structs, or the message comes twice. */
+const OTHER_WORDS = new Set([
+  'Job once {"spec.template.spec.containers[0].image":"b:2"}',
+  'Job once {"spec.selector":{"matchLabels":{"a":"b"}}}',
+]);
+
+/** Refused by the API server of the tests, which runs without --allow-privileged. */
+const PRIVILEGED = 'spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy';
 
 function definitionOf({ apiVersion, kind }: KubernetesObject): ResourceDefinition {
   const definition = kubernetesKind(apiVersion, kind);
@@ -129,6 +176,62 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
       const real = JSON.stringify(table.body.rows[0]?.cells);
       // Ages may have changed while it answered.
       assert.equal(cells(start) === real ? real : cells(Date.now()), real);
+    });
+  }
+
+  const objects = documents('objects');
+  const original = (name: string): KubernetesObject => {
+    const found = objects.find((object) => titleOf(object) === name);
+    assert.ok(found !== undefined, `objects.yaml has ${name}`);
+    return found;
+  };
+
+  /** The object that is stored under the name of another, which is made when there is none. */
+  async function storedOf(object: KubernetesObject): Promise<KubernetesObject> {
+    const definition = definitionOf(object);
+    const path = pathOf(definition, object.metadata.name);
+    const found = await cluster.request('GET', path);
+    return found.status === 200 ? found.body : cluster.expect('POST', pathOf(definition), object);
+  }
+
+  for (const { of, set, update } of refusedCases('refused')) {
+    const change = JSON.stringify(set ?? update);
+    it(`answer ${of} with ${update === undefined ? '' : 'an update of '}${change} as it does`, async () => {
+      const definition = definitionOf(original(of));
+      const old = update === undefined ? undefined : await storedOf(original(of));
+      const object = changed(old ?? original(of), set ?? update);
+      const path = `${pathOf(definition, old?.metadata.name)}?dryRun=All`;
+      const real = await cluster.request<{
+        status: unknown;
+        details?: { causes?: readonly { field: string; message: string }[] };
+      }>(old === undefined ? 'POST' : 'PUT', path, object);
+      const ours = structuredClone(object) as MutableObject;
+      if (old === undefined) {
+        const namespace = definition.namespaced ? { namespace: NAMESPACE } : {};
+        ours.metadata = { uid: '00000000-0000-0000-0000-000000000000', ...ours.metadata, ...namespace };
+      }
+      definition.applyDefaults?.(ours);
+      const errors = [...metadataErrors(ours, definition), ...(definition.validate?.(ours, old) ?? [])];
+      const causes = (real.body.details?.causes ?? []).map(causeText).filter((cause) => cause !== PRIVILEGED);
+      if (OTHER_WORDS.has(`${of} ${change}`)) {
+        assert.equal(errors.length > 0, causes.length > 0);
+      } else {
+        assert.deepEqual(errors.map(causeText), causes);
+      }
+    });
+  }
+
+  for (const { of, set } of refusedCases('undecodable')) {
+    it(`cannot read ${of} with ${JSON.stringify(set)}, as it cannot`, async () => {
+      const definition = definitionOf(original(of));
+      const object = changed(original(of), set);
+      const { status, body } = await cluster.request<{ message: string }>(
+        'POST',
+        `${pathOf(definition)}?dryRun=All`,
+        object,
+      );
+      assert.equal(status, 400);
+      assert.equal(decodeError(definition, object), body.message);
     });
   }
 });

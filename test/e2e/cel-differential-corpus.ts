@@ -1239,6 +1239,63 @@ export const MUTATIONS: readonly MutationCase[] = [
     ],
   },
   {
+    name: 'apply-list-element',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'main', env: [Object.spec.template.spec.containers.env{name: 'A', value: 'b'}]}]}}}}`,
+    ],
+  },
+  {
+    name: 'apply-list-new-element',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'side', image: 'example.com/side:1'}]}}}}`,
+    ],
+  },
+  {
+    name: 'apply-list-order',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'side', image: 'example.com/side:1'}, Object.spec.template.spec.containers{name: 'main', image: 'example.com/main:2'}]}}}}`,
+    ],
+  },
+  {
+    name: 'apply-empty-list',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: []}}}}`,
+    ],
+  },
+  {
+    name: 'apply-twice-in-list',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'main', image: 'a'}, Object.spec.template.spec.containers{name: 'main', image: 'b'}]}}}}`,
+    ],
+  },
+  {
+    name: 'apply-atomic-list',
+    on: 'deployments',
+    configurations: [
+      `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'main', args: ['x']}]}}}}`,
+    ],
+  },
+  {
+    name: 'apply-atomic-map',
+    on: 'deployments',
+    configurations: [`Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}`],
+  },
+  {
+    name: 'apply-unknown-field',
+    on: 'deployments',
+    configurations: [`Object{spec: Object.spec{nothing: 1}}`],
+  },
+  {
+    name: 'apply-wrong-type',
+    on: 'deployments',
+    configurations: [`Object{spec: Object.spec{replicas: 'x'}}`],
+  },
+  {
     name: 'list-insert',
     on: 'deployments',
     patches: [

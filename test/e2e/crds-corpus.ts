@@ -1,5 +1,5 @@
 // What the differential test of schemas sends to an API server: kinds with every keyword, and objects that are right and wrong.
-import type { Schema } from '../../src/resources/index.ts';
+import type { OwnKind, Schema } from '../../src/resources/index.ts';
 
 /** An object to create, or to change another into. */
 export interface ObjectCase {
@@ -521,4 +521,460 @@ export const RULES_CASES: readonly ObjectCase[] = [
     before: { byName: { a: { size: 4 } } },
     spec: { byName: { a: { size: 4 }, b: { size: 3 } } },
   },
+];
+
+const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+const single = { module: 'builtin:pod-security', mutating: false, rules };
+const member = { module: 'builtin:cel' };
+const group = { expression: 'a()', message: 'no', policies: { a: member }, rules };
+
+const clusterPolicyCases: readonly ObjectCase[] = [
+  { name: 'least', spec: single },
+  { name: 'nothing', spec: {} },
+  { name: 'settings', spec: { ...single, settings: { a: { b: [null] } } } },
+  { name: 'null settings', spec: { ...single, settings: null } },
+  { name: 'settings that are a list', spec: { ...single, settings: [] } },
+  { name: 'no rules', spec: { ...single, rules: [] } },
+  {
+    name: 'an operation that is none',
+    spec: { ...single, rules: [{ ...rules[0], operations: ['GET'], scope: 'All' }] },
+  },
+  { name: 'empty rules', spec: { ...single, rules: [{}] } },
+  { name: 'a mode that is none', spec: { ...single, mode: 'off', failurePolicy: 'Maybe', matchPolicy: 'x' } },
+  { name: 'times', spec: { ...single, timeoutSeconds: 1, timeoutEvalSeconds: 31 } },
+  { name: 'evaluation longer than the request', spec: { ...single, timeoutSeconds: 5, timeoutEvalSeconds: 6 } },
+  {
+    name: 'conditions twice',
+    spec: {
+      ...single,
+      matchConditions: [
+        { name: 'a', expression: 'true' },
+        { name: 'a', expression: 'x' },
+      ],
+    },
+  },
+  {
+    name: 'too many conditions',
+    spec: { ...single, matchConditions: Array.from({ length: 65 }, (_, n) => ({ name: `c${n}`, expression: 'true' })) },
+  },
+  { name: 'context', spec: { ...single, contextAwareResources: [{ apiVersion: 'v1' }, { kind: '' }] } },
+  {
+    name: 'selector',
+    spec: { ...single, namespaceSelector: { matchExpressions: [{ key: 'a' }], matchLabels: { a: 1 } } },
+  },
+  { name: 'another server', before: single, spec: { ...single, policyServer: 'b' } },
+  { name: 'weaker', before: single, spec: { ...single, mode: 'monitor' } },
+  { name: 'stronger', before: { ...single, mode: 'monitor' }, spec: single },
+  { name: 'unknown', spec: { ...single, modul: 'x' } },
+  { name: 'null', spec: { ...single, mode: null, policyServer: null } },
+];
+
+const namespacedCases = (spec: object): readonly ObjectCase[] => [
+  { name: 'wildcards', spec: { ...spec, rules: [{ ...rules[0], apiGroups: ['*'], resources: ['*'] }] } },
+  {
+    name: 'reports',
+    spec: { ...spec, rules: [{ ...rules[0], apiGroups: ['wgpolicyk8s.io'], resources: ['policyreports'] }] },
+  },
+  { name: 'cluster scope', spec: { ...spec, rules: [{ ...rules[0], scope: 'Cluster' }] } },
+  { name: 'no such field', spec: { ...spec, namespaceSelector: {} } },
+];
+
+const groupCases: readonly ObjectCase[] = [
+  { name: 'least', spec: group },
+  { name: 'nothing', spec: {} },
+  { name: 'no members', spec: { ...group, policies: {} } },
+  { name: 'names', spec: { ...group, policies: { 'a-b': member, in: member, __proto: member } } },
+  { name: 'a member without a module', spec: { ...group, policies: { a: {} } } },
+  {
+    name: 'times',
+    spec: { ...group, policies: { a: { ...member, timeoutEvalSeconds: 6 }, b: { ...member, timeoutEvalSeconds: 5 } } },
+  },
+  {
+    name: 'context of a member',
+    spec: { ...group, policies: { a: { ...member, contextAwareResources: [{ apiVersion: 'v1', kind: 'Pod' }] } } },
+  },
+];
+
+const server = { image: 'a', replicas: 1 };
+
+const CASES_BY_KIND: Readonly<Record<string, readonly ObjectCase[]>> = {
+  ClusterAdmissionPolicy: clusterPolicyCases,
+  AdmissionPolicy: [{ name: 'least', spec: single }, ...namespacedCases(single)],
+  ClusterAdmissionPolicyGroup: groupCases,
+  AdmissionPolicyGroup: [...groupCases, ...namespacedCases(group)],
+  PolicyServer: [
+    { name: 'least', spec: server },
+    { name: 'nothing', spec: {} },
+    { name: 'long name', metadata: { name: 'a'.repeat(64) }, spec: server },
+    { name: 'both', spec: { ...server, minAvailable: 1, maxUnavailable: '50%' } },
+    { name: 'one', spec: { ...server, minAvailable: '50%', limits: { cpu: 1, memory: '1Gi' } } },
+    { name: 'quantities', spec: { ...server, limits: { cpu: 'many' }, requests: { cpu: true } } },
+    { name: 'ports', spec: { ...server, webhookPort: 0, metricsPort: 65_536, replicas: -1 } },
+    {
+      name: 'variables twice',
+      spec: { ...server, env: [{ name: 'A' }, { name: 'A', value: 'x', valueFrom: { a: 1 } }] },
+    },
+  ],
+  PolicyRevision: [{ name: 'nothing', spec: {} }],
+  PolicyServerReplica: [
+    { name: 'nothing', spec: {} },
+    { name: 'least', spec: { policyServer: 'a' } },
+  ],
+};
+
+/** Objects of a kind of our own: its example, and what its rules are about. */
+export function ownCases(kind: OwnKind): readonly ObjectCase[] {
+  const { spec } = kind.declaration.example;
+  return [{ name: 'the example', spec }, ...(CASES_BY_KIND[kind.kind] ?? [])];
+}
+
+/** What differs from a definition that is right. */
+interface DefinitionCase {
+  readonly spec?: object;
+  readonly version?: object;
+  readonly schema?: object;
+  readonly metadata?: object;
+}
+
+const ofSpec = (spec: object): DefinitionCase => ({ schema: { type: 'object', properties: { spec } } });
+const rule = (
+  given: object,
+  spec: object = { type: 'object', properties: { a: { type: 'string' } } },
+): DefinitionCase => ofSpec({ ...spec, 'x-kubernetes-validations': [given] });
+
+/** CustomResourceDefinitions that are wrong in one way each, and some that are not. */
+export const DEFINITION_CASES: readonly (readonly [name: string, given: DefinitionCase])[] = [
+  ['right', {}],
+  ['name', { metadata: { name: 'other.test.example.com' } }],
+  ['group', { spec: { group: 'example' } }],
+  ['no group', { spec: { group: '' } }],
+  ['group that is none', { spec: { group: 'A.B' } }],
+  ['scope', { spec: { scope: 'Everywhere' } }],
+  [
+    'names',
+    {
+      spec: {
+        names: { plural: 'wrongs', singular: 'A', kind: 'a_b', listKind: 'a_b', shortNames: ['A'], categories: ['-'] },
+      },
+    },
+  ],
+  ['no kind', { spec: { names: { plural: 'wrongs' } } }],
+  ['no storage version', { version: { storage: false } }],
+  ['version name', { version: { name: 'V1' } }],
+  ['no schema', { version: { schema: {} } }],
+  [
+    'columns',
+    {
+      version: {
+        additionalPrinterColumns: [
+          { name: 'a', type: 'text', jsonPath: 'x' },
+          { name: 'b', type: 'date', jsonPath: '.a', format: 'z' },
+        ],
+      },
+    },
+  ],
+  [
+    'scale',
+    {
+      version: {
+        subresources: { scale: { specReplicasPath: '.a', statusReplicasPath: 'status.b', labelSelectorPath: '.x' } },
+      },
+    },
+  ],
+  ['preserve', { spec: { preserveUnknownFields: true } }],
+  ['conversion', { spec: { conversion: { strategy: 'Webhook' } } }],
+  ['conversion that is none', { spec: { conversion: { strategy: 'Magic' } } }],
+  ['root of another type', { schema: { type: 'string' }, version: { subresources: {} } }],
+  ['root without a type', { schema: {}, version: { subresources: {} } }],
+  [
+    'root with additionalProperties',
+    { schema: { type: 'object', additionalProperties: { type: 'string' } }, version: { subresources: {} } },
+  ],
+  ['root nullable', { schema: { type: 'object', nullable: true }, version: { subresources: {} } }],
+  [
+    'metadata',
+    {
+      schema: {
+        type: 'object',
+        properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } } },
+      },
+    },
+  ],
+  [
+    'metadata names',
+    {
+      schema: {
+        type: 'object',
+        properties: { metadata: { type: 'object', properties: { name: { type: 'string' } } } },
+      },
+    },
+  ],
+  ['kind', { schema: { type: 'object', properties: { kind: { type: 'integer' }, apiVersion: { type: 'string' } } } }],
+  ['no type', ofSpec({})],
+  ['no type of elements', ofSpec({ type: 'array', items: {} })],
+  ['no elements', ofSpec({ type: 'array' })],
+  ['pattern', ofSpec({ type: 'string', pattern: '[' })],
+  ['unique items', ofSpec({ type: 'array', items: { type: 'string' }, uniqueItems: true })],
+  [
+    'type in anyOf',
+    ofSpec({ type: 'object', anyOf: [{ type: 'object', description: 'x', default: {}, nullable: true }] }),
+  ],
+  [
+    'field only in anyOf',
+    ofSpec({ type: 'object', anyOf: [{ properties: { a: { minLength: 1 } } }], not: { properties: { b: {} } } }),
+  ],
+  [
+    'elements only in allOf',
+    ofSpec({ type: 'array', items: { type: 'string' }, allOf: [{ items: { properties: { a: {} } } }] }),
+  ],
+  ['int or string', ofSpec({ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] })],
+  [
+    'int or string in allOf',
+    ofSpec({ 'x-kubernetes-int-or-string': true, allOf: [{ anyOf: [{ type: 'integer' }, { type: 'string' }] }] }),
+  ],
+  [
+    'int or string and more',
+    ofSpec({ 'x-kubernetes-int-or-string': true, 'x-kubernetes-preserve-unknown-fields': true }),
+  ],
+  [
+    'properties and additionalProperties',
+    ofSpec({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'string' } }),
+  ],
+  ['additionalProperties without a type', ofSpec({ type: 'object', additionalProperties: {} })],
+  ['embedded', ofSpec({ type: 'object', 'x-kubernetes-embedded-resource': true })],
+  [
+    'embedded text',
+    ofSpec({ type: 'string', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true }),
+  ],
+  [
+    'set of objects',
+    ofSpec({ type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'object', nullable: true } }),
+  ],
+  ['list type that is none', ofSpec({ type: 'array', 'x-kubernetes-list-type': 'bag', items: { type: 'string' } })],
+  ['list type of an object', ofSpec({ type: 'object', 'x-kubernetes-list-type': 'set' })],
+  ['map without keys', ofSpec({ type: 'array', 'x-kubernetes-list-type': 'map', items: { type: 'object' } })],
+  [
+    'map of texts',
+    ofSpec({
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['a'],
+      items: { type: 'string' },
+    }),
+  ],
+  [
+    'map with odd keys',
+    ofSpec({
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['a', 'b', 'a', 'c'],
+      items: {
+        type: 'object',
+        required: ['b'],
+        properties: { a: { type: 'string', nullable: true }, b: { type: 'object' } },
+      },
+    }),
+  ],
+  [
+    'keys without a map',
+    ofSpec({
+      type: 'array',
+      'x-kubernetes-list-map-keys': ['a'],
+      items: { type: 'object', properties: { a: { type: 'string' } } },
+    }),
+  ],
+  ['map type', ofSpec({ type: 'string', 'x-kubernetes-map-type': 'loose' })],
+  ['default of another type', ofSpec({ type: 'object', properties: { a: { type: 'integer', default: 'x' } } })],
+  [
+    'default out of bounds',
+    ofSpec({ type: 'object', properties: { a: { type: 'string', default: 'xx', maxLength: 1 } } }),
+  ],
+  [
+    'default in metadata',
+    {
+      schema: {
+        type: 'object',
+        properties: { metadata: { type: 'object', properties: { name: { type: 'string', default: 'a' } } } },
+      },
+    },
+  ],
+  ['rule that does not check', rule({ rule: 'self.b == 1' })],
+  ['rule that is no bool', rule({ rule: '1' })],
+  ['empty rule', rule({ rule: ' ' })],
+  ['message with a line break', rule({ rule: 'true', message: 'a\nb' })],
+  ['rule with a line break', rule({ rule: 'true\n&& true' })],
+  ['message expression', rule({ rule: 'true', messageExpression: '1' })],
+  ['message expression that does not check', rule({ rule: 'true', messageExpression: 'self.b' })],
+  ['reason', rule({ rule: 'true', reason: 'Because' })],
+  ['field path', rule({ rule: 'true', fieldPath: '.b' })],
+  ['optional old value that is not used', rule({ rule: 'true', optionalOldSelf: true })],
+  [
+    'old value in a list',
+    ofSpec({
+      type: 'array',
+      maxItems: 5,
+      items: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self == oldSelf' }] },
+    }),
+  ],
+  [
+    'old value in a map',
+    ofSpec({
+      type: 'object',
+      maxProperties: 3,
+      additionalProperties: { type: 'string', maxLength: 5, 'x-kubernetes-validations': [{ rule: 'self == oldSelf' }] },
+    }),
+  ],
+  ['expensive rule', rule({ rule: 'self.all(x, self.all(y, x == y))' }, { type: 'array', items: { type: 'string' } })],
+  [
+    'a bit expensive rule',
+    rule(
+      { rule: "self.all(x, x.contains('a'))" },
+      { type: 'array', maxItems: 5000, items: { type: 'string', maxLength: 5000 } },
+    ),
+  ],
+  [
+    'rule of many values',
+    ofSpec({
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          a: {
+            type: 'array',
+            items: { type: 'string' },
+            'x-kubernetes-validations': [{ rule: "self.all(x, x != 'a')" }],
+          },
+        },
+      },
+    }),
+  ],
+  [
+    'selectable fields',
+    {
+      version: {
+        selectableFields: [{ jsonPath: '.spec.a' }, { jsonPath: '.spec.b' }, { jsonPath: 'x' }, { jsonPath: '.spec' }],
+      },
+      ...ofSpec({ type: 'object', properties: { a: { type: 'string' } } }),
+    },
+  ],
+  ['protected group', { spec: { group: 'a.k8s.io' }, metadata: { name: 'wrongs.a.k8s.io' } }],
+  ['deprecation', { version: { deprecationWarning: 'x' } }],
+  [
+    'unsupported keywords',
+    ofSpec({
+      type: 'object',
+      $ref: '#/a',
+      definitions: { a: { type: 'string' } },
+      patternProperties: { a: { type: 'string' } },
+      dependencies: { a: ['b'] },
+      id: 'x',
+    }),
+  ],
+  [
+    'versions twice',
+    {
+      spec: {
+        versions: [true, false].map((storage) => ({
+          name: 'v1',
+          served: true,
+          storage,
+          schema: { openAPIV3Schema: { type: 'object' } },
+        })),
+      },
+    },
+  ],
+  [
+    'two versions',
+    {
+      spec: {
+        versions: ['v1', 'v2'].map((name) => ({
+          name,
+          served: true,
+          storage: name === 'v1',
+          schema: {
+            openAPIV3Schema: { type: 'object', properties: { spec: { type: name === 'v1' ? 'object' : 'list' } } },
+          },
+        })),
+      },
+    },
+  ],
+  [
+    'alternatives of the root',
+    {
+      schema: { type: 'object', properties: {}, anyOf: [{ properties: { a: { minLength: 1 } } }] },
+      version: { subresources: {} },
+    },
+  ],
+  ['type that is none', ofSpec({ type: 'text' })],
+];
+
+export const LABEL_SELECTORS: readonly string[] = [
+  '',
+  'a',
+  '!a',
+  'a=b',
+  'a==b',
+  'a!=b',
+  'a in (b,c)',
+  'a notin (b)',
+  ' a  in ( b , c ) , d ',
+  'a in ()',
+  'a in (,)',
+  'a in (,b,,c,)',
+  'a=',
+  'a=,b',
+  'a>1',
+  'a<-1',
+  'a>x',
+  'in',
+  'notin in (in)',
+  'a.b/c=d',
+  ',',
+  'a,',
+  'a,,b',
+  ',a',
+  'a b',
+  'a in b',
+  'a in (b',
+  'a in (b c)',
+  'a in (b,=)',
+  'a in (=)',
+  'a in',
+  '!a=b',
+  '!',
+  '!!a',
+  'a=(',
+  'a=!b',
+  'a!b',
+  'a=b=c',
+  'a===b',
+  '=b',
+  '(a)',
+  'a)',
+  'a b=c',
+  'a/b/c',
+  'a%',
+  'a=b%',
+  'a in (b%,c%)',
+  `${'a'.repeat(64)}=b`,
+  `a=${'b'.repeat(64)}`,
+  'x y z',
+];
+
+export const FIELD_SELECTORS: readonly string[] = [
+  '',
+  'metadata.name=a',
+  'metadata.name==a',
+  'metadata.name!=a',
+  'metadata.name=a,metadata.name!=b',
+  'metadata.name=',
+  ',',
+  String.raw`metadata.name=a\,b`,
+  String.raw`metadata.name=a\=b`,
+  String.raw`metadata.name=a\\b`,
+  String.raw`metadata.name=a\x`,
+  'metadata.name=a\\',
+  'metadata.name=a=b',
+  'metadata.name',
+  'metadata.name>a',
 ];

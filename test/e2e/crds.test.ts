@@ -4,10 +4,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {
   applyCustomResourceDefaults,
+  customResourceDefinition,
   customResourceErrors,
   definitionsOfCustomResource,
   metadataErrors,
   ObjectSchema,
+  OWN_KINDS,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
 } from '../../src/resources/index.ts';
 import type {
   FieldError,
@@ -19,7 +24,16 @@ import type {
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { KEYWORDS_CASES, KEYWORDS_SCHEMA, RULES_CASES, RULES_SCHEMA } from './crds-corpus.ts';
+import {
+  DEFINITION_CASES,
+  FIELD_SELECTORS,
+  KEYWORDS_CASES,
+  KEYWORDS_SCHEMA,
+  LABEL_SELECTORS,
+  ownCases,
+  RULES_CASES,
+  RULES_SCHEMA,
+} from './crds-corpus.ts';
 import type { ObjectCase } from './crds-corpus.ts';
 
 type Mutable = MutableObject & KubernetesObject;
@@ -106,7 +120,11 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     const make = (spec: unknown): Mutable => ({
       apiVersion,
       kind,
-      metadata: { name: 'case', ...structuredClone(given.metadata) },
+      metadata: {
+        name: 'case',
+        ...(judge.definition.namespaced ? { namespace: 'default' } : {}),
+        ...structuredClone(given.metadata),
+      },
       ...(spec === undefined ? {} : { spec: structuredClone(spec) }),
       ...(given.status === undefined ? {} : { status: given.status }),
       ...given.more,
@@ -161,7 +179,8 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     const [definition] = definitionsOfCustomResource(crd);
     assert.ok(definition !== undefined);
     const judge = new Judge(definition);
-    const path = `/apis/${definition.group}/v1/${definition.resource}`;
+    const scope = definition.namespaced ? 'namespaces/default/' : '';
+    const path = `/apis/${definition.group}/v1/${scope}${definition.resource}`;
     await eventually(async () => assert.equal((await cluster.request('GET', path)).status, 200));
     const failures: string[] = [];
     for (const one of cases) {
@@ -176,6 +195,73 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
 
   it('judges every keyword the same', async () => {
     await compareAll(definitionObject('keywords', 'Keyword', KEYWORDS_SCHEMA), KEYWORDS_CASES);
+  });
+
+  for (const kind of OWN_KINDS) {
+    it(`takes ${kind.kind}, and judges it the same`, async () => {
+      const cases = ownCases(kind);
+      await compareAll(structuredClone(customResourceDefinition(kind)) as Mutable, cases);
+    });
+  }
+
+  it('refuses the same CustomResourceDefinitions', async () => {
+    const failures: string[] = [];
+    for (const [name, spec] of DEFINITION_CASES) {
+      const crd = definitionObject('wrongs', 'Wrong', { type: 'object' });
+      const [version] = (crd['spec'] as { versions: object[] }).versions;
+      Object.assign(crd['spec'] as object, spec.spec);
+      Object.assign(version ?? {}, spec.version);
+      if (spec.schema !== undefined) {
+        Object.assign(version ?? {}, { schema: { openAPIV3Schema: spec.schema } });
+      }
+      Object.assign(crd.metadata, spec.metadata);
+      const answer = await cluster.request(
+        'POST',
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All',
+        crd as never,
+      );
+      applyCustomResourceDefaults(crd);
+      const status = answer.body as Status;
+      const errors = texts(customResourceErrors(crd));
+      const theirs = answer.status === 422 ? texts(status.details?.causes ?? []) : [];
+      if (answer.status !== 422 && answer.status !== 201) {
+        failures.push(`${name}: ${answer.status} ${status.message ?? ''}`);
+      }
+      try {
+        assert.deepEqual(errors, theirs);
+      } catch (error) {
+        failures.push(`${name}: ${(error as Error).message}`);
+      }
+    }
+    assert.equal(
+      failures.length,
+      0,
+      `${failures.length} of ${DEFINITION_CASES.length} differ:\n${failures.join('\n\n')}`,
+    );
+  });
+
+  it('reads selectors the same', async () => {
+    const failures: string[] = [];
+    for (const [parameter, parse] of [
+      ['labelSelector', parseLabelSelector],
+      ['fieldSelector', parseFieldSelector],
+    ] as const) {
+      for (const text of parameter === 'labelSelector' ? LABEL_SELECTORS : FIELD_SELECTORS) {
+        const answer = await cluster.request('GET', `/api/v1/namespaces?${parameter}=${encodeURIComponent(text)}`);
+        const theirs = answer.status === 200 ? 'fine' : ((answer.body as Status).message ?? '');
+        let ours = 'fine';
+        try {
+          parse(text);
+        } catch (error) {
+          assert.ok(error instanceof SelectorError);
+          ours = error.message;
+        }
+        if (!theirs.endsWith(ours)) {
+          failures.push(`${text}\n  ours:   ${ours}\n  theirs: ${theirs}`);
+        }
+      }
+    }
+    assert.equal(failures.length, 0, failures.join('\n'));
   });
 
   it('runs rules the same', async () => {

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiError } from '../../src/cluster/index.ts';
 import { Authenticator } from '../../src/cluster/embedded/authentication/authenticator.ts';
+import { userInfoObject } from '../../src/cluster/embedded/authentication/identities.ts';
+import { impersonate } from '../../src/cluster/embedded/authentication/impersonation.ts';
+import type { Impersonation } from '../../src/cluster/embedded/authentication/impersonation.ts';
 import { Reviews } from '../../src/cluster/embedded/authentication/reviews.ts';
 import { SigningKey } from '../../src/cluster/embedded/authentication/signing-key.ts';
 import { aggregatedRules } from '../../src/cluster/embedded/authorization/aggregation.ts';
@@ -349,6 +352,49 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
     }
   });
 
+  it('say who may be taken for whom', async () => {
+    const actors = role('actors', [
+      rule('impersonate', '', 'users', 'sam'),
+      rule('impersonate', '', 'groups', 'staff'),
+      rule('impersonate', 'authentication.k8s.io', 'userextras/scopes', 'x'),
+    ]);
+    for (const object of [actors, binding('actors', 'actors', ['user:jane'])]) {
+      await cluster.expect('POST', collection(object), object);
+      state.put(object);
+    }
+    await eventually(async () => {
+      const { code } = await cluster.kubectl(['auth', 'whoami', '--as', 'sam'], { user: 'jane' });
+      assert.equal(code, 0);
+    });
+    const jane = user('jane', 'devs', AUTHENTICATED);
+    const cases: readonly (readonly [args: readonly string[], wanted: Partial<Impersonation>])[] = [
+      [['--as', 'sam'], { username: 'sam' }],
+      [['--as', 'sam', '--as-group', 'staff'], { username: 'sam', groups: ['staff'] }],
+      [['--as', 'sam', '--as-group', 'staff', '--as-group', 'root'], { username: 'sam', groups: ['staff', 'root'] }],
+      [['--as', 'root'], { username: 'root' }],
+      [['--as', 'sam', '--as-uid', '1'], { username: 'sam', uid: '1' }],
+      [['--as', 'system:serviceaccount:shop:robot'], { username: 'system:serviceaccount:shop:robot' }],
+      [['--as', 'system:anonymous'], { username: 'system:anonymous' }],
+    ];
+    for (const [args, wanted] of cases) {
+      const real = await cluster.kubectl(['auth', 'whoami', '-o', 'json', ...args], { user: 'jane' });
+      const impersonation = { username: '', uid: '', groups: [], extra: {}, ...wanted };
+      let own: unknown;
+      try {
+        own = userInfoObject(impersonate(jane, impersonation, authorizer));
+      } catch (error) {
+        assert.ok(error instanceof ApiError, String(error));
+        own = `Error from server (Forbidden): ${error.message}\n`;
+      }
+      // Who am I says nothing of why it was refused.
+      const expected =
+        real.code === 0
+          ? (JSON.parse(real.stdout) as { status: { userInfo: object } }).status.userInfo
+          : (await cluster.kubectl(['get', '--raw', '/version', ...args], { user: 'jane' })).stderr;
+      assert.deepEqual(own, expected, args.join(' '));
+    }
+  });
+
   it('are given only by who holds what they give', async () => {
     const grants: readonly KubernetesObject[] = [
       role('givers', [
@@ -418,7 +464,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
       namespace?: string,
     ])[] = [
       [access, 'SelfSubjectAccessReview', { resourceAttributes: { ...pods, namespace: 'shop' } }],
-      [access, 'SelfSubjectAccessReview', { nonResourceAttributes: { verb: 'get', path: '/version' } }],
+      [access, 'SelfSubjectAccessReview', { nonResourceAttributes: { verb: 'get', path: '/apis' } }],
       [access, 'SelfSubjectAccessReview', { resourceAttributes: { ...pods, labelSelector: { rawSelector: 'a==!' } } }],
       [access, 'SelfSubjectAccessReview', { resourceAttributes: { ...pods, fieldSelector: {} } }],
       [
@@ -471,6 +517,36 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
     await eventually(async () =>
       assert.ok((await ask(attributes(jane, `create ${access}/subjectaccessreviews - -`))).allowed),
     );
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot', namespace: 'shop' } };
+    const { metadata: made } = await cluster.expect('POST', '/api/v1/namespaces/shop/serviceaccounts', account);
+    state.put({ ...account, metadata: { ...account.metadata, uid: String(made.uid) } });
+    const tokenRequests: readonly (readonly [spec: object, metadata?: object, name?: string])[] = [
+      [{ audiences: ['a'] }],
+      [
+        { audiences: ['a'], expirationSeconds: 700 },
+        { name: 'robot', namespace: 'shop' },
+      ],
+      [{ expirationSeconds: 10 }],
+      [{ expirationSeconds: 5_000_000_000 }],
+      [{}, { name: 'other' }],
+      [{}, { uid: 'other' }],
+      [{ boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: 'none' } }],
+      [{ boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'none' } }],
+      [{}, {}, 'none'],
+    ];
+    for (const [spec, metadata = {}, name = 'robot'] of tokenRequests) {
+      const object = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata, spec };
+      const real = await cluster.request('POST', `/api/v1/namespaces/shop/serviceaccounts/${name}/token`, object);
+      let own: unknown;
+      try {
+        const question = { group: '', resource: 'serviceaccounts', subresource: 'token', namespace: 'shop', name };
+        own = reviews.answer({ ...question, user: jane, object });
+      } catch (error) {
+        assert.ok(error instanceof ApiError, String(error));
+        own = error.toStatus();
+      }
+      assert.deepEqual(withoutTimes(own), withoutTimes(real.body), `TokenRequest ${JSON.stringify([spec, metadata])}`);
+    }
     for (const [group, kind, spec, metadata = {}, namespace] of cases) {
       const object = {
         apiVersion: `${group}/v1`,
@@ -494,5 +570,10 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
 
 function withoutTimes(value: unknown): unknown {
   const { managedFields: _fields, creationTimestamp: _time, ...metadata } = (value as KubernetesObject).metadata;
-  return { ...(value as object), metadata };
+  const { token, expirationTimestamp, ...status } = ((value as KubernetesObject).status ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const hasToken = typeof token === 'string' && typeof expirationTimestamp === 'string';
+  return { ...(value as object), metadata, ...(hasToken ? { status } : {}) };
 }

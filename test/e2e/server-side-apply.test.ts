@@ -1,13 +1,17 @@
 // Random writes by several managers to a real API server: after every one, the object and who owns what of it are the same
 // here. `node test/e2e/server-side-apply.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
+// `--record src/resources/merge/testing/recorded-writes.json` writes down the first sessions, for tests without a server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { parseArgs } from 'node:util';
+import { writeFileSync } from 'node:fs';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 import {
+  apiVersionOf,
   applyJsonPatch,
   applyMergePatch,
   applyServerSide,
   applyStrategicMergePatch,
+  isJsonObject,
   keepManagerTimes,
   MergeError,
   PatchError,
@@ -21,13 +25,19 @@ import { combine, Random, testedKinds, WIDGET_CRD } from './server-side-apply-ki
 import type { TestedKind } from './server-side-apply-kinds.ts';
 
 const { values: options } = parseArgs({
-  options: { seconds: { type: 'string', default: '15' }, seed: { type: 'string', default: '1' } },
+  options: {
+    seconds: { type: 'string', default: '15' },
+    seed: { type: 'string', default: '1' },
+    record: { type: 'string' },
+  },
   strict: false,
 });
 
 const NAMESPACE = 'merge';
 /** Writes to one object before the next one begins. */
 const STEPS = 14;
+/** Those of them that are written down. */
+const RECORDED_WRITES = 7;
 const APPLIERS = ['alpha', 'beta', 'kubectl'];
 const UPDATERS = ['gamma', 'delta', ...Array.from({ length: 10 }, (_, index) => `updater-${index}`)];
 
@@ -57,6 +67,10 @@ class Session {
   readonly #name: string;
   #live: KubernetesObject | undefined;
   readonly log: string[] = [];
+  /** See src/resources/merge/recorded-writes.test.ts. */
+  readonly record: object[] = [];
+  /** What the server answered to each write. */
+  readonly outcomes: string[] = [];
   writes = 0;
 
   constructor(cluster: Cluster, kind: TestedKind, seed: number) {
@@ -278,9 +292,13 @@ class Session {
   }
 
   async #check(write: Write, answer: Answer): Promise<void> {
+    this.outcomes.push(`${write.what.split(' as ', 1)[0]} ${answer.status}`);
     if (answer.status >= 400) {
       this.log.push(`  -> ${answer.status} ${answer.body.message}`);
       this.#checkRefusal(write, answer);
+      if (answer.status === 409 && write.apply !== undefined) {
+        this.#note(write, 0, { message: answer.body.message });
+      }
       return;
     }
     const server = answer.body;
@@ -299,8 +317,17 @@ class Session {
       server.metadata.resourceVersion === this.#live?.metadata.resourceVersion,
       'whether the write changes nothing',
     );
+    const isChanged = stored !== this.#live;
+    this.#note(write, now, {
+      ...(isChanged ? { object: changeOf(this.#live ?? {}, server) } : {}),
+      ...(write.apply === undefined ? { updated: changeOf(server, made) } : { applied: changeOf(server, made) }),
+    });
     this.#live = server;
-    await this.#checkObject(write, made, server);
+    await this.#checkObject(write, write.apply === undefined ? write.make() : made, server);
+  }
+
+  #note({ manager, subresource, apply }: Write, now: number, outcome: object): void {
+    this.record.push({ manager, subresource, ...(apply === undefined ? {} : { apply }), now, ...outcome });
   }
 
   /** What is made here of the live object, and what is stored of it with its managers once it has defaults. */
@@ -330,7 +357,7 @@ class Session {
     const updated = subresource === undefined ? this.#unassigned(server, made) : { ...made, status: server['status'] };
     const { managedFields } = made.metadata;
     const withEntries = { ...updated, metadata: { ...updated.metadata, managedFields } } as KubernetesObject;
-    return { made, stored: stored(trackUpdate({ ...common, updated: withEntries })) };
+    return { made: withEntries, stored: stored(trackUpdate({ ...common, updated: withEntries })) };
   }
 
   /** The object of the server as it was before the server assigned more than defaults. */
@@ -405,6 +432,28 @@ function contentOf(object: KubernetesObject): unknown {
   return { ...object, metadata };
 }
 
+/** A merge patch that makes one object of the other; the fields that are null there stay as they are. */
+function changeOf(before: object, after: object): JsonObject {
+  const change: JsonObject = {};
+  for (const [key, value] of Object.entries(after) as [string, JsonValue][]) {
+    const known = (before as JsonObject)[key];
+    if (isJsonObject(known) && isJsonObject(value)) {
+      const inner = changeOf(known, value);
+      if (Object.keys(inner).length > 0) {
+        change[key] = inner;
+      }
+    } else if (!isDeepStrictEqual(known, value) && value !== undefined) {
+      change[key] = value;
+    }
+  }
+  for (const key of Object.keys(before)) {
+    if ((after as JsonObject)[key] === undefined) {
+      change[key] = null;
+    }
+  }
+  return change;
+}
+
 describe('merging as an API server does', { skip: skipWithoutCluster() }, () => {
   let cluster: Cluster;
   let kinds: readonly TestedKind[];
@@ -422,6 +471,8 @@ describe('merging as an API server does', { skip: skipWithoutCluster() }, () => 
     const end = performance.now() + Number(options.seconds) * 1000;
     const first = Number(options.seed);
     let writes = 0;
+    const outcomes = new Map<string, number>();
+    const recorded: { apiVersion: string; kind: string; writes: object[] }[] = [];
     for (let seed = first; performance.now() < end; seed++) {
       const kind = kinds[seed % kinds.length]!;
       const session = new Session(cluster, kind, seed);
@@ -431,8 +482,26 @@ describe('merging as an API server does', { skip: skipWithoutCluster() }, () => 
         throw new Error(`${kind.definition.kind}, seed ${seed}:\n${session.log.join('\n')}`, { cause: error });
       }
       writes += session.writes;
+      for (const outcome of session.outcomes) {
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      }
+      if (recorded.length < kinds.length) {
+        const { definition } = kind;
+        recorded.push({
+          apiVersion: apiVersionOf(definition),
+          kind: definition.kind,
+          writes: session.record.slice(0, RECORDED_WRITES),
+        });
+      }
+    }
+    if (typeof options.record === 'string') {
+      const lines = recorded.map(({ writes: all, ...kind }) => {
+        const texts = all.map((one) => `    ${JSON.stringify(one)}`).join(',\n');
+        return `  {${JSON.stringify(kind).slice(1, -1)}, "writes": [\n${texts}\n  ]}`;
+      });
+      writeFileSync(options.record, `[\n${lines.join(',\n')}\n]\n`);
     }
     assert.ok(writes > 100, `expected some hundred writes, made ${writes}`);
-    console.log(`${writes} writes`);
+    console.log(`${writes} writes: ${[...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`);
   });
 });

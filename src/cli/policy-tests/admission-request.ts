@@ -1,7 +1,7 @@
 // Makes the admission request that the API server would send for an object.
 import { isJsonObject, type JsonObject } from '../../engine/index.ts';
+import { builtinKind } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
-import { builtinResource, type KindResource } from './kinds.ts';
 import type { Operation, RequestDetails, Scope, User } from './suite.ts';
 
 /** Requests of tests are told apart by nothing; a constant keeps answers the same from run to run. */
@@ -32,7 +32,10 @@ interface Kind {
   readonly kind: string;
 }
 
-interface Served extends KindResource {
+/** How a kind is served. */
+interface Served {
+  readonly plural: string;
+  readonly scope: Scope;
   readonly group: string;
   readonly version: string;
 }
@@ -97,13 +100,13 @@ function kindOf(object: JsonObject): Kind {
 }
 
 function resourceOf({ group, version, kind }: Kind, { resource, scope }: RequestDetails): Served {
-  const known = builtinResource(group, kind);
+  const known = builtinKind(group, kind);
+  const ownScope: Scope = known?.namespaced === false ? 'Cluster' : 'Namespaced';
   if (resource !== undefined) {
     const [plural = '', ...rest] = resource.split('.');
     const [named, ...groups] = rest;
-    const fallback: Scope = known?.scope ?? 'Namespaced';
     const place = named === undefined ? { group, version } : { group: groups.join('.'), version: named };
-    return { plural, scope: scope ?? fallback, ...place };
+    return { plural, scope: scope ?? ownScope, ...place };
   }
   if (known === undefined) {
     const apiVersion = group === '' ? version : `${group}/${version}`;
@@ -111,7 +114,7 @@ function resourceOf({ group, version, kind }: Kind, { resource, scope }: Request
       `${kind} of ${apiVersion} is no kind of Kubernetes’ own: expected "resource", the plural name of its resource, and "scope: Cluster" if it is in no namespace`,
     );
   }
-  return { ...known, scope: scope ?? known.scope, group, version };
+  return { plural: known.resource, scope: scope ?? ownScope, group, version };
 }
 
 function namespaceOf(object: JsonObject, served: Served, details: RequestDetails): string | undefined {

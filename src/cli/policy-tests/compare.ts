@@ -2,13 +2,13 @@
 import { dump } from 'js-yaml';
 import {
   type AdmissionResponse,
-  applyPatch,
   isEqual,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   type PatchOperation,
 } from '../../engine/index.ts';
+import { applyPatchSteps } from '../../resources/index.ts';
 import { errorText } from '../errors.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
@@ -118,7 +118,7 @@ function compareChange(
       response.patch === undefined
         ? []
         : (JSON.parse(Buffer.from(response.patch, 'base64').toString()) as PatchOperation[]);
-    changed = applyPatch(object, patch.map(patchStep)) as JsonValue;
+    changed = applyPatchSteps(object, patch.map(patchStep)) as JsonValue;
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];
   }

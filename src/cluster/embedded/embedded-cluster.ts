@@ -59,6 +59,8 @@ export interface EmbeddedClusterOptions {
   readonly resolveService?: ServiceResolver;
   /** Told about webhooks that fail and whose failures are ignored. Default: nobody is. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
+  /** Told what keeps the controllers inside from collecting garbage or emptying a namespace; they try again. Default: nobody is. */
+  readonly onControllerError?: (error: unknown) => void;
 }
 
 /** Who the owner of the cluster is: everything is allowed. */
@@ -163,7 +165,11 @@ export class EmbeddedCluster implements AsyncDisposable {
     registry.onChange(() => (this.#definitions = undefined));
     custom.start();
     const inside: Caller = { user: CONTROLLER_USER, fieldManager: 'kube-controller-manager', isInternal: true };
-    this.#controllers = new Controllers(this.#machine, new UserCluster(this.#parts, inside));
+    this.#controllers = new Controllers(
+      this.#machine,
+      new UserCluster(this.#parts, inside),
+      options.onControllerError ?? (() => {}),
+    );
     this.#controllers.start();
   }
 

@@ -1,4 +1,4 @@
-import { customResourceErrors, metadataErrors, ObjectSchema } from '../../resources/index.ts';
+import { customResourceErrors, decodeError, metadataErrors, ObjectSchema } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
 
 /** What objects of one kind get and must be, from its schema and its own functions. */
@@ -13,6 +13,16 @@ export class KindRules {
   /** Fields of the object that the schema does not know: removed, and named. */
   prune(object: MutableObject): readonly string[] {
     return this.#objectSchema().prune(object);
+  }
+
+  /** Fields of the object that the schema does not know. */
+  unknownFields(object: MutableObject): readonly string[] {
+    return this.#objectSchema().unknownFields(object);
+  }
+
+  /** Why the object cannot be read as one of a builtin kind: a value has another JSON type than its field. */
+  decodeError(object: MutableObject): string | undefined {
+    return this.#definition.origin === 'builtin' ? decodeError(this.#definition, object) : undefined;
   }
 
   applyDefaults(object: MutableObject): void {
@@ -35,7 +45,8 @@ export class KindRules {
 
   /** Made when it is first needed: most kinds of a cluster never are. */
   #objectSchema(): ObjectSchema {
-    this.#schema ??= new ObjectSchema(this.#definition.schema());
+    const { schema, origin } = this.#definition;
+    this.#schema ??= new ObjectSchema(schema(), origin === 'builtin' ? { unknownFieldsIn: 'document' } : {});
     return this.#schema;
   }
 }

@@ -69,7 +69,10 @@ export function authorize(machine: Machine, caller: Caller, verb: string, type: 
   if (caller.isInternal === true) {
     return;
   }
-  const { namespace, name, subresource } = target;
+  const { name, subresource } = target;
+  // A request for one namespace is one in that namespace: its roles count.
+  const isNamespace = type.group === '' && type.resource === 'namespaces';
+  const namespace = target.namespace ?? (isNamespace ? name : undefined);
   const attributes: AccessAttributes = {
     user: caller.user,
     verb,

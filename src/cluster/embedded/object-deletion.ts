@@ -52,7 +52,7 @@ export class ObjectDeleter {
     requireStored(served, 'deletecollection');
     const objects = [...this.#machine.store.collection(served.collection).list(options.namespace)];
     for (const stored of objects) {
-      if (!selection.matches(served.view(stored))) {
+      if (!selection.matches(stored)) {
         continue;
       }
       const { namespace = '', name = '' } = stored.metadata;
@@ -95,14 +95,14 @@ export class ObjectDeleter {
         object: null,
         oldObject: live,
         dryRun: options.dryRun === true,
-        options: admissionOptions(options),
+        options: admissionOptions(collection === 'namespaces' ? ofThisObject(options, live) : options),
       } as const;
       const onWarning = options.onWarning ?? (() => {});
       await admission.mutate(request, onWarning, options.signal);
       await admission.validate(request, onWarning, options.signal);
       const marked = markedForDeletion(served, live, options, this.#machine.now());
       if (options.dryRun === true) {
-        return marked as unknown as KubernetesObject | undefined;
+        return marked;
       }
       if (marked === live) {
         if (store.get(collection, namespace, name) === stored) {
@@ -198,7 +198,14 @@ function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: De
       return [...others, ORPHAN_FINALIZER];
     case 'Foreground':
       return [...others, FOREGROUND_FINALIZER];
+    default:
+      throw ApiError.badRequest(`no propagation policy: ${String(propagationPolicy)}`);
   }
+}
+
+/** Namespaces are deleted as the object that was found. */
+function ofThisObject(options: DeleteOptions, { metadata: { uid = '' } }: KubernetesObject): DeleteOptions {
+  return { ...options, preconditions: { uid, ...options.preconditions } };
 }
 
 function requirePreconditions(served: ServedResource, live: KubernetesObject, { preconditions }: DeleteOptions): void {

@@ -39,7 +39,11 @@ export function subresourceView(
   subresource: string | undefined,
 ): KubernetesObject {
   const { hasStatus, scale } = served.definition;
-  if (subresource === undefined || (subresource === 'status' && hasStatus)) {
+  const isWhole =
+    subresource === undefined ||
+    (subresource === 'status' && hasStatus) ||
+    (subresource === 'finalize' && served.collection === 'namespaces');
+  if (isWhole) {
     return object;
   }
   if (subresource === 'scale' && scale !== undefined) {
@@ -78,8 +82,7 @@ function pageOf(
     if (path < start) {
       continue;
     }
-    const object = served.view(stored);
-    if (!selection.matches(object)) {
+    if (!selection.matches(stored)) {
       continue;
     }
     if (limit > 0 && items.length === limit) {
@@ -89,7 +92,7 @@ function pageOf(
       }
       continue;
     }
-    items.push(object);
+    items.push(served.view(stored));
     // The first path that can follow this one.
     next = `${path}\u0000`;
   }

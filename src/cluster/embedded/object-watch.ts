@@ -42,9 +42,8 @@ export async function* watchObjects(
   const { initial, revision, ...start } = beginning(machine, collection, selection, options);
   let position = start.position;
   for (const stored of initial) {
-    const object = served.view(stored);
-    if (selection.matches(object)) {
-      yield { type: 'ADDED', object };
+    if (selection.matches(stored)) {
+      yield { type: 'ADDED', object: served.view(stored) };
     }
   }
   if (options.sendInitialEvents === true) {
@@ -123,8 +122,8 @@ function tooOld(revision: number, floor: number): ApiError {
 /** What a change is to somebody who sees only what matches: an object that no longer does is gone. */
 function eventOf(served: ServedResource, selection: ObjectSelection, change: Change): WatchEvent | undefined {
   const object = served.view(change.object);
-  const was = change.previous !== undefined && selection.matches(served.view(change.previous));
-  const is = change.type !== 'DELETED' && selection.matches(object);
+  const was = change.previous !== undefined && selection.matches(change.previous);
+  const is = change.type !== 'DELETED' && selection.matches(change.object);
   if (is) {
     return { type: was ? 'MODIFIED' : 'ADDED', object };
   }

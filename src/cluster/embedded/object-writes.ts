@@ -1,20 +1,22 @@
 // Creating and changing objects, in the order in which an API server does it (k8s.io/apiserver, pkg/endpoints/handlers and
 // pkg/registry/generic/registry/store.go).
 import { randomUUID } from 'node:crypto';
-import { apiVersionOf, groupResourceOf, keepManagerTimes, timeText, trackUpdate } from '../../resources/index.ts';
-import type {
-  JsonObject,
-  KubernetesObject,
-  MutableObject,
-  ObjectKey,
-  ResourceDefinition,
-  ResourceType,
+import {
+  apiVersionOf,
+  goText,
+  groupResourceOf,
+  invalid,
+  jsonText,
+  keepManagerTimes,
+  timeText,
+  trackUpdate,
 } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Patch, SubresourceOptions, WriteOptions } from '../cluster.ts';
 import { forbiddenError } from './authorization/forbidden.ts';
 import { generatedName } from './generated-name.ts';
-import { authorize, notServed, servedResource } from './machine.ts';
+import { authorize, servedResource } from './machine.ts';
 import type { Caller, Machine } from './machine.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
 import { requireStored, subresourceView } from './object-reads.ts';
@@ -24,6 +26,18 @@ import type { ServedResource } from './resource-registry.ts';
 import { isSameJson } from './same-json.ts';
 import { withScale } from './scale.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
+import {
+  beginStatus,
+  countGeneration,
+  countsGenerations,
+  CREATED_BY_UPDATE,
+  isGone,
+  keepWhatClientsCannotChange,
+  requireName,
+  requireSubresource,
+  resetStatus,
+  VERSION_REQUIRED,
+} from './write-rules.ts';
 
 /** How often a change is made anew on an object that somebody else was faster to change; as API servers do. */
 const MAX_ATTEMPTS = 5;
@@ -43,7 +57,8 @@ interface Write {
   readonly namespace: string | undefined;
   readonly options: ObjectWriteOptions;
   readonly verb: 'create' | 'update' | 'patch' | 'apply';
-  readonly force: boolean;
+  /** Of a strategic merge patch: itself, as messages about it have it. */
+  readonly patchText?: string;
 }
 
 /** How an object becomes another. `live` is undefined where there is none yet. Gets and gives whole objects, never Scales. */
@@ -71,7 +86,7 @@ export class ObjectWriter {
     if (type.namespaced && namespace === undefined) {
       throw ApiError.badRequest('an empty namespace may not be set during creation');
     }
-    const write: Write = { served, caller, namespace, options, verb: 'create', force: false };
+    const write: Write = { served, caller, namespace, options, verb: 'create' };
     this.#checkFields(write, object);
     return this.#create(write, object);
   }
@@ -93,7 +108,7 @@ export class ObjectWriter {
     if (name === '') {
       throw ApiError.badRequest('the name of the object ( based on URL) was undeterminable: name must be provided');
     }
-    const write: Write = { served, caller, namespace, options, verb: 'update', force: false };
+    const write: Write = { served, caller, namespace, options, verb: 'update' };
     if (!isScale) {
       this.#checkFields(write, object);
     }
@@ -123,7 +138,7 @@ export class ObjectWriter {
       namespace,
       options,
       verb: isApply ? 'apply' : 'patch',
-      force: isApply && patch.force === true,
+      ...(patch.type === 'strategic' ? { patchText: goText(patch.body) } : {}),
     };
     const now = this.#machine.now();
     return this.#modify(write, key, isApply && subresource === undefined, (live) => {
@@ -188,7 +203,7 @@ export class ObjectWriter {
   async #create(write: Write, object: MutableObject): Promise<KubernetesObject> {
     const { served, namespace, options, caller } = write;
     const { definition, rules } = served;
-    const name = String(object.metadata['name'] ?? '');
+    const name = nameOf(object);
     if ((object.metadata['resourceVersion'] ?? '') !== '') {
       throw new ApiError(500, 'Unknown', 'resourceVersion should not be set on objects to be created');
     }
@@ -196,10 +211,12 @@ export class ObjectWriter {
     if (served.isTerminating) {
       throw forbiddenError(definition, name, 'create not allowed while custom resource definition is terminating');
     }
-    if (namespace !== undefined) {
+    if (namespace === undefined) {
+      delete object.metadata['namespace'];
+    } else {
       object.metadata['namespace'] = namespace;
     }
-    resetStatus(definition, object);
+    beginStatus(definition, object);
     rules.applyDefaults(object);
     if (write.verb !== 'apply') {
       this.#trackFields(write, undefined, object);
@@ -248,22 +265,21 @@ export class ObjectWriter {
     const { served, namespace, options, caller } = write;
     this.#requireVersion(write, live, next);
     requireNamespace(this.#machine, served.definition, namespace, live.metadata.name ?? '', 'UPDATE');
-    keepWhatClientsCannotChange(served, live, next, options.subresource);
     served.rules.applyDefaults(next);
     if (write.verb !== 'apply') {
       this.#trackFields(write, live, next);
     }
     const request = this.#admissionRequest(write, 'UPDATE', next, live);
     const admitted = await this.#mutate(write, request, next);
-    if (admitted !== next) {
-      keepWhatClientsCannotChange(served, live, admitted, options.subresource);
-    }
+    keepWhatClientsCannotChange(served, live, admitted, options.subresource);
+    served.rules.applyDefaults(admitted);
     countGeneration(served, live, admitted);
     this.#behave(write, admitted, live);
     const updated = admitted as unknown as KubernetesObject;
     this.#machine.checkEscalation(caller.user, served.definition, updated, live);
     this.#requireValid(write, updated, live);
-    await this.#machine.admission.validate({ ...request, object: updated }, onWarning(options), options.signal);
+    const view = subresourceView(served, updated, options.subresource);
+    await this.#machine.admission.validate({ ...request, object: view }, onWarning(options), options.signal);
     if (this.#machine.store.get(served.collection, namespace ?? '', live.metadata.name ?? '') !== stored) {
       return undefined;
     }
@@ -308,25 +324,35 @@ export class ObjectWriter {
     return object;
   }
 
-  /** Removes fields that the kind does not have, and says so as it was asked to. */
+  /** Makes sure that the object can be one of its kind. Removes fields that the kind does not have, and says so as asked. */
   #checkFields(write: Write, object: MutableObject): void {
-    const { served, options } = write;
-    const unknown = served.rules.prune(object);
+    const { served, options, verb } = write;
+    const { kind, version } = served.definition;
+    const prefix = `${kind} in version "${version}" cannot be handled as a ${kind}: `;
+    const refusal = (why: string): ApiError =>
+      verb === 'patch'
+        ? // A patch is refused together with what it makes of the object.
+          ApiError.invalid({ group: '', kind: '' }, '', [invalid('patch', write.patchText ?? jsonText(object), why)])
+        : ApiError.badRequest(prefix + why);
+    const problem = served.rules.decodeError(object);
+    if (problem !== undefined) {
+      throw refusal(problem.startsWith(prefix) ? problem.slice(prefix.length) : problem);
+    }
+    const isStrict = options.fieldValidation === 'Strict';
+    const unknown = isStrict ? served.rules.unknownFields(object) : served.rules.prune(object);
     if (unknown.length === 0 || options.fieldValidation === 'Ignore') {
       return;
     }
     const texts = unknown.map((path) => `unknown field "${path}"`);
-    if (options.fieldValidation !== 'Strict') {
-      for (const text of texts) {
-        options.onWarning?.(text);
-      }
-      return;
+    if (isStrict) {
+      throw refusal(`strict decoding error: ${texts.join(', ')}`);
     }
-    const { kind, version } = served.definition;
-    const error = `strict decoding error: ${texts.join(', ')}`;
-    throw ApiError.badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${error}`);
+    for (const text of texts) {
+      options.onWarning?.(text);
+    }
   }
 
+  /** The object as admission wants it. Of a Scale, the object that it scales. */
   async #mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
     const { served, options } = write;
     const admitted = await this.#machine.admission.mutate(request, onWarning(options), options.signal);
@@ -334,6 +360,10 @@ export class ObjectWriter {
       return object;
     }
     const copy = thaw(admitted) as unknown as MutableObject;
+    const { scale } = served.definition;
+    if (options.subresource === 'scale' && scale !== undefined) {
+      return withScale(object as unknown as KubernetesObject, scale, copy);
+    }
     served.rules.prune(copy);
     served.rules.applyDefaults(copy);
     return copy;
@@ -351,12 +381,12 @@ export class ObjectWriter {
       operation,
       definition: served.definition,
       subresource: options.subresource,
-      namespace: namespace ?? (served.collection === 'namespaces' ? String(object.metadata['name'] ?? '') : undefined),
-      name: String(object.metadata['name'] ?? ''),
-      object: object as unknown as KubernetesObject,
-      oldObject,
+      namespace: namespace ?? (served.collection === 'namespaces' ? nameOf(object) : undefined),
+      name: nameOf(object),
+      object: subresourceView(served, object as unknown as KubernetesObject, options.subresource),
+      oldObject: oldObject === null ? null : subresourceView(served, oldObject, options.subresource),
       dryRun: options.dryRun === true,
-      options: admissionOptions(write),
+      options: admissionOptions(write, operation),
     };
   }
 
@@ -441,7 +471,7 @@ export class ObjectWriter {
   #trackFields({ served, caller, options }: Write, live: KubernetesObject | undefined, next: MutableObject): void {
     const { metadata } = trackUpdate({
       live,
-      updated: next as unknown as KubernetesObject,
+      updated: next,
       definition: served.definition,
       subresource: options.subresource ?? '',
       manager: options.fieldManager ?? caller.fieldManager,
@@ -457,40 +487,14 @@ export class ObjectWriter {
   }
 }
 
-/** Kinds that a PUT makes when they do not exist. */
-const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
-  'clusterrolebindings.rbac.authorization.k8s.io',
-  'clusterroles.rbac.authorization.k8s.io',
-  'endpoints',
-  'events',
-  'leases.coordination.k8s.io',
-  'limitranges',
-  'rolebindings.rbac.authorization.k8s.io',
-  'roles.rbac.authorization.k8s.io',
-  'services',
-]);
-
-/** Builtin kinds of which a PUT must say which version it replaces. */
-const VERSION_REQUIRED: ReadonlySet<string> = new Set([
-  'customresourcedefinitions.apiextensions.k8s.io',
-  'leases.coordination.k8s.io',
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
-  'poddisruptionbudgets.policy',
-  'validatingadmissionpolicies.admissionregistration.k8s.io',
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
-  'validatingwebhookconfigurations.admissionregistration.k8s.io',
-]);
-
-const OPTIONS_KIND = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', apply: 'PatchOptions' };
-
-function admissionOptions({ verb, force, caller, options }: Write): JsonObject {
+/** To admission, patches are updates, and what creates is a creation. */
+function admissionOptions({ caller, options }: Write, operation: 'CREATE' | 'UPDATE'): JsonObject {
   return {
     apiVersion: 'meta.k8s.io/v1',
-    kind: OPTIONS_KIND[verb],
+    kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
     ...(options.dryRun === true ? { dryRun: ['All'] } : {}),
     fieldManager: options.fieldManager ?? caller.fieldManager,
     ...(options.fieldValidation === undefined ? {} : { fieldValidation: options.fieldValidation }),
-    ...(force ? { force } : {}),
   };
 }
 
@@ -513,130 +517,12 @@ function tooDeep(): ApiError {
   return ApiError.badRequest(`the object is nested deeper than ${MAX_DEPTH} levels: make it flatter`);
 }
 
-/** Nobody says what the status of a new object is, but of kinds whose status comes with them. */
-function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
-  if (hasStatus && (origin === 'custom' || kind !== 'Node')) {
-    delete object['status'];
-  }
-}
-
 function namespaceOf(type: ResourceType, object: MutableObject): string | undefined {
   const { namespace } = object.metadata;
   return type.namespaced && typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
 }
 
-function requireSubresource(
-  { definition: { hasStatus, scale }, collection }: ServedResource,
-  name: string | undefined,
-): void {
-  const isThere =
-    name === undefined ||
-    (name === 'status' && hasStatus) ||
-    (name === 'scale' && scale !== undefined) ||
-    (name === 'finalize' && collection === 'namespaces');
-  if (!isThere) {
-    throw notServed();
-  }
-}
-
-function requireName(key: ObjectKey, namespace: string | undefined, next: MutableObject): void {
-  const { name = '', namespace: objectNamespace } = next.metadata as { name?: string; namespace?: string };
-  if (name !== key.name) {
-    throw ApiError.badRequest(`the name of the object (${name}) does not match the name on the URL (${key.name})`);
-  }
-  if (namespace !== undefined && (objectNamespace ?? namespace) !== namespace) {
-    throw ApiError.badRequest(
-      `the namespace of the object (${objectNamespace}) does not match the namespace on the request (${namespace})`,
-    );
-  }
-}
-
-/** Puts back what a request may not change: of metadata, and of the part that it is not for. */
-function keepWhatClientsCannotChange(
-  served: ServedResource,
-  live: KubernetesObject,
-  next: MutableObject,
-  subresource: string | undefined,
-): void {
-  const { hasStatus, origin } = served.definition;
-  const isStatus = subresource === 'status' || subresource === 'finalize';
-  if (isStatus) {
-    const part = subresource === 'finalize' ? 'spec' : 'status';
-    for (const field of Object.keys(next)) {
-      if (field !== part && field !== 'metadata') {
-        delete next[field];
-      }
-    }
-    for (const [field, value] of Object.entries(live)) {
-      if (field !== part && field !== 'metadata') {
-        next[field] = thaw(value);
-      }
-    }
-    if (origin === 'custom') {
-      next.metadata = {
-        ...thaw(live.metadata),
-        managedFields: next.metadata['managedFields'] ?? live.metadata.managedFields,
-      };
-    }
-  } else if (hasStatus) {
-    delete next['status'];
-    if (live['status'] !== undefined) {
-      next['status'] = thaw(live['status']);
-    }
-  }
-  const { metadata } = next;
-  const kept = [
-    'uid',
-    'creationTimestamp',
-    'deletionTimestamp',
-    'deletionGracePeriodSeconds',
-    'generation',
-    'resourceVersion',
-    'namespace',
-    'selfLink',
-  ];
-  for (const field of kept) {
-    const value = (live.metadata as Readonly<Record<string, unknown>>)[field];
-    if (value === undefined) {
-      delete metadata[field];
-    } else {
-      metadata[field] = value;
-    }
-  }
-}
-
-export function countsGenerations({ definition: { origin, countsGenerations } }: ServedResource): boolean {
-  return countsGenerations ?? origin === 'custom';
-}
-
-function countGeneration(served: ServedResource, live: KubernetesObject, next: MutableObject): void {
-  if (!countsGenerations(served)) {
-    return;
-  }
-  const ignored = served.definition.hasStatus ? ['metadata', 'status'] : ['metadata'];
-  if (!isSameJson(without(live, ignored), without(next, ignored))) {
-    next.metadata['generation'] = (live.metadata.generation ?? 0) + 1;
-  }
-}
-
-function without(object: object, fields: readonly string[]): object {
-  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
-}
-
-/** Whether an object that is being deleted has nothing left that holds it. */
-function isGone(object: KubernetesObject, live: KubernetesObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = live.metadata;
-  if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0) {
-    return false;
-  }
-  return (object.metadata.finalizers ?? []).length === 0 && !isHeldByNamespaceFinalizer(object);
-}
-
-/** Namespaces have finalizers in their spec as well. */
-function isHeldByNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
-  if (apiVersion !== 'v1' || kind !== 'Namespace') {
-    return false;
-  }
-  const { finalizers } = (spec ?? {}) as { finalizers?: readonly string[] };
-  return (finalizers ?? []).length > 0;
+/** Empty while a generated name is not made yet. */
+function nameOf({ metadata: { name } }: MutableObject): string {
+  return typeof name === 'string' ? name : '';
 }

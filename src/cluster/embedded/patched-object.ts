@@ -54,6 +54,8 @@ function patched(
           throw unsupported();
         }
         return objectOf(applyStrategicMergePatch(before, patch.body, definition.schema()));
+      default:
+        throw unsupported();
     }
   } catch (error) {
     if (error instanceof PatchError) {

@@ -53,7 +53,7 @@ export class ServedResource {
       return object;
     }
     return this.collection === 'events'
-      ? (convertEvent(object as unknown as KubernetesObject, 'v1') as unknown as MutableObject)
+      ? (convertEvent(object, 'v1') as unknown as MutableObject)
       : { ...object, apiVersion: this.#storedApiVersion };
   }
 }

@@ -43,7 +43,8 @@ export class ServiceAddresses {
   };
 
   #giveAddress(name: unknown, spec: JsonObject, before: JsonObject, old: KubernetesObject | undefined): void {
-    const asked = spec['clusterIP'] ?? before['clusterIP'] ?? '';
+    const given = spec['clusterIP'] ?? before['clusterIP'];
+    const asked = typeof given === 'string' ? given : '';
     if (asked !== '' && asked !== 'None' && asked !== before['clusterIP']) {
       const isTaken = this.#services(old).some(({ clusterIP }) => clusterIP === asked);
       if (isTaken) {
@@ -53,7 +54,7 @@ export class ServiceAddresses {
         );
       }
     }
-    const address = asked === '' ? this.#freeAddress(old) : String(asked);
+    const address = asked === '' ? this.#freeAddress(old) : asked;
     spec['clusterIP'] = address;
     spec['clusterIPs'] = [address];
     spec['ipFamilies'] ??= before['ipFamilies'] ?? ['IPv4'];

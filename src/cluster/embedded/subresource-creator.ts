@@ -7,6 +7,7 @@ import type { Reviews } from './authentication/reviews.ts';
 import { authorize, notServed, servedResource } from './machine.ts';
 import type { Caller, Machine } from './machine.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
+import type { AdmissionRequest } from './request.ts';
 
 /** Answers what is only created. */
 export class SubresourceCreator {
@@ -44,6 +45,28 @@ export class SubresourceCreator {
     if (!this.#reviews.answers(type, subresource)) {
       throw notServed();
     }
+    const request: AdmissionRequest = {
+      user: caller.user,
+      operation: 'CREATE',
+      definition,
+      subresource,
+      namespace,
+      name: name ?? '',
+      object,
+      oldObject: null,
+      dryRun: options.dryRun === true,
+      options: {
+        apiVersion: 'meta.k8s.io/v1',
+        kind: 'CreateOptions',
+        ...(options.dryRun === true ? { dryRun: ['All'] } : {}),
+        fieldManager: options.fieldManager ?? caller.fieldManager,
+        ...(options.fieldValidation === undefined ? {} : { fieldValidation: options.fieldValidation }),
+      },
+    };
+    const { admission } = this.#machine;
+    const onWarning = options.onWarning ?? (() => {});
+    const admitted = (await admission.mutate(request, onWarning, options.signal)) ?? object;
+    await admission.validate({ ...request, object: admitted }, onWarning, options.signal);
     return this.#reviews.answer({
       group: type.group,
       resource: type.resource,
@@ -51,7 +74,7 @@ export class SubresourceCreator {
       namespace,
       name,
       user: caller.user,
-      object,
+      object: admitted,
     });
   }
 

@@ -50,6 +50,11 @@ const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway looks for connections that have nothing left to do. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
 
+/** What users of old kinds are told, by group, version and resource. */
+const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
+  ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
+]);
+
 /** Parts of pods that only a machine that runs them has. */
 const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
@@ -260,7 +265,8 @@ export class Gateway {
     call.representation = representation;
     const verb = verbOf(request.method ?? '', target, isWatch);
     checkServed(target, definition, verb);
-    const warnings: string[] = [];
+    const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
+    const warnings: string[] = deprecation === undefined ? [] : [deprecation];
     const resourceRequest: ResourceRequest = {
       request,
       target,
@@ -278,6 +284,7 @@ export class Gateway {
       now: this.#now(),
     };
     if (isWatch) {
+      setWarnings(response, warnings);
       await this.#watch(call, resourceRequest);
       return;
     }
@@ -422,7 +429,8 @@ function refuseGarbage(
     return;
   }
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`);
+  const headers = `Content-Type: text/plain; charset=utf-8\r\nContent-Length: ${status.length}\r\nConnection: close`;
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${status}`);
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

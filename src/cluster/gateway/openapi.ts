@@ -61,6 +61,16 @@ export class OpenApiDocuments {
     return documentOf(JSON.parse(JSON.stringify(swagger).replaceAll(REFERENCE, '#/definitions/')) as object);
   }
 
+  /**
+   * `/openapi/v2` in protobuf (gnostic's openapi.v2.Document), which kubectl asks for only to look up kinds that it does not
+   * find in version 3: a document without any, which is true of those.
+   */
+  emptySwagger(gitVersion: string): Buffer {
+    const info = Buffer.concat([textField(1, 'Kubernetes'), textField(2, gitVersion)]);
+    const [paths, definitions] = [bytesField(8, Buffer.alloc(0)), bytesField(9, Buffer.alloc(0))];
+    return Buffer.concat([textField(1, '2.0'), bytesField(2, info), paths, definitions]);
+  }
+
   #document(path: string, definitions: readonly ResourceDefinition[]): OpenApiDocument {
     const kept = this.#kept.get(path);
     if (kept !== undefined && isSame(kept.definitions, definitions)) {
@@ -75,6 +85,15 @@ export class OpenApiDocuments {
     this.#kept.set(path, { definitions, document });
     return document;
   }
+}
+
+/** A field of a protobuf message with fewer than 128 bytes. */
+function bytesField(number: number, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+}
+
+function textField(number: number, text: string): Buffer {
+  return bytesField(number, Buffer.from(text));
 }
 
 function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition[]): boolean {

@@ -4,6 +4,7 @@ import type { ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Answer } from './answer.ts';
 import { aggregatedContentType, aggregatedVersion, discoveryPath, DiscoveryDocuments } from './discovery.ts';
+import { mediaRanges } from './negotiation.ts';
 import { OpenApiDocuments } from './openapi.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import { methodNotAllowed, resourceNotFound } from './resource-request.ts';
@@ -15,6 +16,12 @@ export interface VersionInfo {
   readonly gitVersion: string;
   readonly [field: string]: string;
 }
+
+/** What kubectl asks `/openapi/v2` for. */
+const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+
+/** What it is called in answers, where it has to be a media type. */
+const SWAGGER_PROTOBUF_ANSWER = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
@@ -56,6 +63,10 @@ export class PathRequests {
       return this.#health(root, query.has('verbose'));
     }
     if (path === '/openapi/v2') {
+      if (mediaRanges(request.headers.accept)[0]?.type === SWAGGER_PROTOBUF) {
+        const body = this.#openApi.emptySwagger(this.#version().gitVersion);
+        return { status: 200, body, contentType: SWAGGER_PROTOBUF_ANSWER };
+      }
       const document = this.#openApi.swagger(this.#definitions(), this.#version().gitVersion);
       return documentAnswer(document, query, request);
     }

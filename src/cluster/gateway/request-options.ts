@@ -1,6 +1,6 @@
 // The options of requests, from the query and from DeleteOptions bodies, checked as an API server checks them (meta.k8s.io/v1).
 import type { FieldError, JsonObject } from '../../resources/index.ts';
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject, quoteText } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { DeleteOptions, FieldValidation, ListOptions, WatchOptions, WriteOptions } from '../cluster.ts';
 
@@ -79,7 +79,7 @@ function managerErrors(manager: string): FieldError[] {
     return [];
   }
   const code = (Array.from(manager)[position]?.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  const message = `Invalid value: ${JSON.stringify(manager)}: invalid character U+${code} (at position ${position})`;
+  const message = `Invalid value: ${quoteText(manager)}: invalid character U+${code} (at position ${position})`;
   return [{ reason: 'FieldValueInvalid', field, message }];
 }
 

@@ -51,7 +51,10 @@ export function subresourcesOf(definition: ResourceDefinition): readonly Subreso
 /** What every stored kind can be asked, in the order in which discovery tells it. */
 const STORED_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 
+/** The same for kinds of CustomResourceDefinitions, whose order is another one. */
+const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const;
+
 /** The verbs of a resource. */
 export function verbsOf(definition: ResourceDefinition): readonly string[] {
-  return definition.verbs ?? STORED_VERBS;
+  return definition.verbs ?? (definition.origin === 'custom' ? CUSTOM_VERBS : STORED_VERBS);
 }

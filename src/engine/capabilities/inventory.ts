@@ -1,14 +1,23 @@
 import { EngineError } from '../errors.ts';
-import type { HostPort } from '../host-port.ts';
+import type { HostPort, InventoryMode } from '../host-port.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
+
+/** The objects of the declared kinds as policies of a mode find them. JSON text. */
+export function buildInventory(
+  port: HostPort,
+  mode: InventoryMode,
+  resources: readonly ContextAwareResource[],
+): string {
+  return mode === 'opa' ? opaInventory(port, resources) : gatekeeperInventory(port, resources);
+}
 
 /**
  * The objects of the declared kinds as Rego policies in OPA mode find them below `data.kubernetes`:
  * `<plural>.<namespace>.<name>`, or `<plural>.<name>` for cluster-scoped kinds. JSON text.
  */
-export function opaInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
+function opaInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
   const inventory: JsonObject = Object.create(null) as JsonObject;
   for (const resource of resources) {
     const plural = pluralName(port, resource);
@@ -23,7 +32,7 @@ export function opaInventory(port: HostPort, resources: readonly ContextAwareRes
  * The same as Gatekeeper policies find them in `data.inventory`: `cluster.<apiVersion>.<kind>.<name>` and
  * `namespace.<namespace>.<apiVersion>.<kind>.<name>`. JSON text.
  */
-export function gatekeeperInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
+function gatekeeperInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
   const inventory: JsonObject = Object.create(null) as JsonObject;
   inventory.cluster = Object.create(null) as JsonObject;
   inventory.namespace = Object.create(null) as JsonObject;

@@ -1,16 +1,28 @@
 import { EngineError, errorText } from '../errors.ts';
-import type { HostPort } from '../host-port.ts';
+import type { HostPort, InventoryMode } from '../host-port.ts';
 import type { JsonValue } from '../json-text.ts';
+import type { ContextAwareResource } from '../policy-definition.ts';
 import { CertificateVerifier } from './crypto.ts';
+import { InventoryCache } from './inventory-cache.ts';
 
 /** Answers what needs no waiting in the thread of the guest itself, and passes the rest on. */
 export class LocalCapabilities implements HostPort {
   readonly #verifier = new CertificateVerifier();
   readonly #remote: HostPort;
+  readonly #inventories: InventoryCache;
 
   /** `remote` answers `net/…` and `kubernetes/…`. */
   constructor(remote: HostPort) {
     this.#remote = remote;
+    this.#inventories = new InventoryCache(remote);
+  }
+
+  revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
+    return this.#remote.revisionOf?.(resources);
+  }
+
+  inventory(mode: InventoryMode, resources: readonly ContextAwareResource[]): string {
+    return this.#inventories.get(mode, resources);
   }
 
   request(capability: string, payloadJson: string): string {

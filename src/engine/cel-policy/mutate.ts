@@ -1,16 +1,24 @@
+import { createRequire } from 'node:module';
 import { CelDouble, CelUint, POLICY_COST_BUDGET } from '../../cel/index.ts';
 import type { CelValue } from '../../cel/index.ts';
-import { applyPatchSteps, PatchError } from '../../resources/index.ts';
 import type { PatchStep } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
+import type * as applyMutationModule from './apply-mutation.ts';
 import type { CompiledMutation, CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { checkTypeNames, jsonOf, JsonPatchValue, MutationValueError, ObjectValue } from './mutation-structs.ts';
-import { mergeObject } from './structural-merge.ts';
+
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const require = createRequire(import.meta.url);
+
+/** Most processes that evaluate policies never mutate anything: what that takes is loaded when it is first needed. */
+function mutations(): typeof applyMutationModule {
+  return require(`./apply-mutation.${extension}`) as typeof applyMutationModule;
+}
 
 /** What a mutating policy made of an object. */
 export interface MutationResult {
@@ -40,7 +48,7 @@ export function mutate(policy: CompiledPolicy, activation: Activation): Mutation
       current = applyMutation(policy, mutation, { ...activation, object: current });
       isMutated = true;
     } catch (error) {
-      if (!(error instanceof OutOfBudget || error instanceof MutationValueError || error instanceof PatchError)) {
+      if (!(error instanceof OutOfBudget || error instanceof MutationValueError)) {
         throw error;
       }
       errors.push(error.message);
@@ -64,17 +72,7 @@ function patch(object: CelValue, value: CelValue): CelValue {
     throw new MutationValueError('type mismatch: JSONPatchType.expression should evaluate to array');
   }
   const steps = (value as readonly CelValue[]).map(stepOf);
-  try {
-    return applyPatchSteps(object, steps) as CelValue;
-  } catch (error) {
-    if (!(error instanceof PatchError)) {
-      throw error;
-    }
-    if (error.code === 'test-failed') {
-      return object;
-    }
-    throw new PatchError(error.code, `JSON Patch: ${error.message}`, { cause: error });
-  }
+  return mutations().applyJsonPatchMutation(object, steps);
 }
 
 function stepOf(value: CelValue): PatchStep {
@@ -111,7 +109,7 @@ function merge(object: CelValue, value: CelValue): CelValue {
   }
   checkTypeNames(value);
   // Numbers that JSON.parse does not know are leaves to the merge.
-  return mergeObject(object as JsonObject, jsonOf(value) as JsonObject);
+  return mutations().applyConfigurationMutation(object as JsonObject, jsonOf(value) as JsonObject);
 }
 
 /** An object that was mutated, as JSON.parse would give it. Throws EngineError `nested-too-deep`. */

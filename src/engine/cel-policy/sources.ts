@@ -1,3 +1,4 @@
+import { builtinKind, groupVersionOf } from '../../resources/index.ts';
 import type { JsonObject } from '../json-text.ts';
 import type { LabelSelector } from './label-selector.ts';
 import type { ParamKind } from './policy-spec.ts';
@@ -18,28 +19,7 @@ export interface NamespaceSource {
   get(name: string): JsonObject | undefined;
 }
 
-/** Kinds of Kubernetes that are in no namespace, for sources that cannot ask an API server. */
-const CLUSTER_KINDS = new Set([
-  'v1/Namespace',
-  'v1/Node',
-  'v1/PersistentVolume',
-  'apiextensions.k8s.io/v1/CustomResourceDefinition',
-  'apiregistration.k8s.io/v1/APIService',
-  'certificates.k8s.io/v1/CertificateSigningRequest',
-  'flowcontrol.apiserver.k8s.io/v1/FlowSchema',
-  'flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration',
-  'networking.k8s.io/v1/IngressClass',
-  'node.k8s.io/v1/RuntimeClass',
-  'rbac.authorization.k8s.io/v1/ClusterRole',
-  'rbac.authorization.k8s.io/v1/ClusterRoleBinding',
-  'scheduling.k8s.io/v1/PriorityClass',
-  'storage.k8s.io/v1/CSIDriver',
-  'storage.k8s.io/v1/CSINode',
-  'storage.k8s.io/v1/StorageClass',
-  'storage.k8s.io/v1/VolumeAttachment',
-]);
-
-/** Whether a kind is one of Kubernetes' own that are in no namespace. */
+/** Whether a kind is one of Kubernetes' own that are in no namespace, for sources that cannot ask an API server. */
 export function isKnownClusterKind({ apiVersion, kind }: ParamKind): boolean {
-  return CLUSTER_KINDS.has(`${apiVersion}/${kind}`) || apiVersion.startsWith('admissionregistration.k8s.io/');
+  return builtinKind(groupVersionOf(apiVersion).group, kind)?.namespaced === false;
 }

@@ -33,7 +33,7 @@ export function mergeObject(object: JsonObject, patch: JsonObject): JsonObject {
   collectRefused(patch, '', refused);
   if (refused.length > 0) {
     throw new MutationValueError(
-      `error applying patch: lists, and fields that are merged as a whole, cannot be set with ApplyConfiguration here yet: ${refused.join(', ')}. Use a mutation with patchType JSONPatch for them.`,
+      `error applying patch: lists, and fields that are merged as a whole, can be set with ApplyConfiguration on kinds of Kubernetes itself only, whose schema is known here: ${refused.join(', ')}. Use a mutation with patchType JSONPatch for them.`,
     );
   }
   return merged(object, patch);

@@ -5,6 +5,7 @@ import { componentSchema } from './component-schemas.ts';
 import { applyBuiltinDefaults } from './defaults/apply-defaults.ts';
 import { tableColumnsOf } from './openapi-data.ts';
 import { cellsOf } from './printers/kind-cells.ts';
+import { validateBuiltin } from './validation/validate-builtin.ts';
 
 /** What a kind has beyond its names. */
 type Details = Partial<
@@ -138,6 +139,7 @@ function definition(group: string, kind: string, details: Details): ResourceDefi
       cells: cellsOf(kind),
     },
     schema: () => componentSchema(component),
+    validate: validateBuiltin,
     applyDefaults: (object) => applyBuiltinDefaults(object, componentSchema(component)),
   };
 }

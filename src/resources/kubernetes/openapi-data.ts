@@ -6,19 +6,22 @@ import type { TableColumn } from '../resource-definition.ts';
 /** A schema as an API server publishes it: with references. */
 export type OpenApiSchema = JsonObject;
 
-/** What becomes of empty fields of a type, by component name; see `tools/kubernetes-openapi.ts`. */
-export interface ZeroValues {
+/** What Go knows of a type and OpenAPI does not; see `tools/kubernetes-openapi.ts`. */
+export interface GoFacts {
   /** Fields that vanish when they are empty. */
   readonly drop: readonly string[];
   /** Lists, maps and times that are null when they are absent. */
   readonly null: readonly string[];
+  /** Named types of scalars, lists and maps, by field: `v1.RestartPolicy`. */
+  readonly types: Readonly<Record<string, string>>;
 }
 
 interface OpenApiData {
   /** `v1.34.4` */
   readonly version: string;
   readonly components: Readonly<Record<string, OpenApiSchema>>;
-  readonly zeroValues: Readonly<Record<string, ZeroValues>>;
+  /** By component name. */
+  readonly goFacts: Readonly<Record<string, GoFacts>>;
   /** By group, version and kind: `apps/v1/Deployment`, `/v1/Pod`. */
   readonly tableColumns: Readonly<Record<string, readonly TableColumn[]>>;
 }
@@ -72,9 +75,9 @@ export function kubernetesVersion(): string {
   return DATA.get().version;
 }
 
-/** What becomes of empty fields of a component; undefined when nothing does. */
-export function zeroValuesOf(component: string): ZeroValues | undefined {
-  return DATA.get().zeroValues[component];
+/** What Go knows of a component; undefined when that is nothing. */
+export function goFactsOf(component: string): GoFacts | undefined {
+  return DATA.get().goFacts[component];
 }
 
 /** The columns of `kubectl get` for a kind of Kubernetes. */

@@ -27,12 +27,18 @@ export function fieldElement(name: string): PathElement {
 
 export function keyElement(fields: readonly KeyField[]): PathElement {
   const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareText(a, b));
-  const text = sorted.map(([name, value]) => `${jsonText(name)}:${jsonText(value)}`).join(',');
+  const text = sorted.map(([name, value]) => `${goJson(name)}:${goJson(value)}`).join(',');
   return { kind: 'key', fields: sorted, text: `k:{${text}}` };
 }
 
 export function valueElement(value: JsonValue): PathElement {
-  return { kind: 'value', value, text: `v:${jsonText(value)}` };
+  return { kind: 'value', value, text: `v:${goJson(value)}` };
+}
+
+/** The same as `jsonText`, which is slower: most values are short texts. */
+function goJson(value: JsonValue): string {
+  const isPlain = typeof value === 'string' ? !/[<>&\u2028\u2029]/u.test(value) : typeof value === 'number';
+  return isPlain ? JSON.stringify(value) : jsonText(value);
 }
 
 function indexElement(index: number): PathElement {

@@ -38,7 +38,7 @@ export function trackUpdate(update: TrackedUpdate): KubernetesObject {
 /** Who manages the object before the write: the request may say so, unless it is for a subresource. */
 function startingManagers({ definition, live, updated, subresource }: TrackedUpdate): Managers {
   const ofLive = (): Managers => parsedOrNone(live?.metadata.managedFields) ?? new Map();
-  if (subresource !== undefined) {
+  if (subresource !== undefined && subresource !== '') {
     return ofLive();
   }
   const { managedFields } = updated.metadata ?? {};

@@ -28,13 +28,16 @@ const BLOCKING = new Set<FieldError['reason']>([
  */
 export class ObjectSchema {
   readonly #schema: Schema;
+  readonly #areSorted: boolean;
   readonly #validator = new SchemaValidator();
   /** Lists and embedded objects in `metadata` have rules of their own. */
   readonly #withoutMetadata: Schema;
   #rules: SchemaRules | 'none' | undefined;
 
-  constructor(schema: Schema) {
+  /** @param options.unknownFieldsIn in which order unknown fields are named: sorted for custom kinds, as in the document for builtin ones */
+  constructor(schema: Schema, { unknownFieldsIn = 'order' }: { readonly unknownFieldsIn?: 'order' | 'document' } = {}) {
     this.#schema = schema;
+    this.#areSorted = unknownFieldsIn === 'order';
     const { metadata: _metadata, ...properties } = schema.properties ?? {};
     this.#withoutMetadata = { ...schema, properties };
   }
@@ -47,12 +50,15 @@ export class ObjectSchema {
 
   /** Removes fields that the schema does not know. Gives their paths (`spec.foo`), in order. */
   prune(object: MutableObject): string[] {
-    return unknownFields(object as JsonObject, this.#schema, { isRemoving: true });
+    return unknownFields(object as JsonObject, this.#schema, { isRemoving: true, areSorted: this.#areSorted });
   }
 
   /** Paths of the fields that the schema does not know, in order: what strict validation refuses. */
   unknownFields(object: KubernetesObject): string[] {
-    return unknownFields(object as unknown as JsonObject, this.#schema, { isRemoving: false });
+    return unknownFields(object as unknown as JsonObject, this.#schema, {
+      isRemoving: false,
+      areSorted: this.#areSorted,
+    });
   }
 
   /**

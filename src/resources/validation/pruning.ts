@@ -10,17 +10,19 @@ const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 export interface PruneOptions {
   /** Whether the unknown fields are removed, or only found. */
   readonly isRemoving: boolean;
+  /** Whether paths are sorted; otherwise they come as the document has them. Default: they are. */
+  readonly areSorted?: boolean;
 }
 
 /**
  * Finds the fields that a schema does not know.
  *
- * @returns their paths, in order: `spec.foo`, `spec.rules[0].bar`.
+ * @returns their paths: `spec.foo`, `spec.rules[0].bar`.
  */
 export function unknownFields(object: JsonObject, schema: Schema, options: PruneOptions): string[] {
   const walk = new PruneWalk(options);
   walk.resource(object, schema, '');
-  return walk.found.toSorted();
+  return options.areSorted === false ? walk.found : walk.found.toSorted();
 }
 
 class PruneWalk {

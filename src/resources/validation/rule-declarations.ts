@@ -1,6 +1,7 @@
 import { SCHEMA_COST_LIMIT, SCHEMA_RULE_COST_LIMIT } from '../../cel/index.ts';
-import { forbidden, invalid, notSupported, required } from '../field-error.ts';
+import { forbidden, invalid, invalidText, notSupported, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
+import { jsonText } from '../go-text.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { parseFieldPath } from './field-path.ts';
 import { additionalOf } from './own-property.ts';
@@ -84,10 +85,10 @@ export class RuleDeclarations {
       this.#observe('estimated rule cost', cost, `${path}.rule`);
     }
     if (error !== undefined) {
-      this.#errors.push(invalid(`${path}.rule`, rule, error));
+      this.#errors.push(invalidText(`${path}.rule`, printedRule(rule), error));
     }
     if (messageError !== undefined) {
-      this.#errors.push(invalid(`${path}.messageExpression`, rule, messageError));
+      this.#errors.push(invalidText(`${path}.messageExpression`, printedRule(rule), messageError));
     } else if (message !== undefined) {
       this.#observe('estimated messageExpression cost', message.estimate.max, `${path}.messageExpression`);
     }
@@ -139,6 +140,19 @@ function declarationErrors(rule: ValidationRule, schema: Schema, path: string): 
     errors.push(invalid(`${path}.fieldPath`, fieldPath, 'must be a valid path'));
   }
   return errors;
+}
+
+/** A rule as API servers print it: as they keep it. */
+function printedRule(rule: ValidationRule): string {
+  const parts: readonly (readonly [string, unknown])[] = [
+    ['Rule', rule.rule],
+    ['Message', rule.message ?? ''],
+    ['MessageExpression', rule.messageExpression ?? ''],
+    ['Reason', rule.reason ?? null],
+    ['FieldPath', rule.fieldPath ?? ''],
+    ['OptionalOldSelf', rule.optionalOldSelf ?? null],
+  ];
+  return `{${parts.map(([name, value]) => `"${name}":${jsonText(value)}`).join(',')}}`;
 }
 
 function times(count: number | undefined, most: number | undefined): number | undefined {

@@ -14,7 +14,7 @@ import { RuleDeclarations } from './rule-declarations.ts';
 import { SCHEMA_OF_SCHEMAS } from './schema-of-schemas.ts';
 import { SchemaValidator } from './schema-validator.ts';
 
-const TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'];
+const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 
 /** Keywords that API servers know and do not take. */
 const UNSUPPORTED: readonly (keyof never | string)[] = [
@@ -76,7 +76,9 @@ class StructuralChecker {
     this.#resource(schema, path, place);
     this.errors.push(...listTypeErrors(schema, path));
     this.#children(schema, path, place, depth);
-    this.#alternatives(schema, schema, path, path, depth, {
+    // API servers compare the alternatives of the root only with what the schema has itself.
+    const base = place.level === 'root' ? schema : ANY_FIELDS;
+    this.#alternatives(schema, base, path, path, depth, {
       isAnyOfSkipped: equalJson(schema.anyOf, INT_OR_STRING),
       isFirstAnyOfSkipped: equalJson(schema.allOf?.[0]?.anyOf, INT_OR_STRING),
     });
@@ -258,7 +260,8 @@ class StructuralChecker {
     }
     this.#alternatives(schema, base, path, basePath, depth, { isAnyOfSkipped, isFirstAnyOfSkipped: false });
     if (schema.items !== undefined) {
-      this.#nested(schema.items, base.items, `${path}.items`, `${basePath}.items`, depth + 1, false);
+      const items = base === ANY_FIELDS ? ANY_FIELDS : base.items;
+      this.#nested(schema.items, items, `${path}.items`, `${basePath}.items`, depth + 1, false);
     }
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const inner = `${path}.properties[${name}]`;
@@ -266,11 +269,15 @@ class StructuralChecker {
         this.errors.push(forbidden(inner, 'must not be specified in a nested context'));
       }
       const { properties = {} } = base;
-      const baseProperty = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const baseProperty = base === ANY_FIELDS ? ANY_FIELDS : own;
       this.#nested(property, baseProperty, inner, `${basePath}.properties[${name}]`, depth + 1, false);
     }
   }
 }
+
+/** Stands for a schema that any field may be in. */
+const ANY_FIELDS: Schema = {};
 
 const NO_TYPE: Readonly<Record<Place['level'], string>> = {
   root: 'must not be empty at the root',

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
-import { apiVersionOf, applyJsonPatch, isJsonObject, PatchError } from '../../../resources/index.ts';
+import {
+  apiVersionOf,
+  applyJsonPatch,
+  decodeError,
+  groupVersionOf,
+  isJsonObject,
+  PatchError,
+} from '../../../resources/index.ts';
 import type {
   JsonObject,
   JsonValue,
@@ -9,6 +16,7 @@ import type {
   MutableObject,
   ResourceDefinition,
 } from '../../../resources/index.ts';
+import { ApiError } from '../../api-error.ts';
 import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
 import { admissionReview, readAnswer, reviewVersion } from './admission-review.ts';
 import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-review.ts';
@@ -29,8 +37,8 @@ export interface WebhookAdmissionOptions {
   readonly state: ClusterState;
   /** Whom match conditions ask. */
   readonly authorizer: Authorizer;
-  /** All kinds that are served, in all versions. */
-  readonly definitions: () => Iterable<ResourceDefinition>;
+  /** All kinds that are served, in all versions: the same list as long as nothing of it changes. */
+  readonly definitions: () => readonly ResourceDefinition[];
   /** An object in another version of its kind. Default: only the names of version and kind are changed. */
   readonly convert?: (object: KubernetesObject, apiVersion: string, kind: string) => KubernetesObject;
   /** Completes an object that a webhook has changed: defaults, unknown fields. Default: nothing. */
@@ -92,7 +100,7 @@ export class WebhookAdmission implements Admission {
       round.again();
       await this.#mutateOnce(webhooks, round, warnings, signal);
     }
-    return round.object;
+    return inNamespace(round.object, request);
   }
 
   async validate(request: AdmissionRequest, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void> {
@@ -140,9 +148,13 @@ export class WebhookAdmission implements Admission {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     for (const webhook of webhooks) {
+      // Asked here, not before: a round may add to whom it asks again.
+      if (!round.mayCall(webhook)) {
+        continue;
+      }
       const attributes = attributesOf({ ...round.request, object: round.object });
       const invocation = this.#matcher.invocationOf(webhook, attributes);
-      if (invocation === undefined || !round.mayCall(webhook)) {
+      if (invocation === undefined) {
         continue;
       }
       const answer = await this.#askOrIgnore(invocation, attributes, signal, (good) => {
@@ -263,7 +275,9 @@ export class WebhookAdmission implements Admission {
     const before = this.#inVersion(object, kind) ?? object;
     const after = applyPatch(before, operations);
     const definition = this.#matcher.definitionOf(resource, kind);
+    checkKind(after, kind);
     if (definition !== undefined) {
+      checkTypes(after, definition);
       this.#options.prepare?.(after, definition);
     }
     if (isDeepStrictEqual(before, after)) {
@@ -313,6 +327,17 @@ class MutationRound {
   }
 }
 
+/** An object stays in the namespace of its request. Throws ApiError 400. */
+function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionRequest) {
+  if (object === null || !definition.namespaced || object.metadata.namespace === namespace) {
+    return object;
+  }
+  if (object.metadata.namespace !== undefined && object.metadata.namespace !== '') {
+    throw ApiError.badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
 /** Runs something that fails with what is the webhook's fault. */
 function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
   try {
@@ -346,11 +371,31 @@ function applyPatch(object: KubernetesObject, operations: readonly JsonValue[]):
   } catch (error) {
     throw error instanceof PatchError ? internalError(error.message, error) : error;
   }
-  if (!isJsonObject(patched) || !isJsonObject(patched.metadata)) {
-    throw internalError("expected an object with metadata after a webhook's patch, got none");
-  }
   // Unpatched parts are those of the object, which is shared.
-  return structuredClone(patched) as unknown as MutableObject;
+  const copy = structuredClone(patched) as unknown as MutableObject;
+  if (!isJsonObject(copy.metadata)) {
+    copy.metadata = {};
+  }
+  return copy;
+}
+
+/** @throws ApiError when a webhook made something else of an object */
+function checkKind(object: MutableObject, kind: KindId): void {
+  if (object.apiVersion !== apiVersionOf(kind) || object.kind !== kind.kind) {
+    const { version } = groupVersionOf(object.apiVersion);
+    const group = kind.group === '' ? 'core' : kind.group.split('.')[0];
+    const message = `converting (${version}.${object.kind}) to (${group}.${kind.kind}): unknown conversion`;
+    throw new ApiError(500, 'Unknown', message);
+  }
+}
+
+/** @throws ApiError when values have types that fields of a builtin kind do not have */
+function checkTypes(object: MutableObject, definition: ResourceDefinition): void {
+  const error = definition.origin === 'builtin' ? decodeError(definition, object) : undefined;
+  if (error !== undefined) {
+    // What could not be decoded as what is said to clients about their own objects only.
+    throw internalError(error.replace(/^\S+ in version "\S*" cannot be handled as a \S+: /u, ''));
+  }
 }
 
 function messageOf(error: unknown): string {

@@ -18,7 +18,8 @@ const SAME_OBJECTS: ReadonlyMap<string, readonly string[]> = new Map([['events',
 
 export interface WebhookMatcherOptions {
   readonly state: ClusterState;
-  readonly definitions: () => Iterable<ResourceDefinition>;
+  /** The same list as long as nothing of it changes. */
+  readonly definitions: () => readonly ResourceDefinition[];
   readonly conditions: MatchConditions;
   readonly inVersion: (object: KubernetesObject | null, kind: KindId) => KubernetesObject | null;
 }
@@ -26,6 +27,11 @@ export interface WebhookMatcherOptions {
 /** Says which webhooks a request is for, and in which version they want it. */
 export class WebhookMatcher {
   readonly #options: WebhookMatcherOptions;
+  /** What was found in a list of definitions, by resource. */
+  #known: {
+    readonly definitions: readonly ResourceDefinition[];
+    readonly equivalents: Map<string, readonly ResourceDefinition[]>;
+  } = { definitions: [], equivalents: new Map() };
 
   constructor(options: WebhookMatcherOptions) {
     this.#options = options;
@@ -37,19 +43,19 @@ export class WebhookMatcher {
    * @throws ApiError
    */
   invocationOf(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
-    const selected = attempt(() => this.#isNamespaceSelected(webhook, attributes));
-    if (selected === false) {
-      return undefined;
-    }
-    const objectSelected = attempt(() => isObjectSelected(webhook, attributes));
-    if (objectSelected === false) {
-      return undefined;
-    }
     const invocation = this.#byRules(webhook, attributes);
     if (invocation === undefined) {
       return undefined;
     }
-    for (const result of [selected, objectSelected]) {
+    // Either selector leaves the request out, even where the other one cannot be evaluated.
+    const results = [
+      attempt(() => this.#isNamespaceSelected(webhook, attributes)),
+      attempt(() => isObjectSelected(webhook, attributes)),
+    ];
+    if (results.includes(false)) {
+      return undefined;
+    }
+    for (const result of results) {
       if (result instanceof ApiError) {
         throw result;
       }
@@ -91,17 +97,16 @@ export class WebhookMatcher {
     return undefined;
   }
 
+  /** The same objects in other versions, and under other groups. */
   #equivalents({ resource }: RequestAttributes): readonly ResourceDefinition[] {
-    const groups = SAME_OBJECTS.get(resource.resource) ?? [resource.group];
-    if (!groups.includes(resource.group)) {
-      return [];
+    const definitions = this.#options.definitions();
+    if (this.#known.definitions !== definitions) {
+      this.#known = { definitions, equivalents: new Map() };
     }
-    return [...this.#options.definitions()].filter(
-      (one) =>
-        one.resource === resource.resource &&
-        groups.includes(one.group) &&
-        (one.group !== resource.group || one.version !== resource.version),
-    );
+    const key = `${resource.resource}.${resource.version}.${resource.group}`;
+    const known = this.#known.equivalents.get(key) ?? equivalentsOf(resource, definitions);
+    this.#known.equivalents.set(key, known);
+    return known;
   }
 
   #isNamespaceSelected(webhook: Webhook, { namespace, resource, subresource, request }: RequestAttributes): boolean {
@@ -141,6 +146,18 @@ export class WebhookMatcher {
   }
 }
 
+function equivalentsOf(
+  { group, version, resource }: ResourceId,
+  definitions: readonly ResourceDefinition[],
+): readonly ResourceDefinition[] {
+  const same = SAME_OBJECTS.get(resource) ?? [];
+  const groups = same.includes(group) ? same : [group];
+  return definitions.filter(
+    (one) =>
+      one.resource === resource && groups.includes(one.group) && (one.group !== group || one.version !== version),
+  );
+}
+
 function isObjectSelected(webhook: Webhook, { request }: RequestAttributes): boolean {
   const selector = selectorOf(webhook.objectSelector);
   return (
@@ -149,12 +166,11 @@ function isObjectSelected(webhook: Webhook, { request }: RequestAttributes): boo
   );
 }
 
-function selectorOf(read: () => Selector): Selector {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof SelectorError ? internalError(error.message, error) : error;
+function selectorOf(selector: Selector | SelectorError): Selector {
+  if (selector instanceof SelectorError) {
+    throw internalError(selector.message, selector);
   }
+  return selector;
 }
 
 function attempt(run: () => boolean): boolean | ApiError {

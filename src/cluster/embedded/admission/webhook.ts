@@ -1,4 +1,4 @@
-import { isJsonObject, labelSelector } from '../../../resources/index.ts';
+import { isJsonObject, labelSelector, SelectorError } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, Selector } from '../../../resources/index.ts';
 
 /** Which requests a webhook is called for (`RuleWithOperations`). */
@@ -44,9 +44,9 @@ export interface Webhook {
   readonly rules: readonly WebhookRule[];
   readonly ignoresFailures: boolean;
   readonly matchesEquivalents: boolean;
-  /** Throw SelectorError when the configuration has something that is no selector. */
-  readonly namespaceSelector: () => Selector;
-  readonly objectSelector: () => Selector;
+  /** An error where the configuration has something that is no selector. */
+  readonly namespaceSelector: Selector | SelectorError;
+  readonly objectSelector: Selector | SelectorError;
   readonly matchConditions: readonly MatchCondition[];
   readonly timeoutSeconds: number;
   readonly supportsDryRun: boolean;
@@ -84,8 +84,8 @@ function readWebhook(kind: Webhook['kind'], id: string, webhook: JsonObject): We
     rules: listOf(webhook.rules).filter(isJsonObject).map(readRule),
     ignoresFailures: webhook.failurePolicy === 'Ignore',
     matchesEquivalents: webhook.matchPolicy !== 'Exact',
-    namespaceSelector: () => labelSelector(webhook.namespaceSelector ?? {}),
-    objectSelector: () => labelSelector(webhook.objectSelector ?? {}),
+    namespaceSelector: readSelector(webhook.namespaceSelector),
+    objectSelector: readSelector(webhook.objectSelector),
     matchConditions: listOf(webhook.matchConditions)
       .filter(isJsonObject)
       .map(({ name, expression }) => ({ name: textOf(name), expression: textOf(expression) })),
@@ -94,6 +94,18 @@ function readWebhook(kind: Webhook['kind'], id: string, webhook: JsonObject): We
     isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
     reviewVersions: textsOf(webhook.admissionReviewVersions),
   };
+}
+
+/** One that is absent selects everything. */
+function readSelector(value: JsonValue | undefined): Selector | SelectorError {
+  try {
+    return labelSelector(value ?? {});
+  } catch (error) {
+    if (error instanceof SelectorError) {
+      return error;
+    }
+    throw error;
+  }
 }
 
 function readTarget(value: JsonValue | undefined): WebhookTarget {

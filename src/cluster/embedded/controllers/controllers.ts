@@ -4,6 +4,7 @@ import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceCleaner } from './namespace-cleaner.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
 
 /** What a cluster does by itself after writes: what a controller manager does to objects without nodes. */
 export class Controllers {
@@ -12,14 +13,14 @@ export class Controllers {
   readonly #machine: Machine;
   readonly #stops: (() => void)[] = [];
 
-  constructor(machine: Machine, cluster: Cluster) {
+  constructor(machine: Machine, cluster: Cluster, onError: OnReconcileError) {
     const { store, registry, now } = machine;
     this.#machine = machine;
     this.#expiry = new EventExpiry(store, now);
     this.#reconcilers = [
-      new GarbageCollector(store, registry, cluster),
-      new NamespaceCleaner(store, registry, cluster, now),
-      new CustomResourceCleaner(store, registry, cluster),
+      new GarbageCollector(store, registry, cluster, onError),
+      new NamespaceCleaner(store, registry, cluster, now, onError),
+      new CustomResourceCleaner(store, registry, cluster, onError),
     ];
   }
 

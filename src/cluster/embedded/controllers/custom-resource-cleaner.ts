@@ -8,6 +8,7 @@ import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
 
 export class CustomResourceCleaner {
   readonly #store: ObjectStore;
@@ -15,11 +16,11 @@ export class CustomResourceCleaner {
   readonly #cluster: Cluster;
   readonly queue: ReconcileQueue;
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster) {
+  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
     this.#store = store;
     this.#registry = registry;
     this.#cluster = cluster;
-    this.queue = new ReconcileQueue((name) => this.#reconcile(name));
+    this.queue = new ReconcileQueue((name) => this.#reconcile(name), onError);
   }
 
   start(): void {
@@ -69,7 +70,7 @@ export class CustomResourceCleaner {
     const collection = this.#store.collection(collectionOf(definition));
     const served = this.#registry.ofCollection(collection.name);
     if (served !== undefined) {
-      for (const { metadata } of [...collection.list()]) {
+      for (const { metadata } of Array.from(collection.list())) {
         if (metadata.deletionTimestamp === undefined) {
           const { namespace, name: object = '' } = metadata;
           await this.#delete(

@@ -30,7 +30,7 @@ export class EventExpiry {
 
   sweep(): void {
     const oldest = this.#now() - EVENT_TTL_MS;
-    for (const event of [...this.#store.collection('events').list()]) {
+    for (const event of Array.from(this.#store.collection('events').list())) {
       if (lastTime(event) < oldest) {
         try {
           this.#store.commit([{ type: 'remove', collection: 'events', expected: event }]);

@@ -8,6 +8,7 @@ import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
 
 /** How the owners of an object are. */
 interface Owners {
@@ -29,11 +30,11 @@ export class GarbageCollector {
   readonly #dependents = new Map<string, Set<string>>();
   readonly queue: ReconcileQueue;
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster) {
+  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
     this.#store = store;
     this.#registry = registry;
     this.#cluster = cluster;
-    this.queue = new ReconcileQueue((key) => this.#reconcile(key));
+    this.queue = new ReconcileQueue((key) => this.#reconcile(key), onError);
   }
 
   /** Looks at what was there before. */

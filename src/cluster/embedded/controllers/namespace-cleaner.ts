@@ -7,6 +7,7 @@ import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
 
 const NAMESPACES = 'namespaces';
 
@@ -27,12 +28,18 @@ export class NamespaceCleaner {
   readonly #now: () => number;
   readonly queue: ReconcileQueue;
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, now: () => number) {
+  constructor(
+    store: ObjectStore,
+    registry: ResourceRegistry,
+    cluster: Cluster,
+    now: () => number,
+    onError: OnReconcileError,
+  ) {
     this.#store = store;
     this.#registry = registry;
     this.#cluster = cluster;
     this.#now = now;
-    this.queue = new ReconcileQueue((name) => this.#reconcile(name));
+    this.queue = new ReconcileQueue((name) => this.#reconcile(name), onError);
   }
 
   start(): void {
@@ -80,7 +87,7 @@ export class NamespaceCleaner {
     const resources = new Map<string, number>();
     const finalizers = new Map<string, number>();
     const failures: string[] = [];
-    for (const collection of [...this.#store.collections()]) {
+    for (const collection of Array.from(this.#store.collections())) {
       const served = this.#registry.ofCollection(collection.name);
       if (served === undefined) {
         continue;
@@ -108,7 +115,7 @@ export class NamespaceCleaner {
       await this.#cluster.delete(type, { namespace, name }, { propagationPolicy: 'Background' });
       return undefined;
     } catch (error) {
-      return error instanceof ApiError && error.code === 404 ? undefined : String((error as Error).message);
+      return error instanceof ApiError && error.code === 404 ? undefined : (error as Error).message;
     }
   }
 

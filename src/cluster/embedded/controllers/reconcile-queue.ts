@@ -2,19 +2,22 @@
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 30_000;
 
+/** Told about each failure. It is tried again. */
+export type OnReconcileError = (error: unknown) => void;
+
 /**
  * Keys whose objects have to be looked at, each once at a time. A failure is tried again later; nobody waits for that.
  */
 export class ReconcileQueue {
   readonly #reconcile: (key: string) => Promise<void>;
-  readonly #onError: (key: string, error: unknown) => void;
+  readonly #onError: OnReconcileError;
   readonly #waiting = new Set<string>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #running: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(reconcile: (key: string) => Promise<void>, onError: (key: string, error: unknown) => void = () => {}) {
+  constructor(reconcile: (key: string) => Promise<void>, onError: OnReconcileError) {
     this.#reconcile = reconcile;
     this.#onError = onError;
   }
@@ -57,7 +60,7 @@ export class ReconcileQueue {
         await this.#reconcile(key);
         this.#failures.delete(key);
       } catch (error) {
-        this.#onError(key, error);
+        this.#onError(error);
         this.#retry(key);
       }
     }

@@ -97,7 +97,8 @@ export class ObjectStore {
         return undefined;
       }
       revision += 1;
-      const object = write.type === 'put' ? write.object : { ...write.expected };
+      const object: MutableObject =
+        write.type === 'put' ? write.object : ({ ...write.expected } as unknown as MutableObject);
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
       const text = write.type === 'put' ? sizedText(object) : undefined;
       entries.push({ collection: write.collection, namespace, name, revision, text });

@@ -33,12 +33,12 @@ const SCHEMA = `
 
 /** Primary result codes of SQLite. */
 const SQLITE_BUSY = 5;
-const SQLITE_READONLY = 8;
-const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
-const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
+
+/** An extended result code: the file is shorter than it says. */
+const SQLITE_IOERR_SHORT_READ = 522;
 
 /** What became of a file that could not be read. */
 export interface Recovery {
@@ -189,10 +189,19 @@ export class SqliteJournal implements Journal {
   }
 }
 
-/** Secrets are in there: only the owner may read it. */
+/**
+ * Secrets are in there: only the owner may read it. A file that exists is not opened: closing it again would end the locks
+ * that another connection of this process has on it (POSIX).
+ */
 function createPrivate(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
-  closeSync(openSync(file, 'a', 0o600));
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw error;
+    }
+  }
 }
 
 function configure(database: DatabaseSync, { durability = 'normal', maxPages }: SqliteJournalOptions): void {
@@ -222,7 +231,7 @@ function prepareSchema(file: string, database: DatabaseSync): void {
   if (version !== SCHEMA_VERSION) {
     throw new ClusterError(
       'database-unavailable',
-      `${file} was written by another version of this program: expected format ${SCHEMA_VERSION}, got ${version}; use that version, or name another file`,
+      `${file} was written by another version of this program: expected format ${SCHEMA_VERSION}, got ${String(version)}; use that version, or name another file`,
     );
   }
   // Takes and keeps the lock even where nothing is to be made.
@@ -273,6 +282,9 @@ function openingError(file: string, error: unknown): unknown {
   if (error instanceof ClusterError || error instanceof Damage) {
     return error;
   }
+  if ((error as { errcode?: unknown }).errcode === SQLITE_IOERR_SHORT_READ) {
+    return new Damage('it ends in the middle of a page');
+  }
   switch (codeOf(error)) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -281,9 +293,6 @@ function openingError(file: string, error: unknown): unknown {
       return unavailable(file, 'another process has it open: end that one, or name another file', error);
     case SQLITE_FULL:
       return unavailable(file, 'the disk is full: make room there', error);
-    case SQLITE_READONLY:
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN:
     default:
       return unavailable(file, `${textOf(error)}: expected a file that can be read and written`, error);
   }

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../json.ts';
 import type { MutableObject } from '../../resource-definition.ts';
 import type { Schema } from '../../schema.ts';
 import { componentOf, QUANTITY_FORMAT } from '../component-schemas.ts';
-import { zeroValuesOf } from '../openapi-data.ts';
+import { goFactsOf } from '../openapi-data.ts';
 import { canonicalQuantity } from '../quantities.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 import { KIND_DEFAULTS } from './kind-defaults.ts';
@@ -42,10 +42,10 @@ function planOf(schema: Schema): StructPlan {
 
 function makePlan(schema: Schema): StructPlan {
   const component = componentOf(schema);
-  const zero = component === undefined ? undefined : zeroValuesOf(component);
+  const facts = component === undefined ? undefined : goFactsOf(component);
   const properties = new Map(Object.entries(schema.properties ?? {}));
   // A struct stays when it is empty.
-  const drop = new Set(zero?.drop.filter((name) => properties.get(name)?.properties === undefined));
+  const drop = new Set(facts?.drop.filter((name) => properties.get(name)?.properties === undefined));
   const defaults = Array.from(properties, ([name, { default: value }]) => [name, value] as const).filter(
     ([name, value]) => value !== undefined && !(drop.has(name) && isZero(value)),
   );
@@ -53,7 +53,7 @@ function makePlan(schema: Schema): StructPlan {
     properties,
     defaults,
     drop,
-    null: zero?.null ?? [],
+    null: facts?.null ?? [],
     fill: component === undefined ? undefined : DEFAULTS.get(component),
   };
 }
@@ -63,76 +63,100 @@ function makePlan(schema: Schema): StructPlan {
  * their shortest form, and lets empty fields vanish or appear as the types of Kubernetes have it.
  */
 export function applyBuiltinDefaults(object: MutableObject, schema: Schema): void {
+  // First all of what is read, then what is missing: types look at what is inside of them.
+  walk(object, schema, readStruct);
+  walk(object, schema, fillStruct);
+}
+
+/** What is done with a struct before what is inside of it. */
+type VisitStruct = (fields: Fields, plan: StructPlan) => void;
+
+/** With a list of its own rather than recursion: schemas of custom resources nest as deep as their author likes. */
+function walk(object: unknown, schema: Schema, visitStruct: VisitStruct): void {
   const queue: [value: unknown, schema: Schema][] = [[object, schema]];
-  // A list of its own rather than recursion: schemas of custom resources nest as deep as their author likes.
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    const [value, schema] = next;
+    const [value, { properties, items, additionalProperties }] = next;
     if (Array.isArray(value)) {
-      visitItems(value, schema.items, queue);
+      if (items !== undefined) {
+        visitEntries(value as unknown as Fields, () => items, queue);
+      }
     } else if (isJsonObject(value)) {
-      if (schema.properties === undefined) {
-        visitMap(value, schema.additionalProperties, queue);
-      } else {
-        visitStruct(value, planOf(schema), queue);
+      if (properties !== undefined) {
+        const plan = planOf(next[1]);
+        visitStruct(value, plan);
+        visitEntries(value, (name) => plan.properties.get(name), queue);
+      } else if (typeof additionalProperties === 'object') {
+        visitEntries(value, () => additionalProperties, queue);
       }
     }
   }
 }
 
-type Queue = [value: unknown, schema: Schema][];
-
-function visitStruct(fields: Fields, plan: StructPlan, queue: Queue): void {
-  for (const name of Object.keys(fields)) {
-    if (fields[name] === null || (plan.drop.has(name) && isZero(fields[name]))) {
-      delete fields[name];
+/** Reads scalars as they are stored, and puts containers into the queue. */
+function visitEntries(
+  container: Fields,
+  schemaOf: (name: string) => Schema | undefined,
+  queue: [value: unknown, schema: Schema][],
+): void {
+  for (const name of Object.keys(container)) {
+    const schema = schemaOf(name);
+    const value = container[name];
+    if (schema === undefined) {
+      continue;
+    }
+    if (schema.format === QUANTITY_FORMAT) {
+      container[name] = canonicalQuantity(value);
+    } else if (schema.format === 'date-time' && typeof value === 'string') {
+      container[name] = canonicalTime(value, schema);
+    } else if (typeof value === 'object' && value !== null) {
+      queue.push([value, schema]);
     }
   }
-  for (const [name, value] of plan.defaults) {
+}
+
+/** Entries of lists and maps that are null are empty ones. */
+function readStruct(fields: Fields, { drop, properties }: StructPlan): void {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (value === null || (drop.has(name) && isZero(value))) {
+      delete fields[name];
+    } else if (typeof value === 'object') {
+      const { items, additionalProperties } = properties.get(name) ?? {};
+      const inner = items ?? additionalProperties;
+      if (typeof inner === 'object') {
+        replaceNulls(value as Fields, inner);
+      }
+    }
+  }
+}
+
+function replaceNulls(container: Fields, schema: Schema): void {
+  for (const name of Object.keys(container)) {
+    if (container[name] === null && (schema.properties !== undefined || schema.type === 'string')) {
+      container[name] = schema.properties === undefined ? '' : {};
+    }
+  }
+}
+
+function fillStruct(fields: Fields, { defaults, drop, fill, null: nulls }: StructPlan): void {
+  for (const [name, value] of defaults) {
     if (!Object.hasOwn(fields, name)) {
       fields[name] = typeof value === 'object' ? structuredClone(value) : value;
     }
   }
-  plan.fill?.(fields);
-  for (const name of plan.null) {
+  if (fill !== undefined) {
+    fill(fields);
+    for (const name of Object.keys(fields)) {
+      if (drop.has(name) && isZero(fields[name])) {
+        delete fields[name];
+      }
+    }
+  }
+  for (const name of nulls) {
     if (!Object.hasOwn(fields, name)) {
       fields[name] = null;
     }
   }
-  for (const [name, value] of Object.entries(fields)) {
-    const schema = plan.properties.get(name);
-    if (schema !== undefined) {
-      fields[name] = visited(value, schema, queue);
-    }
-  }
-}
-
-function visitMap(fields: Fields, schema: Schema | boolean | undefined, queue: Queue): void {
-  if (typeof schema === 'object') {
-    for (const [name, value] of Object.entries(fields)) {
-      fields[name] = value === null && schema.type === 'string' ? '' : visited(value, schema, queue);
-    }
-  }
-}
-
-function visitItems(items: unknown[], schema: Schema | undefined, queue: Queue): void {
-  if (schema !== undefined) {
-    for (const [index, item] of items.entries()) {
-      items[index] = visited(item, schema, queue);
-    }
-  }
-}
-
-/** A scalar as it is stored; containers are put into the queue. */
-function visited(value: unknown, schema: Schema, queue: Queue): unknown {
-  if (schema.format === QUANTITY_FORMAT) {
-    return canonicalQuantity(value);
-  }
-  if (typeof value === 'object' && value !== null) {
-    queue.push([value, schema]);
-  } else if (schema.format === 'date-time' && typeof value === 'string') {
-    return canonicalTime(value, schema);
-  }
-  return value;
 }
 
 const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime';

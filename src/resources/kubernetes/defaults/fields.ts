@@ -8,7 +8,9 @@ export type Fields = Record<string, unknown>;
 export type TypeDefaults = (fields: Fields) => void;
 
 export function setDefault(fields: Fields, name: string, value: unknown): void {
-  fields[name] ??= value;
+  if (value !== undefined) {
+    fields[name] ??= value;
+  }
 }
 
 /** An object in a field; undefined when there is none. */

@@ -83,8 +83,9 @@ function job(object: Fields): void {
     return;
   }
   jobSpec(spec);
-  const { uid, name } = madeAt(object, 'metadata');
-  if (spec['manualSelector'] !== true && typeof uid === 'string') {
+  const { uid, name, resourceVersion } = madeAt(object, 'metadata');
+  // An object that has a version is one that is changed: what selects its pods is settled.
+  if (spec['manualSelector'] !== true && typeof uid === 'string' && resourceVersion === undefined) {
     selectOwnPods(spec, uid, name);
   }
   const labels = templateLabels(spec);

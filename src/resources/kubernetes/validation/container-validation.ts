@@ -238,7 +238,47 @@ function checkSecurityContext(context: Place): void {
     context.at(field).between(0, MAX_ID);
   }
   checkProfiles(context);
+  checkEscalation(context);
   context.at('procMount').oneOf(['Default', 'Unmasked']);
+}
+
+/** Fields of a security context in the order in which messages show them. */
+const CONTEXT_FIELDS = [
+  'Capabilities',
+  'Privileged',
+  'SELinuxOptions',
+  'WindowsOptions',
+  'RunAsUser',
+  'RunAsGroup',
+  'RunAsNonRoot',
+  'ReadOnlyRootFilesystem',
+  'AllowPrivilegeEscalation',
+  'ProcMount',
+  'SeccompProfile',
+  'AppArmorProfile',
+];
+
+function checkEscalation(context: Place): void {
+  if (context.at('allowPrivilegeEscalation').value !== false) {
+    return;
+  }
+  const jsonName = (field: string): string =>
+    field === 'SELinuxOptions' ? 'seLinuxOptions' : `${field[0]?.toLowerCase()}${field.slice(1)}`;
+  const struct = Object.fromEntries(CONTEXT_FIELDS.map((field) => [field, context.at(jsonName(field)).value ?? null]));
+  if (context.at('privileged').value === true) {
+    context.invalidStruct(struct, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true');
+  }
+  if (
+    context
+      .at('capabilities')
+      .at('add')
+      .items.some(({ text }) => text === 'CAP_SYS_ADMIN')
+  ) {
+    context.invalidStruct(
+      struct,
+      'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN',
+    );
+  }
 }
 
 /** The seccomp and AppArmor profiles of a security context. */
@@ -278,7 +318,13 @@ function checkProbe(probe: Place, isForLife: boolean): void {
     return;
   }
   checkHandler(probe);
-  for (const field of ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold']) {
+  for (const field of [
+    'initialDelaySeconds',
+    'timeoutSeconds',
+    'periodSeconds',
+    'successThreshold',
+    'failureThreshold',
+  ]) {
     probe.at(field).nonNegative();
   }
   const grace = probe.at('terminationGracePeriodSeconds');

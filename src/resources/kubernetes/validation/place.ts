@@ -30,6 +30,11 @@ export class Place {
     return new Place(this.value, path, this.errors);
   }
 
+  /** Another value at the same path. */
+  read(value: unknown): Place {
+    return new Place(value, this.path, this.errors);
+  }
+
   /** The entries of a list. */
   get items(): readonly Place[] {
     return Array.isArray(this.value)
@@ -106,6 +111,23 @@ export class Place {
     }
   }
 
+  /** A value that messages show as a Go struct: in the order of its fields, by their names in Go. */
+  invalidStruct(struct: object, detail: string): void {
+    this.add(withStruct(invalid(this.path, '', detail), struct));
+  }
+
+  unsupportedStruct(struct: object, supported: readonly string[]): void {
+    this.add(withStruct(notSupported(this.path, '', supported), struct));
+  }
+
+  duplicateStruct(struct: object): void {
+    this.add(withStruct(duplicate(this.path, ''), struct));
+  }
+
+  unsupported(value: unknown, supported: readonly string[]): void {
+    this.add(notSupported(this.path, value, supported));
+  }
+
   /** Requires what a rule for names does, where there is a text. */
   follows(problems: (text: string) => readonly string[]): void {
     for (const problem of this.text === '' ? [] : problems(this.text)) {
@@ -163,6 +185,10 @@ export class Place {
       seen.add(name.text);
     }
   }
+}
+
+function withStruct(error: FieldError, struct: object): FieldError {
+  return { ...error, message: error.message.replace('""', () => JSON.stringify(struct)) };
 }
 
 /** Names of ports of containers: `http`, `web-1`. */

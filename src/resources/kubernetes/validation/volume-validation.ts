@@ -57,7 +57,7 @@ export function checkVolumes(volumes: Place): ReadonlySet<string> {
       }
       names.add(name.text);
     }
-    const given = Object.keys((volume.value ?? {}) as object).filter((field) => field !== 'name');
+    const given = Object.keys(volume.value ?? {}).filter((field) => field !== 'name');
     const known = Object.keys(SOURCES).filter((field) => given.includes(field));
     const [first, ...others] = [...known, ...given.filter((field) => !known.includes(field))];
     if (first !== undefined) {

@@ -1,0 +1,56 @@
+// Twenty minutes of a bad network between a reflector and a real API server with 10,000 objects that change.
+// Usage: npm run bench -- soak [MINUTES] [OBJECTS] [SEED]
+import { clusterAvailable } from '../test/cluster/binaries.ts';
+import { startCluster } from '../test/cluster/cluster.ts';
+import { runFaults } from '../test/cluster-port/fault-run.ts';
+import type { FaultRound } from '../test/cluster-port/fault-run.ts';
+import { machine, median, printTable } from './processes.ts';
+
+const minutes = Number(process.argv[2] ?? 20);
+const objects = Number(process.argv[3] ?? 10_000);
+const seed = Number(process.argv[4] ?? Math.floor(Math.random() * 2 ** 31));
+const CHANGES_PER_SECOND = 200;
+/** What is promised of every heal. */
+const PROMISED_MS = 2_000;
+
+const available = clusterAvailable();
+if (!available.available) {
+  console.log(`soak: skipped, ${available.reason}`);
+  process.exit(0);
+}
+
+await using server = await startCluster();
+const result = await runFaults(server, {
+  objects,
+  durationMs: minutes * 60_000,
+  changesPerSecond: CHANGES_PER_SECOND,
+  seed,
+  onRound: ({ fault, faultMs, recoveryMs }) => {
+    if (recoveryMs > PROMISED_MS) {
+      console.log(`${fault} for ${faultMs.toFixed(0)} ms: equal after ${recoveryMs.toFixed(0)} ms`);
+    }
+  },
+});
+
+const byFault = Map.groupBy(result.rounds, ({ fault }) => fault);
+const times = (rounds: readonly FaultRound[]): number[] => rounds.map(({ recoveryMs }) => recoveryMs);
+const row = (name: string, rounds: readonly FaultRound[]): string[] => [
+  name,
+  String(rounds.length),
+  `${median(times(rounds)).toFixed(0)} ms`,
+  `${Math.max(...times(rounds)).toFixed(0)} ms`,
+  String(times(rounds).filter((time) => time > PROMISED_MS).length),
+];
+console.log(
+  `\nsoak: ${objects} objects, ${CHANGES_PER_SECOND} changes a second, ${minutes} minutes, seed ${seed}; ${machine()}`,
+);
+printTable(
+  ['fault', 'times', 'equal after (median)', 'longest', `over ${PROMISED_MS} ms`],
+  [...Array.from(byFault, ([name, rounds]) => row(name, rounds)), row('all', result.rounds)],
+);
+const { report, lists, expiries, watches, changes } = result;
+console.log(
+  `${changes} changes, ${report.events} events, ${watches} watches; ${lists - 1} full lists after the first, ${expiries} versions expired`,
+);
+const isBad = lists !== 1 + expiries || result.rounds.some(({ recoveryMs }) => recoveryMs > PROMISED_MS);
+process.exitCode = isBad ? 1 : 0;

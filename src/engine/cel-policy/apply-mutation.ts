@@ -1,0 +1,47 @@
+// What mutations do to objects. Loaded with the first one: it takes the schemas of Kubernetes' kinds.
+import type { CelValue } from '../../cel/index.ts';
+import { applyPatchSteps, kubernetesKind, mergeApplied, MergeError, PatchError } from '../../resources/index.ts';
+import type { PatchStep, Schema } from '../../resources/index.ts';
+import type { JsonObject } from '../json-text.ts';
+import { MutationValueError } from './mutation-structs.ts';
+import { mergeObject } from './structural-merge.ts';
+
+/** Applies a JSON patch; a `test` that does not hold leaves the object as it is. Throws {@link MutationValueError}. */
+export function applyJsonPatchMutation(object: CelValue, steps: readonly PatchStep[]): CelValue {
+  try {
+    return applyPatchSteps(object, steps) as CelValue;
+  } catch (error) {
+    if (!(error instanceof PatchError)) {
+      throw error;
+    }
+    if (error.code === 'test-failed') {
+      return object;
+    }
+    throw new MutationValueError(`JSON Patch: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * Merges what an ApplyConfiguration constructed into an object: as its schema says, or field by field where that is not
+ * known. Throws {@link MutationValueError}.
+ */
+export function applyConfigurationMutation(object: JsonObject, applied: JsonObject): JsonObject {
+  const { apiVersion, kind } = object;
+  const schema = schemaOf(apiVersion, kind);
+  if (schema === undefined || apiVersion === undefined || kind === undefined) {
+    return mergeObject(object, applied);
+  }
+  try {
+    return mergeApplied(object, { ...applied, apiVersion, kind }, schema);
+  } catch (error) {
+    throw error instanceof MergeError
+      ? new MutationValueError(`error applying patch: ${error.message}`, { cause: error })
+      : error;
+  }
+}
+
+function schemaOf(apiVersion: unknown, kind: unknown): Schema | undefined {
+  return typeof apiVersion === 'string' && typeof kind === 'string'
+    ? kubernetesKind(apiVersion, kind)?.schema()
+    : undefined;
+}

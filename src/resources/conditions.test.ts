@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  findCondition,
+  isConditionTrue,
+  MAX_CONDITION_MESSAGE_LENGTH,
+  removeCondition,
+  setCondition,
+} from './conditions.ts';
+
+const MINUTE = 60_000;
+
+describe('conditions', () => {
+  const first = setCondition(undefined, { type: 'Ready', status: 'False', reason: 'Starting' }, 0);
+
+  it('are added with the time', () => {
+    assert.deepEqual(first, [
+      { type: 'Ready', status: 'False', lastTransitionTime: '1970-01-01T00:00:00Z', reason: 'Starting', message: '' },
+    ]);
+  });
+
+  it('keep their time while the status stays', () => {
+    const [next] = setCondition(
+      first,
+      { type: 'Ready', status: 'False', reason: 'Failing', message: 'no', observedGeneration: 2 },
+      MINUTE,
+    );
+    assert.deepEqual(
+      [next?.lastTransitionTime, next?.reason, next?.observedGeneration],
+      ['1970-01-01T00:00:00Z', 'Failing', 2],
+    );
+  });
+
+  it('get the time when the status changes', () => {
+    const next = setCondition(first, { type: 'Ready', status: 'True', reason: 'Started' }, MINUTE);
+    assert.equal(next[0]?.lastTransitionTime, '1970-01-01T00:01:00Z');
+    assert.ok(isConditionTrue(next, 'Ready') && !isConditionTrue(next, 'Other') && !isConditionTrue(first, 'Ready'));
+  });
+
+  it('are the very same list when nothing changes', () => {
+    assert.equal(setCondition(first, { type: 'Ready', status: 'False', reason: 'Starting' }, MINUTE), first);
+    assert.equal(removeCondition(first, 'Other'), first);
+  });
+
+  it('stand beside each other', () => {
+    const both = setCondition(first, { type: 'Other', status: 'Unknown', reason: 'Asking' }, MINUTE);
+    assert.deepEqual(
+      both.map(({ type }) => type),
+      ['Ready', 'Other'],
+    );
+    assert.equal(findCondition(removeCondition(both, 'Ready'), 'Other')?.reason, 'Asking');
+  });
+
+  it('have messages that a cluster takes', () => {
+    const [long] = setCondition(undefined, { type: 'A', status: 'True', reason: 'B', message: 'x'.repeat(40_000) }, 0);
+    assert.equal(long?.message.length, MAX_CONDITION_MESSAGE_LENGTH);
+  });
+});

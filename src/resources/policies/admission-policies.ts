@@ -1,0 +1,323 @@
+import {
+  anything,
+  choice,
+  defaulted,
+  entries,
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  optional,
+  text,
+} from '../schema-builder.ts';
+import type { TypedSchema } from '../schema-builder.ts';
+import {
+  CONTEXT_AWARE_RESOURCES,
+  LABEL_SELECTOR,
+  MATCH_CONDITIONS,
+  MAX_RULES,
+  POLICIES_GROUP,
+  POLICY_STATUS,
+  RULE,
+} from './common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+
+/** Members of a group: each has two seconds at least, a request thirty at most, and evaluation stops early. */
+export const MAX_GROUP_MEMBERS = 100;
+
+const DEFAULT_TIMEOUT_SECONDS = 10;
+const TIMEOUT = { minimum: 2, maximum: 30 } as const;
+
+/** Words of CEL that nothing can be called. */
+const RESERVED_WORDS = [
+  'true false null in as break const continue else for function if import let loop package namespace return var void while',
+]
+  .join(' ')
+  .split(' ');
+
+const MODULE = text(
+  'Where the code of the policy is: `registry://`, `https://`, `http://` or `file://` for WebAssembly, `builtin:` for what is part of the product.',
+  { minLength: 1 },
+);
+
+const SETTINGS = nullable(anything('What the policy is to be told. Checked by the policy itself.'));
+
+const TIMEOUT_EVAL = integer('How long one evaluation may take, in seconds.', TIMEOUT);
+
+const MESSAGE = 'What users are told when the policy rejects their request.';
+
+/** Fields that all four kinds have. */
+const COMMON = {
+  policyServer: defaulted(
+    text('The PolicyServer that runs the policy.', {
+      minLength: 1,
+      maxLength: 63,
+      rules: [{ rule: 'self == oldSelf', message: 'the field is immutable' }],
+    }),
+    'default',
+  ),
+  mode: defaulted(
+    choice('`protect` rejects and changes requests, `monitor` only reports.', ['protect', 'monitor'], {
+      rules: [
+        {
+          rule: "!(oldSelf == 'protect' && self == 'monitor')",
+          message: 'field cannot transition from protect to monitor. Recreate instead.',
+          reason: 'FieldValueForbidden',
+        },
+      ],
+    }),
+    'protect',
+  ),
+  failurePolicy: optional(
+    choice('What becomes of requests that the policy could not be asked about.', ['Ignore', 'Fail']),
+  ),
+  backgroundAudit: defaulted(flag('Whether objects that exist already are checked, too.'), true),
+  matchPolicy: optional(choice('Whether requests for other versions of a resource count.', ['Exact', 'Equivalent'])),
+  matchConditions: optional(MATCH_CONDITIONS),
+  objectSelector: optional(LABEL_SELECTOR('Which objects the policy is asked about, by their labels.')),
+  sideEffects: optional(text('What the policy changes elsewhere. The server says `None` when nothing is said.')),
+  timeoutSeconds: defaulted(
+    integer('How long a request may wait for the policy, in seconds.', TIMEOUT),
+    DEFAULT_TIMEOUT_SECONDS,
+  ),
+} as const;
+
+const NAMESPACE_SELECTOR = optional(LABEL_SELECTOR('Which namespaces the policy is for, by their labels.'));
+
+const INSIDE_OWN_NAMESPACE = optional(
+  flag('Whether the policy is also for the namespace that the controller itself is in.'),
+);
+
+/** Rules of policies that are for the whole cluster. */
+const CLUSTER_RULES = list('Which requests the policy is asked about.', RULE, {
+  minItems: 1,
+  maxItems: MAX_RULES,
+  'x-kubernetes-list-type': 'atomic',
+});
+
+/** Rules of policies that are for one namespace: only for its own resources, and never for the reports on it. */
+const NAMESPACED_RULES = list(
+  'Which requests the policy is asked about. There are no wildcards for groups and resources.',
+  {
+    ...RULE,
+    'x-kubernetes-validations': [
+      {
+        rule: "!has(self.apiGroups) || !self.apiGroups.exists(group, group == '*')",
+        message: 'namespaced policies cannot use wildcards in apiGroups',
+        fieldPath: '.apiGroups',
+        reason: 'FieldValueForbidden',
+      },
+      {
+        rule: "!self.resources.exists(resource, resource == '*' || resource == '*/*')",
+        message: 'namespaced policies cannot use wildcards in resources',
+        fieldPath: '.resources',
+        reason: 'FieldValueForbidden',
+      },
+      {
+        rule: "!has(self.apiGroups) || !('wgpolicyk8s.io' in self.apiGroups) || !('policyreports' in self.resources)",
+        message: 'namespaced policies cannot target policyreports.wgpolicyk8s.io',
+        fieldPath: '.resources',
+        reason: 'FieldValueForbidden',
+      },
+      {
+        rule: "!has(self.scope) || self.scope != 'Cluster'",
+        message: 'namespaced policies are only for namespaced resources',
+        fieldPath: '.scope',
+        reason: 'FieldValueForbidden',
+      },
+    ],
+  } satisfies typeof RULE,
+  { minItems: 1, maxItems: MAX_RULES, 'x-kubernetes-list-type': 'atomic' },
+);
+
+const TIMEOUTS_FIT = {
+  rule: '!has(self.timeoutEvalSeconds) || self.timeoutEvalSeconds <= self.timeoutSeconds',
+  message: 'timeoutEvalSeconds cannot be greater than timeoutSeconds',
+  fieldPath: '.timeoutEvalSeconds',
+} as const;
+
+/** Fields of a policy with a module of its own. */
+const SINGLE = {
+  module: MODULE,
+  settings: optional(SETTINGS),
+  mutating: flag('Whether the policy may change requests.'),
+  timeoutEvalSeconds: optional(TIMEOUT_EVAL),
+  message: optional(text(MESSAGE)),
+} as const;
+
+const GROUP_RULES = [
+  {
+    rule: "self.policies.all(name, name.matches('^[_a-zA-Z][_a-zA-Z0-9]*$'))",
+    message: 'names of members must be identifiers: a letter or _, then letters, digits and _',
+    fieldPath: '.policies',
+  },
+  {
+    rule: `self.policies.all(name, !(name in [${RESERVED_WORDS.map((word) => `'${word}'`).join(', ')}]))`,
+    message: 'names of members must not be reserved words of CEL',
+    fieldPath: '.policies',
+  },
+  {
+    rule: 'self.policies.map(name, has(self.policies[name].timeoutEvalSeconds) ? self.policies[name].timeoutEvalSeconds : 0).sum() <= self.timeoutSeconds',
+    message: 'timeoutEvalSeconds of all members together cannot be greater than timeoutSeconds',
+    fieldPath: '.policies',
+  },
+] as const;
+
+const EXPRESSION = text(
+  'When the group accepts a request, in CEL: members are functions without arguments, with `&&`, `||`, `!`, `==`, `!=` and parentheses.',
+  { minLength: 1 },
+);
+
+const MEMBER = {
+  module: MODULE,
+  settings: optional(SETTINGS),
+  timeoutEvalSeconds: optional(TIMEOUT_EVAL),
+} as const;
+
+function members<T>(member: TypedSchema<T>): TypedSchema<Readonly<Record<string, T>>> {
+  return entries('The members of the group, by the names that the expression calls them.', member, {
+    minProperties: 1,
+    maxProperties: MAX_GROUP_MEMBERS,
+  });
+}
+
+const SHOWN_COLUMNS = [
+  column('Mode', '.spec.mode'),
+  column('Status', '.status.policyStatus'),
+  column('Phase', '.status.phase'),
+  column('Desired', '.status.desiredRevision', { type: 'integer' }),
+  column('Serving', '.status.servingRevision', { type: 'integer' }),
+  column('Ready', '.status.readyReplicas', { type: 'integer' }),
+  column('Reason', '.status.reason'),
+  AGE_COLUMN,
+] as const;
+
+const WIDE_COLUMNS = [
+  column('Policy Server', '.spec.policyServer', { isWide: true }),
+  column('Mutating', '.spec.mutating', { type: 'boolean', isWide: true }),
+  column('BackgroundAudit', '.spec.backgroundAudit', { type: 'boolean', isWide: true }),
+  column('Observed mode', '.status.mode', { isWide: true }),
+  column('Message', '.status.message', { isWide: true }),
+  column('Severity', String.raw`.metadata.annotations['io\.kubewarden\.policy\.severity']`, { isWide: true }),
+  column('Category', String.raw`.metadata.annotations['io\.kubewarden\.policy\.category']`, { isWide: true }),
+] as const;
+
+const KIND = {
+  group: POLICIES_GROUP,
+  version: 'v1',
+  categories: ['kubewarden', 'portcullis'],
+  status: POLICY_STATUS,
+  columns: [...SHOWN_COLUMNS, ...WIDE_COLUMNS],
+} as const;
+
+const EXAMPLE_RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
+
+const clusterAdmissionPolicy = {
+  ...KIND,
+  kind: 'ClusterAdmissionPolicy',
+  plural: 'clusteradmissionpolicies',
+  shortNames: ['cap'],
+  scope: 'Cluster',
+  description: 'A policy for requests of the whole cluster.',
+  spec: object(
+    'What the policy is.',
+    {
+      ...SINGLE,
+      rules: CLUSTER_RULES,
+      contextAwareResources: optional(CONTEXT_AWARE_RESOURCES),
+      namespaceSelector: NAMESPACE_SELECTOR,
+      allowInsideAdmissionControllerNamespace: INSIDE_OWN_NAMESPACE,
+      ...COMMON,
+    },
+    { rules: [TIMEOUTS_FIT] },
+  ),
+  example: {
+    metadata: { name: 'no-privileged-pods' },
+    spec: { module: 'builtin:pod-security', settings: { enforce: 'baseline' }, rules: EXAMPLE_RULES, mutating: false },
+  },
+} as const satisfies KindDeclaration;
+
+const admissionPolicy = {
+  ...KIND,
+  kind: 'AdmissionPolicy',
+  plural: 'admissionpolicies',
+  shortNames: ['ap'],
+  scope: 'Namespaced',
+  description: 'A policy for requests of its own namespace.',
+  spec: object('What the policy is.', { ...SINGLE, rules: NAMESPACED_RULES, ...COMMON }, { rules: [TIMEOUTS_FIT] }),
+  example: {
+    metadata: { name: 'no-privileged-pods', namespace: 'shop' },
+    spec: {
+      module: 'builtin:pod-security',
+      settings: { enforce: 'restricted' },
+      rules: EXAMPLE_RULES,
+      mutating: false,
+    },
+  },
+} as const satisfies KindDeclaration;
+
+const EXAMPLE_GROUP = {
+  expression: 'trusted() || baseline()',
+  message: 'the pod has to be trusted, or to do without privileges',
+  rules: EXAMPLE_RULES,
+  policies: {
+    trusted: { module: 'registry://registry.example.com/policies/trusted-images:v1.2.0' },
+    baseline: { module: 'builtin:pod-security', settings: { enforce: 'baseline' } },
+  },
+};
+
+const clusterAdmissionPolicyGroup = {
+  ...KIND,
+  kind: 'ClusterAdmissionPolicyGroup',
+  plural: 'clusteradmissionpolicygroups',
+  shortNames: ['capg'],
+  scope: 'Cluster',
+  description: 'Several policies with one verdict, for requests of the whole cluster.',
+  spec: object(
+    'What the group is.',
+    {
+      expression: EXPRESSION,
+      message: text(MESSAGE),
+      policies: members(object('One member.', { ...MEMBER, contextAwareResources: optional(CONTEXT_AWARE_RESOURCES) })),
+      rules: CLUSTER_RULES,
+      namespaceSelector: NAMESPACE_SELECTOR,
+      allowInsideAdmissionControllerNamespace: INSIDE_OWN_NAMESPACE,
+      ...COMMON,
+    },
+    { rules: GROUP_RULES },
+  ),
+  example: { metadata: { name: 'trusted-or-harmless' }, spec: EXAMPLE_GROUP },
+} as const satisfies KindDeclaration;
+
+const admissionPolicyGroup = {
+  ...KIND,
+  kind: 'AdmissionPolicyGroup',
+  plural: 'admissionpolicygroups',
+  shortNames: ['apg'],
+  scope: 'Namespaced',
+  description: 'Several policies with one verdict, for requests of their own namespace.',
+  spec: object(
+    'What the group is.',
+    {
+      expression: EXPRESSION,
+      message: text(MESSAGE),
+      policies: members(object('One member.', MEMBER)),
+      rules: NAMESPACED_RULES,
+      ...COMMON,
+    },
+    { rules: GROUP_RULES },
+  ),
+  example: { metadata: { name: 'trusted-or-harmless', namespace: 'shop' }, spec: EXAMPLE_GROUP },
+} as const satisfies KindDeclaration;
+
+export type ClusterAdmissionPolicy = ObjectOfKind<typeof clusterAdmissionPolicy>;
+export type AdmissionPolicy = ObjectOfKind<typeof admissionPolicy>;
+export type ClusterAdmissionPolicyGroup = ObjectOfKind<typeof clusterAdmissionPolicyGroup>;
+export type AdmissionPolicyGroup = ObjectOfKind<typeof admissionPolicyGroup>;
+
+export const CLUSTER_ADMISSION_POLICIES = ownKind(clusterAdmissionPolicy);
+export const ADMISSION_POLICIES = ownKind(admissionPolicy);
+export const CLUSTER_ADMISSION_POLICY_GROUPS = ownKind(clusterAdmissionPolicyGroup);
+export const ADMISSION_POLICY_GROUPS = ownKind(admissionPolicyGroup);

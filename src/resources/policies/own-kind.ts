@@ -1,0 +1,103 @@
+import type { CustomColumn } from '../custom-columns.ts';
+import { definitionsOfCustomResource } from '../custom-resource.ts';
+import type { KubernetesObject } from '../kubernetes-object.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import type { TypedSchema } from '../schema-builder.ts';
+import type { Schema } from '../schema.ts';
+
+/** What a kind of our own is declared with. */
+export interface KindDeclaration<Spec = unknown, Status = unknown> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly scope: 'Cluster' | 'Namespaced';
+  /** What an object of the kind is, in a sentence or two. */
+  readonly description: string;
+  readonly spec: TypedSchema<Spec>;
+  readonly status: TypedSchema<Status>;
+  readonly columns: readonly CustomColumn[];
+  /** What the names of objects must be beyond what Kubernetes asks. */
+  readonly name?: Pick<Schema, 'maxLength' | 'pattern'>;
+  /** An object to begin with: the first thing on the page of the kind. */
+  readonly example: Readonly<Record<string, unknown>>;
+}
+
+type ObjectOf<Spec, Status> = KubernetesObject & { readonly spec: Spec; readonly status?: Status };
+
+/** An object of a kind, by the kind's schema. */
+export type ObjectOfKind<D> = D extends KindDeclaration<infer Spec, infer Status> ? ObjectOf<Spec, Status> : never;
+
+/** A kind of our own: what a server knows of it, and what it was declared with. */
+export interface OwnKind<T extends KubernetesObject = KubernetesObject> extends ResourceDefinition<T> {
+  readonly declaration: KindDeclaration;
+}
+
+/** Makes a kind of a declaration, by way of its CustomResourceDefinition. */
+export function ownKind<Spec, Status>(declaration: KindDeclaration<Spec, Status>): OwnKind<ObjectOf<Spec, Status>> {
+  const [definition] = definitionsOfCustomResource(definitionObject(declaration));
+  if (definition === undefined) {
+    throw new Error(`${declaration.kind} has no version that is served`);
+  }
+  // The type of its objects is for the compiler only.
+  return { ...(definition as ResourceDefinition<ObjectOf<Spec, Status>>), declaration };
+}
+
+/** The CustomResourceDefinition of a kind of our own, as it is applied to a cluster. */
+export function customResourceDefinition(kind: OwnKind): KubernetesObject {
+  return definitionObject(kind.declaration);
+}
+
+function definitionObject(declaration: KindDeclaration): KubernetesObject {
+  const { group, version, kind, plural, shortNames, categories, scope, columns } = declaration;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List`, shortNames, categories },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schemaOf(declaration) },
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+        },
+      ],
+    },
+  };
+}
+
+function schemaOf({ description, spec, status, name }: KindDeclaration): Schema {
+  const metadata: Schema =
+    name === undefined ? { type: 'object' } : { type: 'object', properties: { name: { type: 'string', ...name } } };
+  return {
+    description,
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata,
+      spec,
+      status,
+    },
+  };
+}
+
+/** A column of `kubectl get`. */
+export function column(
+  name: string,
+  jsonPath: string,
+  { type = 'string', isWide = false }: { readonly type?: CustomColumn['type']; readonly isWide?: boolean } = {},
+): CustomColumn {
+  return { name, type, jsonPath, ...(isWide ? { priority: 1 } : {}) };
+}
+
+export const AGE_COLUMN: CustomColumn = column('Age', '.metadata.creationTimestamp', { type: 'date' });

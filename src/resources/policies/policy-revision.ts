@@ -1,0 +1,117 @@
+import { anything, choice, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
+import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+
+/** States of a revision, in the order of a rollout; the last two are ends of their own. */
+export const REVISION_STATES = [
+  'Candidate',
+  'Validated',
+  'Staged',
+  'Serving',
+  'Retired',
+  'Failed',
+  'Superseded',
+] as const;
+
+const policyRevision = {
+  group: PORTCULLIS_GROUP,
+  version: 'v1',
+  kind: 'PolicyRevision',
+  plural: 'policyrevisions',
+  shortNames: ['prev'],
+  categories: ['portcullis'],
+  scope: 'Namespaced',
+  description:
+    'What a policy was at one time: its spec, with its modules pinned by digest. Written by the controller only, in its own namespace.',
+  spec: object(
+    'What the revision holds. It never changes.',
+    {
+      policy: object('The policy that it is of.', {
+        apiVersion: text('`policies.kubewarden.io/v1`', { maxLength: 317 }),
+        kind: text('`ClusterAdmissionPolicy`', { maxLength: 63 }),
+        name: text('The name of the policy.', { maxLength: 253 }),
+        namespace: optional(text('The namespace of the policy, where it has one.', { maxLength: 63 })),
+        uid: text('The uid of the policy: one of the same name later is another.', { maxLength: 128 }),
+      }),
+      policyServer: text('The PolicyServer that runs it.', { maxLength: 63 }),
+      revision: integer('Its number: 1 is the first of the policy.', { format: 'int64', minimum: 1 }),
+      policyGeneration: integer('The `metadata.generation` of the policy that it was made of.', {
+        format: 'int64',
+        minimum: 1,
+      }),
+      snapshot: anything("The policy's spec."),
+    },
+    {
+      rules: [
+        { rule: 'self.revision == oldSelf.revision', message: 'the field is immutable', fieldPath: '.revision' },
+        { rule: 'self.policy == oldSelf.policy', message: 'the field is immutable', fieldPath: '.policy' },
+        {
+          rule: 'self.policyGeneration == oldSelf.policyGeneration',
+          message: 'the field is immutable',
+          fieldPath: '.policyGeneration',
+        },
+      ],
+    },
+  ),
+  status: object('How far the revision got. Written by the controller.', {
+    state: optional(choice('Where it is in its rollout.', REVISION_STATES)),
+    reason: optional(text('Why, in one word for programs.', { maxLength: 1024 })),
+    message: optional(text('Why, for people.', { maxLength: 32_768 })),
+    modules: optional(
+      listByKey(
+        'The modules, as they were found: a tag that moves later does not matter.',
+        ['name'],
+        object('One module.', {
+          name: text('The name of the member of a group; the same as that of the policy where there is but one.'),
+          module: text('Where it is, as the policy says.'),
+          digest: text('What it is: `sha256:…`.', { pattern: '^sha256:[0-9a-f]{64}$' }),
+        }),
+      ),
+    ),
+    readyReplicas: optional(integer('Replicas that have loaded it.', { minimum: 0 })),
+    totalReplicas: optional(integer('Replicas that there are.', { minimum: 0 })),
+    observedGeneration: optional(
+      integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
+    ),
+    servingSince: optional(time('Since when it serves, or when it last began to.')),
+    retiredAt: optional(time('When it ceased to serve.')),
+    nextRetry: optional(time('When what failed is tried again.')),
+    conditions: optional(CONDITIONS),
+  }),
+  columns: [
+    column('Kind', '.spec.policy.kind'),
+    column('Policy', '.spec.policy.name'),
+    column('Revision', '.spec.revision', { type: 'integer' }),
+    column('State', '.status.state'),
+    column('Ready', '.status.readyReplicas', { type: 'integer' }),
+    column('Reason', '.status.reason'),
+    AGE_COLUMN,
+    column('Policy Namespace', '.spec.policy.namespace', { isWide: true }),
+    column('Policy Server', '.spec.policyServer', { isWide: true }),
+    column('Message', '.status.message', { isWide: true }),
+  ],
+  example: {
+    metadata: { name: 'no-privileged-pods-3', namespace: 'portcullis' },
+    spec: {
+      policy: {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'ClusterAdmissionPolicy',
+        name: 'no-privileged-pods',
+        uid: '7a1d3c2e-5b0f-4a8e-9d57-3f6b1c0e2d94',
+      },
+      policyServer: 'default',
+      revision: 3,
+      policyGeneration: 5,
+      snapshot: {
+        module: 'builtin:pod-security',
+        settings: { enforce: 'baseline' },
+        mutating: false,
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }],
+      },
+    },
+  },
+} as const satisfies KindDeclaration;
+
+export type PolicyRevision = ObjectOfKind<typeof policyRevision>;
+export const POLICY_REVISIONS = ownKind(policyRevision);

@@ -1,0 +1,116 @@
+import { anything, entries, integer, integerOrText, list, object, optional, text } from '../schema-builder.ts';
+import { CONDITIONS, POLICIES_GROUP } from './common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+
+/** Resource quantities (`apimachinery`, `resource.Quantity`). */
+const QUANTITY = integerOrText('A quantity: `500m`, `256Mi`.', {
+  pattern:
+    '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+});
+
+const PORT = { minimum: 1, maximum: 65_535 } as const;
+/** A port that has a default does not need one given. */
+const port = (description: string) => optional(integer(description, PORT));
+
+const policyServer = {
+  group: POLICIES_GROUP,
+  version: 'v1',
+  kind: 'PolicyServer',
+  plural: 'policyservers',
+  shortNames: ['ps'],
+  categories: ['kubewarden', 'portcullis'],
+  scope: 'Cluster',
+  description: 'A set of processes that policies are run by.',
+  // The name is part of labels, which hold no more.
+  name: { maxLength: 63 },
+  spec: object(
+    'What the processes are.',
+    {
+      image: text('The container image.'),
+      replicas: integer('How many processes there are.', { minimum: 0 }),
+      minAvailable: optional(integerOrText('How many of them a disruption must leave. Excludes `maxUnavailable`.')),
+      maxUnavailable: optional(integerOrText('How many of them a disruption may take. Excludes `minAvailable`.')),
+      annotations: optional(entries('Annotations of the pods.', text('The value.'))),
+      labels: optional(entries('Labels of the pods.', text('The value.'))),
+      env: optional(
+        list(
+          'Environment variables of the container.',
+          object('One variable.', {
+            name: text('The name.'),
+            value: optional(text('The value.')),
+            valueFrom: optional(anything('Where the value comes from.')),
+          }),
+        ),
+      ),
+      serviceAccountName: optional(text('The service account of the pods.')),
+      imagePullSecret: optional(text('A secret with credentials for registries.')),
+      insecureSources: optional(
+        list('Hosts that modules may come from without a certificate that can be verified.', text('`host:port`')),
+      ),
+      sourceAuthorities: optional(
+        entries(
+          'Authorities that certificates of hosts are verified with, by host.',
+          list('Certificates.', text('A certificate in PEM.')),
+        ),
+      ),
+      verificationConfig: optional(text('A config map that says which signatures modules need.')),
+      sigstoreTrustConfig: optional(text('A config map with the roots that signatures are verified with.')),
+      securityContexts: optional(
+        object('Security contexts.', {
+          container: optional(anything('That of the container.')),
+          pod: optional(anything('That of the pods.')),
+        }),
+      ),
+      affinity: optional(anything('Where the pods may be.')),
+      limits: optional(entries('What a pod may use at most.', QUANTITY)),
+      requests: optional(entries('What a pod is given.', QUANTITY)),
+      tolerations: optional(
+        list('Taints of nodes that the pods tolerate.', anything('One toleration.'), {
+          'x-kubernetes-list-type': 'atomic',
+        }),
+      ),
+      priorityClassName: optional(text('The priority class of the pods.')),
+      namespacedPoliciesCapabilities: optional(
+        list(
+          'Capabilities of the host that policies of namespaces may use, with wildcards. All where nothing is said.',
+          text('`oci/*`'),
+        ),
+      ),
+      webhookPort: port('The port of the webhook. 8443 where nothing is said.'),
+      readinessProbePort: port('The port of the readiness probe. 8081 where nothing is said.'),
+      metricsPort: port('The port of the metrics. 8080 where nothing is said.'),
+    },
+    {
+      rules: [
+        {
+          rule: '!(has(self.minAvailable) && has(self.maxUnavailable))',
+          message: 'minAvailable and maxUnavailable cannot be both set',
+          fieldPath: '.maxUnavailable',
+          reason: 'FieldValueForbidden',
+        },
+      ],
+    },
+  ),
+  status: object('What became of the processes. Written by the controller.', {
+    observedGeneration: optional(
+      integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
+    ),
+    readyReplicas: optional(integer('Processes that answer requests.', { minimum: 0 })),
+    totalReplicas: optional(integer('Processes that there are.', { minimum: 0 })),
+    conditions: optional(CONDITIONS),
+  }),
+  columns: [
+    column('Replicas', '.spec.replicas', { type: 'integer' }),
+    column('Ready', '.status.readyReplicas', { type: 'integer' }),
+    column('Image', '.spec.image'),
+    AGE_COLUMN,
+  ],
+  example: {
+    metadata: { name: 'default' },
+    spec: { image: 'registry.example.com/portcullis:1.0.0', replicas: 2 },
+  },
+} as const satisfies KindDeclaration;
+
+export type PolicyServer = ObjectOfKind<typeof policyServer>;
+export const POLICY_SERVERS = ownKind(policyServer);

@@ -1,0 +1,38 @@
+// Writes into an embedded cluster in a file until it is killed. After each answer it prints what it was told, at once.
+//   node crash-writer.ts FILE
+import { writeSync } from 'node:fs';
+import { EmbeddedCluster } from '../../src/cluster/index.ts';
+import { CONFIG_MAPS } from './resource-types.ts';
+
+/** So few that all are created, changed and deleted again and again. */
+const NAMES = 40;
+
+const cluster = await EmbeddedCluster.open({ file: process.argv[2] ?? '' });
+for (let count = cluster.revision; ; count++) {
+  const name = `object-${Math.floor(Math.random() * NAMES)}`;
+  const key = { namespace: 'default', name };
+  const exists = cluster.state.get(CONFIG_MAPS, 'default', name) !== undefined;
+  // Long enough for several pages, and the same twice: a torn one would not be.
+  const text = String(count).repeat(1 + Math.floor(Math.random() * 2_000));
+  const data = { text, copy: text };
+  if (!exists) {
+    const made = await cluster.admin.create(CONFIG_MAPS, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: key,
+      data,
+    });
+    tell(name, made.metadata.resourceVersion, text);
+  } else if (Math.random() < 0.2) {
+    await cluster.admin.delete(CONFIG_MAPS, key);
+    tell(name, String(cluster.revision), undefined);
+  } else {
+    const patch = { type: 'merge', body: { data } } as const;
+    const changed = await cluster.admin.patch(CONFIG_MAPS, key, patch);
+    tell(name, changed.metadata.resourceVersion, text);
+  }
+}
+
+function tell(name: string, version: string | undefined, text: string | undefined): void {
+  writeSync(1, `${JSON.stringify({ name, version: Number(version), text })}\n`);
+}
