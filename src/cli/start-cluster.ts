@@ -36,6 +36,7 @@ export async function startWithCluster(
   const started = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
+    cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     onStatusChange: (policy) => controllers?.statusChanged(policy),
   });
   const log = startLog();

@@ -24,7 +24,7 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'onStatusChange'>,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'cluster' | 'onStatusChange'>,
 ): Promise<StartedServer> {
   const first = Number(flags.port);
   return onFreePort(first, async (port) => {

@@ -4,6 +4,7 @@ import { customPrinter } from './custom-columns.ts';
 import type { CustomColumn } from './custom-columns.ts';
 import { invalid } from './field-error.ts';
 import type { FieldError } from './field-error.ts';
+import { jsonText, numberText } from './go-text.ts';
 import { isJsonObject } from './json.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { parseJsonPath } from './json-path.ts';
@@ -153,14 +154,35 @@ function scaleErrors(object: KubernetesObject, scale: NonNullable<ResourceDefini
 const MAX_INT32 = 2 ** 31 - 1;
 
 function replicasErrors(object: KubernetesObject, path: string): FieldError[] {
-  const replicas = parseJsonPath(path)?.find(object)[0] ?? 0;
+  const replicas = parseJsonPath(path)?.find(object)[0];
+  if (replicas === undefined) {
+    return [];
+  }
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
-    return [invalid(path, 0, `${path} accessor error: ${JSON.stringify(replicas)} is no integer, expected int64`)];
+    return [invalid(path, 0, `${path} accessor error: ${printed(replicas)} is of the type ${goTypeOf(replicas)}, expected int64`)];
   }
   if (replicas < 0) {
     return [invalid(path, replicas, 'should be a non-negative integer')];
   }
   return replicas > MAX_INT32 ? [invalid(path, replicas, `should be less than or equal to ${MAX_INT32}`)] : [];
+}
+
+/** A value as `%v` prints it, as far as it is a scalar. */
+function printed(value: unknown): string {
+  if (typeof value === 'number') {
+    return numberText(value);
+  }
+  return value === null ? '<nil>' : typeof value === 'object' ? jsonText(value) : String(value);
+}
+
+function goTypeOf(value: unknown): string {
+  if (typeof value === 'number') {
+    return 'float64';
+  }
+  if (typeof value === 'object') {
+    return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+  }
+  return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
 function valueAt(object: unknown, name: string): JsonValue | undefined {

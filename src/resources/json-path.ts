@@ -20,6 +20,9 @@ type Operand = { readonly path: readonly Step[] } | { readonly value: unknown };
 /** Values that one step may find: `..*` of a large object must not become larger than it. */
 const MAX_FOUND = 100_000;
 
+/** A path that is longer is none: fields of Kubernetes' kinds have fewer than a hundred characters. */
+const MAX_PATH_LENGTH = 4_096;
+
 const FIELD = /^\.((?:\\.|[^.[\]\\\s])+)/su;
 const QUOTED = /^\[\s*(?:'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)")\s*\]/su;
 const INDEX = /^\[\s*(-?\d{1,9})\s*\]/u;
@@ -35,6 +38,9 @@ const COMPARISON = /^(.*?)(==|!=|<=|>=|<|>)(.*)$/su;
  * @returns undefined when it is none.
  */
 export function parseJsonPath(text: string): JsonPath | undefined {
+  if (text.length > MAX_PATH_LENGTH) {
+    return undefined;
+  }
   const steps = parseSteps(text.trim().replace(/^[$@]/u, ''));
   return steps === undefined ? undefined : { find: (root) => follow([root], steps) };
 }

@@ -72,6 +72,16 @@ describe('metadata of new objects', () => {
   });
 });
 
+describe('finalizers of kinds of the core group', () => {
+  it('have a domain unless they are Kubernetes\' own', () => {
+    const finalizers = ['kubernetes', 'example.com/a', 'x'];
+    assert.deepEqual(texts({ name: 'a', finalizers }, { group: '', origin: 'builtin' }), [
+      'metadata.finalizers[2]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified',
+    ]);
+    assert.deepEqual(texts({ name: 'a', finalizers }, { group: 'example.com', origin: 'custom' }), []);
+  });
+});
+
 describe('metadata of changed objects', () => {
   const old: ObjectMeta = {
     name: 'a',

@@ -19,7 +19,8 @@ import { labelErrors } from './selectors.ts';
 type NameRule = NonNullable<ResourceDefinition['nameRule']>;
 
 /** What of a kind its metadata depend on. */
-export type MetadataRules = Pick<ResourceDefinition, 'namespaced' | 'nameRule'>;
+export type MetadataRules = Pick<ResourceDefinition, 'namespaced' | 'nameRule'> &
+  Partial<Pick<ResourceDefinition, 'group' | 'origin'>>;
 
 /** All annotations of an object together, keys included: Kubernetes' limit, for what etcd takes in one value. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
@@ -42,9 +43,14 @@ export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export function metadataErrors(object: KubernetesObject, rules: MetadataRules, old?: KubernetesObject): FieldError[] {
   const meta = readMeta(object);
   if (old === undefined) {
-    return unique(creationErrors(meta, rules, rules.nameRule ?? 'dns-subdomain'));
+    const errors = creationErrors(meta, rules, rules.nameRule ?? 'dns-subdomain');
+    return unique([...errors, ...coreFinalizerErrors(meta, rules)]);
   }
-  return unique([...updateErrors(meta, readMeta(old)), ...creationErrors(meta, rules, 'path-segment')]);
+  return unique([
+    ...updateErrors(meta, readMeta(old)),
+    ...creationErrors(meta, rules, 'path-segment'),
+    ...coreFinalizerErrors(meta, rules),
+  ]);
 }
 
 /** What is wrong with a name; nothing when it is right. */
@@ -232,6 +238,22 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta): FieldError[] {
     errors.push(invalid(path, finalizers, both));
   }
   return errors;
+}
+
+/** Finalizers without a domain that kinds of the core group may have (`core/helper`, IsStandardFinalizerName). */
+const STANDARD_FINALIZERS = new Set(['kubernetes', ORPHAN_FINALIZER, FOREGROUND_FINALIZER]);
+
+/** What kinds of the core group ask of finalizers besides. */
+function coreFinalizerErrors({ finalizers = [] }: ObjectMeta, { group, origin }: MetadataRules): FieldError[] {
+  if (group !== '' || origin !== 'builtin') {
+    return [];
+  }
+  const why = 'name is neither a standard finalizer name nor is it fully qualified';
+  return finalizers.flatMap((finalizer, index) =>
+    finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
+      ? []
+      : [invalid(`metadata.finalizers[${index}]`, finalizer, why)],
+  );
 }
 
 function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {

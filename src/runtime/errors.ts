@@ -1,6 +1,4 @@
 export type RuntimeErrorCode =
-  /** What was asked of a cache that does not know the cluster's state yet, or never will: it was stopped. */
-  | 'cache-not-synced'
   /** Durations of a leader election contradict each other. */
   | 'election-invalid'
   /** Leadership was lost, and what only a leader may do did not stop in time. */

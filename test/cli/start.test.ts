@@ -149,6 +149,32 @@ describe('portcullis start --examples', () => {
     }
   });
 
+  it('lets a policy read the cluster: a pod is rejected until its namespace has an owner', async () => {
+    const change = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'orphans', labels: { 'examples.portcullis.dev/enforce': 'true' } },
+    };
+    succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(change)));
+    const orphan = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', namespace: 'orphans', labels: { 'app.kubernetes.io/name': 'web' } },
+      spec: {
+        containers: [
+          { name: 'web', image: 'example.com/shop/web:1', resources: { limits: { memory: '64Mi', cpu: '1' } } },
+        ],
+      },
+    });
+    await eventually(async () => {
+      const { stderr } = await started.portcullis(['apply', '-f', '-', '--dry-run'], orphan);
+      assert.match(stderr, /namespace-owner.*denied the request: .*orphans/);
+    });
+    Object.assign(change.metadata.labels, { owner: 'me' });
+    succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(change)));
+    await eventually(async () => succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run'], orphan)));
+  });
+
   it('lets them hold in their namespace only: one rejects, one changes', async () => {
     const deployment = (namespace: string, replicas: number): string =>
       JSON.stringify({

@@ -18,8 +18,8 @@ const CONFIG_MAPS: ResourceType = {
 };
 /** A watch that brings nothing for this long is made anew. Far below what is used otherwise, because a heal is waited for. */
 const SILENCE_LIMIT_MS = 1_000;
-/** As long as an attempt that began during a fault may hang after it. */
-const CONNECT_TIMEOUT_MS = 1_000;
+/** As long as an attempt that began during a fault may hang after it: also shorter than otherwise, for the same reason. */
+const PATIENCE_MS = 1_000;
 /** Writes at a time, when the objects are created. */
 const WRITERS = 8;
 /** After a heal, when something is wrong: then the run ends. */
@@ -77,7 +77,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   using direct = new KubernetesCluster({ server: server.url, ca: readFileSync(server.caFile, 'utf8'), credentials });
   using proxied = new KubernetesCluster(
     { server: proxy.url, ca: proxy.ca, credentials },
-    { connectTimeoutMs: CONNECT_TIMEOUT_MS },
+    { connectTimeoutMs: PATIENCE_MS, staleConnectionMs: PATIENCE_MS },
   );
   const random = seededRandom(options.seed);
   const namespace = `faults-${options.seed}`;

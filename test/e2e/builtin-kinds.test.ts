@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { load, loadAll } from 'js-yaml';
-import { decodeError, KUBERNETES_KINDS, kubernetesKind, metadataErrors } from '../../src/resources/index.ts';
+import {
+  decodeError,
+  KUBERNETES_KINDS,
+  kubernetesKind,
+  kubernetesOpenApi,
+  metadataErrors,
+} from '../../src/resources/index.ts';
 import type { MutableObject, ResourceDefinition } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
@@ -133,6 +139,26 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
         assert.deepEqual(definition.verbs, real?.['verbs']);
       }
     }
+  });
+
+  it('have the schemas that it publishes', async () => {
+    const groupVersions = new Set(
+      KUBERNETES_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
+    );
+    const missing = new Set(Object.keys(kubernetesOpenApi()));
+    for (const groupVersion of [...groupVersions, 'apis/autoscaling/v1']) {
+      const { components } = await cluster.expect<{ components: { schemas: Readonly<Record<string, unknown>> } }>(
+        'GET',
+        `/openapi/v3/${groupVersion}`,
+      );
+      for (const [name, schema] of Object.entries(components.schemas)) {
+        if (Object.hasOwn(kubernetesOpenApi(), name)) {
+          assert.deepEqual(kubernetesOpenApi()[name], schema, `${name}: run tools/kubernetes-openapi.ts`);
+          missing.delete(name);
+        }
+      }
+    }
+    assert.deepEqual([...missing], []);
   });
 
   for (const object of documents('objects')) {

@@ -31,6 +31,7 @@ import {
   countGeneration,
   countsGenerations,
   CREATED_BY_UPDATE,
+  hideInitialState,
   isGone,
   keepWhatClientsCannotChange,
   requireName,
@@ -217,7 +218,9 @@ export class ObjectWriter {
       object.metadata['namespace'] = namespace;
     }
     beginStatus(definition, object);
+    const before = { ...object, spec: { ...(object['spec'] as object | undefined) } };
     rules.applyDefaults(object);
+    hideInitialState(served, object, before);
     if (write.verb !== 'apply') {
       this.#trackFields(write, undefined, object);
     }
@@ -359,7 +362,7 @@ export class ObjectWriter {
     if (admitted === null || admitted === request.object) {
       return object;
     }
-    const copy = thaw(admitted) as unknown as MutableObject;
+    const copy = received(admitted);
     const { scale } = served.definition;
     if (options.subresource === 'scale' && scale !== undefined) {
       return withScale(object as unknown as KubernetesObject, scale, copy);

@@ -4,7 +4,7 @@ import { ApiError } from '../api-error.ts';
 import { notServed } from './machine.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { isSameJson } from './same-json.ts';
-import { thaw } from './store/deep-freeze.ts';
+import { setOwn, thaw } from './store/deep-freeze.ts';
 
 /** Kinds that a PUT makes when they do not exist. */
 export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
@@ -34,6 +34,21 @@ export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
 export function beginStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
   if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
     object['status'] ??= {};
+  }
+}
+
+/** What an object gets after admission is not there before: its first status, and the finalizer of a namespace. */
+export function hideInitialState(
+  { definition: { hasStatus, origin, kind }, collection }: ServedResource,
+  object: MutableObject,
+  before: { readonly status?: unknown; readonly spec: { readonly finalizers?: unknown } },
+): void {
+  if (collection === 'namespaces') {
+    if (before.spec.finalizers === undefined) {
+      delete (object['spec'] as { finalizers?: unknown }).finalizers;
+    }
+  } else if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
+    object['status'] = before.status;
   }
 }
 
@@ -88,7 +103,7 @@ export function keepWhatClientsCannotChange(
     }
     for (const [field, value] of Object.entries(live)) {
       if (field !== part && field !== 'metadata') {
-        next[field] = thaw(value);
+        setOwn(next, field, thaw(value));
       }
     }
     if (origin === 'custom') {

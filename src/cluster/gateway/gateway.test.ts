@@ -331,8 +331,8 @@ describe('a gateway', () => {
 
   it('cuts off a watcher that does not read', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const onRequest = ({ path }: RequestRecord): void =>
-      path.startsWith('/api/v1/namespaces/slow') ? resolve() : undefined;
+    const onRequest = ({ method, path }: RequestRecord): void =>
+      method === 'GET' && path.startsWith('/api/v1/namespaces/slow') ? resolve() : undefined;
     const { url, port } = await start({ slowWatcherMs: 100, onRequest });
     await cluster.admin.create(
       { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false },

@@ -196,7 +196,12 @@ export class Gateway {
     const cut = url.indexOf('?');
     const path = cut === -1 ? url : url.slice(0, cut);
     const gone = new AbortController();
-    response.once('close', () => gone.abort(new Error('the client has gone')));
+    response.once('close', () => {
+      // Also told of answers that are complete: nobody waits for those any more.
+      if (!response.writableFinished) {
+        gone.abort(new Error('the client has gone'));
+      }
+    });
     setCommonHeaders(response);
     if (this.#stopping.signal.aborted) {
       response.setHeader('connection', 'close');

@@ -1,13 +1,17 @@
 // The options of requests, from the query and from DeleteOptions bodies, checked as an API server checks them (meta.k8s.io/v1).
 import type { FieldError, JsonObject } from '../../resources/index.ts';
-import { isJsonObject, quoteText } from '../../resources/index.ts';
+import {
+  fieldManagerErrors,
+  forbidden,
+  isJsonObject,
+  managerOf,
+  notSupported,
+  required,
+} from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { DeleteOptions, FieldValidation, ListOptions, WatchOptions, WriteOptions } from '../cluster.ts';
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions';
-
-/** Longest name of a field manager. Bytes (apimachinery). */
-const MAX_FIELD_MANAGER_BYTES = 128;
 
 /** Options that change what a request does, with what is absent left out. */
 export type Parsed<T, K extends keyof T> = { readonly [P in K]?: Exclude<T[P], undefined> };
@@ -33,21 +37,13 @@ export function writeOptions(
   const errors: FieldError[] = [];
   const manager = query.get('fieldManager') ?? '';
   if (patchType === 'apply' && manager === '') {
-    errors.push({
-      reason: 'FieldValueRequired',
-      field: 'fieldManager',
-      message: 'Required value: is required for apply patch',
-    });
+    errors.push(required('fieldManager', 'is required for apply patch'));
   }
   const force = query.get('force');
   if (force !== null && kind === 'PatchOptions' && patchType !== 'apply') {
-    errors.push({
-      reason: 'FieldValueForbidden',
-      field: 'force',
-      message: 'Forbidden: may not be specified for non-apply patch',
-    });
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'));
   }
-  errors.push(...managerErrors(manager), ...dryRunErrors(query.getAll('dryRun')));
+  errors.push(...fieldManagerErrors(manager, 'fieldManager'), ...dryRunErrors(query.getAll('dryRun')));
   const validation = query.get('fieldValidation') ?? '';
   if (validation !== '' && !FIELD_VALIDATIONS.includes(validation)) {
     errors.push(notSupported('fieldValidation', validation, ['', ...FIELD_VALIDATIONS]));
@@ -55,51 +51,14 @@ export function writeOptions(
   refuse(kind, errors);
   return {
     ...(query.has('dryRun') ? { dryRun: true } : {}),
-    fieldManager: manager === '' ? managerOf(userAgent) : manager,
+    fieldManager: managerOf(manager, userAgent) || 'unknown',
     ...(validation === '' ? {} : { fieldValidation: validation as FieldValidation }),
     ...(force === null ? {} : { force: isTrue(force) }),
   };
 }
 
-/** Who a client is when it does not say: its program's name, `unknown` without one. */
-function managerOf(userAgent: string | undefined): string {
-  const program = (userAgent ?? '').split('/', 1)[0] ?? '';
-  const printable = Array.from(program).filter((character) => !isControl(character));
-  return Buffer.from(printable.join('')).subarray(0, MAX_FIELD_MANAGER_BYTES).toString('utf8') || 'unknown';
-}
-
-function managerErrors(manager: string): FieldError[] {
-  const field = 'fieldManager';
-  if (Buffer.byteLength(manager) > MAX_FIELD_MANAGER_BYTES) {
-    const message = `Too long: may not be more than ${MAX_FIELD_MANAGER_BYTES} bytes`;
-    return [{ reason: 'FieldValueTooLong', field, message }];
-  }
-  const position = Array.from(manager).findIndex(isControl);
-  if (position === -1) {
-    return [];
-  }
-  const code = (Array.from(manager)[position]?.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  const message = `Invalid value: ${quoteText(manager)}: invalid character U+${code} (at position ${position})`;
-  return [{ reason: 'FieldValueInvalid', field, message }];
-}
-
-function isControl(character: string): boolean {
-  const code = character.codePointAt(0) ?? 0;
-  return code < 0x20 || (code >= 0x7f && code < 0xa0);
-}
-
 function dryRunErrors(values: readonly string[]): FieldError[] {
-  if (values.every((value) => value === 'All')) {
-    return [];
-  }
-  const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
-  return [{ reason: 'FieldValueNotSupported', field: 'dryRun', message }];
-}
-
-function notSupported(field: string, value: string, supported: readonly string[]): FieldError {
-  const values = supported.map((text) => JSON.stringify(text)).join(', ');
-  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${values}`;
-  return { reason: 'FieldValueNotSupported', field, message };
+  return values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])];
 }
 
 function refuse(kind: OptionsKind, errors: readonly FieldError[]): void {
@@ -208,10 +167,6 @@ function matchOf(query: URLSearchParams): Match | undefined {
     return undefined;
   }
   return match;
-}
-
-function forbidden(field: string, why: string): FieldError {
-  return { reason: 'FieldValueForbidden', field, message: `Forbidden: ${why}` };
 }
 
 /** A text as Go's API servers read booleans of queries: everything but `false` and `0` is true. */

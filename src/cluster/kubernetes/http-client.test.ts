@@ -78,6 +78,24 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 5);
   });
 
+  it('makes a GET again on a new connection when a kept one has died in silence, but no write', async (context) => {
+    const sockets = new Set<unknown>();
+    const server = await scriptedServer(context, (_, response) => {
+      // Like behind a router that has forgotten all connections: only new ones get answers.
+      if (!sockets.has(response.socket)) {
+        sockets.add(response.socket);
+        answerJson(response, {});
+      }
+    });
+    const http = client(context, { server: server.url }, { staleConnectionMs: 30, requestTimeoutMs: 100 });
+    await Promise.all(['/a', '/b', '/c'].map((path) => http.send({ method: 'GET', path })));
+    assert.equal((await http.send({ method: 'GET', path: '/again' })).status, 200);
+    assert.equal(sockets.size, 4);
+    await assert.rejects(http.send({ method: 'POST', path: '/write' }), { code: 'timeout' });
+    assert.equal(sockets.size, 4);
+    assert.equal((await http.send({ method: 'POST', path: '/write' })).status, 200);
+  });
+
   it('ends a request that takes too long', async (context) => {
     const server = await scriptedServer(context, () => undefined);
     const http = client(context, { server: server.url }, { requestTimeoutMs: 30 });

@@ -17,6 +17,11 @@ import { isConnectionReset, transportError } from './transport-error.ts';
 export const REQUEST_TIMEOUT_MS = 70_000;
 /** TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * A GET on a kept connection that is not answered within this is made again on a new one: the kept one may have died while
+ * nobody used it, which only silence tells. Longer than all answers but those to the largest lists. Milliseconds.
+ */
+export const STALE_CONNECTION_MS = 10_000;
 /** Below the 90 s after which API servers close connections that are not used, so that no request meets one that closes. */
 const IDLE_TIMEOUT_MS = 60_000;
 /** A dead peer is found after this and some probes of the system. Milliseconds. */
@@ -44,6 +49,8 @@ export interface HttpClientOptions {
   readonly connectTimeoutMs?: number;
   /** Default: {@link REQUEST_TIMEOUT_MS}. */
   readonly requestTimeoutMs?: number;
+  /** Default: {@link STALE_CONNECTION_MS}. */
+  readonly staleConnectionMs?: number;
   /** Default: {@link MAX_ANSWER_BYTES}. */
   readonly maxAnswerBytes?: number;
   /** From 0 to below 1, for jitter. Default: Math.random. */
@@ -115,7 +122,7 @@ export class HttpClient {
     const { credentials: source } = this.#connection;
     const random = this.#options.random ?? Math.random;
     let throttled = 0;
-    let resets = 0;
+    let repeats = 0;
     let renewals = 0;
     for (;;) {
       request.signal?.throwIfAborted();
@@ -124,9 +131,12 @@ export class HttpClient {
       try {
         attempt = await this.#attempt(request, credentials, streamed);
       } catch (error) {
+        // What happened to one connection may have happened to all that wait.
+        this.#discardIdle();
         // A server closes connections when it likes, also one that a request is just being written to.
-        if (request.method === 'GET' && resets === 0 && isConnectionReset(error) && !this.#closed) {
-          resets += 1;
+        const isWorthless = isConnectionReset(error) || error instanceof StaleConnectionError;
+        if (request.method === 'GET' && repeats === 0 && isWorthless && !this.#closed) {
+          repeats += 1;
           continue;
         }
         throw error;
@@ -228,9 +238,30 @@ export class HttpClient {
           : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),
       },
     });
-    outgoing.once('socket', (socket) => this.#limitConnecting(outgoing, socket));
+    outgoing.once('socket', (socket) => {
+      if (outgoing.reusedSocket && request.method === 'GET') {
+        this.#limitSilence(outgoing);
+      } else {
+        this.#limitConnecting(outgoing, socket);
+      }
+    });
     outgoing.end(body);
     return outgoing;
+  }
+
+  #limitSilence(outgoing: ClientRequest): void {
+    const limit = this.#options.staleConnectionMs ?? STALE_CONNECTION_MS;
+    const timer = setTimeout(() => outgoing.destroy(new StaleConnectionError(this.#server.origin, limit)), limit);
+    outgoing.once('response', () => clearTimeout(timer));
+    outgoing.once('close', () => clearTimeout(timer));
+  }
+
+  #discardIdle(): void {
+    for (const agent of [this.#agents?.requests, this.#agents?.streams]) {
+      for (const sockets of Object.values(agent?.freeSockets ?? {})) {
+        sockets?.forEach((socket) => socket.destroy());
+      }
+    }
   }
 
   #limitConnecting(outgoing: ClientRequest, socket: Socket): void {
@@ -254,9 +285,7 @@ export class HttpClient {
       return known;
     }
     // Connections that are in use end with their request; those that wait still prove the old certificate.
-    for (const sockets of Object.values(known?.requests.freeSockets ?? {})) {
-      sockets?.forEach((socket) => socket.destroy());
-    }
+    this.#discardIdle();
     const pair = {
       certificate,
       requests: this.#agent(certificate, MAX_CONNECTIONS),
@@ -284,6 +313,15 @@ export class HttpClient {
   #timeout(request: HttpRequest, timeoutMs: number): ClusterError {
     const text = `${request.method} ${this.#server.origin}${request.path}: no answer within ${timeoutMs} ms; the cluster is overloaded or the connection is dead`;
     return new ClusterError('timeout', text);
+  }
+}
+
+class StaleConnectionError extends ClusterError {
+  constructor(server: string, limitMs: number) {
+    super(
+      'timeout',
+      `${server} did not answer within ${limitMs} ms on a connection that had been kept; it is taken to be dead`,
+    );
   }
 }
 

@@ -45,6 +45,8 @@ export interface KubernetesClusterOptions {
   readonly connectTimeoutMs?: number;
   /** Until an answer is there. Milliseconds. Default: 70,000. */
   readonly requestTimeoutMs?: number;
+  /** Until a GET on a kept connection is made again on a new one. Milliseconds. Default: 10,000. */
+  readonly staleConnectionMs?: number;
   /** Longest answer that is read. Default: 256 MiB. */
   readonly maxAnswerBytes?: number;
 }

@@ -41,7 +41,7 @@ export const REVISION_CAPABILITY = 'kubernetes/revision';
 
 /** Says so of every read: what a server without a cluster has. */
 export const NO_CLUSTER_MESSAGE =
-  'no cluster is configured: this policy reads Kubernetes resources, which needs a server that runs in a cluster';
+  'no cluster is configured: this policy reads Kubernetes resources; start the server with --kubeconfig FILE or --in-cluster';
 
 /** Answers one of the `kubernetes/…` capabilities. `operation` is the part behind the namespace. */
 export async function answerKubernetes(

@@ -5,6 +5,9 @@ import type { OpenApiSchema } from './openapi-data.ts';
 
 const REFERENCE = '#/components/schemas/';
 
+/** Objects of kinds that the API server need not know. Server-side apply takes them as a whole. */
+const RAW_EXTENSION = 'io.k8s.apimachinery.pkg.runtime.RawExtension';
+
 /** Types whose content the API server keeps as it is; their published schemas only say so in words. */
 const ANY_CONTENT = new Set([
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON',
@@ -12,7 +15,7 @@ const ANY_CONTENT = new Set([
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool',
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray',
   'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1',
-  'io.k8s.apimachinery.pkg.runtime.RawExtension',
+  RAW_EXTENSION,
 ]);
 
 /** `format` of schema nodes that are quantities: `100m`, `2Gi`, `3`. */
@@ -54,7 +57,8 @@ class ComponentSchemas {
       return { ...published, format: QUANTITY_FORMAT };
     }
     if (ANY_CONTENT.has(name)) {
-      return { ...published, 'x-kubernetes-preserve-unknown-fields': true };
+      const node: Schema = { ...published, 'x-kubernetes-preserve-unknown-fields': true };
+      return name === RAW_EXTENSION ? { ...node, 'x-kubernetes-map-type': 'atomic' } : node;
     }
     return this.#node(published);
   }

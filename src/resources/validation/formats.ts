@@ -172,8 +172,14 @@ function isDateTime(text: string): boolean {
   return isDate(date) && parts !== null && `${parts[1]}` <= '23' && `${parts[2]}` <= '59' && `${parts[3]}` <= '59';
 }
 
+/** Longer texts take long to be told from a duration, and nobody writes them. */
+const MAX_DURATION_LENGTH = 500;
+
 /** Go's durations (`1h2.5s`), and Scala's (`3 days`). */
 function isDuration(text: string): boolean {
+  if (text.length > MAX_DURATION_LENGTH) {
+    return false;
+  }
   if (/^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/u.test(text)) {
     return true;
   }

@@ -64,13 +64,16 @@ export class ObjectSchema {
   /**
    * What is wrong with an object that has its defaults. Of an update (`old` given), what was wrong before and did not change
    * is not held against it.
+   *
+   * @param more errors that the kind found beside its schema (`ResourceDefinition.validate`): they stand behind those of the
+   * schema, and rules are not run for some of them either
    */
-  validate(object: KubernetesObject, old?: KubernetesObject): FieldError[] {
+  validate(object: KubernetesObject, old?: KubernetesObject, more: readonly FieldError[] = []): FieldError[] {
     const value = object as unknown as JsonObject;
     const oldValue = old as unknown as JsonObject | undefined;
     const correlation = oldValue === undefined ? undefined : new Correlation(value, oldValue, this.#schema);
     const result = this.#validator.validate(value, this.#schema, '', correlation);
-    const errors = Array.from(result.problems, ({ error }) => error);
+    const errors = [...Array.from(result.problems, ({ error }) => error), ...more];
     errors.push(...embeddedErrors(value, this.#withoutMetadata, ''));
     if (oldValue === undefined || listErrors(oldValue, this.#withoutMetadata, '').length === 0) {
       errors.push(...listErrors(value, this.#withoutMetadata, ''));

@@ -73,6 +73,8 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   deny: () => ({ response: { allowed: false, status: { message: 'no', code: 403, reason: 'Forbidden' } } }),
   warn: () => ({ response: { allowed: true, warnings: ['w'] } }),
   first: () => ({ response: add('/first', 1) }),
+  moves: () => ({ response: add('/metadata/namespace', 'other') }),
+  becomes: () => ({ response: add('/kind', 'Gadget') }),
   second: () => ({ response: add('/second', 2) }),
   same: ({ request }) => ({ response: add('/kind', (request.object as KubernetesObject).kind) }),
   counting,
@@ -207,6 +209,17 @@ describe('webhook admission', () => {
     assert.deepEqual(object, widget());
     assert.deepEqual(paths(), ['/first', '/second']);
     assert.equal((sent(1).object as KubernetesObject).first, 1);
+  });
+
+  it('keeps objects in their namespace, and of their kind', async () => {
+    configure('mutating', 'moves');
+    const error = await refusal(admission.mutate(request(widget()), nothing));
+    assert.equal(
+      error.message,
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+    configure('mutating', 'becomes', {}, 'moves');
+    assert.equal((await refusal(admission.mutate(request(widget()), nothing))).code, 500);
   });
 
   it('returns the same object when a patch changes nothing', async () => {

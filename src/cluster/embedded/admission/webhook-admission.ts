@@ -1,21 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
-import {
-  apiVersionOf,
-  applyJsonPatch,
-  decodeError,
-  groupVersionOf,
-  isJsonObject,
-  PatchError,
-} from '../../../resources/index.ts';
-import type {
-  JsonObject,
-  JsonValue,
-  KubernetesObject,
-  MutableObject,
-  ResourceDefinition,
-} from '../../../resources/index.ts';
+import { apiVersionOf } from '../../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ResourceDefinition } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
 import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
 import { admissionReview, readAnswer, reviewVersion } from './admission-review.ts';
@@ -23,13 +10,15 @@ import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-revi
 import { attributesOf, isExempt, renamed } from './attributes.ts';
 import type { KindId, RequestAttributes } from './attributes.ts';
 import { MatchConditions } from './match-conditions.ts';
-import { notInto, reviewJson, UNEXPECTED_END } from './review-json.ts';
+import { MutationRound } from './mutation-round.ts';
+import { reviewJson } from './review-json.ts';
 import { WarningLimit } from './warning-limit.ts';
 import { WebhookClient } from './webhook-client.ts';
 import { deniedError, dryRunUnsupported, internalError, WebhookCallError } from './webhook-error.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
 import { endpointOf } from './webhook-target.ts';
 import type { ServiceResolver } from './webhook-target.ts';
+import { applyPatch, parsePatch } from './webhook-patch.ts';
 import { webhooksOf } from './webhook.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -273,11 +262,9 @@ export class WebhookAdmission implements Admission {
       throw new WebhookCallError(webhook.name, `unsupported patch type "${patchType}"`);
     }
     const before = this.#inVersion(object, kind) ?? object;
-    const after = applyPatch(before, operations);
     const definition = this.#matcher.definitionOf(resource, kind);
-    checkKind(after, kind);
+    const after = applyPatch(before, operations, kind, definition);
     if (definition !== undefined) {
-      checkTypes(after, definition);
       this.#options.prepare?.(after, definition);
     }
     if (isDeepStrictEqual(before, after)) {
@@ -285,45 +272,6 @@ export class WebhookAdmission implements Admission {
     }
     const { apiVersion, kind: name } = object;
     return this.#options.convert?.(after, apiVersion, name) ?? { ...after, apiVersion, kind: name };
-  }
-}
-
-/** What mutating webhooks have made of an object, and whom of them to ask again because of it. */
-class MutationRound {
-  readonly request: AdmissionRequest;
-  object: KubernetesObject | null;
-  hasChanged = false;
-  #isSecond = false;
-  /** Were asked, and want to be asked again when another changes the object after them. */
-  readonly #waiting = new Set<string>();
-  readonly #again = new Set<string>();
-
-  constructor(request: AdmissionRequest) {
-    this.request = request;
-    this.object = request.object;
-  }
-
-  mayCall({ id }: Webhook): boolean {
-    return !this.#isSecond || this.#again.has(id);
-  }
-
-  change(object: KubernetesObject): void {
-    this.object = object;
-    this.hasChanged = true;
-    for (const id of this.#waiting) {
-      this.#again.add(id);
-    }
-    this.#waiting.clear();
-  }
-
-  called({ id, isReinvocable }: Webhook): void {
-    if (isReinvocable) {
-      this.#waiting.add(id);
-    }
-  }
-
-  again(): void {
-    this.#isSecond = true;
   }
 }
 
@@ -344,57 +292,6 @@ function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
     return run();
   } catch (error) {
     throw new WebhookCallError(name, `${what}: ${messageOf(error)}`, error);
-  }
-}
-
-function parsePatch(bytes: Buffer): readonly JsonValue[] {
-  let operations: unknown;
-  try {
-    operations = JSON.parse(bytes.toString());
-  } catch (error) {
-    throw new Error(UNEXPECTED_END, { cause: error });
-  }
-  if (!Array.isArray(operations)) {
-    throw new Error(notInto(operations, 'jsonpatch.Patch'));
-  }
-  const odd: unknown = operations.find((one) => !isJsonObject(one));
-  if (odd !== undefined) {
-    throw new Error(notInto(odd, 'jsonpatch.Operation'));
-  }
-  return operations as readonly JsonValue[];
-}
-
-function applyPatch(object: KubernetesObject, operations: readonly JsonValue[]): MutableObject {
-  let patched: JsonValue;
-  try {
-    patched = applyJsonPatch(object as unknown as JsonObject, operations);
-  } catch (error) {
-    throw error instanceof PatchError ? internalError(error.message, error) : error;
-  }
-  // Unpatched parts are those of the object, which is shared.
-  const copy = structuredClone(patched) as unknown as MutableObject;
-  if (!isJsonObject(copy.metadata)) {
-    copy.metadata = {};
-  }
-  return copy;
-}
-
-/** @throws ApiError when a webhook made something else of an object */
-function checkKind(object: MutableObject, kind: KindId): void {
-  if (object.apiVersion !== apiVersionOf(kind) || object.kind !== kind.kind) {
-    const { version } = groupVersionOf(object.apiVersion);
-    const group = kind.group === '' ? 'core' : kind.group.split('.')[0];
-    const message = `converting (${version}.${object.kind}) to (${group}.${kind.kind}): unknown conversion`;
-    throw new ApiError(500, 'Unknown', message);
-  }
-}
-
-/** @throws ApiError when values have types that fields of a builtin kind do not have */
-function checkTypes(object: MutableObject, definition: ResourceDefinition): void {
-  const error = definition.origin === 'builtin' ? decodeError(definition, object) : undefined;
-  if (error !== undefined) {
-    // What could not be decoded as what is said to clients about their own objects only.
-    throw internalError(error.replace(/^\S+ in version "\S*" cannot be handled as a \S+: /u, ''));
   }
 }
 

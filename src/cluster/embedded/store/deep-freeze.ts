@@ -39,7 +39,7 @@ export function isTooDeep(value: unknown, depth = 0): boolean {
 }
 
 /** Sets a field whatever its name is: `__proto__` is one like any other. */
-function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
   } else {

@@ -44,8 +44,7 @@ function makePlan(schema: Schema): StructPlan {
   const component = componentOf(schema);
   const facts = component === undefined ? undefined : goFactsOf(component);
   const properties = new Map(Object.entries(schema.properties ?? {}));
-  // A struct stays when it is empty.
-  const drop = new Set(facts?.drop.filter((name) => properties.get(name)?.properties === undefined));
+  const drop = new Set(facts?.drop.filter((name) => !isStruct(properties.get(name))));
   const defaults = Array.from(properties, ([name, { default: value }]) => [name, value] as const).filter(
     ([name, value]) => value !== undefined && !(drop.has(name) && isZero(value)),
   );
@@ -56,6 +55,15 @@ function makePlan(schema: Schema): StructPlan {
     null: facts?.null ?? [],
     fill: component === undefined ? undefined : DEFAULTS.get(component),
   };
+}
+
+/** Whether a field is a struct in Go, which stays when it is empty. */
+function isStruct(schema: Schema | undefined): boolean {
+  return (
+    schema?.properties !== undefined ||
+    schema?.format === QUANTITY_FORMAT ||
+    schema?.['x-kubernetes-int-or-string'] === true
+  );
 }
 
 /**

@@ -182,6 +182,11 @@ function nodeStatus(status: Fields): void {
   }
 }
 
+/** The first entry of the list is also a field of its own, which is older. */
+function nodeSpec(spec: Fields): void {
+  setDefault(spec, 'podCIDRs', spec['podCIDR'] === undefined ? undefined : [spec['podCIDR']]);
+}
+
 function limitRangeItem(item: Fields): void {
   if (item['type'] === 'Container') {
     const defaults = { ...fieldsAt(item, 'max'), ...fieldsAt(item, 'default') };
@@ -243,7 +248,7 @@ function customResourceDefinition(object: Fields): void {
   const status = madeAt(object, 'status');
   const stored = listAt(fieldsAt(object, 'spec'), 'versions').find((version) => version['storage'] === true);
   if (stored !== undefined && (!Array.isArray(status['storedVersions']) || status['storedVersions'].length === 0)) {
-    status['storedVersions'] = [stored['name']];
+    status['storedVersions'] = [stored['name'] ?? ''];
   }
 }
 
@@ -283,6 +288,7 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'core.v1.EndpointPort': (port) => setDefault(port, 'protocol', 'TCP'),
   'core.v1.LimitRangeItem': limitRangeItem,
   'core.v1.Namespace': namespace,
+  'core.v1.NodeSpec': nodeSpec,
   'core.v1.NodeStatus': nodeStatus,
   'core.v1.PersistentVolumeClaimSpec': (spec) => setDefault(spec, 'volumeMode', 'Filesystem'),
   'core.v1.PersistentVolumeClaim': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),

@@ -47,6 +47,11 @@ function pod(object: Fields): void {
   setDefault(status, 'qosClass', qosClassOf(spec));
 }
 
+/** The first address of the list is also a field of its own, which is older. */
+function podStatus(status: Fields): void {
+  setDefault(status, 'podIPs', status['podIP'] === undefined ? undefined : [{ ip: status['podIP'] }]);
+}
+
 /** Requests what is limited and not requested. */
 function requestLimits(resources: Fields | undefined): void {
   const limits = resources === undefined ? undefined : fieldsAt(resources, 'limits');
@@ -131,6 +136,7 @@ const withFileMode: TypeDefaults = (fields) => setDefault(fields, 'defaultMode',
 export const POD_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'core.v1.Pod': pod,
   'core.v1.PodSpec': podSpec,
+  'core.v1.PodStatus': podStatus,
   'core.v1.Container': container,
   'core.v1.EphemeralContainer': container,
   'core.v1.Probe': probe,

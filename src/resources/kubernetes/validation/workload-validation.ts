@@ -43,7 +43,16 @@ function checkSelector(spec: Place, what: string): void {
     }
     return;
   }
-  checkSelected(spec, (labels) => selector.isSet && labelSelector(selector.value).matches(labels));
+  checkSelected(spec, (labels) => selects(selector, labels));
+}
+
+/** Whether a LabelSelector selects labels. What is no selector is said elsewhere, and not judged here. */
+function selects(selector: Place, labels: Record<string, string>): boolean {
+  try {
+    return selector.isSet && labelSelector(selector.value).matches(labels);
+  } catch {
+    return true;
+  }
 }
 
 function checkSelected(spec: Place, matches: (labels: Record<string, string>) => boolean): void {
@@ -270,7 +279,7 @@ export function checkJob(object: Place, old: Old): void {
   if (selector.needed()) {
     selector.labelSelector();
   }
-  checkSelected(spec, (labels) => selector.isSet && labelSelector(selector.value).matches(labels));
+  checkSelected(spec, (labels) => selects(selector, labels));
   checkJobSpec(spec);
   if (old !== undefined) {
     const before = (name: string): unknown => oldField(old, 'spec', name);
