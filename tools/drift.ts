@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const CHECKS: readonly (readonly string[])[] = [
   ['tools/examples.ts', '--check'],
   ['tools/cel-reference.ts', '--check'],
+  ['tools/embedded-kinds.ts', '--check'],
   ['tools/crds.ts', '--check'],
 ];
 

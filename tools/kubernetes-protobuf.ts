@@ -30,7 +30,9 @@ for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
   }
 }
 const names = [...wanted].toSorted();
-const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, (messages.get(name) ?? []).map((field) => row(name, field))])));
+const text = JSON.stringify(
+  Object.fromEntries(names.map((name) => [name, (messages.get(name) ?? []).map((field) => row(name, field))])),
+);
 
 if (process.argv.includes('--check')) {
   if (brotliDecompressSync(readFileSync(file)).toString() !== text) {
@@ -55,7 +57,10 @@ function row(message: string, { number, name, type, label }: Field): readonly (n
 function readMessages(): Map<string, readonly Field[]> {
   const all = new Map<string, readonly Field[]>();
   for (const module of ['k8s.io/api', 'k8s.io/apimachinery', 'k8s.io/apiextensions-apiserver']) {
-    const folder = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', module], { cwd: modules, encoding: 'utf8' }).trim();
+    const folder = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', module], {
+      cwd: modules,
+      encoding: 'utf8',
+    }).trim();
     for (const path of globSync('**/generated.proto', { cwd: folder })) {
       for (const [name, fields] of messagesOf(readFileSync(join(folder, path), 'utf8'))) {
         all.set(name, fields);

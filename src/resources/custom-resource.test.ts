@@ -131,8 +131,7 @@ describe('names of kinds', () => {
   };
   const other = (names: object): Mutable => {
     const object = crd({}, { names: { plural: 'others', kind: 'Other', ...names } });
-    object.metadata['name'] = 'others.example.com';
-    return object;
+    return { ...object, metadata: { name: 'others.example.com' } };
   };
 
   it('are accepted where nobody has them', () => {

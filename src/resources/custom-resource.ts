@@ -159,7 +159,13 @@ function replicasErrors(object: KubernetesObject, path: string): FieldError[] {
     return [];
   }
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
-    return [invalid(path, 0, `${path} accessor error: ${printed(replicas)} is of the type ${goTypeOf(replicas)}, expected int64`)];
+    return [
+      invalid(
+        path,
+        0,
+        `${path} accessor error: ${printed(replicas)} is of the type ${goTypeOf(replicas)}, expected int64`,
+      ),
+    ];
   }
   if (replicas < 0) {
     return [invalid(path, replicas, 'should be a non-negative integer')];

@@ -22,7 +22,7 @@ describe('metadata of new objects', () => {
   });
 
   it('have names by the rule of their kind', () => {
-    const isRight = (name: string, nameRule: MetadataRules['nameRule']): boolean =>
+    const isRight = (name: string, nameRule: NonNullable<MetadataRules['nameRule']>): boolean =>
       texts({ name }, { nameRule }).length === 0;
     assert.deepEqual(
       ['a.b', '1a', 'A:b', '..', 'a/b', 'a-'].map((name) => [
@@ -73,7 +73,7 @@ describe('metadata of new objects', () => {
 });
 
 describe('finalizers of kinds of the core group', () => {
-  it('have a domain unless they are Kubernetes\' own', () => {
+  it("have a domain unless they are Kubernetes' own", () => {
     const finalizers = ['kubernetes', 'example.com/a', 'x'];
     assert.deepEqual(texts({ name: 'a', finalizers }, { group: '', origin: 'builtin' }), [
       'metadata.finalizers[2]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified',

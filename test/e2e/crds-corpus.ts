@@ -978,3 +978,129 @@ export const FIELD_SELECTORS: readonly string[] = [
   'metadata.name',
   'metadata.name>a',
 ];
+
+const items = (item: Schema): Schema => ({
+  type: 'array',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+  items: {
+    type: 'object',
+    required: ['name'],
+    ...item,
+    properties: { name: text, size: { type: 'integer' }, ...item.properties },
+  },
+});
+
+/** Takes what {@link TIGHT_SCHEMA} does not, so that there are objects that are wrong already. */
+export const LOOSE_SCHEMA: Schema = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      properties: {
+        a: text,
+        b: text,
+        list: { type: 'array', items: text },
+        items: items({}),
+        ruled: { type: 'object', properties: { x: text, y: text } },
+        any: { type: 'object', properties: { p: text, q: text } },
+        set: { type: 'array', items: text },
+      },
+    },
+  },
+};
+
+/** {@link LOOSE_SCHEMA} with bounds and rules. */
+export const TIGHT_SCHEMA: Schema = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      required: ['needed'],
+      'x-kubernetes-validations': [{ rule: "!has(self.b) || self.b == 'ok'", message: 'b is not ok' }],
+      properties: {
+        needed: text,
+        a: { type: 'string', maxLength: 2 },
+        b: text,
+        list: { type: 'array', maxItems: 5, items: { type: 'string', maxLength: 2 } },
+        items: items({ properties: { size: { type: 'integer', maximum: 5 } } }),
+        ruled: {
+          type: 'object',
+          properties: {
+            x: { type: 'string', 'x-kubernetes-validations': [{ rule: "self == 'ok'", message: 'x is not ok' }] },
+            y: text,
+          },
+          'x-kubernetes-validations': [{ rule: 'has(self.y)', message: 'y is missing' }],
+        },
+        any: {
+          type: 'object',
+          properties: { p: text, q: text },
+          anyOf: [{ properties: { p: { maxLength: 1 } } }, { properties: { q: { maxLength: 1 } } }],
+        },
+        set: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+      },
+    },
+  },
+};
+
+export const LOOSE_SPEC = {
+  a: 'long',
+  b: 'bad',
+  list: ['long', 'x'],
+  items: [
+    { name: 'one', size: 9 },
+    { name: 'two', size: 2 },
+  ],
+  ruled: { x: 'bad' },
+  any: { p: 'long', q: 'long' },
+  set: ['a', 'a'],
+};
+
+/** What is changed of {@link LOOSE_SPEC}. */
+export const LOOSE_CHANGES: readonly (readonly [name: string, change: object])[] = [
+  ['nothing', {}],
+  ['what is needed', { needed: 'x' }],
+  ['another field', { needed: 'x', b: 'ok' }],
+  ['the field that is wrong', { needed: 'x', b: 'ok', a: 'longer' }],
+  ['a list that cannot be told apart', { needed: 'x', b: 'ok', list: ['long', 'y'] }],
+  [
+    'an element beside the one that is wrong',
+    {
+      needed: 'x',
+      b: 'ok',
+      items: [
+        { name: 'one', size: 9 },
+        { name: 'two', size: 3 },
+      ],
+    },
+  ],
+  [
+    'the order of elements',
+    {
+      needed: 'x',
+      b: 'ok',
+      items: [
+        { name: 'two', size: 2 },
+        { name: 'one', size: 9 },
+      ],
+    },
+  ],
+  [
+    'the element that is wrong',
+    {
+      needed: 'x',
+      b: 'ok',
+      items: [
+        { name: 'one', size: 8 },
+        { name: 'two', size: 9 },
+      ],
+    },
+  ],
+  ['an element of another name', { needed: 'x', b: 'ok', items: [{ name: 'three', size: 9 }] }],
+  ['beside what a rule is about', { needed: 'x', b: 'ok', ruled: { x: 'bad', y: 'y' } }],
+  ['what a rule is about', { needed: 'x', b: 'ok', ruled: { x: 'worse', y: 'y' } }],
+  ['what a rule about the whole is about', { needed: 'x', b: 'ok', ruled: { x: 'ok' } }],
+  ['alternatives', { needed: 'x', b: 'ok', any: { p: 'long', q: 'longer' } }],
+  ['all alternatives', { needed: 'x', b: 'ok', any: { p: 'longer', q: 'longer' } }],
+  ['a set that had duplicates', { needed: 'x', b: 'ok', set: ['b', 'b'] }],
+];

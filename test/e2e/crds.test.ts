@@ -30,9 +30,13 @@ import {
   KEYWORDS_CASES,
   KEYWORDS_SCHEMA,
   LABEL_SELECTORS,
+  LOOSE_CHANGES,
+  LOOSE_SCHEMA,
+  LOOSE_SPEC,
   ownCases,
   RULES_CASES,
   RULES_SCHEMA,
+  TIGHT_SCHEMA,
 } from './crds-corpus.ts';
 import type { ObjectCase } from './crds-corpus.ts';
 
@@ -237,6 +241,47 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
       0,
       `${failures.length} of ${DEFINITION_CASES.length} differ:\n${failures.join('\n\n')}`,
     );
+  });
+
+  it('forgives the same of what was wrong before', async () => {
+    const crd = definitionObject('loosely', 'Loose', LOOSE_SCHEMA);
+    await install(crd);
+    const path = '/apis/test.example.com/v1/loosely';
+    await eventually(async () => assert.equal((await cluster.request('GET', path)).status, 200));
+    const wrong = { apiVersion: 'test.example.com/v1', kind: 'Loose', metadata: { name: 'wrong' }, spec: LOOSE_SPEC };
+    const stored = (await cluster.expect('POST', path, wrong)) as unknown as KubernetesObject;
+    const [tight] = definitionsOfCustomResource(definitionObject('loosely', 'Loose', TIGHT_SCHEMA));
+    assert.ok(tight !== undefined);
+    const patch = [{ op: 'replace', path: '/spec/versions/0/schema/openAPIV3Schema', value: TIGHT_SCHEMA }];
+    const file = JSON.stringify(patch);
+    const { code, stderr } = await cluster.kubectl([
+      'patch',
+      'crd',
+      'loosely.test.example.com',
+      '--type=json',
+      '-p',
+      file,
+    ]);
+    assert.equal(code, 0, stderr);
+    await eventually(async () => {
+      const { status } = await cluster.request('POST', `${path}?dryRun=All`, { ...wrong, metadata: { name: 'new' } });
+      assert.equal(status, 422);
+    });
+    const judge = new Judge(tight);
+    const failures: string[] = [];
+    for (const [name, change] of LOOSE_CHANGES) {
+      const object = structuredClone(stored) as Mutable;
+      Object.assign(object['spec'] as object, structuredClone(change));
+      const answer = await cluster.request('PUT', `${path}/wrong?dryRun=All`, object);
+      const mine = judge.prepare(object);
+      const causes = (answer.body as Status).details?.causes ?? [];
+      try {
+        assert.deepEqual(texts(judge.errors(mine, stored)), answer.status === 422 ? texts(causes) : []);
+      } catch (error) {
+        failures.push(`${name} (${answer.status}): ${(error as Error).message}`);
+      }
+    }
+    assert.equal(failures.length, 0, failures.join('\n\n'));
   });
 
   it('reads selectors the same', async () => {

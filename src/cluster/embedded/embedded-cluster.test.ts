@@ -108,9 +108,8 @@ describe('a watch', () => {
 
   test('tells its version while nothing happens, where that is wanted', async () => {
     await using cluster = await EmbeddedCluster.open({ bookmarkIntervalMs: 1 });
-    const events = cluster.admin
-      .watch(CONFIG_MAPS, { allowBookmarks: true, resourceVersion: String(cluster.revision) })
-      [Symbol.asyncIterator]();
+    const watch = cluster.admin.watch(CONFIG_MAPS, { allowBookmarks: true, resourceVersion: String(cluster.revision) });
+    const events = watch[Symbol.asyncIterator]();
     await cluster.admin.create(SERVICES, service('elsewhere', { ports: [{ port: 80 }] }));
     const { value } = await events.next();
     assert.equal(value?.type, 'BOOKMARK');
@@ -134,10 +133,8 @@ describe('a watch', () => {
     const timed = cluster.admin.watch(CONFIG_MAPS, { resourceVersion, timeoutSeconds: 0 });
     assert.equal((await timed[Symbol.asyncIterator]().next()).done, true);
     const controller = new AbortController();
-    const aborted = cluster.admin
-      .watch(CONFIG_MAPS, { resourceVersion, signal: controller.signal })
-      [Symbol.asyncIterator]()
-      .next();
+    const abortable = cluster.admin.watch(CONFIG_MAPS, { resourceVersion, signal: controller.signal });
+    const aborted = abortable[Symbol.asyncIterator]().next();
     const refused = assert.rejects(aborted, { name: 'AbortError' });
     const open = cluster.admin.watch(CONFIG_MAPS, { resourceVersion })[Symbol.asyncIterator]().next();
     await Promise.resolve();

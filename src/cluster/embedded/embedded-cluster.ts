@@ -122,6 +122,11 @@ export class EmbeddedCluster implements AsyncDisposable {
       authorizer: this.authorizer,
       definitions: () => this.definitions(),
       convert: (object, apiVersion, kind) => registry.findKind(apiVersion, kind)?.view(object) ?? object,
+      prepare: (object, { group, version, resource }) => {
+        const rules = registry.find(group, version, resource)?.rules;
+        rules?.prune(object);
+        rules?.applyDefaults(object);
+      },
       ...(options.resolveService === undefined ? {} : { resolveService: options.resolveService }),
       ...(options.onIgnoredFailure === undefined ? {} : { onIgnoredFailure: options.onIgnoredFailure }),
     });

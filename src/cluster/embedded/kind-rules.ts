@@ -33,11 +33,11 @@ export class KindRules {
   }
 
   errors(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
+    const own = this.#definition.validate?.(object, old) ?? [];
     const errors = [
       ...metadataErrors(object, this.#definition, old),
-      ...(this.#definition.validate?.(object, old) ?? []),
       // What the schemas of builtin kinds say is part of their own validation.
-      ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old) : []),
+      ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old, own) : own),
     ];
     const isCrd = this.#definition.kind === 'CustomResourceDefinition' && this.#definition.origin === 'builtin';
     return isCrd && errors.length === 0 ? customResourceErrors(object, old) : errors;

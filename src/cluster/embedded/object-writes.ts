@@ -229,8 +229,10 @@ export class ObjectWriter {
     resetStatus(definition, next);
     for (let attempt = 0; ; attempt++) {
       this.#initialise(write, next);
-      // Some defaults are made of the name and the uid.
-      rules.applyDefaults(next);
+      if (definition.hasStatus) {
+        // The first status, and what is made of the name and the uid: kinds without a status have neither.
+        rules.applyDefaults(next);
+      }
       this.#behave(write, next, undefined);
       const created = next as unknown as KubernetesObject;
       this.#machine.checkEscalation(caller.user, definition, created, undefined);
@@ -275,7 +277,10 @@ export class ObjectWriter {
     const request = this.#admissionRequest(write, 'UPDATE', next, live);
     const admitted = await this.#mutate(write, request, next);
     keepWhatClientsCannotChange(served, live, admitted, options.subresource);
-    served.rules.applyDefaults(admitted);
+    if (options.subresource !== undefined) {
+      // What was put back may be what was there before it had all its defaults.
+      served.rules.applyDefaults(admitted);
+    }
     countGeneration(served, live, admitted);
     this.#behave(write, admitted, live);
     const updated = admitted as unknown as KubernetesObject;
@@ -365,7 +370,7 @@ export class ObjectWriter {
     const copy = received(admitted);
     const { scale } = served.definition;
     if (options.subresource === 'scale' && scale !== undefined) {
-      return withScale(object as unknown as KubernetesObject, scale, copy);
+      return withScale(object, scale, copy);
     }
     served.rules.prune(copy);
     served.rules.applyDefaults(copy);
@@ -386,7 +391,7 @@ export class ObjectWriter {
       subresource: options.subresource,
       namespace: namespace ?? (served.collection === 'namespaces' ? nameOf(object) : undefined),
       name: nameOf(object),
-      object: subresourceView(served, object as unknown as KubernetesObject, options.subresource),
+      object: subresourceView(served, object, options.subresource),
       oldObject: oldObject === null ? null : subresourceView(served, oldObject, options.subresource),
       dryRun: options.dryRun === true,
       options: admissionOptions(write, operation),

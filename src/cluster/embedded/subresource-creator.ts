@@ -1,6 +1,6 @@
 // What is created and not stored: reviews, tokens, evictions.
 import { apiVersionOf } from '../../resources/index.ts';
-import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, ResourceDefinition, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { SubresourceOptions, WriteOptions } from '../cluster.ts';
 import type { Reviews } from './authentication/reviews.ts';
@@ -39,19 +39,39 @@ export class SubresourceCreator {
       name: subresource === undefined ? undefined : name,
       subresource,
     });
-    if (apiVersionOf(type) === 'v1' && type.resource === 'pods' && subresource === 'eviction') {
-      return this.#evict(caller, type, object, options);
-    }
-    if (!this.#reviews.answers(type, subresource)) {
+    const isEviction = apiVersionOf(type) === 'v1' && type.resource === 'pods' && subresource === 'eviction';
+    if (!isEviction && !this.#reviews.answers(type, subresource)) {
       throw notServed();
     }
+    const admitted = await this.#admitted(caller, definition, object, options);
+    return isEviction
+      ? this.#evict(caller, type, admitted, options)
+      : this.#reviews.answer({
+          group: type.group,
+          resource: type.resource,
+          subresource,
+          namespace,
+          name,
+          user: caller.user,
+          object: admitted,
+        });
+  }
+
+  /** The object as webhooks let it through. */
+  async #admitted(
+    caller: Caller,
+    definition: ResourceDefinition,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions,
+  ): Promise<KubernetesObject> {
+    const { namespace, name = '' } = object.metadata ?? {};
     const request: AdmissionRequest = {
       user: caller.user,
       operation: 'CREATE',
       definition,
-      subresource,
+      subresource: options.subresource,
       namespace,
-      name: name ?? '',
+      name,
       object,
       oldObject: null,
       dryRun: options.dryRun === true,
@@ -67,15 +87,7 @@ export class SubresourceCreator {
     const onWarning = options.onWarning ?? (() => {});
     const admitted = (await admission.mutate(request, onWarning, options.signal)) ?? object;
     await admission.validate({ ...request, object: admitted }, onWarning, options.signal);
-    return this.#reviews.answer({
-      group: type.group,
-      resource: type.resource,
-      subresource,
-      namespace,
-      name,
-      user: caller.user,
-      object: admitted,
-    });
+    return admitted;
   }
 
   /** An eviction is a deletion here: nothing counts disruptions. */

@@ -1,10 +1,8 @@
 // An embedded cluster over the Kubernetes protocol, so that kubectl and every other client of Kubernetes can use it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { kubernetesVersion } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Authenticator } from '../embedded/authentication/authenticator.ts';
@@ -16,8 +14,9 @@ import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
 import type { Answer } from './answer.ts';
 import { negotiate } from './negotiation.ts';
 import type { Representation } from './negotiation.ts';
+import { createGatewayServer, listen } from './gateway-server.ts';
+import type { GatewayTls } from './gateway-server.ts';
 import { pageNotFound, PathRequests } from './path-request.ts';
-import type { VersionInfo } from './path-request.ts';
 import { isWatchRequest } from './request-options.ts';
 import { attributesOf, MAX_URL_BYTES, parseTarget, verbOf } from './request-target.ts';
 import type { PathTarget, ResourceTarget } from './request-target.ts';
@@ -27,20 +26,6 @@ import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
-/** Headers of one request. A bearer token of a service account has about 1 KiB; bytes. */
-const MAX_HEADERS_BYTES = 32 * 1024;
-/** A client that has not sent its headers by then, or ended its handshake, is cut off. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-/** A client that has not sent its whole request by then is cut off: 3 MiB over a slow line. Milliseconds. */
-const REQUEST_TIMEOUT_MS = 60_000;
-/** How often slow clients are looked for. Milliseconds. */
-const CONNECTION_CHECK_MS = 2_000;
-/** Longer than Go clients keep idle connections (90 s), so that the server is never the one to close them. Milliseconds. */
-const KEEP_ALIVE_MS = 120_000;
-/** A connection on which nothing moves for so long is cut off, unless it watches. Longer than any webhook takes. Milliseconds. */
-const SILENT_SOCKET_MS = 90_000;
-/** Connections at once. */
-const MAX_CONNECTIONS = 5_000;
 /** Requests at once that are not watches: with the largest bodies they hold 600 MiB. */
 export const MAX_REQUESTS = 200;
 /** Watches at once. A user with kubectl, the console and all controllers has about fifty. */
@@ -57,14 +42,6 @@ const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
 
 /** Parts of pods that only a machine that runs them has. */
 const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
-
-/** The certificate of a gateway, and whose client certificates it believes. PEM. */
-export interface GatewayTls {
-  readonly cert: string;
-  readonly key: string;
-  /** Authorities of client certificates. Default: client certificates are not asked for. */
-  readonly clientCa?: string;
-}
 
 /** What a gateway tells of a request that it answered. */
 export interface RequestRecord {
@@ -120,31 +97,9 @@ export class Gateway {
     this.#now = options.now ?? Date.now;
     this.#paths = new PathRequests(
       () => options.cluster.definitions(),
-      versionInfo,
       () => !this.#stopping.signal.aborted,
     );
-    const { cert, key, clientCa } = options.tls;
-    this.#server = createServer(
-      {
-        cert,
-        key,
-        ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true }),
-        // Clients without a certificate have a token: who they are is the authenticator's business.
-        rejectUnauthorized: false,
-        minVersion: 'TLSv1.2',
-        maxHeaderSize: MAX_HEADERS_BYTES,
-        handshakeTimeout: HEADERS_TIMEOUT_MS,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        connectionsCheckingInterval: CONNECTION_CHECK_MS,
-        noDelay: true,
-      },
-      (request, response) => void this.#handle(request, response),
-    );
-    this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.timeout = SILENT_SOCKET_MS;
-    this.#server.on('clientError', refuseGarbage);
+    this.#server = createGatewayServer(options.tls, (request, response) => void this.#handle(request, response));
   }
 
   /**
@@ -154,14 +109,8 @@ export class Gateway {
    */
   async start(at: { readonly port: number; readonly host?: string }): Promise<GatewayAddress> {
     const { port, host = '127.0.0.1' } = at;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const failed = (error: NodeJS.ErrnoException): void => reject(listenError(error, host, port));
-    this.#server.once('error', failed);
-    this.#server.listen(port, host, () => resolve());
-    await promise;
-    this.#server.off('error', failed);
-    const address = this.#server.address() as AddressInfo;
-    return { url: `https://${host.includes(':') ? `[${host}]` : host}:${address.port}`, port: address.port };
+    const bound = await listen(this.#server, port, host);
+    return { url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound };
   }
 
   /** Uses another certificate for new connections. */
@@ -406,44 +355,4 @@ function tooMany(message: string): ApiError {
 /** Errors of the cluster are made for readers; others are for the log only. */
 function internalMessage(error: unknown): string {
   return error instanceof ClusterError ? error.message : 'the request failed; the log of the server says why';
-}
-
-function versionInfo(): VersionInfo {
-  const version = kubernetesVersion();
-  const [major = '', minor = ''] = version.slice(1).split('.');
-  return {
-    major,
-    minor,
-    gitVersion: `${version}+portcullis`,
-    gitCommit: '',
-    gitTreeState: '',
-    buildDate: '1970-01-01T00:00:00Z',
-    goVersion: '',
-    compiler: '',
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-  };
-}
-
-/** What is no HTTP, or too large in its head. */
-function refuseGarbage(
-  error: NodeJS.ErrnoException,
-  socket: { writable: boolean; end(text: string): unknown; destroy(): unknown },
-): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  const headers = `Content-Type: text/plain; charset=utf-8\r\nContent-Length: ${status.length}\r\nConnection: close`;
-  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${status}`);
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') {
-    return error;
-  }
-  const why = error.code === 'EACCES' ? 'not permitted' : 'the port is in use';
-  return new ClusterError('port-busy', `cannot listen on ${host}:${port}: ${why}; choose another port`, {
-    cause: error,
-  });
 }

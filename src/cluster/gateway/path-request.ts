@@ -1,5 +1,6 @@
 // Requests for paths that are no resources: health, version, discovery, OpenAPI.
 import type { IncomingMessage } from 'node:http';
+import { kubernetesVersion } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Answer } from './answer.ts';
@@ -10,7 +11,7 @@ import type { OpenApiDocument } from './openapi.ts';
 import { methodNotAllowed, resourceNotFound } from './resource-request.ts';
 
 /** Answers of `/version` (`version.Info`). */
-export interface VersionInfo {
+interface VersionInfo {
   readonly major: string;
   readonly minor: string;
   readonly gitVersion: string;
@@ -28,14 +29,12 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/ready
 /** Answers paths from what a cluster serves. */
 export class PathRequests {
   readonly #definitions: () => readonly ResourceDefinition[];
-  readonly #version: () => VersionInfo;
   readonly #isReady: () => boolean;
   readonly #openApi = new OpenApiDocuments();
   #discovery: { readonly of: readonly ResourceDefinition[]; readonly documents: DiscoveryDocuments } | undefined;
 
-  constructor(definitions: () => readonly ResourceDefinition[], version: () => VersionInfo, isReady: () => boolean) {
+  constructor(definitions: () => readonly ResourceDefinition[], isReady: () => boolean) {
     this.#definitions = definitions;
-    this.#version = version;
     this.#isReady = isReady;
   }
 
@@ -56,7 +55,7 @@ export class PathRequests {
       return { status: 200, body: { paths: this.#paths() } };
     }
     if (path === '/version') {
-      return { status: 200, contentType: 'application/json', body: JSON.stringify(this.#version(), null, 2) };
+      return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo(), null, 2) };
     }
     const [, root = '', ...rest] = path.split('/');
     if (HEALTH_PATHS.has(`/${root}`) && (rest.length === 0 || (rest.length === 1 && rest[0] === 'ping'))) {
@@ -64,10 +63,10 @@ export class PathRequests {
     }
     if (path === '/openapi/v2') {
       if (mediaRanges(request.headers.accept)[0]?.type === SWAGGER_PROTOBUF) {
-        const body = this.#openApi.emptySwagger(this.#version().gitVersion);
+        const body = this.#openApi.emptySwagger(versionInfo().gitVersion);
         return { status: 200, body, contentType: SWAGGER_PROTOBUF_ANSWER };
       }
-      const document = this.#openApi.swagger(this.#definitions(), this.#version().gitVersion);
+      const document = this.#openApi.swagger(this.#definitions(), versionInfo().gitVersion);
       return documentAnswer(document, query, request);
     }
     if (root === 'openapi') {
@@ -145,6 +144,22 @@ export class PathRequests {
     }
     return this.#discovery.documents;
   }
+}
+
+function versionInfo(): VersionInfo {
+  const version = kubernetesVersion();
+  const [major = '', minor = ''] = version.slice(1).split('.');
+  return {
+    major,
+    minor,
+    gitVersion: `${version}+portcullis`,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: '',
+    compiler: '',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
 }
 
 /** What an API server answers for paths of nobody: a text. */

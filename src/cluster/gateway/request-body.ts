@@ -50,7 +50,8 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of request) {
+    // Not destroyed when it is too large: the client is to read why.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       const bytes = chunk as Buffer;
       size += bytes.length;
       if (size > MAX_BODY_BYTES) {

@@ -1,11 +1,12 @@
 // Requests for resources: from HTTP to the methods of a cluster, and back.
 import type { IncomingMessage } from 'node:http';
-import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
+import { apiVersionOf, groupVersionOf, isJsonObject, quoteText } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey, ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { Cluster, Patch, WatchEvent, WriteOptions } from '../cluster.ts';
 import type { ClusterState } from '../embedded/request.ts';
 import type { Answer } from './answer.ts';
+import { duplicateFields } from './duplicate-fields.ts';
 import { BodySyntaxError, decode, decodeObject, mediaType, objectFormat, readBody } from './request-body.ts';
 import { deleteOptions, listOptions, selectionOf, watchOptions, writeOptions } from './request-options.ts';
 import type { ParsedWriteOptions } from './request-options.ts';
@@ -119,7 +120,7 @@ async function list(call: ResourceRequest): Promise<Answer> {
 async function create(call: ResourceRequest): Promise<Answer> {
   const { cluster, definition, target } = call;
   const options = writeOptions(call.query, 'CreateOptions', call.request.headers['user-agent']);
-  const object = await objectOfBody(call);
+  const object = await objectOfBody(call, options.fieldValidation);
   const created = await cluster.create(definition, object, {
     ...clusterOptions(call, options),
     ...ofSubresource(target),
@@ -130,7 +131,7 @@ async function create(call: ResourceRequest): Promise<Answer> {
 async function update(call: ResourceRequest): Promise<Answer> {
   const { cluster, definition, target } = call;
   const options = writeOptions(call.query, 'UpdateOptions', call.request.headers['user-agent']);
-  const object = await objectOfBody(call);
+  const object = await objectOfBody(call, options.fieldValidation);
   const name = target.name ?? '';
   const { metadata } = object;
   if (metadata.name !== undefined && metadata.name !== '' && metadata.name !== name) {
@@ -266,14 +267,28 @@ async function optionsOfBody({ request }: ResourceRequest): Promise<JsonObject |
 }
 
 /** The object in the body, of the kind and in the namespace that the URL names. */
-async function objectOfBody({ request, definition, target }: ResourceRequest): Promise<KubernetesObject> {
+async function objectOfBody(
+  { request, definition, target, onWarning }: ResourceRequest,
+  fieldValidation: WriteOptions['fieldValidation'],
+): Promise<KubernetesObject> {
   const expected = expectedType(definition, target.subresource);
   const format = objectFormat(request.headers['content-type']);
-  const object = decodeObject(await readBody(request), format, expected.kind);
+  const body = await readBody(request);
+  const object = decodeObject(body, format, expected.kind);
+  if (format === 'json' && fieldValidation !== 'Ignore') {
+    const duplicates = duplicateFields(body.toString('utf8')).map((path) => `duplicate field ${quoteText(path)}`);
+    if (fieldValidation === 'Strict' && duplicates.length > 0) {
+      const { version } = groupVersionOf(expected.apiVersion);
+      throw ApiError.badRequest(
+        `${expected.kind} in version "${version}" cannot be handled as a ${expected.kind}: strict decoding error: ${duplicates.join(', ')}`,
+      );
+    }
+    duplicates.forEach(onWarning);
+  }
   const { apiVersion = expected.apiVersion, kind = expected.kind } = object;
   if (apiVersion !== expected.apiVersion || kind !== expected.kind) {
     throw ApiError.badRequest(
-      `${text(kind)} in version ${JSON.stringify(versionOf(text(apiVersion)))} cannot be handled as a ${expected.kind}: expected ${expected.apiVersion} ${expected.kind}, got ${text(apiVersion)} ${text(kind)}`,
+      `${text(kind)} in version ${quoteText(groupVersionOf(text(apiVersion)).version)} cannot be handled as a ${expected.kind}: expected ${expected.apiVersion} ${expected.kind}, got ${text(apiVersion)} ${text(kind)}`,
     );
   }
   const metadata = object['metadata'] ?? {};
@@ -291,10 +306,6 @@ async function objectOfBody({ request, definition, target }: ResourceRequest): P
 
 function text(value: JsonValue): string {
   return typeof value === 'string' ? value.slice(0, 253) : JSON.stringify(value).slice(0, 253);
-}
-
-function versionOf(apiVersion: string): string {
-  return apiVersion.slice(apiVersion.indexOf('/') + 1);
 }
 
 function metadataInPlace(metadata: JsonObject, definition: ResourceDefinition, target: ResourceTarget): JsonObject {

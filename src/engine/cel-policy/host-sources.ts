@@ -4,7 +4,6 @@ import type { CallContext } from '../../wasm/index.ts';
 import { errorText } from '../errors.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import { selectorText } from './label-selector.ts';
 import type { LabelSelector } from './label-selector.ts';
 import type { ParamKind } from './policy-spec.ts';
 import type { PolicySources } from './settings-policy.ts';
@@ -47,7 +46,7 @@ export class HostSources implements PolicySources {
   }
 
   #list({ apiVersion, kind }: ParamKind, namespace: string | undefined, selector: LabelSelector): JsonObject[] {
-    const labelSelector = selectorText(selector);
+    const labelSelector = selector.toString();
     const payload = {
       api_version: apiVersion,
       kind,

@@ -5,7 +5,7 @@ import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { FieldProblems, problemText } from './field-problem.ts';
 import type { FieldProblem } from './field-problem.ts';
-import { labelsOf, selects } from './label-selector.ts';
+import { labelsOf } from './label-selector.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';
@@ -172,7 +172,7 @@ class ManifestObjects implements ParameterSource {
     namespace: string | undefined,
     selector: Parameters<ParameterSource['list']>[2],
   ): readonly JsonObject[] {
-    return this.#in(kind, namespace).filter((object) => selects(selector, labelsOf(object)));
+    return this.#in(kind, namespace).filter((object) => selector.matches(labelsOf(object)));
   }
 
   /** As a CustomResourceDefinition among the manifests says; else by what Kubernetes has, and by the objects that are there. */

@@ -2,7 +2,7 @@ import { isJsonObject } from '../json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
 import type { FieldProblems } from './field-problem.ts';
 import { Fields } from './fields.ts';
-import { EVERYTHING, labelsOf, readLabelSelector, selects } from './label-selector.ts';
+import { EVERYTHING, labelsOf, readLabelSelector } from './label-selector.ts';
 import type { Labels, LabelSelector } from './label-selector.ts';
 import { pathSegmentProblems } from './name-rules.ts';
 import type { NamespaceSource } from './sources.ts';
@@ -195,7 +195,7 @@ function selectsNamespace(selector: LabelSelector, request: AdmissionRequest, na
   if (selector.requirements.length === 0 || (request.namespace === '' && resource !== 'namespaces')) {
     return true;
   }
-  return selects(selector, namespaceLabels(request, namespaces));
+  return selector.matches(namespaceLabels(request, namespaces));
 }
 
 function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource): Labels {
@@ -223,7 +223,7 @@ export class NamespaceMissing extends Error {
 function selectsObject(selector: LabelSelector, { object, oldObject }: AdmissionRequest): boolean {
   return (
     selector.requirements.length === 0 ||
-    [object, oldObject].some((one) => isJsonObject(one) && selects(selector, labelsOf(one)))
+    [object, oldObject].some((one) => isJsonObject(one) && selector.matches(labelsOf(one)))
   );
 }
 

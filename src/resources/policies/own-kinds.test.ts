@@ -82,7 +82,9 @@ describe('own kinds', () => {
       'examples/pinned-images/policy.yaml',
     ].filter((file) => file.endsWith('.yaml'));
     const objects = files.flatMap((file) => loadAll(readFileSync(file, 'utf8')));
-    const ours = objects.filter((object) => isJsonObject(object) && OWN_KINDS.some(({ kind }) => kind === object['kind']));
+    const ours = objects.filter(
+      (object) => isJsonObject(object) && OWN_KINDS.some(({ kind }) => kind === object['kind']),
+    );
     for (const object of ours) {
       assert.deepEqual(judge(object as object).errors, [], JSON.stringify(object));
     }

@@ -30,7 +30,8 @@ export class RuleCompiler {
   readonly #schema: Schema;
   readonly #types = new SchemaTypes();
   readonly #self: CelType | undefined;
-  #environments: { readonly plain: Environment; readonly optional: Environment } | undefined;
+  #plain: Environment | undefined;
+  #optionalOld: Environment | undefined;
 
   /** @param isResource whether the node is a whole object: `apiVersion`, `kind` and names are visible then. */
   constructor(schema: Schema, isResource: boolean) {
@@ -81,25 +82,27 @@ export class RuleCompiler {
     };
   }
 
+  /** Environments cost more than programs: each is made when a rule needs it. */
   #environment(isOldOptional: boolean): Environment {
-    this.#environments ??= this.#makeEnvironments();
-    return isOldOptional ? this.#environments.optional : this.#environments.plain;
+    if (isOldOptional) {
+      this.#optionalOld ??= this.#makeEnvironment(optionalOf);
+      return this.#optionalOld;
+    }
+    this.#plain ??= this.#makeEnvironment((self) => self);
+    return this.#plain;
   }
 
-  #makeEnvironments(): { readonly plain: Environment; readonly optional: Environment } {
+  #makeEnvironment(oldSelf: (self: CelType) => CelType): Environment {
     const self = this.#self;
     if (self === undefined) {
       throw new CelError('environment-invalid', 'failed to convert to declType for CEL validation rules');
     }
-    const make = (oldSelf: CelType): Environment =>
-      createEnvironment({
-        kubernetesVersion: RULES_KUBERNETES_VERSION,
-        variables: { self, oldSelf },
-        types: this.#types,
-        sizes: this.#types.sizesOf('selfType'),
-      });
-    const plain = make(self);
-    return { plain, optional: make(optionalOf(self)) };
+    return createEnvironment({
+      kubernetesVersion: RULES_KUBERNETES_VERSION,
+      variables: { self, oldSelf: oldSelf(self) },
+      types: this.#types,
+      sizes: this.#types.sizesOf('selfType'),
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FieldError } from '../field-error.ts';
-import { forbidden, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../field-error.ts';
+import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../field-error.ts';
 import { jsonText } from '../go-text.ts';
 
 /** One thing that a schema does not accept, in the words of API servers. */
@@ -96,6 +96,8 @@ export function forbiddenField(path: string, name: string): SchemaProblem {
 }
 
 export function tooDeep(path: string, most: number): SchemaProblem {
-  const text = `${path} in body is nested more than ${most} levels deep`;
-  return { text, error: forbidden(fieldName(path), `is nested more than ${most} levels deep`) };
+  const detail = `nested more than ${most} levels deep`;
+  // Of a kind after which rules are not run.
+  const error: FieldError = { reason: 'FieldValueTooMany', field: fieldName(path), message: `Too many: ${detail}` };
+  return { text: `${path} in body is ${detail}`, error };
 }

@@ -48,7 +48,7 @@ export class SchemaValidator {
       checkEnum(value, schema, path, result);
       return result;
     }
-    this.#checkAlternatives(value, schema, path, old, depth, result);
+    this.#checkAlternatives(value, schema, path, depth, result);
     switch (typeof value) {
       case 'string':
         this.#checkText(value, schema, path, result);
@@ -188,11 +188,11 @@ export class SchemaValidator {
     value: JsonValue,
     { anyOf, oneOf, allOf, not }: Schema,
     path: string,
-    old: Correlation | undefined,
     depth: number,
     result: SchemaResult,
   ): void {
-    const check = (schema: Schema): SchemaResult => this.#check(value, schema, path, old, depth + 1);
+    // As in API servers nothing is forgiven within alternatives.
+    const check = (schema: Schema): SchemaResult => this.#check(value, schema, path, undefined, depth + 1);
     if (anyOf !== undefined && anyOf.length > 0) {
       checkAnyOf(anyOf, check, path, result);
     }

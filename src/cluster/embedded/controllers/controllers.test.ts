@@ -145,7 +145,8 @@ describe('a namespace', () => {
     await cluster.admin.delete(NAMESPACES, { name: 'shop' });
     await cluster.idle();
     const namespace = cluster.state.get(NAMESPACES, undefined, 'shop');
-    const { phase, conditions } = namespace?.['status'] as { phase: string; conditions: readonly Condition[] };
+    assert.ok(namespace);
+    const { phase, conditions } = namespace['status'] as { phase: string; conditions: readonly Condition[] };
     assert.equal(phase, 'Terminating');
     assert.deepEqual(
       conditions.filter(({ status }) => status === 'True').map(({ type, message }) => [type, message]),
@@ -259,7 +260,7 @@ describe('a kind', () => {
     other.spec.names.plural = 'gadgets';
     const refused = await admin.create(DEFINITIONS, other);
     const accepted = (object: KubernetesObject | undefined): (string | undefined)[] | undefined =>
-      (object?.['status'] as { conditions: readonly Condition[] }).conditions.map(
+      (object?.['status'] as { conditions: readonly Condition[] } | undefined)?.conditions.map(
         ({ type, status }) => `${type} ${status}`,
       );
     assert.deepEqual(accepted(refused), ['NamesAccepted False', 'Established False']);

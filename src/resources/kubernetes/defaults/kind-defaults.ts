@@ -182,9 +182,15 @@ function nodeStatus(status: Fields): void {
   }
 }
 
-/** The first entry of the list is also a field of its own, which is older. */
+/** The first range is also a field of its own, which is older and decides. */
 function nodeSpec(spec: Fields): void {
-  setDefault(spec, 'podCIDRs', spec['podCIDR'] === undefined ? undefined : [spec['podCIDR']]);
+  const { podCIDR, podCIDRs } = spec;
+  const [first] = Array.isArray(podCIDRs) ? (podCIDRs as readonly unknown[]) : [];
+  if (podCIDR !== undefined && first !== podCIDR) {
+    spec['podCIDRs'] = [podCIDR];
+  } else {
+    setDefault(spec, 'podCIDR', first);
+  }
 }
 
 function limitRangeItem(item: Fields): void {

@@ -47,9 +47,15 @@ function pod(object: Fields): void {
   setDefault(status, 'qosClass', qosClassOf(spec));
 }
 
-/** The first address of the list is also a field of its own, which is older. */
+/** The first address is also a field of its own, which is older and decides. */
 function podStatus(status: Fields): void {
-  setDefault(status, 'podIPs', status['podIP'] === undefined ? undefined : [{ ip: status['podIP'] }]);
+  const { podIP } = status;
+  const first = listAt(status, 'podIPs')[0]?.['ip'];
+  if (podIP !== undefined && first !== podIP) {
+    status['podIPs'] = [{ ip: podIP }];
+  } else {
+    setDefault(status, 'podIP', first);
+  }
 }
 
 /** Requests what is limited and not requested. */

@@ -92,22 +92,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 export function validateBuiltin(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
   const name = `${object.apiVersion}/${object.kind}`;
   const place = new Place(object);
-  if (!object.apiVersion.startsWith('apiextensions.k8s.io/')) {
-    checkFinalizers(place.at('metadata').at('finalizers'));
-  }
   if (Object.hasOwn(CHECKS, name)) {
     CHECKS[name]?.(place, old);
   }
   return place.errors;
-}
-
-const FINALIZERS = ['kubernetes', 'orphan', 'foregroundDeletion'];
-
-/** Finalizers have the domain of whoever removes them, but for those of Kubernetes. */
-function checkFinalizers(finalizers: Place): void {
-  for (const finalizer of finalizers.items) {
-    if (!finalizer.text.includes('/') && !FINALIZERS.includes(finalizer.text)) {
-      finalizer.invalid('name is neither a standard finalizer name nor is it fully qualified');
-    }
-  }
 }

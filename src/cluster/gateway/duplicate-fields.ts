@@ -1,0 +1,80 @@
+/** More are not named: a message is for people. */
+const MAX_NAMED = 100;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/** An object or list that is being read. */
+interface Level {
+  /** The keys of an object so far; undefined for lists. */
+  readonly keys: Set<string> | undefined;
+  /** The member that is being read: a key, or an index. */
+  at: string | number;
+  /** Whether the next text is a key. */
+  isKeyNext: boolean;
+}
+
+/**
+ * The paths of members that an object of a JSON text has twice, as API servers write them: `spec.containers[0].name`.
+ * JSON.parse keeps the last one without a word. The text must be JSON.
+ */
+export function duplicateFields(text: string): readonly string[] {
+  const found = new Set<string>();
+  const levels: Level[] = [];
+  for (let at = 0; at < text.length && found.size < MAX_NAMED; at++) {
+    const level = levels.at(-1);
+    switch (text.charCodeAt(at)) {
+      case QUOTE: {
+        const end = endOfText(text, at);
+        if (level?.isKeyNext === true) {
+          readKey(JSON.parse(text.slice(at, end + 1)) as string, level, levels, found);
+        }
+        at = end;
+        break;
+      }
+      case 0x7b:
+        levels.push({ keys: new Set(), at: '', isKeyNext: true });
+        break;
+      case 0x5b:
+        levels.push({ keys: undefined, at: 0, isKeyNext: false });
+        break;
+      case 0x7d:
+      case 0x5d:
+        levels.pop();
+        break;
+      case COMMA:
+        if (level !== undefined) {
+          level.isKeyNext = level.keys !== undefined;
+          level.at = typeof level.at === 'number' ? level.at + 1 : level.at;
+        }
+        break;
+      default:
+    }
+  }
+  return [...found];
+}
+
+function endOfText(text: string, start: number): number {
+  let end = start + 1;
+  while (end < text.length && text.charCodeAt(end) !== QUOTE) {
+    end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
+  }
+  return end;
+}
+
+function readKey(key: string, level: Level, levels: readonly Level[], found: Set<string>): void {
+  level.at = key;
+  level.isKeyNext = false;
+  if (level.keys?.has(key) === true) {
+    found.add(pathOf(levels));
+  }
+  level.keys?.add(key);
+}
+
+function pathOf(levels: readonly Level[]): string {
+  return levels.reduce(
+    (path, { at }) => (typeof at === 'number' ? `${path}[${at}]` : path === '' ? at : `${path}.${at}`),
+    '',
+  );
+}
