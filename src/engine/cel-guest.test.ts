@@ -127,7 +127,7 @@ describe('builtin:cel', () => {
   });
 
   it('merges lists as the schema of the kind says', () => {
-    const configured = (containers: string): object => ({
+    const configured = (containers: string): JsonObject => ({
       mutations: [
         {
           patchType: 'ApplyConfiguration',

@@ -178,7 +178,7 @@ function printed(value: unknown): string {
   if (typeof value === 'number') {
     return numberText(value);
   }
-  return value === null ? '<nil>' : typeof value === 'object' ? jsonText(value) : String(value);
+  return value === null ? '<nil>' : typeof value === 'object' ? jsonText(value) : `${value as string | boolean}`;
 }
 
 function goTypeOf(value: unknown): string {

@@ -53,17 +53,11 @@ export type { MutableObject, ResourceDefinition, TableColumn, TablePrinter } fro
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
-export {
-  FieldSelector,
-  labelErrors,
-  labelSelector,
-  labelSelectorErrors,
-  parseFieldSelector,
-  parseLabelSelector,
-  Selector,
-  SelectorError,
-} from './selectors.ts';
-export type { FieldRequirement, LabelRequirement, Labels, SelectorOperator } from './selectors.ts';
+export { FieldSelector, parseFieldSelector } from './field-selector.ts';
+export type { FieldRequirement } from './field-selector.ts';
+export { parseLabelSelector } from './label-selector-text.ts';
+export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
+export type { LabelRequirement, Labels, SelectorOperator } from './selectors.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
 export { builtinKind } from './kubernetes/builtin-kinds.ts';
 export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
@@ -86,6 +80,7 @@ export type { ApplyConflicts } from './merge/apply-conflicts.ts';
 export { FieldSet, MAX_FIELDS } from './merge/field-set.ts';
 export { fieldSetOf } from './merge/fields-of.ts';
 export { MAX_UPDATE_MANAGERS } from './merge/managed-fields.ts';
+export { isSameJson } from './merge/json-order.ts';
 export { managerOf, MAX_MANAGER_LENGTH } from './merge/manager-name.ts';
 export { mergeApplied } from './merge/merge-applied.ts';
 export { MAX_MERGE_DEPTH, MergeError } from './merge/merge-error.ts';

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  labelSelector,
-  labelSelectorErrors,
-  parseFieldSelector,
-  parseLabelSelector,
-  Selector,
-  SelectorError,
-} from './selectors.ts';
+import { parseFieldSelector } from './field-selector.ts';
+import { parseLabelSelector } from './label-selector-text.ts';
+import { labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
 
 describe('label selectors as text', () => {
   const cases: readonly (readonly [text: string, matching: readonly object[], other: readonly object[]])[] = [

@@ -105,8 +105,16 @@ function parseInt64(text: string | undefined): bigint | undefined {
   return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : value;
 }
 
-/** A requirement that is checked as API servers check it. */
-function checkedRequirement(key: string, operator: SelectorOperator, values: readonly string[]): LabelRequirement {
+/**
+ * A requirement that is checked as API servers check it.
+ *
+ * @throws SelectorError with all that is wrong.
+ */
+export function checkedRequirement(
+  key: string,
+  operator: SelectorOperator,
+  values: readonly string[],
+): LabelRequirement {
   const problems = new Set<string>();
   const keyProblems = qualifiedNameProblems(key);
   const add = (error: FieldError): void => void problems.add(`${error.field}: ${error.message}`);
@@ -133,166 +141,6 @@ function checkedRequirement(key: string, operator: SelectorOperator, values: rea
     throw new SelectorError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`);
   }
   return { key, operator, values };
-}
-
-/**
- * Reads a label selector as `kubectl -l` and queries have it: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
- *
- * @throws SelectorError in an API server's words.
- */
-export function parseLabelSelector(text: string): Selector {
-  return new LabelSelectorParser(text).parse();
-}
-
-type Token =
-  | { readonly kind: 'identifier' | 'end'; readonly text: string }
-  | { readonly kind: 'symbol'; readonly text: '(' | ')' | ',' | '!' | '=' | '==' | '!=' | '>' | '<' };
-
-const BINARY_OPERATORS: ReadonlyMap<string, SelectorOperator> = new Map([
-  ['in', 'in'],
-  ['notin', 'notin'],
-  ['=', '='],
-  ['==', '=='],
-  ['!=', '!='],
-  ['>', 'gt'],
-  ['<', 'lt'],
-]);
-
-const TOKEN = /[ \t\r\n]*(?:(?<symbol>==|!=|[=!(),<>])|(?<word>[^=!(),<> \t\r\n]+)|$)/uy;
-
-function tokensOf(text: string): readonly Token[] {
-  const tokens: Token[] = [];
-  const pattern = new RegExp(TOKEN);
-  for (;;) {
-    const { symbol, word } = pattern.exec(text)?.groups ?? {};
-    if (symbol !== undefined) {
-      tokens.push({ kind: 'symbol', text: symbol } as Token);
-    } else if (word === undefined) {
-      tokens.push({ kind: 'end', text: '' });
-      return tokens;
-    } else {
-      tokens.push({ kind: 'identifier', text: word });
-    }
-  }
-}
-
-class LabelSelectorParser {
-  readonly #tokens: readonly Token[];
-  #position = 0;
-
-  constructor(text: string) {
-    this.#tokens = tokensOf(text);
-  }
-
-  parse(): Selector {
-    const requirements: LabelRequirement[] = [];
-    for (;;) {
-      if (this.#next.kind === 'end') {
-        return new Selector(requirements);
-      }
-      if (!this.#startsRequirement()) {
-        throw new SelectorError(`found '${this.#next.text}', expected: !, identifier, or 'end of string'`);
-      }
-      try {
-        requirements.push(this.#requirement());
-      } catch (error) {
-        throw error instanceof SelectorError
-          ? new SelectorError(`unable to parse requirement: ${error.message}`)
-          : error;
-      }
-      const after = this.#take();
-      if (after.kind === 'end') {
-        return new Selector(requirements);
-      }
-      if (!isSymbol(after, ',')) {
-        throw new SelectorError(`found '${after.text}', expected: ',' or 'end of string'`);
-      }
-      if (!this.#startsRequirement()) {
-        throw new SelectorError(`found '${this.#next.text}', expected: identifier after ','`);
-      }
-    }
-  }
-
-  get #next(): Token {
-    return this.#tokens[this.#position] ?? { kind: 'end', text: '' };
-  }
-
-  #take(): Token {
-    const token = this.#next;
-    this.#position += 1;
-    return token;
-  }
-
-  #startsRequirement(): boolean {
-    return this.#next.kind === 'identifier' || isSymbol(this.#next, '!');
-  }
-
-  #requirement(): LabelRequirement {
-    const isNegated = isSymbol(this.#next, '!');
-    if (isNegated) {
-      this.#take();
-    }
-    const key = this.#identifier();
-    const problems = qualifiedNameProblems(key);
-    if (problems.length > 0) {
-      throw new SelectorError(`<nil>: ${invalid('', key, problems.join('; ')).message}`);
-    }
-    if (isNegated || this.#next.kind === 'end' || isSymbol(this.#next, ',')) {
-      return checkedRequirement(key, isNegated ? '!' : 'exists', []);
-    }
-    const found = this.#take();
-    const operator = BINARY_OPERATORS.get(found.text);
-    if (operator === undefined) {
-      throw new SelectorError(`found '${found.text}', expected: in, notin, =, ==, !=, gt, lt`);
-    }
-    const values = operator === 'in' || operator === 'notin' ? this.#values() : [this.#exactValue()];
-    return checkedRequirement(key, operator, values);
-  }
-
-  #identifier(): string {
-    const token = this.#take();
-    if (token.kind !== 'identifier') {
-      throw new SelectorError(`found '${token.text}', expected: identifier`);
-    }
-    return token.text;
-  }
-
-  #exactValue(): string {
-    return this.#next.kind === 'end' || isSymbol(this.#next, ',') ? '' : this.#identifier();
-  }
-
-  /** `(a,b)`; empty values are allowed, also as `()`. */
-  #values(): readonly string[] {
-    const open = this.#take();
-    if (!isSymbol(open, '(')) {
-      throw new SelectorError(`found '${open.text}' expected: '('`);
-    }
-    if (isSymbol(this.#next, ')')) {
-      this.#take();
-      return [''];
-    }
-    if (this.#next.kind !== 'identifier' && !isSymbol(this.#next, ',')) {
-      throw new SelectorError(`found '${this.#next.text}', expected: ',', ')' or identifier`);
-    }
-    const values = new Set<string>();
-    for (;;) {
-      if (this.#next.kind !== 'identifier' && !isSymbol(this.#next, ',') && !isSymbol(this.#next, ')')) {
-        throw new SelectorError(`found '${this.#next.text}', expected: ',', or identifier`);
-      }
-      values.add(this.#next.kind === 'identifier' ? this.#take().text : '');
-      const token = this.#take();
-      if (isSymbol(token, ')')) {
-        return [...values].toSorted(compareBytes);
-      }
-      if (!isSymbol(token, ',')) {
-        throw new SelectorError(`found '${token.text}', expected: ',' or ')'`);
-      }
-    }
-  }
-}
-
-function isSymbol(token: Token, text: string): boolean {
-  return token.kind === 'symbol' && token.text === text;
 }
 
 const OBJECT_OPERATORS: ReadonlyMap<unknown, SelectorOperator> = new Map<unknown, SelectorOperator>([
@@ -382,99 +230,4 @@ function textOf(value: unknown): string {
 
 function valuesOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(textOf) : [];
-}
-
-/** One requirement of a {@link FieldSelector}. */
-export interface FieldRequirement {
-  readonly field: string;
-  readonly operator: '=' | '!=';
-  readonly value: string;
-}
-
-/** Selects by fields such as `metadata.name`: all requirements must hold. A field that is not there is empty. */
-export class FieldSelector {
-  readonly requirements: readonly FieldRequirement[];
-
-  constructor(requirements: readonly FieldRequirement[]) {
-    this.requirements = requirements;
-  }
-
-  get isEmpty(): boolean {
-    return this.requirements.length === 0;
-  }
-
-  matches(fields: Labels): boolean {
-    return this.requirements.every(({ field, operator, value }) => {
-      const actual = Object.hasOwn(fields, field) ? fields[field] : '';
-      return (actual === value) === (operator === '=');
-    });
-  }
-
-  /** The value that a field must have, where the selector asks for one. */
-  exactValueOf(field: string): string | undefined {
-    return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
-  }
-
-  /** The selector as the text that API servers take in queries. */
-  toString(): string {
-    return this.requirements
-      .map(({ field, operator, value }) => `${field}${operator}${value.replaceAll(/[\\,=]/gu, String.raw`\$&`)}`)
-      .join(',');
-  }
-}
-
-/**
- * Reads a field selector as queries have it: `metadata.name=a,spec.nodeName!=b`. `\` escapes `,`, `=` and itself.
- *
- * @throws SelectorError in an API server's words.
- */
-export function parseFieldSelector(text: string): FieldSelector {
-  const terms = splitTerms(text)
-    .filter((term) => term !== '')
-    .toSorted(compareBytes);
-  return new FieldSelector(
-    terms.map((term) => {
-      const at = term.search(/!=|=/u);
-      if (at === -1) {
-        throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
-      }
-      const sign = ['!=', '=='].find((one) => term.startsWith(one, at)) ?? '=';
-      const value = unescapeValue(term.slice(at + sign.length));
-      return { field: term.slice(0, at), operator: sign === '!=' ? '!=' : '=', value };
-    }),
-  );
-}
-
-/** The parts between commas that are not escaped. */
-function splitTerms(text: string): readonly string[] {
-  const terms: string[] = [];
-  let start = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    if (text[at] === '\\') {
-      at += 1;
-    } else if (text[at] === ',') {
-      terms.push(text.slice(start, at));
-      start = at + 1;
-    }
-  }
-  return [...terms, text.slice(start)];
-}
-
-function unescapeValue(text: string): string {
-  let value = '';
-  const letters = Array.from(text);
-  for (let at = 0; at < letters.length; at += 1) {
-    let letter = letters[at] ?? '';
-    if (letter === '\\') {
-      at += 1;
-      letter = letters[at] ?? '';
-      if (letter !== '\\' && letter !== ',' && letter !== '=') {
-        throw new SelectorError(`invalid field selector: invalid escape sequence: \\${letter}`);
-      }
-    } else if (letter === ',' || letter === '=') {
-      throw new SelectorError(`invalid field selector: unescaped character in value: ${String(letter.codePointAt(0))}`);
-    }
-    value += letter;
-  }
-  return value;
 }

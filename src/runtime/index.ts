@@ -9,6 +9,7 @@ export { EventRecorder, EVENTS } from './event-recorder.ts';
 export type { EventRecorderOptions, EventSink } from './event-recorder.ts';
 export { LeaderElector, LEASES } from './leader-elector.ts';
 export type { LeaderElectorOptions, Lease, LeaseSpec } from './leader-elector.ts';
+export { withoutBookkeeping } from './bookkeeping.ts';
 export { RuntimeMetrics } from './metrics.ts';
 export type { CacheFigures } from './metrics.ts';
 export { ObjectCache } from './object-cache.ts';
@@ -17,7 +18,14 @@ export { ObjectIndex } from './object-index.ts';
 export type { IndexFunction } from './object-index.ts';
 export { ObjectStore } from './object-store.ts';
 export type { Change, ChangeListener, ObjectView } from './object-store.ts';
-export { outcomeOfError, outcomeOfResult, Stalled, Waiting } from './reconcile-outcome.ts';
+export {
+  FAILED_REASON,
+  outcomeOfError,
+  outcomeOfResult,
+  Stalled,
+  SUCCEEDED_REASON,
+  Waiting,
+} from './reconcile-outcome.ts';
 export type { ConditionChange, ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
 export { aborted } from './runnable.ts';
 export type { Runnable } from './runnable.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedCluster } from '../cluster/index.ts';
-import { LeaderElector } from './leader-elector.ts';
+import { LeaderElector, LEASES } from './leader-elector.ts';
 import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';
 import { Runtime } from './runtime.ts';
@@ -160,5 +160,32 @@ describe('Runtime', () => {
     b.stop();
     await clock.pass(100);
     await b.run;
+  });
+
+  it('stops what only a leader runs when leadership is lost, and starts it again with the next one', async () => {
+    await using cluster = await EmbeddedCluster.open();
+    const clock = new ManualClock();
+    const { seen, make } = recorded();
+    const log = silentLog();
+    const lease = { namespace: 'default', name: 'lease' };
+    const elector = new LeaderElector({ cluster: cluster.admin, ...lease, identity: 'a', clock, log });
+    const stop = new AbortController();
+    const subject = new Runtime({ log, elector, clock })
+      .add('server', make('server'))
+      .add('leader', make('controller'));
+    const run = subject.run(stop.signal);
+    await clock.pass(1000);
+    const held = await cluster.admin.get(LEASES, lease);
+    await cluster.admin.update(LEASES, { ...held, spec: { ...held.spec, holderIdentity: 'usurper' } });
+    await clock.pass(5000);
+    assert.deepEqual(seen, ['+server', '+controller', '-controller']);
+    assert.deepEqual([subject.notReady(), subject.status()[1]?.state], [undefined, 'waiting']);
+    await clock.pass(25_000);
+    assert.deepEqual(seen.slice(3), ['+controller']);
+    assert.equal(subject.status()[1]?.state, 'ready');
+    stop.abort();
+    await clock.pass(100);
+    await run;
+    assert.deepEqual(seen.slice(4), ['-controller', '-server']);
   });
 });

@@ -43,6 +43,9 @@ interface Stream {
   isAtLineEnd: boolean;
 }
 
+/** What is on its way when slowness heals still takes its time, but not all of a minute. Milliseconds. */
+const MAX_DELAY_MS = 500;
+
 const EXPIRED = {
   kind: 'Status',
   apiVersion: 'v1',
@@ -67,7 +70,6 @@ export class FaultProxy implements AsyncDisposable {
   readonly #links = new Set<Link>();
   readonly #streams = new Set<Stream>();
   #fault: Fault | undefined;
-  #expiring = 0;
   #lists = 0;
   #watches = 0;
 
@@ -133,14 +135,11 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** Tells each watch that runs, or the next one when none does, that its version is too old (410). */
-  expireWatches(): void {
-    if (this.#streams.size === 0) {
-      this.#expiring += 1;
-    }
-    for (const stream of this.#streams) {
-      this.#expire(stream);
-    }
+  /** Tells each watch that runs that its version is too old (410). How many those are. */
+  expireWatches(): number {
+    const streams = [...this.#streams];
+    streams.forEach((stream) => this.#expire(stream));
+    return streams.length;
   }
 
   async stop(): Promise<void> {
@@ -216,7 +215,7 @@ export class FaultProxy implements AsyncDisposable {
             from.resume();
           }
         },
-        delayMs + (bytes.length / bytesPerSecond) * 1000,
+        Math.min(MAX_DELAY_MS, delayMs + (bytes.length / bytesPerSecond) * 1000),
       );
       return;
     }
@@ -277,10 +276,6 @@ export class FaultProxy implements AsyncDisposable {
       stream.isAtLineEnd = bytes.at(-1) === 0x0a;
     });
     incoming.on('end', () => response.end());
-    if (this.#expiring > 0) {
-      this.#expiring -= 1;
-      this.#expire(stream);
-    }
   }
 
   #expire(stream: Stream): void {

@@ -39,6 +39,8 @@ export interface EmbeddedClusterOptions {
    * power the newest changes may be lost, and nothing is torn. `full`: survives that as well, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
+  /** Whether a damaged file is kept aside, and an empty cluster begins. Default: true. If not, it is an error. */
+  readonly isRecovering?: boolean;
   /** Called when the file was damaged: it is kept aside, and an empty cluster begins. */
   readonly onRecovery?: (recovery: Recovery) => void;
   /** Most pages of 4 KiB that the file may have. Default: no limit but the disk's. */
@@ -181,7 +183,8 @@ export class EmbeddedCluster implements AsyncDisposable {
   /**
    * Opens the cluster in a file, or makes one.
    *
-   * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours.
+   * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours;
+   *   `database-corrupt` when it is damaged and shall not be kept aside.
    */
   static async open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
     const { file, historySize, now = Date.now } = options;

@@ -6,6 +6,7 @@ import {
   goText,
   groupResourceOf,
   invalid,
+  isSameJson,
   jsonText,
   keepManagerTimes,
   timeText,
@@ -23,7 +24,6 @@ import { requireStored, subresourceView } from './object-reads.ts';
 import { appliedObject, patchedObject } from './patched-object.ts';
 import type { AdmissionRequest } from './request.ts';
 import type { ServedResource } from './resource-registry.ts';
-import { isSameJson } from './same-json.ts';
 import { withScale } from './scale.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
 import {
@@ -292,7 +292,7 @@ export class ObjectWriter {
       return undefined;
     }
     const settled = keepManagerTimes(live, updated);
-    if (isSameJson(settled, live)) {
+    if (isSameJson(settled as unknown as JsonObject, live as unknown as JsonObject)) {
       return stored;
     }
     if (options.dryRun === true) {

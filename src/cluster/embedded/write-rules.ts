@@ -1,9 +1,9 @@
 // What a write may and may not change of an object (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
-import type { KubernetesObject, MutableObject, ObjectKey, ResourceDefinition } from '../../resources/index.ts';
+import { isSameJson } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceDefinition } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import { notServed } from './machine.ts';
 import type { ServedResource } from './resource-registry.ts';
-import { isSameJson } from './same-json.ts';
 import { setOwn, thaw } from './store/deep-freeze.ts';
 
 /** Kinds that a PUT makes when they do not exist. */
@@ -153,8 +153,8 @@ export function countGeneration(served: ServedResource, live: KubernetesObject, 
   }
 }
 
-function without(object: object, fields: readonly string[]): object {
-  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+function without(object: object, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field))) as JsonObject;
 }
 
 /** Whether an object that is being deleted has nothing left that holds it. */

@@ -177,6 +177,16 @@ describe('a damaged file is kept aside, and an empty one begins', () => {
     });
   }
 
+  test('not where that is not wanted', () => {
+    withFile((file) => {
+      fill(file);
+      overwrite(file, 0, 100);
+      const bytes = readFileSync(file);
+      assert.throws(() => SqliteJournal.open({ file, isRecovering: false }), { code: 'database-corrupt' });
+      assert.deepEqual(readFileSync(file), bytes, 'it is as it was');
+    });
+  });
+
   test('an empty file is a new cluster', () => {
     withFile((file) => {
       writeFileSync(file, '');

@@ -56,6 +56,8 @@ export interface SqliteJournalOptions {
    * power the newest changes may be lost, and nothing is torn. `full`: survives that as well, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
+  /** Whether a damaged file is moved aside, and an empty cluster begins. Default: true. If not, it is an error. */
+  readonly isRecovering?: boolean;
   /** Called when the file was damaged and was moved aside. */
   readonly onRecovery?: (recovery: Recovery) => void;
   /** Most pages of 4 KiB that the file may have. Default: SQLite's limit. */
@@ -97,7 +99,8 @@ export class SqliteJournal implements Journal {
   /**
    * Opens the file, or makes it. A damaged one is moved aside, and an empty one begins in its place.
    *
-   * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours.
+   * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours;
+   *   `database-corrupt` when it is damaged and shall not be moved aside.
    */
   static open(options: SqliteJournalOptions): SqliteJournal {
     const file = resolve(options.file);
@@ -106,6 +109,13 @@ export class SqliteJournal implements Journal {
     } catch (error) {
       if (!(error instanceof Damage)) {
         throw error;
+      }
+      if (options.isRecovering === false) {
+        throw new ClusterError(
+          'database-corrupt',
+          `the cluster's file ${file} is damaged: ${error.message}; put a copy of it there, or let it be moved aside`,
+          { cause: error },
+        );
       }
       const movedTo = moveAside(file, (options.now ?? Date.now)());
       options.onRecovery?.({ file, movedTo, reason: error.message });

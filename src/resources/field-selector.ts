@@ -1,0 +1,98 @@
+import { compareBytes } from './go-text.ts';
+import { SelectorError } from './selectors.ts';
+import type { Labels } from './selectors.ts';
+
+/** One requirement of a {@link FieldSelector}. */
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/** Selects by fields such as `metadata.name`: all requirements must hold. A field that is not there is empty. */
+export class FieldSelector {
+  readonly requirements: readonly FieldRequirement[];
+
+  constructor(requirements: readonly FieldRequirement[]) {
+    this.requirements = requirements;
+  }
+
+  get isEmpty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  matches(fields: Labels): boolean {
+    return this.requirements.every(({ field, operator, value }) => {
+      const actual = Object.hasOwn(fields, field) ? fields[field] : '';
+      return (actual === value) === (operator === '=');
+    });
+  }
+
+  /** The value that a field must have, where the selector asks for one. */
+  exactValueOf(field: string): string | undefined {
+    return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
+  }
+
+  /** The selector as the text that API servers take in queries. */
+  toString(): string {
+    return this.requirements
+      .map(({ field, operator, value }) => `${field}${operator}${value.replaceAll(/[\\,=]/gu, String.raw`\$&`)}`)
+      .join(',');
+  }
+}
+
+/**
+ * Reads a field selector as queries have it: `metadata.name=a,spec.nodeName!=b`. `\` escapes `,`, `=` and itself.
+ *
+ * @throws SelectorError in an API server's words.
+ */
+export function parseFieldSelector(text: string): FieldSelector {
+  const terms = splitTerms(text)
+    .filter((term) => term !== '')
+    .toSorted(compareBytes);
+  return new FieldSelector(
+    terms.map((term) => {
+      const at = term.search(/!=|=/u);
+      if (at === -1) {
+        throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
+      }
+      const sign = ['!=', '=='].find((one) => term.startsWith(one, at)) ?? '=';
+      const value = unescapeValue(term.slice(at + sign.length));
+      return { field: term.slice(0, at), operator: sign === '!=' ? '!=' : '=', value };
+    }),
+  );
+}
+
+/** The parts between commas that are not escaped. */
+function splitTerms(text: string): readonly string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '\\') {
+      at += 1;
+    } else if (text[at] === ',') {
+      terms.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...terms, text.slice(start)];
+}
+
+function unescapeValue(text: string): string {
+  let value = '';
+  const letters = Array.from(text);
+  for (let at = 0; at < letters.length; at += 1) {
+    let letter = letters[at] ?? '';
+    if (letter === '\\') {
+      at += 1;
+      letter = letters[at] ?? '';
+      if (letter !== '\\' && letter !== ',' && letter !== '=') {
+        throw new SelectorError(`invalid field selector: invalid escape sequence: \\${letter}`);
+      }
+    } else if (letter === ',' || letter === '=') {
+      throw new SelectorError(`invalid field selector: unescaped character in value: ${String(letter.codePointAt(0))}`);
+    }
+    value += letter;
+  }
+  return value;
+}
