@@ -25,9 +25,12 @@ const result = await runFaults(server, {
   durationMs: minutes * 60_000,
   changesPerSecond: CHANGES_PER_SECOND,
   seed,
-  onRound: ({ fault, faultMs, recoveryMs }) => {
+  onRound: ({ fault, faultMs, recoveryMs }, report) => {
     if (recoveryMs > PROMISED_MS) {
       console.log(`${fault} for ${faultMs.toFixed(0)} ms: equal after ${recoveryMs.toFixed(0)} ms`);
+    }
+    if (recoveryMs === Infinity) {
+      console.log(report);
     }
   },
 });

@@ -14,7 +14,7 @@ import { Controllers } from './controllers/controllers.ts';
 import { CustomResources } from './custom-resources.ts';
 import { EmbeddedState } from './embedded-state.ts';
 import { KindRules } from './kind-rules.ts';
-import type { Caller, Machine } from './machine.ts';
+import type { Machine } from './machine.ts';
 import { ObjectDeleter } from './object-deletion.ts';
 import { BOOKMARK_INTERVAL_MS } from './object-watch.ts';
 import { ObjectWriter } from './object-writes.ts';
@@ -67,12 +67,6 @@ export interface EmbeddedClusterOptions {
 
 /** Who the owner of the cluster is: everything is allowed. */
 export const ADMIN_USER: UserInfo = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
-
-/** As whom the controllers inside change things. */
-const CONTROLLER_USER: UserInfo = {
-  username: 'system:kube-controller-manager',
-  groups: ['system:masters', 'system:authenticated'],
-};
 
 /** Owner of fields when neither the request nor the client names one. */
 const DEFAULT_FIELD_MANAGER = 'portcullis';
@@ -171,10 +165,9 @@ export class EmbeddedCluster implements AsyncDisposable {
     this.admin = this.as(ADMIN_USER);
     registry.onChange(() => (this.#definitions = undefined));
     custom.start();
-    const inside: Caller = { user: CONTROLLER_USER, fieldManager: 'kube-controller-manager', isInternal: true };
     this.#controllers = new Controllers(
       this.#machine,
-      new UserCluster(this.#parts, inside),
+      (user) => new UserCluster(this.#parts, { user, fieldManager: 'kube-controller-manager', isInternal: true }),
       options.onControllerError ?? (() => {}),
     );
     this.#controllers.start();

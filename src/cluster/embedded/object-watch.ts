@@ -49,7 +49,8 @@ export async function* watchObjects(
   if (options.sendInitialEvents === true) {
     yield bookmark(served, revision, true);
   }
-  const end = machine.now() + (options.timeoutSeconds ?? DEFAULT_WATCH_MS / 1000) * 1000;
+  const { timeoutSeconds = 0 } = options;
+  const end = performance.now() + (timeoutSeconds > 0 ? timeoutSeconds * 1000 : DEFAULT_WATCH_MS);
   const alarm = new Alarm(collection, options.signal, lifetime.closed);
   let last = revision;
   try {
@@ -68,7 +69,7 @@ export async function* watchObjects(
         }
         continue;
       }
-      const remaining = end - machine.now();
+      const remaining = end - performance.now();
       if (lifetime.closed.aborted || remaining <= 0 || !isServed(machine, type)) {
         if (options.allowBookmarks === true) {
           yield bookmark(served, machine.store.revision, false);
@@ -78,7 +79,7 @@ export async function* watchObjects(
       const wait = Math.min(remaining, options.allowBookmarks === true ? lifetime.bookmarkIntervalMs : remaining);
       const outcome = await alarm.wait(wait);
       options.signal?.throwIfAborted();
-      if (outcome === 'time' && options.allowBookmarks === true && end > machine.now()) {
+      if (outcome === 'time' && options.allowBookmarks === true && end > performance.now()) {
         yield bookmark(served, machine.store.revision, false);
       }
     }

@@ -1,6 +1,12 @@
 // What a write may and may not change of an object (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
 import { isSameJson } from '../../resources/index.ts';
-import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceDefinition } from '../../resources/index.ts';
+import type {
+  JsonObject,
+  KubernetesObject,
+  MutableObject,
+  ObjectKey,
+  ResourceDefinition,
+} from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import { notServed } from './machine.ts';
 import type { ServedResource } from './resource-registry.ts';
@@ -107,10 +113,8 @@ export function keepWhatClientsCannotChange(
       }
     }
     if (origin === 'custom') {
-      next.metadata = {
-        ...thaw(live.metadata),
-        managedFields: next.metadata['managedFields'] ?? live.metadata.managedFields,
-      };
+      const managedFields = next.metadata['managedFields'] ?? live.metadata.managedFields;
+      next.metadata = { ...thaw(live.metadata), ...(managedFields === undefined ? {} : { managedFields }) };
     }
   } else if (hasStatus) {
     delete next['status'];
@@ -154,7 +158,7 @@ export function countGeneration(served: ServedResource, live: KubernetesObject, 
 }
 
 function without(object: object, fields: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field))) as JsonObject;
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
 
 /** Whether an object that is being deleted has nothing left that holds it. */

@@ -131,6 +131,7 @@ export class HttpClient {
       try {
         attempt = await this.#attempt(request, credentials, streamed);
       } catch (error) {
+        request.signal?.throwIfAborted();
         // What happened to one connection may have happened to all that wait.
         this.#discardIdle();
         // A server closes connections when it likes, also one that a request is just being written to.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import fc from 'fast-check';
@@ -75,7 +75,7 @@ clusters:
     const folder = new TemporaryFolder(context);
     const first = folder.write('a', 'current-context: dev\nusers: [{name: me, user: {token: first}}]\n');
     const second = folder.write('b', config({ user: { token: 'second' } }).replace('"dev"', '"nothing"'));
-    const env = { KUBECONFIG: [first, join(folder.path, 'missing'), second].join(':') };
+    const env = { KUBECONFIG: [first, join(folder.path, 'missing'), second].join(delimiter) };
     const access = await loadKubeconfig({ env });
     assert.equal(await authorization(access), 'Bearer first');
     assert.equal(access.connection.server, 'https://127.0.0.1:6443');

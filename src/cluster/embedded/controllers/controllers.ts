@@ -1,10 +1,20 @@
 import type { Cluster } from '../../cluster.ts';
 import type { Machine } from '../machine.ts';
+import type { UserInfo } from '../request.ts';
 import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceCleaner } from './namespace-cleaner.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
+
+/** As whom an API server itself changes things. */
+const API_SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
+
+/** As whom a controller of Kubernetes changes things: webhooks are told, and may have exemptions for it. */
+function controllerUser(name: string): UserInfo {
+  const groups = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'];
+  return { username: `system:serviceaccount:kube-system:${name}`, groups };
+}
 
 /** What a cluster does by itself after writes: what a controller manager does to objects without nodes. */
 export class Controllers {
@@ -13,14 +23,15 @@ export class Controllers {
   readonly #machine: Machine;
   readonly #stops: (() => void)[] = [];
 
-  constructor(machine: Machine, cluster: Cluster, onError: OnReconcileError) {
+  /** @param as the cluster as one of its own controllers sees it */
+  constructor(machine: Machine, as: (user: UserInfo) => Cluster, onError: OnReconcileError) {
     const { store, registry, now } = machine;
     this.#machine = machine;
     this.#expiry = new EventExpiry(store, now);
     this.#reconcilers = [
-      new GarbageCollector(store, registry, cluster, onError),
-      new NamespaceCleaner(store, registry, cluster, now, onError),
-      new CustomResourceCleaner(store, registry, cluster, onError),
+      new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError),
+      new NamespaceCleaner(store, registry, as(controllerUser('namespace-controller')), now, onError),
+      new CustomResourceCleaner(store, registry, as(API_SERVER), onError),
     ];
   }
 

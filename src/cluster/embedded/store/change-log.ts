@@ -11,12 +11,21 @@ export interface Change {
 }
 
 /**
+ * Letters of JSON that the history of one resource may hold at least, and twice that at most: what 2,048 objects of 16 KB
+ * have. Larger objects are remembered for fewer changes, so that a big one that changes often does not fill the memory.
+ */
+export const MAX_HISTORY_SIZE = 32 * 1024 ** 2;
+
+/**
  * The newest changes of one collection, in order. Watchers hold a position in it instead of a queue of their own, so a slow
  * watcher costs nothing and is told when it is too late.
  */
 export class ChangeLog {
   readonly #capacity: number;
   #changes: Change[] = [];
+  /** Of each change, in the same order: how long its object is as JSON. */
+  #sizes: number[] = [];
+  #size = 0;
   /** Position of the first change that is kept; positions count all changes since the store was opened. */
   #start = 0;
   /** All changes after this revision are kept. */
@@ -36,14 +45,32 @@ export class ChangeLog {
     return this.#start + this.#changes.length;
   }
 
-  append(change: Change): void {
+  /** @param size letters of the object as JSON */
+  append(change: Change, size: number): void {
     this.#changes.push(change);
+    this.#sizes.push(size);
+    this.#size += size;
     // Dropping half at a time makes an append constant on average.
-    if (this.#changes.length >= this.#capacity * 2) {
-      const dropped = this.#changes.splice(0, this.#changes.length - this.#capacity);
-      this.#start += dropped.length;
-      this.#floor = dropped.at(-1)?.revision ?? this.#floor;
+    if (this.#changes.length >= this.#capacity * 2 || this.#size >= MAX_HISTORY_SIZE * 2) {
+      this.#drop();
     }
+  }
+
+  #drop(): void {
+    let count = Math.max(0, this.#changes.length - this.#capacity);
+    let size = this.#size;
+    for (const [index, one] of this.#sizes.entries()) {
+      if (index >= count && (size <= MAX_HISTORY_SIZE || index === this.#sizes.length - 1)) {
+        break;
+      }
+      size -= one;
+      count = Math.max(count, index + 1);
+    }
+    const dropped = this.#changes.splice(0, count);
+    this.#sizes.splice(0, count);
+    this.#size = size;
+    this.#start += dropped.length;
+    this.#floor = dropped.at(-1)?.revision ?? this.#floor;
   }
 
   /** Position of the first change after a revision; undefined when some of them are no longer kept. */

@@ -93,7 +93,8 @@ export class Collection {
     this.#set(object);
   }
 
-  apply(change: Change): void {
+  /** @param size letters of the object as JSON */
+  apply(change: Change, size: number): void {
     if (change.type === 'DELETED') {
       const namespace = change.object.metadata.namespace ?? '';
       const objects = this.#namespaces.get(namespace);
@@ -106,7 +107,7 @@ export class Collection {
       this.#set(change.object);
     }
     this.revision = change.revision;
-    this.log.append(change);
+    this.log.append(change, size);
     this.wake();
   }
 

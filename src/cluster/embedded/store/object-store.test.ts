@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
+import { MAX_HISTORY_SIZE } from './change-log.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { MemoryJournal } from './journal.ts';
 import { MAX_OBJECT_BYTES, ObjectStore } from './object-store.ts';
@@ -135,4 +136,16 @@ test('`__proto__` is a field like any other', () => {
   put(store, object);
   assert.equal(store.get(THINGS, 'a', '__proto__')?.kind, 'Thing');
   assert.equal(store.get(THINGS, 'a', 'constructor'), undefined);
+});
+
+test('large objects are remembered for fewer changes, and the newest always', () => {
+  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const { log } = store.collection(THINGS);
+  const value = 'x'.repeat(1024 ** 2);
+  for (let count = 0; count < 100; count++) {
+    put(store, thing('x', 'a', value), store.get(THINGS, 'a', 'x'));
+  }
+  assert.ok(log.floor >= 100 - (MAX_HISTORY_SIZE / value.length) * 2, 'at most twice the limit is kept');
+  assert.ok(log.floor <= 100 - MAX_HISTORY_SIZE / value.length + 1, 'at least the limit is kept');
+  assert.notEqual(log.positionAfter(99), undefined);
 });

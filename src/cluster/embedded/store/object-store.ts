@@ -87,7 +87,7 @@ export class ObjectStore {
    */
   commit(writes: readonly StoreWrite[]): readonly KubernetesObject[] | undefined {
     const entries: JournalEntry[] = [];
-    const changes: { readonly collection: Collection; readonly change: Change }[] = [];
+    const changes: { readonly collection: Collection; readonly change: Change; readonly size: number }[] = [];
     let revision = this.#revision;
     for (const write of writes) {
       const collection = this.collection(write.collection);
@@ -100,16 +100,21 @@ export class ObjectStore {
       const object: MutableObject =
         write.type === 'put' ? write.object : ({ ...write.expected } as unknown as MutableObject);
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
-      const text = write.type === 'put' ? sizedText(object) : undefined;
-      entries.push({ collection: write.collection, namespace, name, revision, text });
+      const text = sizedText(object);
+      const entry = { collection: write.collection, namespace, name, revision };
+      entries.push({ ...entry, text: write.type === 'put' ? text : undefined });
       const type = write.type === 'remove' ? 'DELETED' : write.expected === undefined ? 'ADDED' : 'MODIFIED';
       const frozen = deepFreeze(object) as unknown as KubernetesObject;
-      changes.push({ collection, change: { type, revision, object: frozen, previous: write.expected } });
+      changes.push({
+        collection,
+        change: { type, revision, object: frozen, previous: write.expected },
+        size: text.length,
+      });
     }
     this.#journal.append(entries);
     this.#revision = revision;
-    for (const { collection, change } of changes) {
-      collection.apply(change);
+    for (const { collection, change, size } of changes) {
+      collection.apply(change, size);
       for (const listener of this.#listeners) {
         listener(collection.name, change);
       }
