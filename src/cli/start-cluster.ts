@@ -32,18 +32,18 @@ export async function startWithCluster(
     writeFileSync(policiesFile, '{}\n', { mode: 0o600 });
   }
   const local = await startLocalCluster({ dataDir, certificates, port: Number(flags.clusterPort) });
-  let controllers: PolicyControllers | undefined;
+  let tellControllers: (policy: string) => void = () => undefined;
   const started = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
-    onStatusChange: (policy) => controllers?.statusChanged(policy),
+    onStatusChange: (policy) => tellControllers(policy),
   });
   const log = startLog();
   const { cluster } = local;
   const caches = new SharedCaches({ cluster: cluster.admin, log });
   const events = new EventRecorder({ cluster: cluster.admin, component: 'portcullis', log });
-  controllers = new PolicyControllers({
+  const controllers = new PolicyControllers({
     cluster: cluster.admin,
     caches,
     set: new FilePolicySet(policiesFile, started.server),
@@ -52,6 +52,7 @@ export async function startWithCluster(
     events,
     log,
   });
+  tellControllers = (policy) => controllers.statusChanged(policy);
   const stop = new AbortController();
   const running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(stop.signal);
   if (flags.examples === true && local.isNew) {

@@ -216,11 +216,11 @@ export const TYPE_CASES: readonly PortCase[] = [
         /metadata\.name: Invalid value: "boxes\.\S+": must be spec\.names\.plural\+"\."\+spec\.group/,
       );
       const { spec } = structuredClone(definition) as unknown as {
-        spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: object } } } }[] };
+        spec: { versions: [{ schema: { openAPIV3Schema: { properties: { spec: object } } } }] };
       };
-      spec.versions[0]!.schema.openAPIV3Schema.properties.spec = { properties: { a: { type: 'string' } } };
+      spec.versions[0].schema.openAPIV3Schema.properties.spec = { properties: { a: { type: 'string' } } };
       await refused(
-        cluster.create(CUSTOM_RESOURCES, { ...definition, spec: spec as never }),
+        cluster.create(CUSTOM_RESOURCES, { ...definition, spec }),
         422,
         'Invalid',
         /openAPIV3Schema\.properties\[spec\]\.type: Required value: must not be empty for specified object fields/,

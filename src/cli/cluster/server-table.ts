@@ -59,7 +59,9 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
 
 /** Cells come from tenants: they must not be able to move the cursor. */
 function cellText(cell: unknown): string {
-  return cell === null || cell === undefined ? '<none>' : oneLine(String(cell));
+  return cell === null || cell === undefined
+    ? '<none>'
+    : oneLine(typeof cell === 'string' ? cell : JSON.stringify(cell));
 }
 
 function labelsText(labels: Readonly<Record<string, string>> | undefined): string {

@@ -83,10 +83,13 @@ function parseGoal(text: string): Goal {
 
 function conditionOf(object: KubernetesObject | undefined, name: string): string | undefined {
   const conditions = object === undefined ? undefined : valueAt(object, ['status', 'conditions']);
-  const found = (Array.isArray(conditions) ? conditions : []).find(
-    (condition) => isJsonObject(condition) && String(condition['type']).toLowerCase() === name.toLowerCase(),
-  ) as { status?: unknown } | undefined;
-  return found === undefined ? undefined : String(found.status);
+  for (const condition of Array.isArray(conditions) ? conditions.filter(isJsonObject) : []) {
+    const { type, status } = condition;
+    if (typeof type === 'string' && typeof status === 'string' && type.toLowerCase() === name.toLowerCase()) {
+      return status;
+    }
+  }
+  return undefined;
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {

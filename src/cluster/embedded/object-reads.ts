@@ -151,7 +151,7 @@ function objectsAt(
 export function parseRevision(text: string): number {
   if (!/^\d{1,15}$/u.test(text)) {
     throw ApiError.badRequest(
-      `invalid resource version: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+      `invalid resource version: resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
     );
   }
   return Number(text);

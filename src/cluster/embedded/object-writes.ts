@@ -372,6 +372,10 @@ export class ObjectWriter {
     if (options.subresource === 'scale' && scale !== undefined) {
       return withScale(object, scale, copy);
     }
+    const problem = served.rules.decodeError(copy);
+    if (problem !== undefined) {
+      throw ApiError.internal(problem);
+    }
     served.rules.prune(copy);
     served.rules.applyDefaults(copy);
     return copy;

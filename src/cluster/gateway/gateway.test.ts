@@ -20,8 +20,8 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import fc from 'fast-check';
-import { createLoopbackCertificate } from '../../../test/cluster/loopback-certificate.ts';
-import type { LoopbackCertificate } from '../../../test/cluster/loopback-certificate.ts';
+import { selfSigned } from '../embedded/testing/self-signed.ts';
+import type { SelfSigned } from '../embedded/testing/self-signed.ts';
 import { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { Gateway } from './gateway.ts';
 import type { GatewayOptions, RequestRecord } from './gateway.ts';
@@ -50,14 +50,14 @@ interface Asked {
 }
 
 describe('a gateway', () => {
-  let tls: LoopbackCertificate;
+  let tls: SelfSigned;
   let cluster: EmbeddedCluster;
   let agent: Agent;
   const gateways: Gateway[] = [];
   const errors: unknown[] = [];
 
   before(async () => {
-    tls = await createLoopbackCertificate();
+    tls = await selfSigned();
     cluster = await EmbeddedCluster.open({ tokens: TOKENS });
     agent = new Agent({ keepAlive: true, ca: tls.cert });
   });
@@ -239,7 +239,7 @@ describe('a gateway', () => {
     const carol = await clientCertificate('carol', 'system:masters');
     const mallory = await clientCertificate('mallory', 'system:masters');
     const { url } = await start({ tls: { ...tls, clientCa: carol.cert } });
-    const status = async (client: LoopbackCertificate): Promise<number> => {
+    const status = async (client: SelfSigned): Promise<number> => {
       const outgoing = httpsRequest(`${url}/api/v1/nodes`, { agent: false, ca: tls.cert, ...client });
       outgoing.end();
       const [incoming] = await once(outgoing, 'response');
@@ -510,7 +510,7 @@ describe('a gateway', () => {
 });
 
 /** A certificate of a user, which is its own authority. */
-async function clientCertificate(name: string, organization: string): Promise<LoopbackCertificate> {
+async function clientCertificate(name: string, organization: string): Promise<SelfSigned> {
   const signingAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(signingAlgorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(

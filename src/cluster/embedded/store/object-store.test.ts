@@ -127,6 +127,7 @@ test('an object that is too large is refused in the words of etcd', () => {
     name: 'ApiError',
     message: 'etcdserver: request is too large',
   });
+  assert.throws(() => put(store, thing('x', 'a', 'x'.repeat(MAX_OBJECT_BYTES * 2))), { code: 413 });
   put(store, thing('x', 'a', 'e'.repeat(MAX_OBJECT_BYTES / 2)));
 });
 

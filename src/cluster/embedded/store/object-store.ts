@@ -15,6 +15,9 @@ export const HISTORY_SIZE = 2048;
  */
 export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 
+/** Most bytes of a request to an API server: more than what is stored, so that etcd has the last word about most objects. */
+const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+
 /** What may be done to one object. `expected` is what is there now: when it is not, nothing is done. */
 export type StoreWrite =
   | {
@@ -131,7 +134,11 @@ export class ObjectStore {
 function sizedText(object: MutableObject): string {
   const text = JSON.stringify(object);
   // No letter takes more than three bytes: most texts need not be counted.
-  if (text.length * 3 > MAX_OBJECT_BYTES && Buffer.byteLength(text) > MAX_OBJECT_BYTES) {
+  const bytes = text.length * 3 > MAX_OBJECT_BYTES ? Buffer.byteLength(text) : 0;
+  if (bytes > MAX_REQUEST_BYTES) {
+    throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_REQUEST_BYTES}`);
+  }
+  if (bytes > MAX_OBJECT_BYTES) {
     throw new ApiError(500, 'Unknown', 'etcdserver: request is too large');
   }
   return text;
