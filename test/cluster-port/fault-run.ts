@@ -54,6 +54,8 @@ export interface FaultRunResult {
   readonly expiries: number;
   /** Full lists that came to the proxy, the first one included. */
   readonly lists: number;
+  /** Lists that a fault hit before they were whole. */
+  readonly brokenLists: number;
   readonly watches: number;
   readonly changes: number;
   readonly report: ReflectorReport;
@@ -87,8 +89,12 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   await churn.fill(options.objects);
 
   const cache = new Map<string, string>();
+  let brokenLists = 0;
   const reflector = new Reflector({
     cluster: proxied,
+    onError: (_error, during) => {
+      brokenLists += during === 'list' ? 1 : 0;
+    },
     type: CONFIG_MAPS,
     namespace,
     silenceLimitMs: SILENCE_LIMIT_MS,
@@ -141,11 +147,20 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
         break;
       }
     }
+    await settled(reflector);
   } finally {
     stop.abort();
     await running;
   }
-  return { rounds, expiries, ...proxy.counts, changes: churn.changes, report: reflector.report };
+  return { rounds, expiries, brokenLists, ...proxy.counts, changes: churn.changes, report: reflector.report };
+}
+
+/** Waits until a list that the last fault made necessary is whole. */
+async function settled(reflector: Reflector): Promise<void> {
+  const ends = performance.now() + GIVE_UP_MS;
+  do {
+    await sleep(500);
+  } while (reflector.report.state !== 'watching' && performance.now() < ends);
 }
 
 function versionOf(object: KubernetesObject): string {

@@ -81,11 +81,23 @@ const metadata = fc
   .array(fc.tuple(fc.constantFrom(...METADATA_FIELDS), values), { maxLength: 3 })
   .map((fields) => ({ name: 'fuzzed', namespace: 'default', ...Object.fromEntries(fields) }));
 
-const FIELDS = ['spec', 'status', 'data', 'rules', 'subjects', 'roleRef', 'webhooks', 'message', '__proto__'];
+const FIELDS = [
+  'apiVersion',
+  'kind',
+  'spec',
+  'status',
+  'data',
+  'rules',
+  'subjects',
+  'roleRef',
+  'webhooks',
+  'message',
+  '__proto__',
+];
 
 const bodies = fc
   .tuple(metadata, fc.array(fc.tuple(fc.constantFrom(...FIELDS), values), { maxLength: 3 }))
-  .map(([meta, fields]) => ({ metadata: meta, ...Object.fromEntries(fields) }) as JsonObject);
+  .map(([meta, fields]): JsonObject => ({ metadata: meta, ...Object.fromEntries(fields) }));
 
 const types = [
   ['v1', 'ConfigMap'],

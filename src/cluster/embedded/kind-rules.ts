@@ -1,5 +1,6 @@
 import { customResourceErrors, decodeError, metadataErrors, ObjectSchema } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
+import { metadataProblem } from './received-object.ts';
 
 /** What objects of one kind get and must be, from its schema and its own functions. */
 export class KindRules {
@@ -20,9 +21,10 @@ export class KindRules {
     return this.#objectSchema().unknownFields(object);
   }
 
-  /** Why the object cannot be read as one of a builtin kind: a value has another JSON type than its field. */
+  /** Why the object cannot be read: a value has another JSON type than its field. Of custom kinds, in the metadata. */
   decodeError(object: MutableObject): string | undefined {
-    return this.#definition.origin === 'builtin' ? decodeError(this.#definition, object) : undefined;
+    const { origin, kind, version } = this.#definition;
+    return origin === 'builtin' ? decodeError(this.#definition, object) : metadataProblem(object, kind, version);
   }
 
   applyDefaults(object: MutableObject): void {

@@ -22,10 +22,11 @@ import type { Caller, Machine } from './machine.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
 import { requireStored, subresourceView } from './object-reads.ts';
 import { appliedObject, patchedObject } from './patched-object.ts';
+import { received, receivedObject, tooDeep } from './received-object.ts';
 import type { AdmissionRequest } from './request.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { withScale } from './scale.ts';
-import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
+import { isTooDeep, thaw } from './store/deep-freeze.ts';
 import {
   beginStatus,
   countGeneration,
@@ -80,7 +81,7 @@ export class ObjectWriter {
     options: ObjectWriteOptions,
   ): Promise<KubernetesObject> {
     const served = servedResource(this.#machine, type);
-    const object = this.#received(served, given);
+    const object = receivedObject(given, apiVersionOf(served.definition), served.definition.kind);
     const namespace = namespaceOf(type, object);
     authorize(this.#machine, caller, 'create', type, { namespace });
     requireStored(served, 'create');
@@ -101,8 +102,10 @@ export class ObjectWriter {
     const served = servedResource(this.#machine, type);
     const { subresource } = options;
     const isScale = subresource === 'scale';
-    const object = isScale ? received(given) : this.#received(served, given);
-    const { name = '' } = object.metadata as { name?: string };
+    const object = isScale
+      ? received(given)
+      : receivedObject(given, apiVersionOf(served.definition), served.definition.kind);
+    const name = nameOf(object);
     const namespace = namespaceOf(type, object);
     authorize(this.#machine, caller, 'update', type, { namespace, name, subresource });
     requireStored(served, 'update');
@@ -312,26 +315,6 @@ export class ObjectWriter {
     ])?.[0];
   }
 
-  /** A copy of an object that came in, with its type filled in and checked. */
-  #received(served: ServedResource, given: KubernetesObject): MutableObject {
-    const object = received(given);
-    const { kind } = served.definition;
-    const apiVersion = apiVersionOf(served.definition);
-    object.apiVersion ??= apiVersion;
-    object.kind ??= kind;
-    if (object.apiVersion !== apiVersion) {
-      throw ApiError.badRequest(
-        `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
-      );
-    }
-    if (object.kind !== kind) {
-      throw ApiError.badRequest(
-        `${object.kind} in version "${served.definition.version}" cannot be handled as a ${kind}: converting (${object.kind}) to (${kind}): unknown conversion`,
-      );
-    }
-    return object;
-  }
-
   /** Makes sure that the object can be one of its kind. Removes fields that the kind does not have, and says so as asked. */
   #checkFields(write: Write, object: MutableObject): void {
     const { served, options, verb } = write;
@@ -512,21 +495,6 @@ function admissionOptions({ caller, options }: Write, operation: 'CREATE' | 'UPD
 
 function onWarning({ onWarning = () => {} }: ObjectWriteOptions): (text: string) => void {
   return onWarning;
-}
-
-function received(given: KubernetesObject): MutableObject {
-  if (isTooDeep(given)) {
-    throw tooDeep();
-  }
-  const object = thaw(given) as unknown as MutableObject;
-  if (typeof object.metadata !== 'object' || object.metadata === null || Array.isArray(object.metadata)) {
-    object.metadata = {};
-  }
-  return object;
-}
-
-function tooDeep(): ApiError {
-  return ApiError.badRequest(`the object is nested deeper than ${MAX_DEPTH} levels: make it flatter`);
 }
 
 function namespaceOf(type: ResourceType, object: MutableObject): string | undefined {

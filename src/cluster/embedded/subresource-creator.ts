@@ -1,13 +1,20 @@
 // What is created and not stored: reviews, tokens, evictions.
 import { apiVersionOf } from '../../resources/index.ts';
-import type { KubernetesObject, ResourceDefinition, ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, ObjectMeta, ResourceDefinition, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { SubresourceOptions, WriteOptions } from '../cluster.ts';
 import type { Reviews } from './authentication/reviews.ts';
 import { authorize, notServed, servedResource } from './machine.ts';
 import type { Caller, Machine } from './machine.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
+import { receivedObject } from './received-object.ts';
 import type { AdmissionRequest } from './request.ts';
+
+/** What is created of a subresource. */
+const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([
+  ['eviction', ['policy/v1', 'Eviction']],
+  ['token', ['authentication.k8s.io/v1', 'TokenRequest']],
+]);
 
 /** Answers what is only created. */
 export class SubresourceCreator {
@@ -28,12 +35,14 @@ export class SubresourceCreator {
   async create(
     caller: Caller,
     type: ResourceType,
-    object: KubernetesObject,
+    given: KubernetesObject,
     options: WriteOptions & SubresourceOptions,
   ): Promise<KubernetesObject> {
     const { definition } = servedResource(this.#machine, type);
     const { subresource } = options;
-    const { namespace, name } = object.metadata ?? {};
+    const [apiVersion, kind] = SUBRESOURCE_KINDS.get(subresource ?? '') ?? [apiVersionOf(definition), definition.kind];
+    const object: KubernetesObject = receivedObject(given, apiVersion, kind);
+    const { namespace, name } = textsOf(object.metadata);
     authorize(this.#machine, caller, 'create', type, {
       namespace: definition.namespaced ? namespace : undefined,
       name: subresource === undefined ? undefined : name,
@@ -64,7 +73,7 @@ export class SubresourceCreator {
     object: KubernetesObject,
     options: WriteOptions & SubresourceOptions,
   ): Promise<KubernetesObject> {
-    const { namespace, name = '' } = object.metadata ?? {};
+    const { namespace, name = '' } = textsOf(object.metadata);
     const request: AdmissionRequest = {
       user: caller.user,
       operation: 'CREATE',
@@ -97,17 +106,11 @@ export class SubresourceCreator {
     eviction: KubernetesObject,
     options: WriteOptions,
   ): Promise<KubernetesObject> {
-    const { namespace, name } = eviction.metadata;
+    const { namespace, name } = textsOf(eviction.metadata);
     if (namespace === undefined || name === undefined) {
       throw ApiError.badRequest('an eviction names a pod: expected metadata.namespace and metadata.name');
     }
-    const { deleteOptions } = eviction as { deleteOptions?: { gracePeriodSeconds?: number } };
-    await this.#deleter.delete(
-      { ...caller, isInternal: true },
-      type,
-      { namespace, name },
-      { ...options, ...deleteOptions },
-    );
+    await this.#deleter.delete({ ...caller, isInternal: true }, type, { namespace, name }, options);
     return {
       apiVersion: 'v1',
       kind: 'Status',
@@ -116,4 +119,12 @@ export class SubresourceCreator {
       code: 201,
     };
   }
+}
+
+/** Whose subresource it is: texts, whatever came. */
+function textsOf({ namespace, name }: ObjectMeta): { readonly namespace?: string; readonly name?: string } {
+  return {
+    ...(typeof namespace === 'string' ? { namespace } : {}),
+    ...(typeof name === 'string' ? { name } : {}),
+  };
 }

@@ -96,6 +96,20 @@ describe('HttpClient', () => {
     assert.equal((await http.send({ method: 'POST', path: '/write' })).status, 200);
   });
 
+  it('does not wait long for the rest of an answer', async (context) => {
+    const server = await scriptedServer(context, ({ url }, response) => {
+      if (url === '/dead' || server.seen.length === 1) {
+        response.writeHead(200, { 'content-type': 'application/json' }).write('{');
+      } else {
+        answerJson(response, {});
+      }
+    });
+    const http = client(context, { server: server.url }, { staleConnectionMs: 30 });
+    assert.equal((await http.send({ method: 'GET', path: '/x' })).status, 200);
+    await assert.rejects(http.send({ method: 'GET', path: '/dead' }), { code: 'timeout' });
+    assert.equal(server.seen.length, 4);
+  });
+
   it('ends a request that takes too long', async (context) => {
     const server = await scriptedServer(context, () => undefined);
     const http = client(context, { server: server.url }, { requestTimeoutMs: 30 });

@@ -18,8 +18,8 @@ export const REQUEST_TIMEOUT_MS = 70_000;
 /** TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A GET on a kept connection that is not answered within this is made again on a new one: the kept one may have died while
- * nobody used it, which only silence tells. Longer than all answers but those to the largest lists. Milliseconds.
+ * A connection that has been kept and does not begin to answer a GET, or one that stops in the middle of an answer, is taken
+ * to be dead after this: only silence tells. Longer than all answers take to begin, but for the largest lists. Milliseconds.
  */
 export const STALE_CONNECTION_MS = 10_000;
 /** Below the 90 s after which API servers close connections that are not used, so that no request meets one that closes. */
@@ -209,7 +209,7 @@ export class HttpClient {
         incoming.on('error', () => undefined);
         return { stream: incoming };
       }
-      const body = await bodyOf(incoming, this.#options.maxAnswerBytes ?? MAX_ANSWER_BYTES);
+      const body = await this.#bodyOf(incoming);
       stopWaiting();
       return { answer: answerOf(incoming, body) };
     } catch (error) {
@@ -250,8 +250,38 @@ export class HttpClient {
     return outgoing;
   }
 
+  /** The whole answer, which must not be too long, and come without long pauses. */
+  async #bodyOf(incoming: IncomingMessage): Promise<Buffer> {
+    const limit = this.#options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
+    const silenceMs = this.#staleMs;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const timer = setTimeout(
+      () => incoming.destroy(new StaleConnectionError(this.#server.origin, silenceMs)),
+      silenceMs,
+    );
+    try {
+      for await (const chunk of incoming as AsyncIterable<Buffer>) {
+        timer.refresh();
+        bytes += chunk.length;
+        if (bytes > limit) {
+          const text = `expected an answer of at most ${limit} bytes, got a longer one; ask for pages (limit) or less`;
+          throw new ClusterError('answer-malformed', text);
+        }
+        chunks.push(chunk);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+    return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes);
+  }
+
+  get #staleMs(): number {
+    return this.#options.staleConnectionMs ?? STALE_CONNECTION_MS;
+  }
+
   #limitSilence(outgoing: ClientRequest): void {
-    const limit = this.#options.staleConnectionMs ?? STALE_CONNECTION_MS;
+    const limit = this.#staleMs;
     const timer = setTimeout(() => outgoing.destroy(new StaleConnectionError(this.#server.origin, limit)), limit);
     outgoing.once('response', () => clearTimeout(timer));
     outgoing.once('close', () => clearTimeout(timer));
@@ -321,7 +351,7 @@ class StaleConnectionError extends ClusterError {
   constructor(server: string, limitMs: number) {
     super(
       'timeout',
-      `${server} did not answer within ${limitMs} ms on a connection that had been kept; it is taken to be dead`,
+      `the connection to ${server} was silent for ${limitMs} ms when an answer was due; it is taken to be dead`,
     );
   }
 }
@@ -362,23 +392,6 @@ function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   // Stays, so that an error after the answer began does not end the process: the answer has its own.
   outgoing.on('error', reject);
   return promise;
-}
-
-async function bodyOf(incoming: IncomingMessage, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > limit) {
-      incoming.destroy();
-      throw new ClusterError(
-        'answer-malformed',
-        `expected an answer of at most ${limit} bytes, got a longer one; ask for pages (limit) or less`,
-      );
-    }
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes);
 }
 
 function answerOf(incoming: IncomingMessage, body: Buffer): Answer {

@@ -40,8 +40,10 @@ function readProblem(object: unknown, schema: Schema, kind: string): string | un
     if (problem !== undefined) {
       return problem;
     }
-    // The first field is to be read first.
-    stack.push(...insideOf(reading).reverse());
+    // The first field is to be read first. One by one: they may be more than a call takes arguments.
+    for (const inside of insideOf(reading).reverse()) {
+      stack.push(inside);
+    }
   }
   return undefined;
 }

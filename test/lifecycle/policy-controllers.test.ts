@@ -1,0 +1,286 @@
+// Policies of all kinds in a cluster whose API server asks a real policy server about requests.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { ApiError } from '../../src/cluster/index.ts';
+import { policyId } from '../../src/lifecycle/index.ts';
+import { keyOf, type KubernetesObject, type ObjectKey } from '../../src/resources/index.ts';
+import { example, until } from '../server/harness.ts';
+import { kind, MUTATING, PODS, type Policy, PolicyLab, VALIDATING } from './policy-lab.ts';
+
+const POLICIES = 'policies.kubewarden.io/v1';
+const RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+
+function requires(label: string): { readonly module: string; readonly settings: unknown } {
+  return { module: example('required-labels'), settings: { labels: [label] } };
+}
+
+function policy(metadata: ObjectKey, label: string, rest: Readonly<Record<string, unknown>> = {}): KubernetesObject {
+  return {
+    apiVersion: POLICIES,
+    kind: metadata.namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy',
+    metadata,
+    spec: { ...requires(label), rules: RULES, mutating: false, ...rest },
+  } as KubernetesObject;
+}
+
+function group(metadata: ObjectKey, label: string): KubernetesObject {
+  return {
+    apiVersion: POLICIES,
+    kind: metadata.namespace === undefined ? 'ClusterAdmissionPolicyGroup' : 'AdmissionPolicyGroup',
+    metadata,
+    spec: {
+      expression: 'member()',
+      message: `the group wants ${label}`,
+      policies: { member: requires(label) },
+      rules: RULES,
+    },
+  } as KubernetesObject;
+}
+
+function typeOf(object: KubernetesObject): ReturnType<typeof kind<Policy>> {
+  return kind<Policy>(object.apiVersion, object.kind);
+}
+
+describe('controllers of policies', () => {
+  let lab: PolicyLab;
+  before(async () => {
+    lab = await PolicyLab.start();
+    for (const name of ['shop', 'bank']) {
+      await lab.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    }
+  });
+  after(async () => {
+    await lab[Symbol.asyncDispose]();
+  });
+
+  /** Why a pod is not taken; undefined when it would be. */
+  async function refusal(
+    namespace: string,
+    labels: Readonly<Record<string, string>> = {},
+  ): Promise<string | undefined> {
+    const spec = { containers: [{ name: 'app', image: 'app' }] };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'pod-', namespace, labels }, spec };
+    try {
+      await lab.cluster.admin.create(PODS, pod, { dryRun: true });
+      return undefined;
+    } catch (error) {
+      assert.ok(error instanceof ApiError, String(error));
+      return error.message;
+    }
+  }
+
+  async function remove(object: KubernetesObject): Promise<void> {
+    await lab.cluster.admin.delete(typeOf(object), keyOf(object));
+    await lab.sees(VALIDATING, { name: policyId(object) }, (found) => found === undefined);
+    await until(() => lab.server.server.policy(policyId(object)) === undefined);
+  }
+
+  for (const [object, elsewhere] of [
+    [policy({ name: 'life' }, 'owner'), true],
+    [policy({ namespace: 'shop', name: 'life' }, 'owner'), false],
+    [group({ name: 'life' }, 'owner'), true],
+    [group({ namespace: 'shop', name: 'life' }, 'owner'), false],
+  ] as const) {
+    it(`of kind ${object.kind}: it serves, changes, fails, recovers and goes`, async () => {
+      const isGroup = 'policies' in (object as { spec?: object }).spec!;
+      const change = (spec: object): Promise<void> =>
+        lab.merge(typeOf(object), keyOf(object), { spec: isGroup ? { policies: { member: spec } } : spec });
+
+      await lab.create(object);
+      await lab.reaches(object, 'Active');
+      assert.match((await refusal('shop')) ?? '', /owner/);
+      assert.equal(await refusal('shop', { owner: 'me' }), undefined);
+      assert.equal((await refusal('bank')) !== undefined, elsewhere);
+
+      await change({ settings: { labels: ['team'] } });
+      await lab.reaches(object, 'Active');
+      assert.equal(await refusal('shop', { team: 'red' }), undefined);
+      assert.match((await refusal('shop', { owner: 'me' })) ?? '', isGroup ? /group wants/ : /team/);
+
+      await change({ settings: { labels: 7 } });
+      const failed = await lab.reaches(object, 'Degraded');
+      assert.equal(failed.status?.reason, 'InvalidSettings');
+      assert.deepEqual(
+        failed.status.conditions.map(({ type, status }) => [type, status]),
+        [
+          ['PolicyActive', 'True'],
+          ['UpToDate', 'False'],
+        ],
+      );
+      assert.equal(await refusal('shop', { team: 'red' }), undefined);
+      assert.notEqual(await refusal('shop', { owner: 'me' }), undefined);
+
+      await change({ settings: { labels: ['owner'] } });
+      await lab.reaches(object, 'Active');
+      assert.equal(await refusal('shop', { owner: 'me' }), undefined);
+
+      await remove(object);
+      assert.equal(await refusal('shop'), undefined);
+    });
+  }
+
+  it('writes nothing while nothing changes, and after a change only until it is done', async () => {
+    const object = policy({ name: 'steady' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    const before = await lab.quiet();
+    await lab.looksAgain(policyId(object));
+    await lab.looksAgain(policyId(object));
+    assert.equal(await lab.quiet(), before);
+    await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: ['team'] } } });
+    await lab.reaches(object, 'Active');
+    const changed = await lab.quiet();
+    await lab.looksAgain(policyId(object));
+    assert.equal(await lab.quiet(), changed);
+    await remove(object);
+  });
+
+  it('tells of what a policy becomes once', async () => {
+    const object = policy({ name: 'told' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.looksAgain(policyId(object));
+    await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: 7 } } });
+    await lab.reaches(object, 'Degraded');
+    await lab.looksAgain(policyId(object));
+    await lab.merge(typeOf(object), keyOf(object), { metadata: { labels: { any: 'change' } } });
+    await lab.quiet();
+    assert.deepEqual(await lab.events('told'), ['Serving 1', 'InvalidSettings 1']);
+    await remove(object);
+  });
+
+  it('puts webhook configurations right that somebody else edited or deleted', async () => {
+    const object = policy({ name: 'tampered' }, 'owner');
+    const key = { name: policyId(object) };
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    const { webhooks } = (await lab.find(VALIDATING, key))!;
+    const isRight = (found: { webhooks: unknown } | undefined): boolean =>
+      JSON.stringify(found?.webhooks) === JSON.stringify(webhooks);
+    const [webhook] = webhooks;
+    for (const edited of [
+      { webhooks: [{ ...webhook, failurePolicy: 'Ignore' }] },
+      { webhooks: [{ ...webhook, objectSelector: { matchLabels: { only: 'these' } } }] },
+      { webhooks: [{ ...webhook, namespaceSelector: { matchLabels: { only: 'these' } } }] },
+      { webhooks: [{ ...webhook, matchConditions: [{ name: 'never', expression: 'false' }] }] },
+      { webhooks: [webhook, { ...webhook, name: 'another.example.com' }] },
+      { webhooks: [] },
+      { metadata: { labels: null } },
+      { metadata: { annotations: null } },
+    ]) {
+      const { metadata } = (await lab.find(VALIDATING, key))!;
+      await lab.merge(VALIDATING, key, edited);
+      const found = await lab.sees(
+        VALIDATING,
+        key,
+        (now) =>
+          isRight(now) &&
+          now?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'portcullis' &&
+          now.metadata.annotations?.['kubewardenPolicyName'] === 'tampered',
+      );
+      assert.equal(found?.metadata.uid, metadata.uid, JSON.stringify(edited));
+    }
+    await lab.cluster.admin.delete(VALIDATING, key);
+    await lab.sees(VALIDATING, key, isRight);
+    await remove(object);
+  });
+
+  it('takes out of a webhook configuration what a policy no longer says', async () => {
+    const object = policy({ name: 'widened' }, 'owner', {
+      objectSelector: { matchLabels: { checked: 'yes' } },
+      namespaceSelector: { matchLabels: { checked: 'yes' } },
+      matchConditions: [{ name: 'named', expression: "object.metadata.name != ''" }],
+      matchPolicy: 'Exact',
+    });
+    const key = { name: policyId(object) };
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.merge(typeOf(object), keyOf(object), {
+      spec: { objectSelector: null, namespaceSelector: null, matchConditions: null, matchPolicy: null },
+    });
+    await lab.sees(VALIDATING, key, (found) => {
+      const [webhook] = found?.webhooks ?? [];
+      return (
+        webhook?.['matchConditions'] === undefined &&
+        webhook?.['matchPolicy'] === 'Equivalent' &&
+        JSON.stringify([webhook['objectSelector'], webhook['namespaceSelector']]) === '[{},{}]'
+      );
+    });
+    await remove(object);
+  });
+
+  it('makes a mutating webhook configuration of a policy that mutates, and back', async () => {
+    const object = policy({ name: 'mutant' }, 'owner');
+    const key = { name: policyId(object) };
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.merge(typeOf(object), keyOf(object), { spec: { mutating: true } });
+    await lab.sees(MUTATING, key, (found) => found !== undefined);
+    await lab.sees(VALIDATING, key, (found) => found === undefined);
+    await lab.merge(typeOf(object), keyOf(object), { spec: { mutating: false } });
+    await lab.sees(VALIDATING, key, (found) => found !== undefined);
+    await lab.sees(MUTATING, key, (found) => found === undefined);
+    await remove(object);
+  });
+
+  it('says of a policy that API servers cannot be told of what they say', async () => {
+    const object = policy({ name: 'refused' }, 'owner', {
+      sideEffects: 'Some',
+    });
+    await lab.create(object);
+    const { status } = await lab.reaches(object, 'Error');
+    assert.equal(status?.reason, 'WebhookRefused');
+    assert.match(status.message, /sideEffects/);
+    await lab.merge(typeOf(object), keyOf(object), { spec: { sideEffects: null } });
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    await remove(object);
+  });
+
+  it('keeps policies of one name in two namespaces apart', async () => {
+    const shop = policy({ namespace: 'shop', name: 'twin' }, 'owner');
+    const bank = policy({ namespace: 'bank', name: 'twin' }, 'team');
+    await lab.create(shop);
+    await lab.create(bank);
+    await lab.reaches(shop, 'Active');
+    await lab.reaches(bank, 'Active');
+    for (const [object, namespace] of [
+      [shop, 'shop'],
+      [bank, 'bank'],
+    ] as const) {
+      const found = await lab.find(VALIDATING, { name: policyId(object) });
+      assert.deepEqual(found?.webhooks[0]?.['namespaceSelector'], {
+        matchLabels: { 'kubernetes.io/metadata.name': namespace },
+      });
+    }
+    assert.match((await refusal('shop', { team: 'red' })) ?? '', /owner/);
+    assert.match((await refusal('bank', { owner: 'me' })) ?? '', /team/);
+    await remove(shop);
+    assert.equal(await refusal('shop'), undefined);
+    assert.match((await refusal('bank')) ?? '', /team/);
+    await remove(bank);
+  });
+
+  it('goes on after a restart: what is gone is cleaned up, what stays keeps serving, nothing is written twice', async () => {
+    const stays = policy({ name: 'stays' }, 'owner');
+    const goes = policy({ name: 'goes' }, 'owner');
+    await lab.create(stays);
+    await lab.create(goes);
+    await lab.reaches(stays, 'Active');
+    await lab.reaches(goes, 'Active');
+    await lab.quiet();
+    const before = await lab.find(typeOf(stays), keyOf(stays));
+    const webhook = await lab.find(VALIDATING, { name: policyId(stays) });
+    await lab.stopControllers();
+    await lab.cluster.admin.delete(typeOf(goes), keyOf(goes));
+    await lab.startControllers();
+    await lab.sees(VALIDATING, { name: policyId(goes) }, (found) => found === undefined);
+    await until(() => lab.server.server.policy(policyId(goes)) === undefined);
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    await lab.looksAgain(policyId(stays));
+    await lab.quiet();
+    assert.deepEqual(await lab.find(typeOf(stays), keyOf(stays)), before);
+    assert.deepEqual(await lab.find(VALIDATING, { name: policyId(stays) }), webhook);
+    await remove(stays);
+  });
+});
