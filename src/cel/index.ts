@@ -43,6 +43,7 @@ export type {
   ResourceRequest,
 } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
+export { goQuote } from './libraries/go-quote.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
 export { Program } from './program.ts';
 export type { ProgramResult } from './program.ts';

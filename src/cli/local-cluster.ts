@@ -13,6 +13,7 @@ import {
 } from '../resources/index.ts';
 import type { LocalCertificates } from '../server/index.ts';
 import { onFreePort } from './free-port.ts';
+import { startLog } from './start-server.ts';
 
 /** Who owns the fields of what `start` puts into its cluster. */
 const FIELD_MANAGER = 'portcullis-start';
@@ -48,12 +49,18 @@ export async function startLocalCluster({ dataDir, certificates, port }: LocalCl
       process.stderr.write(`The cluster's file ${file} is damaged (${reason}).${kept} An empty cluster begins.\n`);
     },
   });
+  const log = startLog();
   try {
     const isNew = await installKinds(cluster);
     const read = (file: string): string => readFileSync(file, 'utf8');
     const { gateway, url } = await onFreePort(port, async (free) => {
       const tls = { cert: read(certificates.certFile), key: read(certificates.keyFile) };
-      const candidate = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
+      const candidate = new Gateway({
+        cluster,
+        authenticator: cluster.authenticator,
+        tls,
+        onError: (error, method, path) => log.error({ err: error, method, path }, 'a request to the cluster failed'),
+      });
       return { gateway: candidate, ...(await candidate.start({ port: free })) };
     });
     const kubeconfig = join(dataDir, 'kubeconfig');

@@ -6,6 +6,7 @@ import { styleText } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { cacheFolder } from './cache-folder.ts';
 import { CliError, EXIT } from './errors.ts';
+import { manyLines } from './table.ts';
 
 /** Commands by name; only the one that is wanted is loaded, so that none waits for the code of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -90,7 +91,8 @@ function report(error: unknown): number {
     // Commander has written its message already; asking for help or the version is no error.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
-  const message = error instanceof Error ? error.message : String(error);
+  // Servers and policies have a say in messages: they must not be able to move the cursor.
+  const message = manyLines(error instanceof Error ? error.message : String(error));
   process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
   if (error instanceof CliError && error.hint !== undefined) {
     process.stderr.write(`${error.hint}\n`);

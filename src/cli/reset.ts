@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { CliError } from './errors.ts';
-import { DATA_DIR, DATA_MARKER } from './start.ts';
+import { DATA_DIR, DATA_MARKER } from './start-flags.ts';
 
 export function resetCommand(): Command {
   return new Command('reset')

@@ -14,6 +14,7 @@ import {
   type PolicyServerOptions,
 } from '../server/index.ts';
 import { CliError, EXIT } from './errors.ts';
+import { portNumber } from './port-flag.ts';
 import { stopSignal } from './signals.ts';
 
 interface ServeFlags {
@@ -46,7 +47,10 @@ export function serveCommand(): Command {
     )
     .addOption(new Option('--addr <address>', 'address to listen on').default('0.0.0.0').env('KUBEWARDEN_BIND_ADDRESS'))
     .addOption(
-      new Option('--port <port>', 'port for admission reviews').default(3000).env('KUBEWARDEN_PORT').argParser(port),
+      new Option('--port <port>', 'port for admission reviews')
+        .default(3000)
+        .env('KUBEWARDEN_PORT')
+        .argParser(portNumber),
     )
     .addOption(
       new Option(
@@ -58,7 +62,7 @@ export function serveCommand(): Command {
       new Option('--readiness-probe-port <port>', 'port for /livez, /readyz, /metrics and /policies, plain HTTP')
         .default(8081)
         .env('KUBEWARDEN_READINESS_PROBE_PORT')
-        .argParser(port),
+        .argParser(portNumber),
     )
     .addOption(
       new Option('--workers <count>', 'evaluation threads (default: processors, at least 2)')
@@ -229,14 +233,6 @@ function clusterOption({ kubeconfig: file, context, inCluster }: ServeFlags): Pi
       ...(context === undefined ? {} : { context }),
     },
   };
-}
-
-function port(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value > 65_535) {
-    throw new InvalidArgumentError(`expected a port from 0 to 65535, got ${text}`);
-  }
-  return value;
 }
 
 function count(text: string): number {

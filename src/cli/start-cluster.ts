@@ -10,7 +10,7 @@ import { readObjects } from './cluster/apply-files.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { stopSignal } from './signals.ts';
 import { headed, pathFromHere, policyTable, startLog, startServer, type StartedServer } from './start-server.ts';
-import type { StartFlags } from './start.ts';
+import type { StartFlags } from './start-flags.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 /** A change that no policy should survive: pods have no such field. */
@@ -31,7 +31,10 @@ export async function startWithCluster(
   if (!existsSync(policiesFile)) {
     writeFileSync(policiesFile, '{}\n', { mode: 0o600 });
   }
-  const local = await startLocalCluster({ dataDir, certificates, port: Number(flags.clusterPort) });
+  // What runs already is stopped when the rest cannot start.
+  await using running = new AsyncDisposableStack();
+  const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort });
+  running.defer(() => local.stop());
   let tellControllers: (policy: string) => void = () => undefined;
   const started = await startServer(flags, certificates, {
     policiesFile,
@@ -39,6 +42,7 @@ export async function startWithCluster(
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     onStatusChange: (policy) => tellControllers(policy),
   });
+  running.defer(() => started.server.stop());
   const log = startLog();
   const { cluster } = local;
   const caches = new SharedCaches({ cluster: cluster.admin, log });
@@ -54,7 +58,11 @@ export async function startWithCluster(
   });
   tellControllers = (policy) => controllers.statusChanged(policy);
   const stop = new AbortController();
-  const running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(stop.signal);
+  const ended = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(stop.signal);
+  running.defer(async () => {
+    stop.abort();
+    await ended;
+  });
   if (flags.examples === true && local.isNew) {
     for (const object of await readObjects(
       [join(EXAMPLES, 'manifests', 'namespace.yaml'), join(EXAMPLES, 'manifests')],
@@ -63,17 +71,13 @@ export async function startWithCluster(
       await applyObject(cluster, object);
     }
   }
-  await Promise.race([controllers.ready, running]);
+  await Promise.race([controllers.ready, ended]);
   await settled(local, started);
   process.stdout.write(
     `\n${policyTable(started.server.policies().policies)}\n\n${greeting(local, started, dataDir, certificates)}`,
   );
-  await Promise.race([stopped, running]);
+  await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');
-  stop.abort();
-  await running;
-  await started.server.stop();
-  await local.stop();
 }
 
 /** Waits until every policy of the cluster has served or failed once. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { LocalCertificates } from '../server/index.ts';
 import { stopSignal } from './signals.ts';
 import { headed, pathFromHere, policyTable, startServer } from './start-server.ts';
-import type { StartFlags } from './start.ts';
+import type { StartFlags } from './start-flags.ts';
 
 /** Runs until it is told to stop. */
 export async function startWithFile(

@@ -11,7 +11,7 @@ import {
   type PolicyStatus,
 } from '../server/index.ts';
 import { onFreePort } from './free-port.ts';
-import type { StartFlags } from './start.ts';
+import type { StartFlags } from './start-flags.ts';
 import { oneLine, table } from './table.ts';
 
 export interface StartedServer {
@@ -26,9 +26,9 @@ export function startServer(
   certificates: LocalCertificates,
   options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'cluster' | 'onStatusChange'>,
 ): Promise<StartedServer> {
-  const first = Number(flags.port);
+  const first = flags.port;
   return onFreePort(first, async (port) => {
-    const operationsPort = Number(flags.operationsPort) + port - first;
+    const operationsPort = flags.operationsPort + port - first;
     collectGarbageAlone();
     const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, log: startLog() });
     const { admission, operations } = await server.start();

@@ -4,30 +4,18 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { ensureLocalCertificates } from '../server/index.ts';
-import { CliError } from './errors.ts';
-
-/** Where `start` keeps its data unless told otherwise. */
-export const DATA_DIR = '.portcullis';
-/** A file that says that a folder was made by `start`, so that `reset` removes nothing else. */
-export const DATA_MARKER = 'README.txt';
-
-export interface StartFlags {
-  readonly dataDir: string;
-  readonly policies?: string;
-  readonly examples?: true;
-  readonly port: string;
-  readonly operationsPort: string;
-  readonly clusterPort: string;
-}
+import { CliError, fileProblem } from './errors.ts';
+import { portNumber } from './port-flag.ts';
+import { DATA_DIR, DATA_MARKER, type StartFlags } from './start-flags.ts';
 
 export function startCommand(): Command {
   return new Command('start')
     .description('run everything on this machine: a cluster for kubectl, and a policy server that serves its policies')
     .option('--examples', 'put the example policies that come with Portcullis into a new cluster')
     .option('--policies <file>', 'no cluster: serve the policies of this file; watched')
-    .option('--port <port>', 'first port to try for admission reviews', '8443')
-    .option('--operations-port <port>', 'first port to try for status and metrics', '8081')
-    .option('--cluster-port <port>', 'first port to try for kubectl', '6443')
+    .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
+    .option('--operations-port <port>', 'first port to try for status and metrics', portNumber, 8081)
+    .option('--cluster-port <port>', 'first port to try for kubectl', portNumber, 6443)
     .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR)
     .addHelpText(
       'after',
@@ -55,7 +43,14 @@ async function start(flags: StartFlags): Promise<void> {
 }
 
 function makeDataDir(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new CliError(`the data folder ${dataDir} cannot be made: ${fileProblem(error)}`, {
+      hint: 'Name another one with --data-dir.',
+      cause: error,
+    });
+  }
   const marker = join(dataDir, DATA_MARKER);
   if (!existsSync(marker)) {
     writeFileSync(marker, 'Data of `portcullis start`. `portcullis reset` removes this folder.\n');

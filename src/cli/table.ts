@@ -25,6 +25,11 @@ function width(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 
+/** Text from outside, made safe for a terminal: no control characters but line breaks and tabs. */
+export function manyLines(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(/(?![\n\t])\p{Cc}/gu, '');
+}
+
 /** Text from outside, made safe for a terminal: no control characters, one line. */
 export function oneLine(text: string, maxLength = Infinity): string {
   const clean = stripVTControlCharacters(text)

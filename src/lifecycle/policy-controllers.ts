@@ -8,7 +8,15 @@ import {
   type ResourceDefinition,
   type ResourceType,
 } from '../resources/index.ts';
-import { Controller, type EventSink, type ObjectCache, type Runnable, type SharedCaches } from '../runtime/index.ts';
+import {
+  aborted,
+  Controller,
+  type EventSink,
+  type ObjectCache,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+} from '../runtime/index.ts';
 import type { AdmissionPolicyObject } from './admission-policy.ts';
 import type { PolicyEntryOptions } from './policy-entry.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
@@ -43,6 +51,7 @@ export interface PolicyControllersOptions extends PolicyEntryOptions {
   readonly target: WebhookTarget;
   readonly events: EventSink;
   readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
 }
 
 /** Has the policies of a cluster, of all kinds, served by one policy server. */
@@ -54,7 +63,7 @@ export class PolicyControllers implements Runnable {
   readonly #kinds: readonly { readonly reconciler: PolicyReconciler; readonly controller: Controller }[];
   readonly #isReady = Promise.withResolvers<void>();
 
-  constructor({ caches, log, ...options }: PolicyControllersOptions) {
+  constructor({ caches, log, metrics, ...options }: PolicyControllersOptions) {
     this.ready = this.#isReady.promise;
     this.#set = options.set;
     const labelSelector = Object.entries(MANAGED_BY)
@@ -71,6 +80,7 @@ export class PolicyControllers implements Runnable {
         watches: reconciler.watches(),
         events: { sink: options.events, of: (key) => policies.get(key) },
         log,
+        ...(metrics === undefined ? {} : { metrics }),
       });
       return { policies, reconciler, controller };
     });
@@ -89,7 +99,10 @@ export class PolicyControllers implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#caches.map(({ synced }) => synced));
+    await Promise.race([aborted(signal), Promise.all(this.#caches.map(({ synced }) => synced))]);
+    if (signal.aborted) {
+      return;
+    }
     await this.#set.replace(this.#kinds.flatMap(({ reconciler }) => reconciler.wanted()));
     const running = this.#kinds.map(({ controller }) => controller.start(signal));
     await Promise.race([Promise.all(this.#kinds.map(({ controller }) => controller.ready)), ...running]);

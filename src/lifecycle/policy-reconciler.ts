@@ -7,6 +7,7 @@ import {
   keyOf,
   type KubernetesObject,
   type ObjectKey,
+  type PolicyStatus,
   type ResourceDefinition,
   type ResourceType,
 } from '../resources/index.ts';
@@ -22,7 +23,14 @@ import { type AdmissionPolicyObject, policyId } from './admission-policy.ts';
 import { policyEntry, type PolicyEntryOptions } from './policy-entry.ts';
 import type { PolicySet, WantedPolicy } from './policy-set.ts';
 import { policyStatus } from './policy-status.ts';
-import { isMutating, policyOf, webhookConfiguration, type WebhookTarget } from './webhook-configuration.ts';
+import {
+  corrected,
+  isMutating,
+  policyOf,
+  webhookConfiguration,
+  type WebhookConfiguration,
+  type WebhookTarget,
+} from './webhook-configuration.ts';
 
 /** Who owns the fields of what controllers write. */
 export const FIELD_MANAGER = 'portcullis-controller';
@@ -33,6 +41,9 @@ const EVENT_TYPES: ReadonlyMap<string, 'Normal' | 'Warning'> = new Map([
   ['Degraded', 'Warning'],
   ['Error', 'Warning'],
 ]);
+
+/** How an API server says that it understood a configuration, and will not have it. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 
 export interface PolicyReconcilerOptions extends PolicyEntryOptions {
   readonly cluster: Cluster;
@@ -49,6 +60,8 @@ export class PolicyReconciler {
   readonly #kind: ResourceDefinition;
   readonly #options: PolicyReconcilerOptions;
   readonly #byId: ObjectIndex<AdmissionPolicyObject>;
+  /** What was written about the policy as the cache has it: the cache learns of that later. */
+  readonly #reported = new WeakMap<AdmissionPolicyObject, PolicyStatus>();
 
   constructor(kind: ResourceDefinition, options: PolicyReconcilerOptions) {
     this.#kind = kind;
@@ -93,8 +106,12 @@ export class PolicyReconciler {
     }
     // First somebody answers, then the API server asks.
     await set.put(this.#wantedOf(policy));
-    await this.#enforce(policy, id, signal);
-    await this.#report(policy, id, signal);
+    const refusal = await this.#enforce(policy, id, signal);
+    await this.#report(policy, id, refusal?.message, signal);
+    if (refusal?.code === 403) {
+      // Nothing tells of rights that are given later.
+      throw refusal;
+    }
   }
 
   #idOf(key: ObjectKey): string {
@@ -105,27 +122,44 @@ export class PolicyReconciler {
     return {
       id: policyId(policy),
       entry: policyEntry(policy, this.#options),
-      generation: policy.metadata.generation ?? 0,
+      generation: generationOf(policy),
     };
   }
 
-  async #enforce(policy: AdmissionPolicyObject, id: string, signal: AbortSignal): Promise<void> {
+  /** Has the API server ask about the policy. Resolves with its refusal when it understood, and will not. */
+  async #enforce(policy: AdmissionPolicyObject, id: string, signal: AbortSignal): Promise<ApiError | undefined> {
     const wanted = webhookConfiguration(policy, this.#options.target);
     const [kind, other] = isMutating(policy)
       ? (['Mutating', 'Validating'] as const)
       : (['Validating', 'Mutating'] as const);
-    const cache = this.#cacheOf(kind);
-    const actual = cache.get({ name: id });
-    if (actual === undefined || !covers(actual, wanted)) {
-      const body = wanted as unknown as JsonObject;
-      await this.#options.cluster.patch(
-        cache.type,
-        { name: id },
-        { type: 'apply', body, force: true },
-        { fieldManager: FIELD_MANAGER, signal },
-      );
+    try {
+      await this.#configure(this.#cacheOf(kind), wanted, signal);
+    } catch (error) {
+      if (error instanceof ApiError && REFUSALS.has(error.code)) {
+        return error;
+      }
+      throw error;
     }
     await this.#dismiss(other, id, signal);
+    return undefined;
+  }
+
+  async #configure(cache: ObjectCache, wanted: WebhookConfiguration, signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#options;
+    const options = { fieldManager: FIELD_MANAGER, signal };
+    const key = keyOf(wanted);
+    const actual = cache.get(key);
+    if (actual === undefined) {
+      // One that lost its label is not in the cache, and taken over.
+      const body = wanted as unknown as JsonObject;
+      await cluster.patch(cache.type, key, { type: 'apply', body, force: true }, options);
+      return;
+    }
+    const change = corrected(actual, wanted);
+    if (change !== undefined) {
+      // Replaced, not applied: what others added is theirs, and applying leaves it.
+      await cluster.update(cache.type, change, options);
+    }
   }
 
   async #dismiss(kind: 'Validating' | 'Mutating', id: string, signal: AbortSignal): Promise<void> {
@@ -139,10 +173,18 @@ export class PolicyReconciler {
     return kind === 'Mutating' ? this.#options.mutating : this.#options.validating;
   }
 
-  async #report(policy: AdmissionPolicyObject, id: string, signal: AbortSignal): Promise<void> {
-    const { cluster, set, events } = this.#options;
-    const before = policy.status;
-    const status = policyStatus(policy, set.get(id), Date.now());
+  async #report(
+    policy: AdmissionPolicyObject,
+    id: string,
+    refusal: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { cluster, set, events, validating, mutating } = this.#options;
+    const before = this.#reported.get(policy) ?? policy.status;
+    const isAsked =
+      refusal === undefined || [validating, mutating].some((cache) => cache.get({ name: id }) !== undefined);
+    const facts = { generation: generationOf(policy), served: set.get(id), isAsked, refusal };
+    const status = policyStatus(facts, before, Date.now());
     if (isDeepStrictEqual({ ...before, ...status }, before)) {
       return;
     }
@@ -150,6 +192,7 @@ export class PolicyReconciler {
     const type: ResourceType = this.#kind;
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     await unlessGone(cluster.patch(type, keyOf(policy), { type: 'merge', body }, options));
+    this.#reported.set(policy, { ...before, ...status });
     const eventType = EVENT_TYPES.get(status.phase ?? '');
     if (eventType !== undefined && (before?.phase !== status.phase || before?.reason !== status.reason)) {
       events.event(policy, eventType, status.reason ?? '', status.message ?? '');
@@ -157,24 +200,8 @@ export class PolicyReconciler {
   }
 }
 
-/** Whether everything that is wanted is there; the server adds defaults. */
-function covers(actual: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    return (
-      Array.isArray(actual) &&
-      actual.length === wanted.length &&
-      wanted.every((item, index) => covers(actual[index], item))
-    );
-  }
-  if (typeof wanted === 'object' && wanted !== null) {
-    const fields = actual as Readonly<Record<string, unknown>> | null | undefined;
-    return (
-      typeof fields === 'object' &&
-      fields !== null &&
-      Object.entries(wanted).every(([key, value]) => Object.hasOwn(fields, key) && covers(fields[key], value))
-    );
-  }
-  return actual === wanted;
+function generationOf({ metadata }: AdmissionPolicyObject): number {
+  return metadata.generation ?? 0;
 }
 
 /** What somebody else has deleted meanwhile needs nothing more. */

@@ -28,6 +28,11 @@ export interface PolicySet {
   get(id: string): ServedPolicy | undefined;
 }
 
+/** What is needed of the server. */
+type ToldServer = Pick<PolicyServer, 'readPolicies' | 'policy'> & {
+  policies(): { readonly source: Pick<ReturnType<PolicyServer['policies']>['source'], 'error'> };
+};
+
 interface Declared {
   readonly text: string;
   readonly generation: number;
@@ -36,13 +41,13 @@ interface Declared {
 /** Keeps a policies file as the controllers want it, and has the server read it. Many changes at once are one write. */
 export class FilePolicySet implements PolicySet {
   readonly #file: string;
-  readonly #server: Pick<PolicyServer, 'readPolicies' | 'policy'>;
+  readonly #server: ToldServer;
   readonly #wanted = new Map<string, Declared>();
   #told: ReadonlyMap<string, Declared> = new Map();
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
-  constructor(file: string, server: Pick<PolicyServer, 'readPolicies' | 'policy'>) {
+  constructor(file: string, server: ToldServer) {
     this.#file = file;
     this.#server = server;
   }
@@ -99,6 +104,10 @@ export class FilePolicySet implements PolicySet {
     await writeFile(temporary, `{${lines.join(',\n')}}\n`, { mode: 0o600 });
     await rename(temporary, this.#file);
     await this.#server.readPolicies();
+    const { error } = this.#server.policies().source;
+    if (error !== null) {
+      throw new Error(`the policy server did not take the policies: ${error}`);
+    }
     this.#told = told;
   }
 }

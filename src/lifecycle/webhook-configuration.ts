@@ -1,4 +1,5 @@
 // The webhook configuration that makes an API server ask about a policy (contract section 6).
+import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import { isGroup, policyId } from './admission-policy.ts';
 import type { AdmissionPolicyObject } from './admission-policy.ts';
@@ -18,8 +19,16 @@ export function isMutating({ spec }: AdmissionPolicyObject): boolean {
   return !isGroup(spec) && spec.mutating;
 }
 
-/** The configuration for one policy, named by its id. */
-export function webhookConfiguration(policy: AdmissionPolicyObject, target: WebhookTarget): KubernetesObject {
+/** `admissionregistration.k8s.io/v1`, validating or mutating. */
+export interface WebhookConfiguration extends KubernetesObject {
+  readonly webhooks?: readonly object[];
+}
+
+/**
+ * The configuration for one policy, named by its id. Nothing is left to the API server's defaults: a field that a policy no
+ * longer sets, or that somebody set by hand, is seen to differ.
+ */
+export function webhookConfiguration(policy: AdmissionPolicyObject, target: WebhookTarget): WebhookConfiguration {
   const { spec } = policy;
   const id = policyId(policy);
   const { namespace } = policy.metadata;
@@ -42,25 +51,39 @@ export function webhookConfiguration(policy: AdmissionPolicyObject, target: Webh
           url: `${target.url}/validate/${id}`,
           caBundle: Buffer.from(target.ca).toString('base64'),
         },
-        rules: spec.rules,
+        rules: spec.rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' })),
         failurePolicy: spec.failurePolicy ?? 'Fail',
-        ...(spec.matchPolicy === undefined ? {} : { matchPolicy: spec.matchPolicy }),
-        ...(spec.matchConditions === undefined ? {} : { matchConditions: spec.matchConditions }),
-        ...(spec.objectSelector === undefined ? {} : { objectSelector: spec.objectSelector }),
-        ...namespaceSelector(policy),
+        matchPolicy: spec.matchPolicy ?? 'Equivalent',
+        ...(spec.matchConditions === undefined || spec.matchConditions.length === 0
+          ? {}
+          : { matchConditions: spec.matchConditions }),
+        objectSelector: spec.objectSelector ?? {},
+        namespaceSelector: namespaceSelector(policy),
         sideEffects: spec.sideEffects ?? 'None',
-        timeoutSeconds: spec.timeoutSeconds ?? 10,
+        timeoutSeconds: spec.timeoutSeconds,
+        ...(isMutating(policy) ? { reinvocationPolicy: 'Never' } : {}),
       },
     ],
   };
 }
 
 /** A policy of a namespace is for that namespace only. */
-function namespaceSelector({ metadata, spec }: AdmissionPolicyObject): { namespaceSelector?: unknown } {
+function namespaceSelector({ metadata, spec }: AdmissionPolicyObject): object {
   if (metadata.namespace !== undefined) {
-    return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': metadata.namespace } } };
+    return { matchLabels: { 'kubernetes.io/metadata.name': metadata.namespace } };
   }
-  return 'namespaceSelector' in spec ? { namespaceSelector: spec.namespaceSelector } : {};
+  return ('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {};
+}
+
+/** What is in the cluster, put right; undefined when it is right. Labels and annotations of others stay. */
+export function corrected(
+  actual: WebhookConfiguration,
+  { metadata, webhooks }: WebhookConfiguration,
+): WebhookConfiguration | undefined {
+  const labels = { ...actual.metadata.labels, ...metadata.labels };
+  const annotations = { ...actual.metadata.annotations, ...metadata.annotations };
+  const wanted = { ...actual, metadata: { ...actual.metadata, labels, annotations }, webhooks: webhooks ?? [] };
+  return isDeepStrictEqual(wanted, actual) ? undefined : wanted;
 }
 
 /** The policy that a configuration was made for; undefined when it was made for none. */

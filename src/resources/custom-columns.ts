@@ -17,6 +17,9 @@ const NAME_COLUMN: TableColumn = {
   description: 'The name of the object, unique in its namespace.',
 };
 
+/** Columns that are printed: every one of them is searched for in every object of a list. */
+export const MAX_COLUMNS = 250;
+
 /** What kinds have that declare no columns. */
 const DEFAULT_COLUMNS: readonly CustomColumn[] = [
   { name: 'Age', type: 'date', description: 'When the object was created.', jsonPath: '.metadata.creationTimestamp' },
@@ -24,7 +27,7 @@ const DEFAULT_COLUMNS: readonly CustomColumn[] = [
 
 /** Prints objects by the columns of their definition, the name in front. */
 export function customPrinter(declared: readonly CustomColumn[]): TablePrinter {
-  const columns = declared.length === 0 ? DEFAULT_COLUMNS : declared;
+  const columns = declared.length === 0 ? DEFAULT_COLUMNS : declared.slice(0, MAX_COLUMNS);
   const paths = columns.map(({ jsonPath }) => parseJsonPath(jsonPath));
   // A path that is none leaves objects with their names only, as in API servers.
   const shown = paths.includes(undefined) ? [] : columns;

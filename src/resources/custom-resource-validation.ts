@@ -2,10 +2,20 @@
 import type { CustomColumn } from './custom-columns.ts';
 import { namesOf } from './custom-resource.ts';
 import type { KindNames } from './custom-resource.ts';
-import { duplicate, forbidden, invalid, invalidText, notSupported, required, tooMany } from './field-error.ts';
+import {
+  addErrors,
+  duplicate,
+  forbidden,
+  invalid,
+  invalidText,
+  limitErrors,
+  notSupported,
+  required,
+  tooMany,
+} from './field-error.ts';
 import type { FieldError } from './field-error.ts';
 import { jsonText } from './go-text.ts';
-import { isJsonObject } from './json.ts';
+import { isJsonObject, textOf } from './json.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
 import { dns1035LabelProblems, dnsSubdomainProblems } from './name-rules.ts';
@@ -31,11 +41,14 @@ export function customResourceErrors(crd: KubernetesObject, old?: KubernetesObje
     const why = 'must be spec.names.plural+"."+spec.group';
     errors.push(invalid('metadata.name', crd.metadata.name ?? '', why));
   }
-  errors.push(...groupErrors(group), ...scopeErrors(textOf(spec['scope'])), ...versionsErrors(spec));
-  errors.push(
-    ...nameErrors(names),
-    ...storedVersionsErrors(crd, spec),
-    ...conversionErrors(objectOf(spec['conversion'])),
+  addErrors(
+    errors,
+    groupErrors(group),
+    scopeErrors(textOf(spec['scope'])),
+    versionsErrors(spec),
+    nameErrors(names),
+    storedVersionsErrors(crd, spec),
+    conversionErrors(objectOf(spec['conversion'])),
   );
   if (spec['preserveUnknownFields'] === true) {
     const why =
@@ -43,7 +56,7 @@ export function customResourceErrors(crd: KubernetesObject, old?: KubernetesObje
     errors.push(invalid('spec.preserveUnknownFields', true, why));
   }
   errors.push(...approvalErrors(crd, group));
-  return old === undefined ? errors : [...errors, ...changeErrors(crd, old)];
+  return limitErrors(old === undefined ? errors : [...errors, ...changeErrors(crd, old)]);
 }
 
 function groupErrors(group: string): FieldError[] {
@@ -86,13 +99,14 @@ function versionsErrors(spec: JsonObject): FieldError[] {
     }
   }
   const hasStatus = versions.some((version) => objectOf(version['subresources'])['status'] !== undefined);
-  errors.push(
-    ...lifted(versions, 'schema', 'spec.validation', (schema, path) => schemaErrors(objectOf(schema), path, hasStatus)),
-    ...lifted(versions, 'subresources', 'spec.subresources', (one, path) => scaleErrors(objectOf(one)['scale'], path)),
-    ...lifted(versions, 'additionalPrinterColumns', 'spec.additionalPrinterColumns', (columns, path) =>
+  addErrors(
+    errors,
+    lifted(versions, 'schema', 'spec.validation', (schema, path) => schemaErrors(objectOf(schema), path, hasStatus)),
+    lifted(versions, 'subresources', 'spec.subresources', (one, path) => scaleErrors(objectOf(one)['scale'], path)),
+    lifted(versions, 'additionalPrinterColumns', 'spec.additionalPrinterColumns', (columns, path) =>
       listOf(columns).flatMap((column, index) => columnErrors(objectOf(column), `${path}[${index}]`)),
     ),
-    ...lifted(versions, 'selectableFields', 'spec.selectableFields', (fields, path) =>
+    lifted(versions, 'selectableFields', 'spec.selectableFields', (fields, path) =>
       selectableErrors(listOf(fields), schemaFor(fields), path),
     ),
   );
@@ -316,14 +330,16 @@ function storedVersionsErrors(crd: KubernetesObject, spec: JsonObject): FieldErr
   if (stored.length === 0) {
     return [invalid(field, null, 'must have at least one stored version')];
   }
-  const missing = versions.filter(({ name, storage }) => storage === true && !stored.includes(name ?? null));
-  const gone = stored.filter((name) => !versions.some((version) => version['name'] === name));
+  const places = new Map(stored.map((name, index) => [name, index] as const).toReversed());
+  const known = new Set(versions.map(({ name }) => name ?? null));
+  const missing = versions.filter(({ name, storage }) => storage === true && !places.has(name ?? null));
+  const gone = stored.filter((name) => !known.has(name));
   return [
     ...missing.map(({ name }) => invalid(field, stored, `must have the storage version ${textOf(name)}`)),
     ...gone.map((name) => {
       const text = textOf(name);
       const why = `missing from spec.versions; ${text} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${text} and removes ${text} from status.storedVersions`;
-      return invalid(`${field}[${stored.indexOf(name)}]`, text, why);
+      return invalid(`${field}[${places.get(name)}]`, text, why);
     }),
   ];
 }
@@ -410,8 +426,4 @@ function objectOf(value: unknown): JsonObject {
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

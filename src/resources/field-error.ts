@@ -22,6 +22,33 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** Characters of all errors that are said of one object: more would fill the memory where a long name is in each of them. */
+export const MAX_ERROR_CHARACTERS = 1024 * 1024;
+
+/** As many of the errors as anybody may want to read: up to {@link MAX_ERROR_CHARACTERS}, and how many more there are. */
+export function limitErrors(errors: readonly FieldError[]): FieldError[] {
+  let characters = 0;
+  const end = errors.findIndex(({ field, message }) => {
+    const isFull = characters > MAX_ERROR_CHARACTERS;
+    characters += field.length + message.length;
+    return isFull;
+  });
+  if (end === -1) {
+    return [...errors];
+  }
+  const message = `Too many: ${errors.length - end} more errors`;
+  return [...errors.slice(0, end), { reason: 'FieldValueTooMany', field: '<nil>', message }];
+}
+
+/** Adds errors to others. A hostile object has more of them than a call takes arguments. */
+export function addErrors(to: FieldError[], ...more: readonly (readonly FieldError[])[]): void {
+  for (const errors of more) {
+    for (const error of errors) {
+      to.push(error);
+    }
+  }
+}
+
 /** `Invalid value: …: detail` */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
   return invalidText(field, valueText(value), detail);
@@ -78,7 +105,7 @@ function withDetail(start: string, detail: string): string {
 }
 
 /** A value as messages show it. */
-function valueText(value: unknown): string {
+export function valueText(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return quoteText(value);

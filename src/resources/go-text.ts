@@ -1,35 +1,9 @@
 // Values as Go prints them, for messages that have to be those of API servers.
-
-const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['\u0007', '\\a'],
-  ['\b', '\\b'],
-  ['\f', '\\f'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\v', '\\v'],
-  ['\\', '\\\\'],
-  ['"', '\\"'],
-]);
-
-const UNPRINTABLE = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+import { goQuote } from '../cel/index.ts';
+import { isJsonObject } from './json.ts';
 
 /** Text in double quotes (`%q`, strconv.Quote). */
-export function quoteText(text: string): string {
-  return `"${text.toWellFormed().replaceAll(UNPRINTABLE, escapeCharacter)}"`;
-}
-
-function escapeCharacter(character: string): string {
-  const short = SHORT_ESCAPES.get(character);
-  if (short !== undefined) {
-    return short;
-  }
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x80) {
-    return `\\x${code.toString(16).padStart(2, '0')}`;
-  }
-  return code < 0x1_00_00 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`;
-}
+export const quoteText = goQuote;
 
 /** A number as `%v` prints it: with an exponent below 1e-4 and from 1e21 on, which has two digits at least. */
 export function numberText(value: number): string {
@@ -43,12 +17,12 @@ const HTML_ESCAPED = /[<>&\u2028\u2029]/gu;
 
 /** JSON as `json.Marshal` writes it: keys in order, no space, and nothing that HTML would read as markup. */
 export function jsonText(value: unknown): string {
-  const text = JSON.stringify(value, (_key, part: unknown) => (isPlainObject(part) ? sorted(part) : part)) ?? 'null';
+  // Most values are short texts and numbers, and there may be very many of them.
+  if (typeof value === 'number' || (typeof value === 'string' && value.search(HTML_ESCAPED) === -1)) {
+    return JSON.stringify(value);
+  }
+  const text = JSON.stringify(value, (_key, part: unknown) => (isJsonObject(part) ? sorted(part) : part)) ?? 'null';
   return text.replaceAll(HTML_ESCAPED, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** An object with its keys in the order of their bytes. Without a prototype, so that `__proto__` stays a key. */
@@ -62,8 +36,18 @@ function sorted(object: Readonly<Record<string, unknown>>): object {
 
 /** The order of Go's strings: by their UTF-8, which is that of code points. */
 export function compareBytes(left: string, right: string): number {
-  if (left === right) {
-    return 0;
+  const length = Math.min(left.length, right.length);
+  for (let at = 0; at < length; at++) {
+    const a = left.charCodeAt(at);
+    const b = right.charCodeAt(at);
+    if (a !== b) {
+      // Surrogates stand for code points behind all others.
+      return isSurrogate(a) === isSurrogate(b) ? a - b : isSurrogate(a) ? 1 : -1;
+    }
   }
-  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+  return left.length - right.length;
+}
+
+function isSurrogate(code: number): boolean {
+  return code >= 0xd8_00 && code <= 0xdf_ff;
 }

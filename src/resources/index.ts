@@ -20,7 +20,7 @@ export {
 } from './field-error.ts';
 export type { FieldError, FieldErrorReason } from './field-error.ts';
 export { jsonText, quoteText } from './go-text.ts';
-export { isJsonObject } from './json.ts';
+export { isJsonObject, textOf, textsOf } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
   FieldsV1,
@@ -67,7 +67,13 @@ export { convertEvent } from './kubernetes/event-conversion.ts';
 export { componentNameOf, KUBERNETES_KINDS, kubernetesKind } from './kubernetes/kubernetes-kinds.ts';
 export { kubernetesOpenApi, kubernetesOpenApiOf, kubernetesVersion } from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
-export { applyJsonPatch, applyPatchSteps, MAX_COPIED_BYTES, MAX_JSON_PATCH_OPERATIONS } from './patch/json-patch.ts';
+export {
+  applyJsonPatch,
+  applyPatchSteps,
+  MAX_COPIED_BYTES,
+  MAX_JSON_PATCH_OPERATIONS,
+  MAX_SHIFTED_ELEMENTS,
+} from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
 export { goText } from './patch/go-value-text.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MAX_ERROR_CHARACTERS } from './field-error.ts';
 import type { KubernetesObject, ObjectMeta } from './kubernetes-object.ts';
 import { fieldManagerErrors, metadataErrors } from './metadata-validation.ts';
 import type { MetadataRules } from './metadata-validation.ts';
@@ -14,6 +15,21 @@ const texts = (metadata: object, rules: Partial<MetadataRules> = {}, old?: objec
   ).map(({ field, message }) => `${field}: ${message}`);
 
 describe('metadata of new objects', () => {
+  it('may be wrong in more places than a call takes arguments', () => {
+    const managedFields = Array.from({ length: 200_000 }, () => ({ operation: 'Update', fieldsType: 'x' }));
+    const errors = texts({ name: 'a', managedFields });
+    assert.ok(errors.length > 1_000);
+    assert.ok(errors.join('').length < 2 * MAX_ERROR_CHARACTERS);
+  });
+
+  it('are told once for all that share what is wrong with them, however large that is', () => {
+    const owner = { apiVersion: 'v1', kind: 'K', name: 'a'.repeat(100), uid: 'u', controller: true };
+    const errors = texts({ name: 'a', ownerReferences: Array.from({ length: 5_000 }, () => owner) });
+    assert.equal(errors.length, 2);
+    assert.match(errors[1] ?? '', /Too many: \d+ more errors/u);
+    assert.equal(fieldManagerErrors('\u0001'.repeat(1_000_000), 'm').length, 2 + 128);
+  });
+
   it('need a name, and a namespace where the kind has them', () => {
     assert.deepEqual(texts({}), ['metadata.name: Required value: name or generateName is required']);
     assert.deepEqual(texts({ name: 'a' }, { namespaced: true }), ['metadata.namespace: Required value']);

@@ -1,6 +1,6 @@
 // What API servers ask of `metadata` (apimachinery 0.34, `api/validation` and `apis/meta/v1/validation`), in their words.
 import type { FieldError } from './field-error.ts';
-import { forbidden, invalid, invalidText, required, tooLong } from './field-error.ts';
+import { addErrors, forbidden, invalid, invalidText, limitErrors, required, tooLong } from './field-error.ts';
 import { jsonText, quoteText } from './go-text.ts';
 import { isJsonObject } from './json.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from './kubernetes-object.ts';
@@ -122,12 +122,12 @@ function creationErrors(meta: ObjectMeta, { namespaced }: MetadataRules, rule: N
       ...prefixProblems(generateName, rule).map((one) => invalid('metadata.generateName', generateName, one)),
     );
   }
-  errors.push(...nameErrors(meta, rule), ...namespaceErrors(meta, namespaced));
+  addErrors(errors, nameErrors(meta, rule), namespaceErrors(meta, namespaced));
   if (generation < 0) {
     errors.push(invalid('metadata.generation', generation, 'must be greater than or equal to 0'));
   }
-  errors.push(...labelErrors(meta.labels ?? {}, 'metadata.labels'), ...annotationErrors(meta), ...ownerErrors(meta));
-  errors.push(...finalizerErrors(meta), ...managedFieldsErrors(meta));
+  addErrors(errors, labelErrors(meta.labels ?? {}, 'metadata.labels'), annotationErrors(meta), ownerErrors(meta));
+  addErrors(errors, finalizerErrors(meta), managedFieldsErrors(meta));
   return errors;
 }
 
@@ -149,7 +149,7 @@ function namespaceErrors({ namespace = '' }: ObjectMeta, namespaced: boolean): F
 function updateErrors(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {
-    errors.push(...newFinalizerErrors(meta.finalizers ?? [], old.finalizers ?? []));
+    addErrors(errors, newFinalizerErrors(meta.finalizers ?? [], old.finalizers ?? []));
   }
   if ((meta.resourceVersion ?? '') === '') {
     errors.push(invalid('metadata.resourceVersion', '', 'must be specified for an update'));
@@ -167,13 +167,14 @@ function updateErrors(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
       errors.push(invalid(`metadata.${field}`, meta[field] ?? null, IMMUTABLE));
     }
   }
-  errors.push(...labelErrors(meta.labels ?? {}, 'metadata.labels'), ...annotationErrors(meta), ...ownerErrors(meta));
-  errors.push(...managedFieldsErrors(meta));
+  addErrors(errors, labelErrors(meta.labels ?? {}, 'metadata.labels'), annotationErrors(meta), ownerErrors(meta));
+  addErrors(errors, managedFieldsErrors(meta));
   return errors;
 }
 
 function newFinalizerErrors(finalizers: readonly string[], old: readonly string[]): FieldError[] {
-  const added = [...new Set(finalizers)].filter((finalizer) => !old.includes(finalizer)).toSorted();
+  const before = new Set(old);
+  const added = [...new Set(finalizers)].filter((finalizer) => !before.has(finalizer)).toSorted();
   const list = `[]string{${added.map(quoteText).join(', ')}}`;
   const message = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
   return added.length === 0 ? [] : [forbidden('metadata.finalizers', message)];
@@ -196,6 +197,7 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
   const path = 'metadata.ownerReferences';
   const errors: FieldError[] = [];
   let controller: string | undefined;
+  let all: string | undefined;
   for (const owner of ownerReferences as readonly Partial<OwnerReference>[]) {
     const { apiVersion = '', kind = '', name = '' } = owner;
     const { group, version } = groupVersionOf(apiVersion);
@@ -212,7 +214,7 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
     }
     if (owner.controller === true && controller !== undefined) {
       const found = `Found "true" in references for ${controller} and ${kind}/${name}`;
-      const all = `[${ownerReferences.map(ownerText).join(',')}]`;
+      all ??= `[${ownerReferences.map(ownerText).join(',')}]`;
       errors.push(invalidText(path, all, `Only one reference can have Controller set to true. ${found}`));
     } else if (owner.controller === true) {
       controller = `${kind}/${name}`;
@@ -278,11 +280,15 @@ function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
 /** What is wrong with the name of a field manager: also that of the query parameter `fieldManager`. */
 export function fieldManagerErrors(manager: string, field: string): FieldError[] {
   const errors = Buffer.byteLength(manager) > MAX_FIELD_MANAGER_BYTES ? [tooLong(field, MAX_FIELD_MANAGER_BYTES)] : [];
+  const shown = quoteText(manager);
   let position = 0;
   for (const character of manager) {
+    if (position > MAX_FIELD_MANAGER_BYTES) {
+      break;
+    }
     if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character)) {
       const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-      errors.push(invalid(field, manager, `invalid character U+${code} (at position ${position})`));
+      errors.push(invalidText(field, shown, `invalid character U+${code} (at position ${position})`));
     }
     position += Buffer.byteLength(character);
   }
@@ -291,5 +297,5 @@ export function fieldManagerErrors(manager: string, field: string): FieldError[]
 
 /** As API servers do it: what is found twice is said once. */
 function unique(errors: readonly FieldError[]): FieldError[] {
-  return [...new Map(errors.map((error) => [`${error.field}: ${error.message}`, error])).values()];
+  return [...new Map(limitErrors(errors).map((error) => [`${error.field}: ${error.message}`, error])).values()];
 }

@@ -1,7 +1,7 @@
 import type { FieldError } from './field-error.ts';
 import { forbidden, invalid, required } from './field-error.ts';
 import { compareBytes, quoteText } from './go-text.ts';
-import { isJsonObject } from './json.ts';
+import { isJsonObject, textOf } from './json.ts';
 import { labelValueProblems, qualifiedNameProblems } from './name-rules.ts';
 
 /** How a requirement compares, as selectors in text spell it. */
@@ -105,6 +105,9 @@ function parseInt64(text: string | undefined): bigint | undefined {
   return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : value;
 }
 
+/** Characters of what is wrong with one requirement; the rest of its values is not looked at. */
+const MAX_PROBLEM_CHARACTERS = 64 * 1024;
+
 /**
  * A requirement that is checked as API servers check it.
  *
@@ -117,7 +120,11 @@ export function checkedRequirement(
 ): LabelRequirement {
   const problems = new Set<string>();
   const keyProblems = qualifiedNameProblems(key);
-  const add = (error: FieldError): void => void problems.add(`${error.field}: ${error.message}`);
+  let characters = 0;
+  const add = ({ field, message }: FieldError): void => {
+    characters += field.length + message.length;
+    problems.add(`${field}: ${message}`);
+  };
   if (keyProblems.length > 0) {
     add(invalid('key', key, keyProblems.join('; ')));
   }
@@ -131,6 +138,9 @@ export function checkedRequirement(
     add(invalid('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer"));
   }
   for (const [index, value] of values.entries()) {
+    if (characters > MAX_PROBLEM_CHARACTERS) {
+      break;
+    }
     const valueProblems = labelValueProblems(value);
     if (valueProblems.length > 0) {
       add(invalid(`values[${index}][${key}]`, value, valueProblems.join('; ')));
@@ -222,10 +232,6 @@ function matchLabelsOf(value: Readonly<Record<string, unknown>>): Readonly<Recor
 function matchExpressionsOf(value: Readonly<Record<string, unknown>>): readonly unknown[] {
   const expressions = Object.hasOwn(value, 'matchExpressions') ? value['matchExpressions'] : undefined;
   return Array.isArray(expressions) ? expressions : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function valuesOf(value: unknown): readonly string[] {

@@ -4,6 +4,7 @@ import {
   COMBINED_PREFIX,
   EventCorrelator,
   MAX_NOTE_LENGTH,
+  MAX_REMEMBERED,
   MAX_SIMILAR,
   OBJECT_RATE,
   SIMILAR_WINDOW_MS,
@@ -46,6 +47,26 @@ describe('EventCorrelator', () => {
     assert.equal(written[0]?.count, 100);
     assert.notEqual(correlator.correlate(OTHER, 'Normal', 'Busy', 'always', 0), undefined);
     assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 1000 / OBJECT_RATE.perSecond)?.count, 101);
+  });
+
+  it('goes on when the clock is put back', () => {
+    const correlator = new EventCorrelator();
+    const day = 86_400_000;
+    const first = correlator.correlate(POD, 'Normal', 'Busy', 'always', day);
+    assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 0), first);
+    assert.deepEqual([first?.count, first?.firstAt, first?.lastAt], [2, day, day]);
+  });
+
+  it('remembers what happens over and over, however much else happens once', () => {
+    const correlator = new EventCorrelator();
+    const about = (name: string) => ({ ...POD, metadata: { namespace: 'x', name } });
+    for (let index = 0; index < 2 * MAX_REMEMBERED; index++) {
+      correlator.correlate(about(`once-${index}`), 'Normal', 'Made', 'once', 0);
+      if (index % 1000 === 0) {
+        correlator.correlate(POD, 'Normal', 'Busy', 'always', 0);
+      }
+    }
+    assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 0)?.count, 10);
   });
 
   it('keeps to what the events API takes', () => {

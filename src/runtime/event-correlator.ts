@@ -67,16 +67,19 @@ export class EventCorrelator {
     const about = referenceTo(object);
     const subject = JSON.stringify([about.apiVersion, about.kind, about.namespace, about.name, about.uid]);
     const kind = JSON.stringify([subject, type, reason]);
-    const isCombined = this.#isOneOfMany(kind, message, now);
-    const text = shortened(isCombined ? COMBINED_PREFIX + message : message, MAX_NOTE_LENGTH);
-    const key = isCombined ? kind : JSON.stringify([kind, message]);
+    // What is remembered is what is written: messages may be of any length.
+    const note = shortened(message, MAX_NOTE_LENGTH);
+    const isCombined = this.#isOneOfMany(kind, note, now);
+    const text = isCombined ? shortened(COMBINED_PREFIX + note, MAX_NOTE_LENGTH) : note;
+    const key = isCombined ? kind : JSON.stringify([kind, note]);
     const known = this.#records.get(key);
     const bucket = this.#buckets.get(subject) ?? new TokenBucket(OBJECT_RATE);
     this.#buckets.set(subject, bucket);
     if (known !== undefined) {
       known.count += 1;
-      known.lastAt = now;
+      known.lastAt = Math.max(known.lastAt, now);
       known.message = text;
+      this.#records.set(key, known);
       return bucket.take(now) ? known : undefined;
     }
     if (!bucket.take(now)) {

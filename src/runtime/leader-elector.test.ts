@@ -225,6 +225,35 @@ describe('LeaderElector', () => {
     assert.equal((await test.lease()).spec?.holderIdentity, 'a');
   });
 
+  it('leaves a leader that cannot be asked its time when somebody deletes the Lease', async () => {
+    await using test = await contest();
+    const a = test.join('a');
+    await test.pass(1000);
+    const b = test.join('b');
+    await test.pass(3000);
+    a.cable.mode = 'silent';
+    await test.cluster.delete(LEASES, LEASE);
+    await test.pass(9000);
+    assert.equal(b.working, false);
+    await test.pass(10_000);
+    assert.equal(b.working, true);
+  });
+
+  it('does not take for a sign of life what others do to the Lease', async () => {
+    await using test = await contest();
+    const a = test.join('a');
+    await test.pass(1000);
+    const b = test.join('b');
+    a.cable.mode = 'silent';
+    for (let round = 0; round < 5; round++) {
+      await test.pass(4000);
+      const body = { metadata: { labels: { round: String(round) } } };
+      await test.cluster.patch(LEASES, LEASE, { type: 'merge', body });
+    }
+    await test.pass(1000);
+    assert.equal(b.working, true);
+  });
+
   it('keeps the Lease while its work ends', async () => {
     await using test = await contest();
     const gate = Promise.withResolvers<void>();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ApiError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
@@ -262,7 +263,8 @@ export class LeaderElector {
       lease = await cluster.get(LEASES, { namespace, name }, { signal });
     } catch (error) {
       if (error instanceof ApiError && error.reason === 'NotFound') {
-        return this.#write(undefined, signal);
+        // Whoever held it may not know yet that somebody deleted it.
+        return this.#isFree() && this.#write(undefined, signal);
       }
       throw error;
     }
@@ -281,9 +283,8 @@ export class LeaderElector {
   }
 
   #observe(lease: Lease): void {
-    const known = this.#lease?.metadata;
-    const { uid, resourceVersion } = lease.metadata;
-    if (known === undefined || known.uid !== uid || known.resourceVersion !== resourceVersion) {
+    // What others do to its metadata is no sign of life of its holder.
+    if (this.#lease === undefined || !isDeepStrictEqual(this.#lease.spec, lease.spec)) {
       this.#observedAt = this.#clock.now();
     }
     this.#lease = lease;

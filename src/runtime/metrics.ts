@@ -141,11 +141,16 @@ export class RuntimeMetrics {
       'How far behind its cluster a cache may be',
       ({ lagMs }) => (lagMs === undefined ? undefined : lagMs / 1000),
     );
-    this.#cacheGauge(registry, 'portcullis_cache_watch_events', 'Watch events taken in', ({ events }) => events);
-    this.#cacheGauge(registry, 'portcullis_cache_lists', 'Full lists', ({ lists }) => lists);
-    this.#cacheGauge(
+    this.#cacheCounter(
       registry,
-      'portcullis_cache_failures',
+      'portcullis_cache_watch_events_total',
+      'Watch events taken in',
+      ({ events }) => events,
+    );
+    this.#cacheCounter(registry, 'portcullis_cache_lists_total', 'Full lists', ({ lists }) => lists);
+    this.#cacheCounter(
+      registry,
+      'portcullis_cache_failures_total',
       'Lists and watches that failed',
       ({ failures }) => failures,
     );
@@ -255,5 +260,24 @@ export class RuntimeMetrics {
       },
     });
     registry.registerMetric(gauge);
+  }
+
+  #cacheCounter(registry: Registry, name: string, help: string, value: (figures: CacheFigures) => number): void {
+    const sources = this.#caches;
+    const counter = new Counter({
+      name,
+      help,
+      labelNames: ['cache'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const figures of sources) {
+          for (const cache of figures()) {
+            this.inc({ cache: cache.name }, value(cache));
+          }
+        }
+      },
+    });
+    registry.registerMetric(counter);
   }
 }

@@ -50,7 +50,8 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> implemen
     const log = options.log.child({ cache: this.name });
     this.#store = new ObjectStore<T>({
       transform,
-      onListenerError: (error) => log.error({ error: errorText(error) }, 'a listener of a cache failed'),
+      onError: (error) =>
+        log.error({ error: errorText(error) }, 'a listener, an index or a transform of a cache failed'),
     });
     this.#reflector = new Reflector<T>({
       cluster,

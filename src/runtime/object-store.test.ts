@@ -88,7 +88,7 @@ describe('ObjectStore', () => {
 
   it('goes on when a listener or an index function throws, and says so', () => {
     const errors: unknown[] = [];
-    const store = new ObjectStore({ onListenerError: (error) => errors.push(error) });
+    const store = new ObjectStore({ onError: (error) => errors.push(error) });
     const index = store.index(({ metadata }) => {
       if (metadata.name === 'bad') {
         throw new Error('no index');
@@ -104,6 +104,20 @@ describe('ObjectStore', () => {
     assert.deepEqual(seen, ['added bad at first', 'added good at first']);
     assert.deepEqual(namesOf(index.get('all')), ['/good']);
     assert.equal(errors.length, 3);
+  });
+
+  it('keeps all of an object that it cannot reduce, and the objects after it', () => {
+    const errors: unknown[] = [];
+    const transform = (thing: KubernetesObject): KubernetesObject => {
+      if (thing.metadata.name === 'bad') {
+        throw new Error('no');
+      }
+      return thing;
+    };
+    const store = new ObjectStore({ transform, onError: (error) => errors.push(error) });
+    store.replace([object('bad'), object('good')]);
+    assert.deepEqual(namesOf(store.list()), ['/bad', '/good']);
+    assert.equal(errors.length, 1);
   });
 
   it('finds objects by owner', () => {

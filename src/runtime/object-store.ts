@@ -36,8 +36,8 @@ export interface ObjectView<T extends KubernetesObject = KubernetesObject> {
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** What is kept of an object. Default: all of it. Must not change the object. */
   readonly transform?: (object: T) => T;
-  /** Told what listeners and index functions throw. Default: nobody. */
-  readonly onListenerError?: (error: unknown) => void;
+  /** Told what listeners, index functions and `transform` throw. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** Namespace of objects that have none. */
@@ -51,7 +51,7 @@ const ownerUids = (object: KubernetesObject): string[] => {
 /** The objects of a type by namespace and name, with indexes that follow every change. What a reflector writes to. */
 export class ObjectStore<T extends KubernetesObject = KubernetesObject> implements ObjectView<T> {
   readonly #transform: ((object: T) => T) | undefined;
-  readonly #onListenerError: ((error: unknown) => void) | undefined;
+  readonly #onError: ((error: unknown) => void) | undefined;
   readonly #namespaces = new Map<string, Map<string, T>>();
   readonly #indexes = new Map<IndexFunction<T>, ObjectIndex<T>>();
   readonly #listeners = new Set<ChangeListener<T>>();
@@ -61,7 +61,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
 
   constructor(options: ObjectStoreOptions<T> = {}) {
     this.#transform = options.transform;
-    this.#onListenerError = options.onListenerError;
+    this.#onError = options.onError;
   }
 
   get size(): number {
@@ -90,7 +90,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
   index(valuesOf: IndexFunction<T>): ObjectIndex<T> {
     let index = this.#indexes.get(valuesOf);
     if (index === undefined) {
-      index = new ObjectIndex(valuesOf, this.#onListenerError);
+      index = new ObjectIndex(valuesOf, this.#onError);
       for (const object of this.#values()) {
         index.add(object);
       }
@@ -163,7 +163,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
       this.#set(undefined, object, false);
       return;
     }
-    const after = deepFreeze(this.#transform === undefined ? object : this.#transform(object));
+    const after = deepFreeze(this.#kept(object));
     const { namespace = NO_NAMESPACE, name } = keyOf(after);
     let objects = this.#namespaces.get(namespace);
     if (objects === undefined) {
@@ -179,6 +179,16 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
       index.add(after);
     }
     this.#changed(before === undefined ? { before, after, isInitial } : { before, after, isInitial: false });
+  }
+
+  /** What is kept of an object: all of it where that cannot be told, rather than nothing of this one and those after it. */
+  #kept(object: T): T {
+    try {
+      return this.#transform === undefined ? object : this.#transform(object);
+    } catch (error) {
+      this.#onError?.(error);
+      return object;
+    }
   }
 
   #remove(before: T): void {
@@ -206,7 +216,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
     try {
       listener(change);
     } catch (error) {
-      this.#onListenerError?.(error);
+      this.#onError?.(error);
     }
   }
 }

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../cluster/index.ts';
-import { MAX_MESSAGE_LENGTH, outcomeOfError, outcomeOfResult, Stalled, Waiting } from './reconcile-outcome.ts';
+import {
+  MAX_MESSAGE_LENGTH,
+  MAX_THROTTLE_MS,
+  outcomeOfError,
+  outcomeOfResult,
+  Stalled,
+  Waiting,
+} from './reconcile-outcome.ts';
 
 const PODS = { group: '', resource: 'pods' };
 
@@ -66,6 +73,8 @@ describe('the outcome of a reconciliation', () => {
   it('that was throttled is tried again when the server said', () => {
     const error = new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
     assert.deepEqual(outcomeOfError(error).queue, { action: 'after', afterMs: 7000 });
+    const never = new ApiError(503, 'ServiceUnavailable', 'later', { retryAfterSeconds: 1e9 });
+    assert.deepEqual(outcomeOfError(never).queue, { action: 'after', afterMs: MAX_THROTTLE_MS });
   });
 
   it('that was interrupted by the end of the process is nothing', () => {

@@ -1,6 +1,7 @@
 // What the end of a reconciliation means: for the queue, the object's conditions, its events and the log. Only here.
 import { ApiError } from '../cluster/index.ts';
 import { errorText } from './error-text.ts';
+import { RETRY_CAP_MS } from './work-queue.ts';
 
 /** The user must act: nothing is tried again until the object changes. */
 export class Stalled extends Error {
@@ -71,6 +72,9 @@ export const SUCCEEDED_REASON = 'Succeeded';
 /** Longest message in a condition: `metav1.Condition` takes 32,768 characters; nobody reads more than this. */
 export const MAX_MESSAGE_LENGTH = 1024;
 
+/** The longest wait that a server is granted: whatever it, or a proxy before it, says. As that of a queue. Milliseconds. */
+export const MAX_THROTTLE_MS = RETRY_CAP_MS;
+
 /** The outcome of a reconciliation that did not throw. */
 export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcome {
   const afterMs = result?.requeueAfterMs;
@@ -120,7 +124,7 @@ export function outcomeOfError(error: unknown, signal?: AbortSignal): ReconcileO
   }
   const retryAfterSeconds = error instanceof ApiError ? error.details?.retryAfterSeconds : undefined;
   if (retryAfterSeconds !== undefined && retryAfterSeconds > 0) {
-    const afterMs = retryAfterSeconds * 1000;
+    const afterMs = Math.min(retryAfterSeconds * 1000, MAX_THROTTLE_MS);
     const log = { level: 'info' as const, message: 'reconciliation throttled', fields: { afterMs, error: message } };
     return { kind: 'throttled', queue: { action: 'after', afterMs }, conditions: [], event: undefined, log };
   }

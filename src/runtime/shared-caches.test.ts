@@ -119,8 +119,8 @@ describe('SharedCaches', () => {
     for (const line of [
       'portcullis_cache_objects{cache="configmaps default"} 1',
       'portcullis_cache_synced{cache="configmaps default"} 1',
-      'portcullis_cache_lists{cache="configmaps default"} 1',
-      'portcullis_cache_failures{cache="configmaps default"} 0',
+      'portcullis_cache_lists_total{cache="configmaps default"} 1',
+      'portcullis_cache_failures_total{cache="configmaps default"} 0',
     ]) {
       assert.ok(text.includes(`${line}\n`), `${line} is not in\n${text}`);
     }

@@ -13,6 +13,14 @@ describe('TokenBucket', () => {
     assert.equal(bucket.reserve(10_000), 0);
   });
 
+  it('takes nothing away when the clock is put back', () => {
+    const bucket = new TokenBucket({ perSecond: 1, burst: 2 });
+    assert.deepEqual(
+      [100_000, 0, 500, 1000].map((now) => bucket.take(now)),
+      [true, true, false, true],
+    );
+  });
+
   it('gives only what is there to who does not wait', () => {
     const bucket = new TokenBucket({ perSecond: 1, burst: 1 });
     assert.deepEqual(

@@ -36,14 +36,10 @@ export class TokenBucket {
     return true;
   }
 
-  /** Whether nothing was taken for so long that it is as good as new. */
-  isFull(now: number): boolean {
-    this.#fill(now);
-    return this.#tokens >= this.#burst;
-  }
-
   #fill(now: number): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + (now - (this.#filledAt ?? now)) * this.#perMs);
+    // A clock that was put back must not take tokens away.
+    const elapsed = Math.max(0, now - (this.#filledAt ?? now));
+    this.#tokens = Math.min(this.#burst, this.#tokens + elapsed * this.#perMs);
     this.#filledAt = now;
   }
 }

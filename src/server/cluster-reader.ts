@@ -1,5 +1,6 @@
 // What context-aware policies read of a cluster: caches of the kinds that loaded policies declare, and the cluster itself for
 // the rest. Runs in the capability thread, and is loaded there when there is a cluster and somebody who reads it.
+import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import {
   ApiError,
@@ -143,7 +144,8 @@ export class ClusterReader implements KubernetesReader {
 
   async canI(review: JsonObject, disableCache: boolean, signal?: AbortSignal): Promise<JsonObject> {
     const spec = accessReviewSpec(review);
-    const key = JSON.stringify(spec);
+    // A question may be of any length.
+    const key = createHash('sha256').update(JSON.stringify(spec)).digest('base64');
     const now = performance.now();
     const known = this.#reviews.get(key);
     if (!disableCache && known !== undefined && known.until > now) {

@@ -36,7 +36,7 @@ interface EvaluationSeries {
 
 /** The metrics of one policy server. */
 export class ServerMetrics {
-  readonly #registry = new Registry();
+  readonly #registry: Registry;
   /** By policy and labels. Counted here and told when asked for: prom-client hashes labels with every increment. */
   readonly #evaluations = new Map<string, Map<string, EvaluationSeries>>();
   /** The series of observations that came before; see ObservationReceiver. */
@@ -52,9 +52,11 @@ export class ServerMetrics {
   readonly #restarts;
   readonly #refused;
 
-  constructor(gauges: ServerGauges) {
-    const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
+  /** @param registry may have metrics of others. */
+  constructor(gauges: ServerGauges, registry: Registry = new Registry()) {
+    this.#registry = registry;
+    const registers = [registry];
+    collectDefaultMetrics({ register: registry });
     const series = this.#evaluations;
     this.#registry.registerMetric(
       new Counter({

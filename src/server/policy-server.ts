@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
@@ -97,6 +98,8 @@ export interface PolicyServerOptions {
   readonly readyWaitMs?: number;
   /** Default: {@link DEFAULT_DRAIN_MS}. */
   readonly drainMs?: number;
+  /** Where its metrics go; `/metrics` tells what others of the process have there, too. Default: one of its own. */
+  readonly registry?: Registry;
   /** Told of every policy whose status changed, or that is gone. */
   readonly onStatusChange?: (policy: string) => void;
   readonly log: Logger;
@@ -159,11 +162,14 @@ export class PolicyServer {
       onRestart: (reason) => this.#metrics.restarted(reason),
       onApplyFailure: (id, message) => this.#registry.activationFailed(id, message),
     });
-    this.#metrics = new ServerMetrics({
-      waiting: () => this.#pool.waiting,
-      held: () => this.#pool.held,
-      phases: () => this.#registry.phases(),
-    });
+    this.#metrics = new ServerMetrics(
+      {
+        waiting: () => this.#pool.waiting,
+        held: () => this.#pool.held,
+        phases: () => this.#registry.phases(),
+      },
+      options.registry,
+    );
     this.#loader = new Loader(
       {
         cacheDir: join(options.dataDir, 'modules'),

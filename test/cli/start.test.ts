@@ -72,6 +72,67 @@ describe('portcullis start', () => {
       assert.match(description, /^ {2}Normal +Serving /m);
     });
 
+    it('deletes what is there of several objects, and says of the rest that it is not', async () => {
+      succeeded(await started.portcullis(['apply', '-f', '-'], pod('gone', 'nginx:1.29')));
+      const { code, stdout, stderr } = await started.portcullis(['delete', 'pods', 'nobody', 'gone']);
+      assert.deepEqual([code, stdout], [1, 'pod/gone deleted\n']);
+      assert.match(stderr, /^error: pods "nobody" not found\n.*1 of 2 objects could not be deleted\n$/s);
+    });
+
+    it('takes the namespace of a manifest, and none other against it', async () => {
+      const metadata = { name: 'placed', namespace: 'kube-public' };
+      const placed = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+      for (const command of ['apply', 'delete']) {
+        const { code, stderr } = await started.portcullis([command, '-f', '-', '-n', 'default'], placed);
+        assert.equal(code, 1);
+        assert.match(stderr, /ConfigMap placed is in namespace kube-public, and --namespace says default/);
+        succeeded(await started.portcullis([command, '-f', '-'], placed));
+      }
+    });
+
+    it('says what holds an object that does not go', async () => {
+      const metadata = { name: 'held', finalizers: ['example.com/hold'] };
+      const held = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+      succeeded(await started.portcullis(['apply', '-f', '-'], held));
+      const { code, stderr } = await started.portcullis(['delete', 'cm', 'held', '--timeout=200ms']);
+      assert.equal(code, 1);
+      assert.match(stderr, /configmap\/held is not gone after 200ms: something has to remove its finalizers first/);
+      const shown = succeeded(await started.portcullis(['describe', 'cm', 'held']));
+      assert.match(shown, /held by example\.com\/hold/);
+    });
+
+    it('installs a kind and an object of it from one file, and describes it whatever its status is', async () => {
+      const names = { plural: 'oddities', kind: 'Oddity' };
+      const schema = {
+        openAPIV3Schema: {
+          type: 'object',
+          properties: { status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      };
+      const versions = [{ name: 'v1', served: true, storage: true, schema }];
+      const documents = [
+        {
+          apiVersion: 'apiextensions.k8s.io/v1',
+          kind: 'CustomResourceDefinition',
+          metadata: { name: 'oddities.example.com' },
+          spec: { group: 'example.com', scope: 'Cluster', names, versions },
+        },
+        {
+          apiVersion: 'example.com/v1',
+          kind: 'Oddity',
+          metadata: { name: 'one' },
+          status: { conditions: [null, 5, { type: 1, status: {}, lastTransitionTime: true, reason: '\u001b[31mred' }] },
+        },
+      ];
+      const text = documents.map((document) => JSON.stringify(document)).join('\n---\n');
+      succeeded(await started.portcullis(['apply', '-f', '-'], text));
+      assert.match(succeeded(await started.portcullis(['describe', 'oddity', 'one'])), /^ {2}1 +<unknown> +red$/m);
+      succeeded(await started.portcullis(['delete', '-f', '-'], text));
+      const again = await started.portcullis(['delete', '-f', '-'], text);
+      assert.equal(again.code, 1);
+      assert.match(again.stderr, /the server has no kind Oddity in example\.com\/v1\nNothing was deleted\./);
+    });
+
     it('deletes it, and nobody is rejected any more', async () => {
       assert.equal(
         succeeded(await started.portcullis(['delete', '-f', POLICY])),

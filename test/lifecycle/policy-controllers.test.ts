@@ -20,7 +20,7 @@ function policy(metadata: ObjectKey, label: string, rest: Readonly<Record<string
     kind: metadata.namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy',
     metadata,
     spec: { ...requires(label), rules: RULES, mutating: false, ...rest },
-  } as KubernetesObject;
+  };
 }
 
 function group(metadata: ObjectKey, label: string): KubernetesObject {
@@ -34,7 +34,7 @@ function group(metadata: ObjectKey, label: string): KubernetesObject {
       policies: { member: requires(label) },
       rules: RULES,
     },
-  } as KubernetesObject;
+  };
 }
 
 function typeOf(object: KubernetesObject): ReturnType<typeof kind<Policy>> {
@@ -145,7 +145,19 @@ describe('controllers of policies', () => {
     await lab.looksAgain(policyId(object));
     await lab.merge(typeOf(object), keyOf(object), { metadata: { labels: { any: 'change' } } });
     await lab.quiet();
-    assert.deepEqual(await lab.events('told'), ['Serving 1', 'InvalidSettings 1']);
+    assert.deepEqual((await lab.events('told')).toSorted(), ['InvalidSettings 1', 'Serving 1']);
+    await remove(object);
+  });
+
+  it('counts what it does beside the policy server, on the same page', async () => {
+    const object = policy({ name: 'counted' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    const labels = { controller: 'clusteradmissionpolicies', result: 'success' };
+    assert.ok((await lab.server.metric('controller_runtime_reconcile_total', labels)) > 0);
+    const cache = 'clusteradmissionpolicies.policies.kubewarden.io';
+    assert.equal(await lab.server.metric('portcullis_cache_objects', { cache }), 1);
+    assert.equal(await lab.server.metric('portcullis_policy_phase', { policy_name: policyId(object) }), 1);
     await remove(object);
   });
 
@@ -259,6 +271,45 @@ describe('controllers of policies', () => {
     assert.equal(await refusal('shop'), undefined);
     assert.match((await refusal('bank')) ?? '', /team/);
     await remove(bank);
+  });
+
+  it('ends as it should be after many changes at once', async () => {
+    const all = Array.from({ length: 24 }, (_, index) =>
+      policy({ ...(index % 2 === 0 ? {} : { namespace: 'shop' }), name: `many-${index}` }, 'owner'),
+    );
+    await Promise.all(
+      all.map(async (object, index) => {
+        await lab.create(object);
+        const change = { spec: { mutating: index % 3 === 0, settings: { labels: ['team'] } } };
+        await lab.merge(typeOf(object), keyOf(object), change);
+        if (index % 4 >= 2) {
+          await lab.cluster.admin.delete(typeOf(object), keyOf(object));
+        }
+      }),
+    );
+    const left = all.filter((_, index) => index % 4 < 2);
+    for (const object of left) {
+      await lab.reaches(object, 'Active');
+    }
+    await lab.quiet();
+    const names = async (type: typeof VALIDATING): Promise<readonly string[]> =>
+      (await lab.cluster.admin.list(type)).items.map(({ metadata }) => metadata.name ?? '');
+    const ids = left.map((object) => policyId(object)).toSorted();
+    assert.deepEqual([...(await names(VALIDATING)), ...(await names(MUTATING))].toSorted(), ids);
+    assert.deepEqual(
+      lab.server.server
+        .policies()
+        .policies.map(({ id }) => id)
+        .toSorted(),
+      ids,
+    );
+    const mutating = left.filter((_, index) => all.indexOf(left[index]!) % 3 === 0).map((object) => policyId(object));
+    assert.deepEqual((await names(MUTATING)).toSorted(), mutating.toSorted());
+    for (const object of left) {
+      await lab.cluster.admin.delete(typeOf(object), keyOf(object));
+    }
+    await until(async () => (await names(VALIDATING)).length + (await names(MUTATING)).length === 0);
+    await until(() => lab.server.server.policies().policies.length === 0);
   });
 
   it('goes on after a restart: what is gone is cleaned up, what stays keeps serving, nothing is written twice', async () => {

@@ -1,6 +1,7 @@
 // A cluster in memory, a policy server that it asks about requests, and the controllers between the two.
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { ApiError, EmbeddedCluster } from '../../src/cluster/index.ts';
 import { FilePolicySet, type PolicySet, PolicyControllers, type WantedPolicy } from '../../src/lifecycle/index.ts';
 import {
@@ -12,7 +13,7 @@ import {
   OWN_KINDS,
   type ResourceType,
 } from '../../src/resources/index.ts';
-import { EventRecorder, EVENTS, Runtime, SharedCaches } from '../../src/runtime/index.ts';
+import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
 import { startServer, type TestServer, until } from '../server/harness.ts';
 
 /** A policy as tests look at it. */
@@ -79,15 +80,16 @@ class WatchedSet implements PolicySet {
 export class PolicyLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly server: TestServer;
+  readonly #metrics: RuntimeMetrics;
   #controllers: PolicyControllers | undefined;
   #set: WatchedSet | undefined;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  private constructor(cluster: EmbeddedCluster, server: TestServer, lab: { current?: PolicyLab }) {
+  private constructor(cluster: EmbeddedCluster, server: TestServer, registry: Registry) {
     this.cluster = cluster;
     this.server = server;
-    lab.current = this;
+    this.#metrics = new RuntimeMetrics(registry);
   }
 
   static async start(): Promise<PolicyLab> {
@@ -96,9 +98,12 @@ export class PolicyLab implements AsyncDisposable {
       const definition = customResourceDefinition(own);
       await cluster.admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), definition);
     }
-    const holder: { current?: PolicyLab } = {};
-    const onStatusChange = (id: string): void => holder.current?.statusChanged(id);
-    const lab = new PolicyLab(cluster, await startServer({ policies: {}, workers: 1, onStatusChange }), holder);
+    const registry = new Registry();
+    const started: { lab?: PolicyLab } = {};
+    const onStatusChange = (id: string): void => started.lab?.statusChanged(id);
+    const server = await startServer({ policies: {}, workers: 1, registry, onStatusChange });
+    const lab = new PolicyLab(cluster, server, registry);
+    started.lab = lab;
     await lab.startControllers();
     return lab;
   }
@@ -111,8 +116,9 @@ export class PolicyLab implements AsyncDisposable {
     const log = pino({ level: 'silent' });
     const cluster = this.cluster.admin;
     const { folder, server, addresses } = this.server;
-    const caches = new SharedCaches({ cluster, log });
-    const events = new EventRecorder({ cluster, component: 'portcullis', log });
+    const metrics = this.#metrics;
+    const caches = new SharedCaches({ cluster, log, metrics });
+    const events = new EventRecorder({ cluster, component: 'portcullis', log, metrics });
     this.#set = new WatchedSet(new FilePolicySet(folder.policiesFile, server));
     this.#controllers = new PolicyControllers({
       cluster,
@@ -124,6 +130,7 @@ export class PolicyLab implements AsyncDisposable {
       },
       events,
       log,
+      metrics,
     });
     this.#stop = new AbortController();
     this.#running = new Runtime({ log })
@@ -213,7 +220,7 @@ export class PolicyLab implements AsyncDisposable {
     return last;
   }
 
-  /** Reasons of the events about a policy, in the order in which they were written, with their counts. */
+  /** Reasons of the events about a policy with their counts, in no order. */
   async events(name: string): Promise<readonly string[]> {
     const { items } = await this.cluster.admin.list(EVENTS);
     return items

@@ -1,5 +1,5 @@
-/** Letters, marks, numbers, punctuation and symbols: what Go prints as they are, with the ASCII space. */
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+/** All but letters, marks, numbers, punctuation and symbols, which Go prints as they are, with the ASCII space. */
+const UNPRINTABLE = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 /** What Go, and CEL, write of characters that have an escape of their own. */
 export const ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -16,12 +16,7 @@ export const ESCAPES: ReadonlyMap<string, string> = new Map([
 
 /** Quotes a string as Go's `%q` does: texts of errors and of formatted strings contain such. */
 export function goQuote(text: string): string {
-  const parts: string[] = ['"'];
-  for (const character of text) {
-    parts.push(ESCAPES.get(character) ?? escapeUnprintable(character));
-  }
-  parts.push('"');
-  return parts.join('');
+  return `"${text.toWellFormed().replaceAll(UNPRINTABLE, escapeCharacter)}"`;
 }
 
 /** Quotes bytes, given as a string of one unit each: those that are no UTF-8 are shown as `\xff`. */
@@ -63,17 +58,12 @@ function isAscii(text: string): boolean {
   return true;
 }
 
-function escapeUnprintable(character: string): string {
+function escapeCharacter(character: string): string {
+  const short = ESCAPES.get(character);
+  if (short !== undefined) {
+    return short;
+  }
   const code = character.codePointAt(0) ?? 0;
-  if (code >= 0x20 && code < 0x7f) {
-    return character;
-  }
-  if (code >= 0xd800 && code < 0xe000) {
-    return '\ufffd';
-  }
-  if (PRINTABLE.test(character)) {
-    return character;
-  }
   if (code < 0x80) {
     return `\\x${hex(code, 2)}`;
   }

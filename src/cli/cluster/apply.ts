@@ -3,9 +3,10 @@ import { Command } from 'commander';
 import { ApiError, type ApiResource, type Cluster } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
+import { manyLines, oneLine } from '../table.ts';
 import { readObjects } from './apply-files.ts';
-import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
-import { keyIn, objectName } from './resource-arguments.ts';
+import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
+import { keyOfManifest, objectName } from './resource-arguments.ts';
 
 interface ApplyFlags extends ClusterFlags {
   readonly filename: readonly string[];
@@ -39,17 +40,16 @@ Examples:
 async function apply(flags: ApplyFlags): Promise<void> {
   const objects = await readObjects(flags.filename, flags.recursive === true);
   using connected = await connect(flags);
-  const { cluster, namespace } = connected;
   let failed = 0;
   for (const object of objects) {
     try {
-      process.stdout.write(`${await applyOne(cluster, namespace, object, flags)}\n`);
+      process.stdout.write(`${await applyOne(connected, object, flags)}\n`);
     } catch (error) {
       if (!(error instanceof ApiError) && !(error instanceof CliError)) {
         throw error;
       }
       failed += 1;
-      process.stderr.write(`error: ${object.kind} ${object.metadata.name ?? ''}: ${error.message}\n`);
+      process.stderr.write(`error: ${object.kind} ${object.metadata.name ?? ''}: ${manyLines(error.message)}\n`);
     }
   }
   if (failed > 0) {
@@ -57,19 +57,15 @@ async function apply(flags: ApplyFlags): Promise<void> {
   }
 }
 
-async function applyOne(
-  cluster: Cluster,
-  namespace: string,
-  object: KubernetesObject,
-  flags: ApplyFlags,
-): Promise<string> {
+async function applyOne(connected: Connected, object: KubernetesObject, flags: ApplyFlags): Promise<string> {
+  const { cluster } = connected;
   const type = await cluster.discovery.find(object.apiVersion, object.kind);
   if (type === undefined) {
     throw new CliError(
       `the server has no kind ${object.kind} in ${object.apiVersion}: install its CustomResourceDefinition first`,
     );
   }
-  const key = keyIn(type, object.metadata.namespace ?? namespace, object.metadata.name ?? '');
+  const key = keyOfManifest(type, object, connected);
   const body = { ...object, metadata: { ...object.metadata, ...key } };
   const before = await existing(cluster, type, key);
   const after = await cluster.patch(
@@ -80,7 +76,7 @@ async function applyOne(
       fieldManager: flags.fieldManager,
       fieldValidation: 'Strict',
       dryRun: flags.dryRun === true,
-      onWarning: (text) => process.stderr.write(`Warning: ${text}\n`),
+      onWarning: (text) => process.stderr.write(`Warning: ${oneLine(text)}\n`),
     },
   );
   const what =

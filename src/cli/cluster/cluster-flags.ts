@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { Command } from 'commander';
 import { ClusterError, KubernetesCluster, loadKubeconfig } from '../../cluster/index.ts';
 import { CliError } from '../errors.ts';
-import { DATA_DIR } from '../start.ts';
+import { DATA_DIR } from '../start-flags.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;
@@ -18,6 +18,8 @@ export interface Connected extends Disposable {
   readonly cluster: KubernetesCluster;
   /** That of `--namespace`, or else of the kubeconfig's context. */
   readonly namespace: string;
+  /** It is that of `--namespace`. */
+  readonly isNamespaceDemanded: boolean;
 }
 
 /** Who owns the fields that these commands set. */
@@ -56,6 +58,7 @@ export async function connect(flags: ClusterFlags): Promise<Connected> {
     return {
       cluster,
       namespace: flags.namespace ?? namespace,
+      isNamespaceDemanded: flags.namespace !== undefined,
       [Symbol.dispose]: () => cluster.close(),
     };
   } catch (error) {

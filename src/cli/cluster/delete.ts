@@ -1,11 +1,12 @@
 // `portcullis delete`: deletes objects and waits until they are gone.
 import { Command, Option } from 'commander';
 import { ApiError, type ApiResource, type Cluster, type DeleteOptions } from '../../cluster/index.ts';
-import { usageError } from '../errors.ts';
+import { CliError, usageError } from '../errors.ts';
+import { manyLines } from '../table.ts';
 import { readObjects } from './apply-files.ts';
-import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
-import { keyIn, objectName, selectResources } from './resource-arguments.ts';
+import { keyIn, keyOfManifest, objectName, selectResources } from './resource-arguments.ts';
 import { waitUntilGone } from './wait-for.ts';
 
 interface DeleteFlags extends ClusterFlags {
@@ -23,6 +24,11 @@ interface DeleteFlags extends ClusterFlags {
 interface Target {
   readonly type: ApiResource;
   readonly key: { readonly namespace?: string; readonly name: string };
+}
+
+/** An object that is to go, and waits for its finalizers. */
+interface Held extends Target {
+  readonly uid: string | undefined;
 }
 
 const PROPAGATION = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
@@ -59,32 +65,76 @@ Examples:
 
 async function remove(resources: readonly string[], flags: DeleteFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
+  if (flags.filename !== undefined && resources.length > 0) {
+    throw usageError('expected either -f, or types and names of objects', 'Nothing was deleted.');
+  }
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const targets =
     flags.filename === undefined
       ? await selected(cluster, namespace, resources, flags)
-      : await declared(cluster, namespace, flags.filename, flags.recursive === true);
-  const options: DeleteOptions = { propagationPolicy: PROPAGATION[flags.cascade], dryRun: flags.dryRun === true };
-  const deleted: Target[] = [];
+      : await declared(connected, flags.filename, flags);
+  const held: Held[] = [];
+  const failures: ApiError[] = [];
   for (const target of targets) {
     try {
-      await cluster.delete(target.type, target.key, options);
+      held.push(...(await removeOne(cluster, target, flags)));
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404 && flags.ignoreNotFound === true) {
-        continue;
+      if (!(error instanceof ApiError)) {
+        throw error;
       }
-      throw error;
+      if (error.code !== 404 || flags.ignoreNotFound !== true) {
+        failures.push(error);
+      }
     }
-    deleted.push(target);
-    const dryRun = flags.dryRun === true ? ' (dry run)' : '';
-    process.stdout.write(`${objectName(target.type, target.key.name)} deleted${dryRun}\n`);
   }
   if (flags.wait && flags.dryRun !== true) {
-    const deadline = AbortSignal.timeout(timeoutMs);
-    for (const { type, key } of deleted) {
-      await waitUntilGone(cluster, type, key, deadline);
+    await waitForAll(cluster, held, AbortSignal.timeout(timeoutMs), flags.timeout);
+  }
+  report(failures, targets.length);
+}
+
+/** Nothing, or what finalizers still hold. */
+async function removeOne(cluster: Cluster, { type, key }: Target, flags: DeleteFlags): Promise<readonly Held[]> {
+  const options: DeleteOptions = { propagationPolicy: PROPAGATION[flags.cascade], dryRun: flags.dryRun === true };
+  const left = await cluster.delete(type, key, options);
+  const dryRun = flags.dryRun === true ? ' (dry run)' : '';
+  process.stdout.write(`${objectName(type, key.name)} deleted${dryRun}\n`);
+  return left === undefined ? [] : [{ type, key, uid: left.metadata.uid }];
+}
+
+async function waitForAll(
+  cluster: Cluster,
+  held: readonly Held[],
+  deadline: AbortSignal,
+  timeout: string,
+): Promise<void> {
+  for (const { type, key, uid } of held) {
+    try {
+      await waitUntilGone(cluster, type, key, deadline, uid);
+    } catch (error) {
+      if (!deadline.aborted) {
+        throw error;
+      }
+      const name = objectName(type, key.name);
+      throw new CliError(`${name} is not gone after ${timeout}: something has to remove its finalizers first`, {
+        hint: 'It goes when they do. describe shows what holds it; --no-wait does not wait.',
+        cause: error,
+      });
     }
+  }
+}
+
+function report(failures: readonly ApiError[], attempts: number): void {
+  const [first] = failures;
+  if (first !== undefined && attempts === 1) {
+    throw first;
+  }
+  for (const { message } of failures) {
+    process.stderr.write(`error: ${manyLines(message)}\n`);
+  }
+  if (failures.length > 0) {
+    throw new CliError(`${failures.length} of ${attempts} objects could not be deleted`);
   }
 }
 
@@ -98,6 +148,9 @@ async function selected(
   for (const { type, names } of await selectResources(cluster, resources)) {
     if (names.length === 0 && flags.selector === undefined && flags.all !== true) {
       throw usageError(`${type.resource}: expected names, a selector or --all`, 'Nothing was deleted.');
+    }
+    if (names.length > 0 && flags.selector !== undefined) {
+      throw usageError(`${type.resource}: expected names or a selector, got both`, 'Nothing was deleted.');
     }
     const chosen =
       names.length > 0
@@ -113,18 +166,25 @@ async function selected(
   return targets;
 }
 
-/** In reverse, so that a definition of a kind is deleted after the objects of the kind. */
+/**
+ * In reverse, so that a definition of a kind is deleted after the objects of the kind.
+ * @throws CliError when the server has no such kind
+ */
 async function declared(
-  cluster: Cluster,
-  namespace: string,
+  connected: Connected,
   paths: readonly string[],
-  recursive: boolean,
+  { recursive, ignoreNotFound }: DeleteFlags,
 ): Promise<readonly Target[]> {
   const targets: Target[] = [];
-  for (const { apiVersion, kind, metadata } of await readObjects(paths, recursive)) {
-    const type = await cluster.discovery.find(apiVersion, kind);
+  for (const object of await readObjects(paths, recursive === true)) {
+    const { apiVersion, kind } = object;
+    const type = await connected.cluster.discovery.find(apiVersion, kind);
     if (type !== undefined) {
-      targets.push({ type, key: keyIn(type, metadata.namespace ?? namespace, metadata.name ?? '') });
+      targets.push({ type, key: keyOfManifest(type, object, connected) });
+    } else if (ignoreNotFound !== true) {
+      throw new CliError(`the server has no kind ${kind} in ${apiVersion}`, {
+        hint: 'Nothing was deleted. With --ignore-not-found, objects of kinds that are not there are no error.',
+      });
     }
   }
   return targets.toReversed();

@@ -2,19 +2,18 @@
 import { Command } from 'commander';
 import { styleText } from 'node:util';
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
-import { ageOf, isJsonObject, kubernetesKind, type KubernetesObject } from '../../resources/index.ts';
+import {
+  ageOf,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  kubernetesKind,
+  type KubernetesObject,
+} from '../../resources/index.ts';
 import { dataText } from '../output.ts';
 import { oneLine, table } from '../table.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-}
 
 interface EventObject extends KubernetesObject {
   readonly type?: string;
@@ -137,7 +136,8 @@ function owners(references: KubernetesObject['metadata']['ownerReferences']): st
 }
 
 function section(name: string, value: unknown): string[] {
-  const title = styleText('bold', `${name.slice(0, 1).toUpperCase()}${name.slice(1)}:`);
+  const shown = oneLine(name);
+  const title = styleText('bold', `${shown.slice(0, 1).toUpperCase()}${shown.slice(1)}:`);
   if (typeof value !== 'object' || value === null) {
     return [`${title} ${oneLine(String(value))}`];
   }
@@ -151,21 +151,27 @@ function withoutControls(line: string): string {
 }
 
 function conditionLines(conditions: unknown): string[] {
-  if (!Array.isArray(conditions) || conditions.length === 0) {
+  // Kinds of others may have anything there.
+  const shown = Array.isArray(conditions) ? conditions.filter(isJsonObject) : [];
+  if (shown.length === 0) {
     return [];
   }
   const now = Date.now();
-  const text = table<Condition>(
+  const text = table<JsonObject>(
     [
-      { header: 'TYPE', cell: ({ type }) => oneLine(type) },
-      { header: 'STATUS', cell: ({ status }) => oneLine(status) },
-      { header: 'SINCE', cell: ({ lastTransitionTime }) => ageOf(lastTransitionTime, now) },
-      { header: 'REASON', cell: ({ reason = '' }) => oneLine(reason) },
-      { header: 'MESSAGE', cell: ({ message = '' }) => oneLine(message) },
+      { header: 'TYPE', cell: ({ type }) => scalarText(type) },
+      { header: 'STATUS', cell: ({ status }) => scalarText(status) },
+      { header: 'SINCE', cell: ({ lastTransitionTime }) => ageOf(scalarText(lastTransitionTime), now) },
+      { header: 'REASON', cell: ({ reason }) => scalarText(reason) },
+      { header: 'MESSAGE', cell: ({ message }) => scalarText(message) },
     ],
-    conditions as readonly Condition[],
+    shown,
   );
   return [styleText('bold', 'Conditions:'), ...text.split('\n').map((line) => `  ${line}`)];
+}
+
+function scalarText(value: JsonValue | undefined): string {
+  return typeof value === 'object' || value === undefined ? '' : oneLine(String(value));
 }
 
 function eventLines(events: readonly EventObject[] | undefined): string[] {

@@ -1,5 +1,8 @@
 import { usageError } from '../errors.ts';
 
+/** The longest that timers can wait: 24 days. Milliseconds. */
+const MAX_MS = 2 ** 31 - 1;
+
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
 /** Milliseconds of `500ms`, `30s`, `5m`, `1h`, `1m30s`. @throws CliError */
@@ -8,5 +11,12 @@ export function durationMs(text: string, flag: string): number {
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
     throw usageError(`${flag} ${text}: expected a duration such as 30s, 5m or 1m30s`);
   }
-  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS], 0);
+  const milliseconds = parts.reduce(
+    (sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS],
+    0,
+  );
+  if (milliseconds > MAX_MS) {
+    throw usageError(`${flag} ${text}: expected at most ${Math.trunc(MAX_MS / UNITS_MS.h)}h`);
+  }
+  return Math.trunc(milliseconds);
 }

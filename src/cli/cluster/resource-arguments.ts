@@ -1,7 +1,9 @@
 // What the arguments of commands name: `pods`, `cap/one`, `po web db`, `deployments.apps,services`.
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
-import { groupResourceOf, type ObjectKey } from '../../resources/index.ts';
-import { usageError } from '../errors.ts';
+import { groupResourceOf, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
+import { CliError, usageError } from '../errors.ts';
+import { oneLine } from '../table.ts';
+import type { Connected } from './cluster-flags.ts';
 
 /** Objects of one type: those that are named, or all. */
 export interface ResourceSelection {
@@ -51,7 +53,7 @@ export async function selectResources(
  * (`deployments.v1.apps`) behind a dot where they are needed.
  * @throws CliError when there is none
  */
-export async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
+async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
   const [name = '', ...rest] = word.toLowerCase().split('.');
   const group = rest.join('.');
   const [version = '', ...versioned] = rest;
@@ -77,8 +79,27 @@ export function keyIn(type: ApiResource, namespace: string, name: string): Objec
   return type.namespaced ? { namespace, name } : { name };
 }
 
+/**
+ * The key of an object of a manifest. Its own namespace counts, if no other one is demanded.
+ * @throws CliError when one is (`--namespace`)
+ */
+export function keyOfManifest(
+  type: ApiResource,
+  { kind, metadata }: KubernetesObject,
+  { namespace, isNamespaceDemanded }: Pick<Connected, 'namespace' | 'isNamespaceDemanded'>,
+): ObjectKey {
+  const { name = '', namespace: own = namespace } = metadata;
+  if (type.namespaced && isNamespaceDemanded && own !== namespace) {
+    throw new CliError(`${kind} ${name} is in namespace ${own}, and --namespace says ${namespace}`, {
+      hint: 'Leave out --namespace to use that of each manifest.',
+    });
+  }
+  return keyIn(type, own, name);
+}
+
 /** `pod/web`, `clusteradmissionpolicy.policies.kubewarden.io/one`: how results name an object. */
 export function objectName(type: Pick<ApiResource, 'group' | 'kind'>, name: string): string {
   const kind = type.kind.toLowerCase();
-  return `${type.group === '' ? kind : `${kind}.${type.group}`}/${name}`;
+  // Names of roles may be any text.
+  return oneLine(`${type.group === '' ? kind : `${kind}.${type.group}`}/${name}`);
 }

@@ -42,10 +42,10 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
   const text = table<ServerRow>(
     [
       ...(options.withNamespace
-        ? [{ header: 'NAMESPACE', cell: ({ object }: ServerRow) => object?.metadata.namespace ?? '' }]
+        ? [{ header: 'NAMESPACE', cell: ({ object }: ServerRow) => cellText(object?.metadata.namespace ?? '') }]
         : []),
       ...shown.map(({ column, index }) => ({
-        header: column.name.toUpperCase(),
+        header: cellText(column.name).toUpperCase(),
         cell: ({ cells }: ServerRow) => cellText(cells[index]),
       })),
       ...(options.withLabels
@@ -57,7 +57,7 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
   return options.withHeaders ? text : text.slice(text.indexOf('\n') + 1);
 }
 
-/** Cells come from tenants: they must not be able to move the cursor. */
+/** Cells come from tenants, columns from whoever makes kinds: they must not be able to move the cursor. */
 function cellText(cell: unknown): string {
   return cell === null || cell === undefined
     ? '<none>'
@@ -66,5 +66,5 @@ function cellText(cell: unknown): string {
 
 function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
   const entries = Object.entries(labels ?? {});
-  return entries.length === 0 ? '<none>' : entries.map(([key, value]) => `${key}=${value}`).join(',');
+  return entries.length === 0 ? '<none>' : entries.map(([key, value]) => oneLine(`${key}=${value}`)).join(',');
 }

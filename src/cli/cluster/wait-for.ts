@@ -1,6 +1,10 @@
 // Waiting for objects to become something.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+
+/** Between two watches: some proxies end them at once. Milliseconds. */
+const PAUSE_MS = 200;
 
 /** What is waited for: whether an object, or its absence, is it. */
 export type Goal = (object: KubernetesObject | undefined) => boolean;
@@ -38,17 +42,19 @@ export async function waitFor(
       // A connection that broke: what has happened meanwhile is in the next list.
       signal.throwIfAborted();
     }
+    await sleep(PAUSE_MS, undefined, { signal });
   }
 }
 
-/** Resolves when there is no such object, or another one has its name. */
+/** Resolves when there is no such object, or another one has its name. `known`: its uid; default: that of the one that is there. */
 export async function waitUntilGone(
   cluster: Cluster,
   type: ResourceType,
   key: ObjectKey,
   signal: AbortSignal,
+  known?: string,
 ): Promise<void> {
-  let uid: string | undefined;
+  let uid = known;
   await waitFor(
     cluster,
     type,

@@ -5,8 +5,10 @@ import { ApiError } from '../api-error.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
 
 test('a position comes back as it was', () => {
+  const names = fc.stringMatching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/u);
+  const starts = fc.tuple(names, names).map(([namespace, name]) => `${namespace}/${name}\u0000`);
   fc.assert(
-    fc.property(fc.integer({ min: 1 }), fc.string({ minLength: 1, unit: 'grapheme' }), (revision, start) => {
+    fc.property(fc.integer({ min: 1 }), fc.oneof(starts, names), (revision, start) => {
       assert.deepEqual(decodeContinue(encodeContinue({ revision, start })), { revision, start });
     }),
   );
@@ -31,6 +33,15 @@ test('anything else is refused, and nothing else happens', () => {
       }
     }),
   );
+});
+
+test('a position out of the list is refused', () => {
+  for (const start of ['../secrets/', 'a/../../b', '/a//b', './a', 'a/']) {
+    assert.throws(() => decodeContinue(encodeContinue({ revision: 1, start })), {
+      code: 400,
+      message: `invalid continue token: continue key is not valid: ${start}`,
+    });
+  }
 });
 
 function plain(_key: string, value: unknown): unknown {

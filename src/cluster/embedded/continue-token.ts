@@ -1,4 +1,5 @@
 // Where a list goes on: the same text as API servers make of it (k8s.io/apiserver, pkg/storage/continue.go).
+import { posix } from 'node:path';
 import { isJsonObject } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 
@@ -36,6 +37,9 @@ export function decodeContinue(text: string): ListPosition {
     throw ApiError.badRequest(
       'invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)',
     );
+  }
+  if (posix.resolve('/', start) !== (start.startsWith('/') ? start : `/${start}`)) {
+    throw ApiError.badRequest(`invalid continue token: continue key is not valid: ${start}`);
   }
   return { revision: rv, start };
 }

@@ -8,7 +8,7 @@ import {
   setCondition,
 } from '../../resources/index.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../../resources/index.ts';
-import type { KindWrite } from './kind-behaviour.ts';
+import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 import type { CustomResource, ResourceRegistry } from './resource-registry.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
@@ -18,7 +18,7 @@ export const CRD_COLLECTION = 'customresourcedefinitions.apiextensions.k8s.io';
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** Serves the kinds of CustomResourceDefinitions from the moment they are written. */
-export class CustomResources {
+export class CustomResources implements KindBehaviour {
   readonly #store: ObjectStore;
   readonly #registry: ResourceRegistry;
   readonly #now: () => number;
@@ -49,7 +49,7 @@ export class CustomResources {
   }
 
   /** Decides about the names of a definition. A real server does so a moment later. */
-  readonly behave = ({ object, subresource }: KindWrite): void => {
+  prepare({ object, subresource }: KindWrite): void {
     if (subresource !== undefined) {
       return;
     }
@@ -84,7 +84,15 @@ export class CustomResources {
       conditions,
       storedVersions: withStorageVersion(definition, before['storedVersions']),
     };
-  };
+  }
+
+  /** Whether nobody else has got the names meanwhile. */
+  holds(definition: KubernetesObject, old: KubernetesObject | undefined): boolean {
+    // Names that are in the status count as its own: what it had before counts, not what it would get.
+    const asked = { ...definition, status: old?.['status'] } as KubernetesObject;
+    const accepted = acceptNames(asked, this.#store.collection(CRD_COLLECTION).list());
+    return accepted.status === 'True' || !isConditionTrue(conditionsOf(definition), 'NamesAccepted');
+  }
 
   #serve(definition: KubernetesObject): void {
     const { name = '', deletionTimestamp } = definition.metadata;

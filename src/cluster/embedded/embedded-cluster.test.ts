@@ -84,9 +84,12 @@ describe('a list in pages', () => {
 
   test('does not go on from what is no token', async () => {
     await using cluster = await EmbeddedCluster.open();
-    for (const token of ['x', Buffer.from('{"v":"meta.k8s.io/v1","rv":0}').toString('base64url'), 'bnVsbA']) {
-      await assert.rejects(cluster.admin.list(CONFIG_MAPS, { continue: token }), { code: 400 });
+    const token = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    for (const text of ['x', token({ v: 'meta.k8s.io/v1', rv: 0 }), 'bnVsbA']) {
+      await assert.rejects(cluster.admin.list(CONFIG_MAPS, { continue: text }), { code: 400 });
     }
+    const ahead = token({ v: 'meta.k8s.io/v1', rv: cluster.revision + 1, start: 'default/a' });
+    await assert.rejects(cluster.admin.list(CONFIG_MAPS, { continue: ahead }), { code: 504 });
   });
 });
 
@@ -168,6 +171,36 @@ describe('services', () => {
   });
 });
 
+test('node ports are in their range, one for both protocols of a port, and go with the type', async () => {
+  await using cluster = await EmbeddedCluster.open();
+  const { admin } = cluster;
+  const refused = (message: RegExp) => ({ code: 422, message });
+  const at = (port: object): KubernetesObject => service('x', { type: 'NodePort', ports: [port] });
+  await assert.rejects(
+    admin.create(SERVICES, at({ port: 80, nodePort: 80 })),
+    refused(
+      /spec\.ports\[0\]\.nodePort: Invalid value: 80: provided port is not in the valid range\. The range of valid ports is 30000-32767$/,
+    ),
+  );
+  const far = service('x', { clusterIP: '1.2.3.4', ports: [{ port: 80 }] });
+  await assert.rejects(admin.create(SERVICES, far), refused(/the provided network does not match the current range$/));
+  const both = [
+    { name: 'a', port: 53, protocol: 'UDP' },
+    { name: 'b', port: 53, protocol: 'TCP' },
+  ];
+  const made = await admin.create(SERVICES, service('dns', { type: 'NodePort', ports: both }));
+  const { ports } = made['spec'] as { ports: { nodePort: number }[] };
+  assert.equal(ports[0]?.nodePort, ports[1]?.nodePort);
+  const taken = at({ port: 80, nodePort: ports[0]?.nodePort ?? 0 });
+  await assert.rejects(admin.create(SERVICES, taken), refused(/provided port is already allocated$/));
+  const changed = await admin.update(SERVICES, service('dns', { type: 'ClusterIP', ports }));
+  assert.deepEqual(
+    (changed['spec'] as { ports: object[] }).ports.map((port) => 'nodePort' in port),
+    [false, false],
+  );
+  await admin.create(SERVICES, taken);
+});
+
 test('events are the same in both of their groups', async () => {
   await using cluster = await EmbeddedCluster.open();
   const { admin } = cluster;
@@ -223,6 +256,51 @@ test('an object that nests without end is refused', async () => {
     code: 400,
     message: /nested deeper/,
   });
+});
+
+test('an object of more than 1.5 MiB is refused, in the words of etcd', async () => {
+  await using cluster = await EmbeddedCluster.open();
+  const pod = (size: number): KubernetesObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'default', name: 'p' },
+    spec: { containers: [{ name: 'c', image: 'i', args: ['x'.repeat(size)] }] },
+  });
+  await assert.rejects(cluster.admin.create(PODS, pod(1_600_000)), {
+    code: 500,
+    message: 'etcdserver: request is too large',
+  });
+  await assert.rejects(cluster.admin.create(PODS, pod(3_200_000)), { code: 413 });
+  await cluster.admin.create(PODS, pod(1_500_000));
+});
+
+test('a full disk refuses what makes it fuller, tells nobody of it, and lets objects be read and deleted', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-embedded-'));
+  try {
+    await using cluster = await EmbeddedCluster.open({ file: join(folder, 'cluster.db'), maxPages: 200 });
+    const { admin } = cluster;
+    const events = admin.watch(CONFIG_MAPS, { resourceVersion: String(cluster.revision) })[Symbol.asyncIterator]();
+    let count = 0;
+    const fill = async (): Promise<void> => {
+      for (; count < 100; count++) {
+        await admin.create(CONFIG_MAPS, configMap(`object-${count}`, { text: 'x'.repeat(20_000) }));
+      }
+    };
+    await assert.rejects(fill(), { code: 500, reason: 'InternalError', message: /the disk is full/ });
+    const names = Array.from({ length: count }, (_, index) => `object-${index}`);
+    const { items } = await admin.list(CONFIG_MAPS);
+    assert.equal(items.length, count);
+    for (const name of names) {
+      await admin.delete(CONFIG_MAPS, ofName(name));
+    }
+    assert.deepEqual(await next(events, count * 2), [
+      ...names.map((name) => `ADDED ${name}`),
+      ...names.map((name) => `DELETED ${name}`),
+    ]);
+    await admin.create(CONFIG_MAPS, configMap('later', { text: 'x'.repeat(20_000) }));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a file keeps the identity of its cluster, its tokens and its versions', async () => {

@@ -11,8 +11,9 @@ import { checkEscalation } from './authorization/escalation.ts';
 import { RbacAuthorizer } from './authorization/rbac-authorizer.ts';
 import { bootstrapObjects } from './bootstrap.ts';
 import { Controllers } from './controllers/controllers.ts';
-import { CustomResources } from './custom-resources.ts';
+import { CRD_COLLECTION, CustomResources } from './custom-resources.ts';
 import { EmbeddedState } from './embedded-state.ts';
+import type { KindBehaviour } from './kind-behaviour.ts';
 import { KindRules } from './kind-rules.ts';
 import type { Machine } from './machine.ts';
 import { ObjectDeleter } from './object-deletion.ts';
@@ -131,9 +132,9 @@ export class EmbeddedCluster implements AsyncDisposable {
       registry,
       authorizer: this.authorizer,
       admission: this.#admission,
-      behaviours: new Map([
-        ['customresourcedefinitions.apiextensions.k8s.io', custom.behave],
-        ['services', new ServiceAddresses(store).behave],
+      behaviours: new Map<string, KindBehaviour>([
+        [CRD_COLLECTION, custom],
+        ['services', new ServiceAddresses(store)],
       ]),
       checkEscalation: isOpen
         ? () => {}

@@ -1,4 +1,5 @@
 // Deleting objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go and pkg/registry/rest/delete.go).
+import { setImmediate } from 'node:timers/promises';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER, timeText } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
@@ -10,12 +11,9 @@ import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
 import type { SelectionOptions } from './object-selection.ts';
 import { ObjectSelection } from './object-selection.ts';
-import { MODIFIED } from './object-writes.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/deep-freeze.ts';
-
-/** How often a deletion is tried on an object that somebody else was faster to change. */
-const MAX_ATTEMPTS = 5;
+import { Turn } from './turn.ts';
 
 interface Deletion {
   readonly served: ServedResource;
@@ -51,11 +49,13 @@ export class ObjectDeleter {
     authorize(this.#machine, caller, 'deletecollection', type, { namespace: options.namespace });
     requireStored(served, 'deletecollection');
     const objects = [...this.#machine.store.collection(served.collection).list(options.namespace)];
+    const turn = new Turn();
     for (const stored of objects) {
       if (!selection.matches(stored)) {
         continue;
       }
       const { namespace = '', name = '' } = stored.metadata;
+      await turn.share();
       try {
         await this.#delete({ served, caller, options }, namespace, name);
       } catch (error) {
@@ -71,7 +71,7 @@ export class ObjectDeleter {
     const { served, caller, options } = deletion;
     const { definition, collection } = served;
     const { store, admission } = this.#machine;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    for (;;) {
       options.signal?.throwIfAborted();
       const stored = store.get(collection, namespace, name);
       if (collection === 'namespaces' && IMMORTAL_NAMESPACES.includes(name)) {
@@ -104,22 +104,22 @@ export class ObjectDeleter {
       if (options.dryRun === true) {
         return marked;
       }
-      if (marked === live) {
-        if (store.get(collection, namespace, name) === stored) {
-          return live;
+      if (marked === live && store.get(collection, namespace, name) === stored) {
+        return live;
+      }
+      if (marked !== live) {
+        const written = store.commit([
+          marked === undefined
+            ? { type: 'remove', collection, expected: stored }
+            : { type: 'put', collection, object: served.stored(marked as MutableObject), expected: stored },
+        ])?.[0];
+        if (written !== undefined) {
+          return marked === undefined ? undefined : served.view(written);
         }
-        continue;
       }
-      const written = store.commit([
-        marked === undefined
-          ? { type: 'remove', collection, expected: stored }
-          : { type: 'put', collection, object: served.stored(marked as MutableObject), expected: stored },
-      ])?.[0];
-      if (written !== undefined) {
-        return marked === undefined ? undefined : served.view(written);
-      }
+      // Somebody else was faster: what is there now is deleted, when others have had their turn.
+      await setImmediate();
     }
-    throw ApiError.conflict(definition, name, MODIFIED);
   }
 }
 

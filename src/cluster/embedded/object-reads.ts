@@ -116,6 +116,7 @@ function listPosition(machine: Machine, options: ListOptions): { revision: numbe
       throw ApiError.badRequest('specifying resource version is not allowed when using continue');
     }
     const { revision, start } = decodeContinue(options.continue);
+    requireReached(machine, revision);
     return { revision: revision < 0 ? undefined : revision, start };
   }
   if (resourceVersion === '' || resourceVersion === '0') {

@@ -44,13 +44,15 @@ export async function* watchObjects(
   for (const stored of initial) {
     if (selection.matches(stored)) {
       yield { type: 'ADDED', object: served.view(stored) };
+      options.signal?.throwIfAborted();
     }
   }
   if (options.sendInitialEvents === true) {
     yield bookmark(served, revision, true);
   }
-  const { timeoutSeconds = 0 } = options;
+  const { timeoutSeconds = 0, allowBookmarks = false } = options;
   const end = performance.now() + (timeoutSeconds > 0 ? timeoutSeconds * 1000 : DEFAULT_WATCH_MS);
+  let bookmarkAt = allowBookmarks ? performance.now() + lifetime.bookmarkIntervalMs : Infinity;
   const alarm = new Alarm(collection, options.signal, lifetime.closed);
   let last = revision;
   try {
@@ -69,19 +71,22 @@ export async function* watchObjects(
         }
         continue;
       }
-      const remaining = end - performance.now();
-      if (lifetime.closed.aborted || remaining <= 0 || !isServed(machine, type)) {
-        if (options.allowBookmarks === true) {
-          yield bookmark(served, machine.store.revision, false);
+      // Everything that there is has been told: what a bookmark says is true now, and only now.
+      const now = performance.now();
+      const isOver = lifetime.closed.aborted || now >= end || !isServed(machine, type);
+      if (now >= bookmarkAt || (isOver && allowBookmarks)) {
+        bookmarkAt = now + lifetime.bookmarkIntervalMs;
+        yield bookmark(served, machine.store.revision, false);
+        options.signal?.throwIfAborted();
+        if (!isOver) {
+          continue;
         }
+      }
+      if (isOver) {
         return;
       }
-      const wait = Math.min(remaining, options.allowBookmarks === true ? lifetime.bookmarkIntervalMs : remaining);
-      const outcome = await alarm.wait(wait);
+      await alarm.wait(Math.min(end, bookmarkAt) - now);
       options.signal?.throwIfAborted();
-      if (outcome === 'time' && options.allowBookmarks === true && end > performance.now()) {
-        yield bookmark(served, machine.store.revision, false);
-      }
     }
   } finally {
     alarm.close();
@@ -165,17 +170,18 @@ class Alarm {
     }
   }
 
-  async wait(milliseconds: number): Promise<'change' | 'time'> {
+  /** @param milliseconds at most */
+  async wait(milliseconds: number): Promise<void> {
     if (this.#signals.some(({ aborted }) => aborted)) {
-      return 'change';
+      return;
     }
-    const { promise, resolve } = Promise.withResolvers<'change' | 'time'>();
-    const stop = this.#collection.onChange(() => resolve('change'));
-    const timer = setTimeout(() => resolve('time'), milliseconds);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = this.#collection.onChange(resolve);
+    const timer = setTimeout(resolve, Math.max(0, milliseconds));
     timer.unref();
-    this.#ring = () => resolve('change');
+    this.#ring = resolve;
     try {
-      return await promise;
+      await promise;
     } finally {
       stop();
       clearTimeout(timer);

@@ -1,7 +1,8 @@
 // What an embedded cluster serves: builtin kinds, which never change, and custom ones, which come and go.
-import { apiVersionOf, convertEvent, groupResourceOf } from '../../resources/index.ts';
-import type { KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
+import { apiVersionOf, convertEvent, groupResourceOf, isSameJson } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ResourceDefinition } from '../../resources/index.ts';
 import { KindRules } from './kind-rules.ts';
+import { deepFreeze, thaw } from './store/deep-freeze.ts';
 
 /** A kind in one version, and where its objects are. */
 export class ServedResource {
@@ -30,31 +31,51 @@ export class ServedResource {
     }
   }
 
-  /** A stored object in this version. */
+  /** A stored object in this version. Of custom kinds with the defaults and without the fields that it has now. */
   view(stored: KubernetesObject): KubernetesObject {
-    if (stored.apiVersion === this.#apiVersion) {
+    const isCustom = this.definition.origin === 'custom';
+    if (stored.apiVersion === this.#apiVersion && !isCustom) {
       return stored;
     }
     let view = this.#views.get(stored);
     if (view === undefined) {
-      view = Object.freeze(
-        this.collection === 'events'
-          ? convertEvent(stored, 'events.k8s.io/v1')
-          : { ...stored, apiVersion: this.#apiVersion },
-      );
+      view = isCustom ? this.#settled(stored) : this.#converted(stored);
       this.#views.set(stored, view);
+      this.#views.set(view, view);
     }
     return view;
   }
 
   /** An object of this version as it is stored. */
   stored(object: MutableObject): MutableObject {
-    if (this.#storedApiVersion === this.#apiVersion) {
-      return object;
+    if (this.collection === 'events' && this.#storedApiVersion !== this.#apiVersion) {
+      return convertEvent(object, 'v1') as unknown as MutableObject;
     }
-    return this.collection === 'events'
-      ? (convertEvent(object, 'v1') as unknown as MutableObject)
-      : { ...object, apiVersion: this.#storedApiVersion };
+    if (this.#storedApiVersion !== this.#apiVersion) {
+      return { ...object, apiVersion: this.#storedApiVersion };
+    }
+    // It was completed by the rules that there are now.
+    const stored = object as unknown as KubernetesObject;
+    this.#views.set(stored, stored);
+    return object;
+  }
+
+  #converted(stored: KubernetesObject): KubernetesObject {
+    return Object.freeze(
+      this.collection === 'events'
+        ? convertEvent(stored, 'events.k8s.io/v1')
+        : { ...stored, apiVersion: this.#apiVersion },
+    );
+  }
+
+  /** What was stored before the definition changed gets what new objects get. */
+  #settled(stored: KubernetesObject): KubernetesObject {
+    const object = thaw(stored) as unknown as MutableObject;
+    object.apiVersion = this.#apiVersion;
+    this.rules.prune(object);
+    this.rules.applyDefaults(object);
+    const settled = object as unknown as KubernetesObject;
+    return isSameJson(settled as unknown as JsonObject, stored as unknown as JsonObject) ? stored : deepFreeze(settled);
   }
 }
 

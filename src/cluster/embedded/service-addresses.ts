@@ -1,8 +1,9 @@
 // Addresses of Services: nothing listens at them, but clients look at them (k8s.io/kubernetes, pkg/registry/core/service).
+import { isIP } from 'node:net';
 import { invalid, isJsonObject } from '../../resources/index.ts';
 import type { FieldError, JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
-import type { KindWrite } from './kind-behaviour.ts';
+import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
 /** 10.96.0.0/16: what kubeadm begins with, and enough for all services of one machine. */
@@ -16,117 +17,214 @@ export const KUBERNETES_SERVICE_IP = `${PREFIX}.0.1`;
 const FIRST_NODE_PORT = 30_000;
 const LAST_NODE_PORT = 32_767;
 
+const SERVICES = 'services';
+
 /** Gives Services addresses and node ports that no other has. */
-export class ServiceAddresses {
-  readonly #store: ObjectStore;
+export class ServiceAddresses implements KindBehaviour {
+  /** Whose they are: the uid of the stored Service that has them. */
+  readonly #addresses = new Map<string, string>();
+  readonly #nodePorts = new Map<number, string>();
   #nextAddress = 2;
   #nextNodePort = FIRST_NODE_PORT;
 
   constructor(store: ObjectStore) {
-    this.#store = store;
+    for (const service of store.collection(SERVICES).list()) {
+      this.#note(service);
+    }
+    store.onChange((collection, { type, object, previous }) => {
+      if (collection === SERVICES) {
+        this.#forget(previous);
+        if (type !== 'DELETED') {
+          this.#note(object);
+        }
+      }
+    });
   }
 
-  readonly behave = ({ object, old, subresource }: KindWrite): void => {
+  prepare({ object, old, subresource }: KindWrite): void {
     if (subresource !== undefined || !isJsonObject(object['spec'])) {
       return;
     }
     const spec = object['spec'];
     const before = isJsonObject(old?.['spec']) ? old['spec'] : {};
+    dropNodePorts(spec, before);
     if (spec['type'] === 'ExternalName') {
       for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']) {
         delete spec[field];
       }
       return;
     }
-    this.#giveAddress(object.metadata['name'], spec, before, old);
-    this.#giveNodePorts(spec, before);
-  };
+    const { name, uid } = object.metadata;
+    const service = { name: typeof name === 'string' ? name : '', uid: typeof uid === 'string' ? uid : '' };
+    this.#giveAddress(service, spec, before);
+    this.#giveNodePorts(service, spec, before);
+  }
 
-  #giveAddress(name: unknown, spec: JsonObject, before: JsonObject, old: KubernetesObject | undefined): void {
+  holds(service: KubernetesObject): boolean {
+    const { uid = '' } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    return (
+      !isOfAnother(this.#addresses, address, uid) && !nodePorts.some((port) => isOfAnother(this.#nodePorts, port, uid))
+    );
+  }
+
+  #giveAddress({ name, uid }: Named, spec: JsonObject, before: JsonObject): void {
     const given = spec['clusterIP'] ?? before['clusterIP'];
     const asked = typeof given === 'string' ? given : '';
-    if (asked !== '' && asked !== 'None' && asked !== before['clusterIP']) {
-      const isTaken = this.#services(old).some(({ clusterIP }) => clusterIP === asked);
-      if (isTaken) {
-        throw refused(
-          name,
-          invalid('spec.clusterIPs', [asked], 'failed to allocate IP: provided IP is already allocated'),
-        );
+    // What is no address is for validation to refuse.
+    if (isIP(asked) !== 0 && asked !== before['clusterIP']) {
+      const problem = !asked.startsWith(`${PREFIX}.`)
+        ? 'the provided network does not match the current range'
+        : isOfAnother(this.#addresses, asked, uid)
+          ? 'provided IP is already allocated'
+          : undefined;
+      if (problem !== undefined) {
+        throw refused(name, invalid('spec.clusterIPs', [asked], `failed to allocate IP ${asked}: ${problem}`));
       }
     }
-    const address = asked === '' ? this.#freeAddress(old) : asked;
+    const address = asked === '' ? this.#freeAddress() : asked;
     spec['clusterIP'] = address;
     spec['clusterIPs'] = [address];
     spec['ipFamilies'] ??= before['ipFamilies'] ?? ['IPv4'];
     spec['ipFamilyPolicy'] ??= before['ipFamilyPolicy'] ?? 'SingleStack';
   }
 
-  #giveNodePorts(spec: JsonObject, before: JsonObject): void {
-    const wantsThem =
-      spec['type'] === 'NodePort' ||
-      (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false);
-    if (!wantsThem || !Array.isArray(spec['ports'])) {
+  #giveNodePorts(service: Named, spec: JsonObject, before: JsonObject): void {
+    if (!hasNodePorts(spec)) {
       return;
     }
-    const previous = Array.isArray(before['ports']) ? before['ports'].filter(isJsonObject) : [];
-    const given = spec['ports'].filter(isJsonObject);
-    const taken = new Set(this.#services(undefined).flatMap(({ nodePorts }) => nodePorts));
-    for (const port of given) {
-      if (typeof port['nodePort'] === 'number' && port['nodePort'] !== 0) {
-        taken.add(port['nodePort']);
+    const ports = portsOf(spec);
+    const previous = portsOf(before);
+    /** `TCP/30080`: both protocols may have one number. */
+    const own = new Set<string>();
+    for (const [index, port] of ports.entries()) {
+      const { nodePort = 0 } = port;
+      if (typeof nodePort === 'number' && nodePort !== 0) {
+        this.#requireNodePort(service, `spec.ports[${index}].nodePort`, nodePort, own.has(pathOfPort(port)));
+        own.add(pathOfPort(port));
       }
     }
-    for (const port of given) {
+    for (const port of ports) {
       if (typeof port['nodePort'] === 'number' && port['nodePort'] !== 0) {
         continue;
       }
       const same = previous.find((one) => one['port'] === port['port'] && one['protocol'] === port['protocol']);
-      const nodePort = same?.['nodePort'] ?? this.#freeNodePort(taken);
-      if (typeof nodePort === 'number') {
-        port['nodePort'] = nodePort;
-        taken.add(nodePort);
+      const sibling = ports.find((one) => one['port'] === port['port'] && one['protocol'] !== port['protocol']);
+      port['nodePort'] = same?.['nodePort'] ?? sibling?.['nodePort'] ?? 0;
+      if (port['nodePort'] === 0 || own.has(pathOfPort(port))) {
+        port['nodePort'] = this.#freeNodePort(new Set(ports.map(({ nodePort }) => nodePort)));
       }
+      own.add(pathOfPort(port));
     }
   }
 
-  #freeAddress(old: KubernetesObject | undefined): string {
-    const taken = new Set(this.#services(old).map(({ clusterIP }) => clusterIP));
+  #requireNodePort({ name, uid }: Named, field: string, nodePort: number, isTwice: boolean): void {
+    if (isTwice || isOfAnother(this.#nodePorts, nodePort, uid)) {
+      throw refused(name, invalid(field, nodePort, 'provided port is already allocated'));
+    }
+    // What is no port is for validation to refuse.
+    const isPort = Number.isInteger(nodePort) && nodePort > 0 && nodePort < 65_536;
+    if (isPort && (nodePort < FIRST_NODE_PORT || nodePort > LAST_NODE_PORT)) {
+      const range = `The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
+      throw refused(name, invalid(field, nodePort, `provided port is not in the valid range. ${range}`));
+    }
+  }
+
+  #freeAddress(): string {
     for (let tries = 0; tries < LAST_ADDRESS; tries++) {
       const number = this.#nextAddress;
       this.#nextAddress = number === LAST_ADDRESS ? 2 : number + 1;
       const address = `${PREFIX}.${number >>> 8}.${number & 0xff}`;
-      if (!taken.has(address)) {
+      if (!this.#addresses.has(address)) {
         return address;
       }
     }
     throw ApiError.internal('failed to allocate a serviceIP: range is full');
   }
 
-  #freeNodePort(taken: ReadonlySet<number>): number {
+  /** @param except those that the Service itself asks for */
+  #freeNodePort(except: ReadonlySet<unknown>): number {
     for (let tries = FIRST_NODE_PORT; tries <= LAST_NODE_PORT; tries++) {
       const port = this.#nextNodePort;
       this.#nextNodePort = port === LAST_NODE_PORT ? FIRST_NODE_PORT : port + 1;
-      if (!taken.has(port)) {
+      if (!this.#nodePorts.has(port) && !except.has(port)) {
         return port;
       }
     }
     throw ApiError.internal('failed to allocate a nodePort: range is full');
   }
 
-  /** What the other Services have. */
-  #services(except: KubernetesObject | undefined): { clusterIP: string; nodePorts: number[] }[] {
-    return [...this.#store.collection('services').list()]
-      .filter(({ metadata }) => metadata.uid !== except?.metadata.uid)
-      .map(({ spec }) => {
-        const { clusterIP = '', ports = [] } = (spec ?? {}) as {
-          clusterIP?: string;
-          ports?: readonly { nodePort?: number }[];
-        };
-        return { clusterIP, nodePorts: ports.flatMap(({ nodePort = 0 }) => (nodePort === 0 ? [] : [nodePort])) };
-      });
+  #note(service: KubernetesObject): void {
+    const { uid = '' } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    if (isIP(address) !== 0) {
+      this.#addresses.set(address, uid);
+    }
+    for (const port of nodePorts) {
+      this.#nodePorts.set(port, uid);
+    }
+  }
+
+  #forget(service: KubernetesObject | undefined): void {
+    if (service === undefined) {
+      return;
+    }
+    const { uid } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    if (this.#addresses.get(address) === uid) {
+      this.#addresses.delete(address);
+    }
+    for (const port of nodePorts) {
+      if (this.#nodePorts.get(port) === uid) {
+        this.#nodePorts.delete(port);
+      }
+    }
   }
 }
 
-function refused(name: unknown, error: FieldError): ApiError {
-  return ApiError.invalid({ group: '', kind: 'Service' }, typeof name === 'string' ? name : '', [error]);
+interface Named {
+  readonly name: string;
+  readonly uid: string;
+}
+
+function isOfAnother<T>(owners: ReadonlyMap<T, string>, one: T, uid: string): boolean {
+  return (owners.get(one) ?? uid) !== uid;
+}
+
+function addressesOf({ spec }: KubernetesObject): { readonly address: string; readonly nodePorts: readonly number[] } {
+  const { clusterIP } = isJsonObject(spec) ? spec : {};
+  const nodePorts = (isJsonObject(spec) ? portsOf(spec) : []).map(({ nodePort }) => nodePort);
+  return {
+    address: typeof clusterIP === 'string' ? clusterIP : '',
+    nodePorts: nodePorts.filter((port) => typeof port === 'number' && port !== 0) as number[],
+  };
+}
+
+/** Node ports that a Service had, and that its type has no use for any more, go with the type. */
+function dropNodePorts(spec: JsonObject, before: JsonObject): void {
+  if (hasNodePorts(spec) || !hasNodePorts(before)) {
+    return;
+  }
+  const had = new Set(portsOf(before).map(({ nodePort }) => nodePort));
+  for (const port of portsOf(spec)) {
+    if (had.has(port['nodePort'])) {
+      delete port['nodePort'];
+    }
+  }
+}
+
+function hasNodePorts({ type, allocateLoadBalancerNodePorts }: JsonObject): boolean {
+  return type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false);
+}
+
+function portsOf({ ports }: JsonObject): JsonObject[] {
+  return Array.isArray(ports) ? ports.filter(isJsonObject) : [];
+}
+
+function pathOfPort({ protocol, nodePort }: JsonObject): string {
+  return `${typeof protocol === 'string' ? protocol : 'TCP'}/${Number(nodePort)}`;
+}
+
+function refused(name: string, error: FieldError): ApiError {
+  return ApiError.invalid({ group: '', kind: 'Service' }, name, [error]);
 }

@@ -9,6 +9,7 @@ import type { Caller, Machine } from './machine.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { receivedObject } from './received-object.ts';
 import type { AdmissionRequest } from './request.ts';
+import { admissionOptions, onWarningOf } from './write.ts';
 
 /** What is created of a subresource. */
 const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([
@@ -84,16 +85,10 @@ export class SubresourceCreator {
       object,
       oldObject: null,
       dryRun: options.dryRun === true,
-      options: {
-        apiVersion: 'meta.k8s.io/v1',
-        kind: 'CreateOptions',
-        ...(options.dryRun === true ? { dryRun: ['All'] } : {}),
-        fieldManager: options.fieldManager ?? caller.fieldManager,
-        ...(options.fieldValidation === undefined ? {} : { fieldValidation: options.fieldValidation }),
-      },
+      options: admissionOptions({ caller, options }, 'CREATE'),
     };
     const { admission } = this.#machine;
-    const onWarning = options.onWarning ?? (() => {});
+    const onWarning = onWarningOf(options);
     const admitted = (await admission.mutate(request, onWarning, options.signal)) ?? object;
     await admission.validate({ ...request, object: admitted }, onWarning, options.signal);
     return admitted;

@@ -74,11 +74,12 @@ function acceptsGzip(request: IncomingMessage): boolean {
 
 /** The answer to a request that was refused. */
 export function errorAnswer(error: ApiError): Answer {
-  const retryAfter = error.details?.retryAfterSeconds;
+  // Webhooks write details, too: anything may be in them.
+  const retryAfter: unknown = error.details?.retryAfterSeconds;
   return {
     status: error.code,
     body: error.toStatus(),
-    ...(retryAfter === undefined ? {} : { headers: { 'retry-after': String(retryAfter) } }),
+    ...(Number.isSafeInteger(retryAfter) ? { headers: { 'retry-after': String(retryAfter) } } : {}),
   };
 }
 

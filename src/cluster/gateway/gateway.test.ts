@@ -219,6 +219,15 @@ describe('a gateway', () => {
     }
   });
 
+  it('reads no body of those who may not send one, and none about another object than the URL', async () => {
+    const { url } = await start();
+    const forbidden = await ask(url, 'POST', CONFIG_MAPS, { token: 'alice-token', body: '{{{' });
+    assert.deepEqual([forbidden.status, forbidden.body.details], [403, { kind: 'configmaps' }]);
+    const other = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' } };
+    const eviction = await ask(url, 'POST', '/api/v1/namespaces/default/pods/a/eviction', { body: other });
+    assert.equal(eviction.body.message, 'the name of the object (b) does not match the name on the URL (a)');
+  });
+
   it('asks who somebody is and what they may do', async () => {
     const { url } = await start();
     assert.equal((await ask(url, 'GET', '/api/v1/nodes', { token: 'nobody' })).status, 401);

@@ -40,6 +40,9 @@ const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
   ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
 ]);
 
+/** What is asked for with an object or patch in the body. */
+const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
+
 /** Parts of pods that only a machine that runs them has. */
 const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
@@ -219,6 +222,10 @@ export class Gateway {
     call.representation = representation;
     const verb = verbOf(request.method ?? '', target, isWatch);
     checkServed(target, definition, verb);
+    if (WITH_BODY.has(verb ?? '')) {
+      // The cluster asks, too; but nobody's body is read who may not send one.
+      this.#authorize(call, target, isWatch);
+    }
     const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
     const warnings: string[] = deprecation === undefined ? [] : [deprecation];
     const resourceRequest: ResourceRequest = {

@@ -8,6 +8,11 @@ const json = (text: string): unknown => decodeObject(Buffer.from(text), 'json', 
 const yaml = (text: string): unknown => decode(Buffer.from(text), 'yaml');
 
 describe('bodies', () => {
+  it('have whole characters only, as they are stored', () => {
+    assert.deepEqual(json('{"a\\ud800":"\\udc00b\\ud83d\\ude00"}'), { 'a\ufffd': '\ufffdb\u{1f600}' });
+    assert.deepEqual(yaml('a: "\\ud800"'), { a: '\ufffd' });
+  });
+
   it('are JSON', () => {
     assert.deepEqual(json('{"a":{"b":[1,"x",null]}}'), { a: { b: [1, 'x', null] } });
     assert.deepEqual(json('null'), {});

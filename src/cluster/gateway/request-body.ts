@@ -30,6 +30,9 @@ export const MAX_BODY_DEPTH = 500;
 /** Values in a YAML body once its aliases are followed: as many as a JSON body of the largest size can have (`[1,1,…]`). */
 const MAX_YAML_VALUES = MAX_BODY_BYTES / 2;
 
+/** Escapes that JSON makes of halves of characters (surrogates): two of them need not be a whole. */
+const HALF_CHARACTER = /\\u[dD][89a-fA-F]/;
+
 /** Longest part of a body that a message repeats. */
 const MAX_QUOTED_BYTES = 200;
 
@@ -180,7 +183,8 @@ function decodeProtobuf(body: Buffer): JsonValue {
 function decodeJson(text: string): JsonValue {
   checkDepth(text);
   try {
-    return JSON.parse(text) as JsonValue;
+    const value: unknown = JSON.parse(text);
+    return HALF_CHARACTER.test(text) ? copied(value) : (value as JsonValue);
   } catch (error) {
     throw new BodySyntaxError(goSyntaxError(text, error), { cause: error });
   }
@@ -237,7 +241,10 @@ function decodeYaml(text: string): JsonValue {
   return copied(value);
 }
 
-/** A tree of its own for each alias, and keys and numbers that JSON has; within a budget, since aliases can multiply or be cycles. */
+/**
+ * A tree of its own for each alias, with keys, numbers and characters that JSON has; halves of characters are replaced, as Go's
+ * decoder does. Within a budget, since aliases can multiply or be cycles.
+ */
 function copied(value: unknown): JsonValue {
   let budget = MAX_YAML_VALUES;
   const copy = (from: unknown, depth: number): JsonValue => {
@@ -252,12 +259,15 @@ function copied(value: unknown): JsonValue {
       return from.map((item) => copy(item, depth + 1));
     }
     if (typeof from === 'object' && from !== null) {
-      return Object.fromEntries(Object.entries(from).map(([key, item]) => [key, copy(item, depth + 1)]));
+      return Object.fromEntries(Object.entries(from).map(([key, item]) => [key.toWellFormed(), copy(item, depth + 1)]));
     }
     if (typeof from === 'number' && !Number.isFinite(from)) {
       throw new BodySyntaxError(`json: unsupported value: ${from}`);
     }
-    return typeof from === 'string' || typeof from === 'number' || typeof from === 'boolean' ? from : null;
+    if (typeof from === 'string') {
+      return from.toWellFormed();
+    }
+    return typeof from === 'number' || typeof from === 'boolean' ? from : null;
   };
   return copy(value, 0);
 }

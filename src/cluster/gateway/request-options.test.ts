@@ -137,6 +137,13 @@ describe('options of requests', () => {
     assert.deepEqual(deleteOptions(query(''), { orphanDependents: true }), { propagationPolicy: 'Orphan' });
     assert.throws(() => deleteOptions(query(''), { gracePeriodSeconds: 'x' }), { code: 400 });
     assert.throws(() => deleteOptions(query(''), { kind: 'Pod' }), { code: 400 });
+    for (const odd of [{ dryRun: 'All' }, { dryRun: [true] }, { preconditions: 'u' }, { preconditions: ['u'] }]) {
+      assert.throws(() => deleteOptions(query(''), odd), { code: 400 });
+    }
+  });
+
+  it('of watches have no longer timeout than timers can wait', () => {
+    assert.deepEqual(watchOptions(query('timeoutSeconds=9999999999')), { timeoutSeconds: 2_147_483 });
   });
 
   it('are read or refused, whatever they are', () => {

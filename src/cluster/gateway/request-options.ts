@@ -1,13 +1,6 @@
 // The options of requests, from the query and from DeleteOptions bodies, checked as an API server checks them (meta.k8s.io/v1).
-import type { FieldError, JsonObject } from '../../resources/index.ts';
-import {
-  fieldManagerErrors,
-  forbidden,
-  isJsonObject,
-  managerOf,
-  notSupported,
-  required,
-} from '../../resources/index.ts';
+import type { FieldError, JsonObject, JsonValue } from '../../resources/index.ts';
+import { fieldManagerErrors, forbidden, managerOf, notSupported, required } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { DeleteOptions, FieldValidation, ListOptions, WatchOptions, WriteOptions } from '../cluster.ts';
 
@@ -21,6 +14,9 @@ export interface ParsedWriteOptions extends Parsed<WriteOptions, 'dryRun' | 'fie
   /** Of server-side apply. */
   readonly force?: boolean;
 }
+
+/** The longest that timers can wait: 24 days. */
+const MAX_TIMEOUT_SECONDS = Math.trunc((2 ** 31 - 1) / 1000);
 
 const FIELD_VALIDATIONS: readonly string[] = ['Ignore', 'Strict', 'Warn'] satisfies FieldValidation[];
 
@@ -126,7 +122,7 @@ export function watchOptions(
   WatchOptions,
   'labelSelector' | 'fieldSelector' | 'resourceVersion' | 'allowBookmarks' | 'sendInitialEvents' | 'timeoutSeconds'
 > {
-  const timeoutSeconds = integer(query, 'timeoutSeconds') ?? 0;
+  const timeoutSeconds = Math.min(integer(query, 'timeoutSeconds') ?? 0, MAX_TIMEOUT_SECONDS);
   const resourceVersion = query.get('resourceVersion') ?? '';
   const bookmarks = query.get('allowWatchBookmarks');
   const initial = query.get('sendInitialEvents');
@@ -224,8 +220,8 @@ export function deleteOptions(query: URLSearchParams, body: JsonObject | undefin
     gracePeriodSeconds: typed(gracePeriodSeconds, 'number', 'gracePeriodSeconds'),
     propagationPolicy: typed(propagationPolicy, 'string', 'propagationPolicy'),
     orphanDependents: typed(orphanDependents, 'boolean', 'orphanDependents'),
-    dryRun: Array.isArray(dryRun) ? dryRun.map(String) : [],
-    preconditions: isJsonObject(preconditions) ? preconditions : undefined,
+    dryRun: texts(dryRun, 'dryRun'),
+    preconditions: typed(preconditions, 'object', 'preconditions'),
   });
 }
 
@@ -269,16 +265,30 @@ interface TypeNames {
   readonly number: number;
   readonly string: string;
   readonly boolean: boolean;
+  readonly object: JsonObject;
 }
 
 function typed<K extends keyof TypeNames>(value: unknown, type: K, field: string): TypeNames[K] | undefined {
   if (value === undefined || value === null) {
     return undefined;
   }
-  if (typeof value !== type) {
-    throw ApiError.badRequest(
-      `DeleteOptions.${field}: expected a ${type}, got ${JSON.stringify(value)?.slice(0, 100)}`,
-    );
+  if (typeof value !== type || Array.isArray(value)) {
+    throw wrongType(value, `${type === 'object' ? 'an' : 'a'} ${type}`, field);
   }
   return value as TypeNames[K];
+}
+
+function texts(value: JsonValue | undefined, field: string): readonly string[] {
+  const list = value ?? [];
+  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) {
+    // Not passed over: whoever misspells `dryRun` does not mean to delete.
+    throw wrongType(list, 'a list of strings', field);
+  }
+  return list;
+}
+
+function wrongType(value: unknown, expected: string, field: string): ApiError {
+  return ApiError.badRequest(
+    `DeleteOptions.${field}: expected ${expected}, got ${JSON.stringify(value)?.slice(0, 100)}`,
+  );
 }

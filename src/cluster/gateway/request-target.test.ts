@@ -60,11 +60,21 @@ const cases: readonly (readonly [string, RequestTarget | undefined])[] = [
       name: 'system:node',
     },
   ],
+  [
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/a%1b%00b',
+    {
+      kind: 'resource',
+      group: 'rbac.authorization.k8s.io',
+      version: 'v1',
+      ...nothing,
+      resource: 'clusterroles',
+      name: 'a\u001b\0b',
+    },
+  ],
   ['/api/v1/namespaces//pods', undefined],
   ['/api/v1/namespaces/%2e%2e/pods', undefined],
   ['/api/v1/namespaces/../pods', undefined],
   ['/%', undefined],
-  ['/api/v1/pods%00', undefined],
   ['pods', undefined],
   [`/api/v1/${'a/'.repeat(20)}`, undefined],
 ];

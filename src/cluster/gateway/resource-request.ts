@@ -121,6 +121,9 @@ async function create(call: ResourceRequest): Promise<Answer> {
   const { cluster, definition, target } = call;
   const options = writeOptions(call.query, 'CreateOptions', call.request.headers['user-agent']);
   const object = await objectOfBody(call, options.fieldValidation);
+  if (target.name !== undefined && object.metadata.name !== target.name) {
+    throw nameMismatch(String(object.metadata.name), target.name);
+  }
   const created = await cluster.create(definition, object, {
     ...clusterOptions(call, options),
     ...ofSubresource(target),

@@ -36,7 +36,7 @@ const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name' } as const;
 const AGE_COLUMN = { name: 'Age', type: 'string' } as const;
 
 /** Of a subresource `scale`. */
-export const SCALE_PRINTER: TablePrinter = {
+const SCALE_PRINTER: TablePrinter = {
   columns: [NAME_COLUMN, { name: 'Desired', type: 'integer' }, { name: 'Available', type: 'integer' }, AGE_COLUMN],
   cells: (object, now) => [
     object.metadata.name ?? '',
@@ -51,7 +51,7 @@ function replicasOf(part: unknown): number {
 }
 
 /** Of objects whose kind has no printer of its own: those of other subresources. */
-export const GENERIC_PRINTER: TablePrinter = {
+const GENERIC_PRINTER: TablePrinter = {
   columns: [NAME_COLUMN, { name: 'Created At', type: 'date' }],
   cells: (object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? ''],
 };

@@ -96,6 +96,17 @@ describe('HttpClient', () => {
     assert.equal((await http.send({ method: 'POST', path: '/write' })).status, 200);
   });
 
+  it('makes a GET again when a new connection dies before the answer, and then waits as long as it takes', async (context) => {
+    const server = await scriptedServer(context, (_, response) => {
+      if (server.seen.length > 1) {
+        setTimeout(() => answerJson(response, {}), 120);
+      }
+    });
+    const http = client(context, { server: server.url }, { staleConnectionMs: 30 });
+    assert.equal((await http.send({ method: 'GET', path: '/x' })).status, 200);
+    assert.equal(server.seen.length, 2);
+  });
+
   it('does not wait long for the rest of an answer', async (context) => {
     const server = await scriptedServer(context, ({ url }, response) => {
       if (url === '/dead' || server.seen.length === 1) {

@@ -18,8 +18,9 @@ export const REQUEST_TIMEOUT_MS = 70_000;
 /** TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A connection that has been kept and does not begin to answer a GET, or one that stops in the middle of an answer, is taken
- * to be dead after this: only silence tells. Longer than all answers take to begin, but for the largest lists. Milliseconds.
+ * A connection that does not begin to answer a GET, or stops in the middle of an answer, is taken to be dead after this: only
+ * silence tells. The GET is tried once more then, and given all its time. Longer than all answers take to begin, but for the
+ * largest lists. Milliseconds.
  */
 export const STALE_CONNECTION_MS = 10_000;
 /** Below the 90 s after which API servers close connections that are not used, so that no request meets one that closes. */
@@ -64,6 +65,12 @@ interface AgentPair {
   readonly certificate: Credentials['clientCertificate'];
   readonly requests: Agent;
   readonly streams: Agent;
+}
+
+interface AttemptOptions {
+  readonly streamed: boolean;
+  /** A GET that is not answered soon is tried a second time. */
+  readonly isFirst: boolean;
 }
 
 type Attempt = { readonly answer: Answer } | { readonly stream: IncomingMessage };
@@ -129,7 +136,7 @@ export class HttpClient {
       const credentials = (await source?.current(request.signal)) ?? {};
       let attempt: Attempt;
       try {
-        attempt = await this.#attempt(request, credentials, streamed);
+        attempt = await this.#attempt(request, credentials, { streamed, isFirst: repeats === 0 });
       } catch (error) {
         request.signal?.throwIfAborted();
         // What happened to one connection may have happened to all that wait.
@@ -180,11 +187,15 @@ export class HttpClient {
   }
 
   /** One request and its answer. Rejects with the reason of the signal, or a ClusterError. */
-  async #attempt(request: HttpRequest, credentials: Credentials, streamed: boolean): Promise<Attempt> {
+  async #attempt(
+    request: HttpRequest,
+    credentials: Credentials,
+    { streamed, isFirst }: AttemptOptions,
+  ): Promise<Attempt> {
     if (this.#closed) {
       throw closedError();
     }
-    const outgoing = this.#start(request, credentials, streamed);
+    const outgoing = this.#start(request, credentials, { streamed, isFirst });
     this.#open.add(outgoing);
     outgoing.once('close', () => this.#open.delete(outgoing));
     let incoming: IncomingMessage | undefined;
@@ -219,7 +230,7 @@ export class HttpClient {
     }
   }
 
-  #start(request: HttpRequest, credentials: Credentials, streamed: boolean): ClientRequest {
+  #start(request: HttpRequest, credentials: Credentials, { streamed, isFirst }: AttemptOptions): ClientRequest {
     const { body } = request;
     const agents = this.#agentsFor(credentials);
     const outgoing = (this.#server.protocol === 'https:' ? httpsRequest : httpRequest)({
@@ -240,10 +251,10 @@ export class HttpClient {
       },
     });
     outgoing.once('socket', (socket) => {
-      if (outgoing.reusedSocket && request.method === 'GET') {
+      this.#limitConnecting(outgoing, socket);
+      if (isFirst && request.method === 'GET') {
+        // Also on a new connection, which may die just before the answer: the second try waits as long as it takes.
         this.#limitSilence(outgoing);
-      } else {
-        this.#limitConnecting(outgoing, socket);
       }
     });
     outgoing.end(body);

@@ -171,7 +171,7 @@ export function payloadFields(payload: JsonValue): JsonObject {
   return payload;
 }
 
-export function textIn(fields: JsonObject, key: string): string {
+function textIn(fields: JsonObject, key: string): string {
   const value = fields[key];
   if (typeof value !== 'string') {
     throw new Error(`${key}: expected text`);

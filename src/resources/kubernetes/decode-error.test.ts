@@ -28,6 +28,11 @@ describe('objects that cannot be read', () => {
     assert.match(text ?? '', /PodSpec\.spec\.hostname of type string$/);
   });
 
+  it('may have more fields than a call takes arguments', () => {
+    const data = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, '']));
+    assert.equal(problem({ apiVersion: 'v1', kind: 'ConfigMap', data }), undefined);
+  });
+
   it('may have what is null or not known', () => {
     assert.equal(problem({ apiVersion: 'v1', kind: 'Pod', spec: { hostname: null, unknown: 5 }, other: 1 }), undefined);
   });

@@ -1,5 +1,4 @@
-import { quoteText } from '../go-text.ts';
-import { compareText } from './json-order.ts';
+import { compareBytes, quoteText } from '../go-text.ts';
 import type { Manager } from './managed-fields.ts';
 import type { Conflict } from './ownership.ts';
 import { pathText } from './path-element.ts';
@@ -19,7 +18,7 @@ export interface ApplyConflicts {
 /** The conflicts in the words of an API server. */
 export function conflictsOf(conflicts: ReadonlyMap<string, Conflict>): ApplyConflicts {
   const groups = [...conflicts]
-    .sort(([a], [b]) => compareText(a, b))
+    .sort(([a], [b]) => compareBytes(a, b))
     .map(([, { manager, fields }]) => ({ manager: managerText(manager), paths: [...fields.paths()].map(pathText) }));
   const causes = groups.flatMap(({ manager, paths }) =>
     paths.map((field) => ({ reason: 'FieldManagerConflict' as const, message: `conflict with ${manager}`, field })),

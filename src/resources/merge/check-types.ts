@@ -1,7 +1,7 @@
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { goText } from '../patch/go-value-text.ts';
-import { elementOf, problemOf } from './list-elements.ts';
+import { elementOrProblem } from './list-elements.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
 import { anyKindOf, kindFor } from './merge-type.ts';
 import type { ListType, MapType, MergeType, ScalarType } from './merge-type.ts';
@@ -74,12 +74,11 @@ class Checker {
     for (const [index, value] of values.entries()) {
       let at = `${path}[${index}]`;
       if (!list.isAtomic) {
-        const problem = problemOf(list, value);
-        if (problem !== undefined) {
-          this.#refuse(path, `element ${index}: ${problem}`);
+        const element = elementOrProblem(list, value);
+        if (typeof element === 'string') {
+          this.#refuse(path, `element ${index}: ${element}`);
           return;
         }
-        const element = elementOf(list, value, index);
         at = `${path}${elementText(element)}`;
         if (seen.has(element.text) && !this.#areDuplicatesAllowed) {
           this.#refuse(path, `duplicate entries for key ${elementText(element)}`);

@@ -1,3 +1,4 @@
+import { jsonText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { FieldsV1 } from '../kubernetes-object.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
@@ -132,6 +133,15 @@ export class FieldSet {
     return result;
   }
 
+  /** All paths of several sets. Pairs first: a set is not copied again for each of the others. */
+  static unionOf(sets: readonly FieldSet[]): FieldSet {
+    if (sets.length < 2) {
+      return sets[0] ?? new FieldSet();
+    }
+    const half = sets.length >> 1;
+    return FieldSet.unionOf(sets.slice(0, half)).union(FieldSet.unionOf(sets.slice(half)));
+  }
+
   intersection(other: FieldSet): FieldSet {
     const result = new FieldSet();
     for (const [text, node] of this.#nodes) {
@@ -232,7 +242,7 @@ function parsed(
 ): { readonly isMember: boolean; readonly children: FieldSet | undefined } {
   checkMergeDepth(depth);
   if (!isJsonObject(fields)) {
-    throw new MergeError('fields-malformed', `expected a set of fields to be an object, got ${JSON.stringify(fields)}`);
+    throw new MergeError('fields-malformed', `expected a set of fields to be an object, got ${jsonText(fields)}`);
   }
   const children = new FieldSet();
   let isMember = false;

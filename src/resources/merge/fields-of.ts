@@ -25,7 +25,9 @@ interface Fields {
   readonly children: FieldSet;
 }
 
-const LEAF: Pick<Fields, 'isMember'> = { isMember: true };
+/** One for all: large objects have very many of them. Nothing is put into it. */
+const EMPTY = new FieldSet();
+const LEAF: Fields = { isMember: true, children: EMPTY };
 
 function fieldsBelow(value: JsonValue, type: MergeType, depth: number): Fields {
   checkMergeDepth(depth);
@@ -33,14 +35,14 @@ function fieldsBelow(value: JsonValue, type: MergeType, depth: number): Fields {
   switch (kindFor(type, value) ?? anyKindOf(type)) {
     case 'map':
       return map === undefined || map.isAtomic
-        ? { ...LEAF, children: new FieldSet() }
-        : { isMember: false, children: isJsonObject(value) ? mapFields(value, map, depth) : new FieldSet() };
+        ? LEAF
+        : { isMember: false, children: isJsonObject(value) ? mapFields(value, map, depth) : EMPTY };
     case 'list':
       return list === undefined || list.isAtomic
-        ? { ...LEAF, children: new FieldSet() }
-        : { isMember: false, children: Array.isArray(value) ? listFields(value, list, depth) : new FieldSet() };
+        ? LEAF
+        : { isMember: false, children: Array.isArray(value) ? listFields(value, list, depth) : EMPTY };
     default:
-      return { ...LEAF, children: new FieldSet() };
+      return LEAF;
   }
 }
 

@@ -1,4 +1,5 @@
 // Equality and order of JSON values as structured-merge-diff has them.
+import { compareBytes } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { checkMergeDepth } from './merge-error.ts';
@@ -26,24 +27,6 @@ export function isSameJson(left: JsonValue, right: JsonValue, depth = 0): boolea
   );
 }
 
-/** The order of Go's strings: by their UTF-8, which is that of code points. */
-export function compareText(left: string, right: string): number {
-  const length = Math.min(left.length, right.length);
-  for (let at = 0; at < length; at++) {
-    const a = left.charCodeAt(at);
-    const b = right.charCodeAt(at);
-    if (a !== b) {
-      // Surrogates stand for code points behind all others.
-      return isSurrogate(a) === isSurrogate(b) ? a - b : isSurrogate(a) ? 1 : -1;
-    }
-  }
-  return left.length - right.length;
-}
-
-function isSurrogate(code: number): boolean {
-  return code >= 0xd8_00 && code <= 0xdf_ff;
-}
-
 /** Numbers, texts, booleans, lists, objects, null: in this order, and by their values. */
 export function compareJson(left: JsonValue, right: JsonValue, depth = 0): number {
   checkMergeDepth(depth);
@@ -52,7 +35,7 @@ export function compareJson(left: JsonValue, right: JsonValue, depth = 0): numbe
     return ranks;
   }
   if (typeof left === 'string' && typeof right === 'string') {
-    return compareText(left, right);
+    return compareBytes(left, right);
   }
   if (Array.isArray(left) && Array.isArray(right)) {
     return compareLists(left, right, (a, b) => compareJson(a, b, depth + 1));
@@ -61,7 +44,7 @@ export function compareJson(left: JsonValue, right: JsonValue, depth = 0): numbe
     return compareLists(
       entriesOf(left),
       entriesOf(right),
-      ([a, one], [b, other]) => compareText(a, b) || compareJson(one, other, depth + 1),
+      ([a, one], [b, other]) => compareBytes(a, b) || compareJson(one, other, depth + 1),
     );
   }
   return Number(left) - Number(right);
@@ -82,7 +65,7 @@ export function compareLists<T>(left: readonly T[], right: readonly T[], compare
 }
 
 function entriesOf(object: JsonObject): readonly (readonly [string, JsonValue])[] {
-  return Object.entries(object).toSorted(([a], [b]) => compareText(a, b));
+  return Object.entries(object).toSorted(([a], [b]) => compareBytes(a, b));
 }
 
 function rankOf(value: JsonValue): number {

@@ -1,7 +1,7 @@
+import { compareBytes } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { ManagedFieldsEntry } from '../kubernetes-object.ts';
 import { FieldSet } from './field-set.ts';
-import { compareText } from './json-order.ts';
 import { MergeError } from './merge-error.ts';
 
 /** One manager of an object, and what it has set. */
@@ -100,11 +100,11 @@ export function managedFieldsOf(managers: Managers): ManagedFieldsEntry[] {
 
 function compareManagers(left: Manager, right: Manager): number {
   return (
-    compareText(left.operation, right.operation) ||
+    compareBytes(left.operation, right.operation) ||
     secondsOf(left) - secondsOf(right) ||
-    compareText(left.manager, right.manager) ||
-    compareText(left.apiVersion, right.apiVersion) ||
-    compareText(left.subresource, right.subresource)
+    compareBytes(left.manager, right.manager) ||
+    compareBytes(left.apiVersion, right.apiVersion) ||
+    compareBytes(left.subresource, right.subresource)
   );
 }
 
@@ -126,11 +126,13 @@ export function capManagers(managers: Managers): void {
   if (count <= MAX_UPDATE_MANAGERS) {
     return;
   }
-  updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareText(a, b));
+  updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareBytes(a, b));
   const firstOf = new Map<string, string>();
+  // What goes into the one that is left, by its id: united at the end, as there may be thousands.
+  const parts = new Map<string, FieldSet[]>();
   for (const [id, { apiVersion, time, fields }] of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) {
-      return;
+      break;
     }
     const first = firstOf.get(apiVersion);
     if (first === undefined) {
@@ -144,7 +146,16 @@ export function capManagers(managers: Managers): void {
       managers.delete(first);
     }
     managers.delete(id);
-    managers.set(bucketId, { ...bucket, time, fields: before === undefined ? fields : fields.union(before.fields) });
+    const united = parts.get(bucketId) ?? [before?.fields ?? new FieldSet()];
+    united.push(fields);
+    parts.set(bucketId, united);
+    managers.set(bucketId, { ...bucket, time, fields });
     count--;
+  }
+  for (const [id, sets] of parts) {
+    const manager = managers.get(id);
+    if (manager !== undefined) {
+      managers.set(id, { ...manager, fields: FieldSet.unionOf(sets) });
+    }
   }
 }

@@ -103,7 +103,7 @@ function mapOf(schema: Schema, isOpen: boolean): MapType {
   const { properties = {}, additionalProperties } = schema;
   const types = new Map<string, MergeType>();
   let other: MergeType | undefined;
-  if (typeof additionalProperties === 'object') {
+  if (isJsonObject(additionalProperties)) {
     other = typeOf(additionalProperties, isOpen);
   } else if (additionalProperties ?? (isOpen || Object.keys(properties).length === 0)) {
     other = DEDUCED_TYPE;

@@ -1,8 +1,9 @@
-import { jsonText, numberText, quoteText } from '../go-text.ts';
+import { valueText } from '../field-error.ts';
+import { compareBytes, jsonText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
-import { compareJson, compareLists, compareText } from './json-order.ts';
-import { MergeError } from './merge-error.ts';
+import { compareJson, compareLists } from './json-order.ts';
+import { checkMergeDepth, MergeError } from './merge-error.ts';
 
 /** One step of a path through an object. Two steps are the same when their `text` is. */
 export type PathElement = {
@@ -26,19 +27,13 @@ export function fieldElement(name: string): PathElement {
 }
 
 export function keyElement(fields: readonly KeyField[]): PathElement {
-  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareText(a, b));
-  const text = sorted.map(([name, value]) => `${goJson(name)}:${goJson(value)}`).join(',');
+  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareBytes(a, b));
+  const text = sorted.map(([name, value]) => `${jsonText(name)}:${jsonText(value)}`).join(',');
   return { kind: 'key', fields: sorted, text: `k:{${text}}` };
 }
 
 export function valueElement(value: JsonValue): PathElement {
-  return { kind: 'value', value, text: `v:${goJson(value)}` };
-}
-
-/** The same as `jsonText`, which is slower: most values are short texts. */
-function goJson(value: JsonValue): string {
-  const isPlain = typeof value === 'string' ? !/[<>&\u2028\u2029]/u.test(value) : typeof value === 'number';
-  return isPlain ? JSON.stringify(value) : jsonText(value);
+  return { kind: 'value', value, text: `v:${jsonText(value)}` };
 }
 
 function indexElement(index: number): PathElement {
@@ -80,10 +75,23 @@ export function parsePathElement(text: string): PathElement | undefined {
 }
 
 function parsed(text: string): JsonValue {
+  let value: JsonValue;
   try {
-    return JSON.parse(text) as JsonValue;
+    value = JSON.parse(text) as JsonValue;
   } catch (error) {
     throw malformed('expected JSON:', text, error);
+  }
+  checkNesting(value);
+  return value;
+}
+
+/** Nothing has bounded the nesting of what was a text until now. */
+function checkNesting(value: JsonValue, depth = 0): void {
+  checkMergeDepth(depth);
+  if (typeof value === 'object' && value !== null) {
+    for (const one of Object.values(value)) {
+      checkNesting(one, depth + 1);
+    }
   }
 }
 
@@ -96,13 +104,13 @@ const KINDS = ['field', 'key', 'value', 'index'];
 /** Fields first, then keys, values, indexes; each in the order of what they hold. */
 export function compareElements(left: PathElement, right: PathElement): number {
   if (left.kind === 'field' && right.kind === 'field') {
-    return compareText(left.name, right.name);
+    return compareBytes(left.name, right.name);
   }
   if (left.kind === 'key' && right.kind === 'key') {
     return compareLists(
       left.fields,
       right.fields,
-      ([a, one], [b, other]) => compareText(a, b) || compareJson(one, other),
+      ([a, one], [b, other]) => compareBytes(a, b) || compareJson(one, other),
     );
   }
   if (left.kind === 'value' && right.kind === 'value') {
@@ -130,18 +138,5 @@ export function elementText(element: PathElement): string {
       return `[=${valueText(element.value)}]`;
     default:
       return `[${element.index}]`;
-  }
-}
-
-function valueText(value: JsonValue): string {
-  switch (typeof value) {
-    case 'string':
-      return quoteText(value);
-    case 'number':
-      return numberText(value);
-    case 'boolean':
-      return String(value);
-    default:
-      return value === null ? 'null' : jsonText(value);
   }
 }

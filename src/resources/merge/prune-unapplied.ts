@@ -28,11 +28,16 @@ export function pruneUnapplied(merged: JsonObject, before: Manager, managers: Ma
 
 /** What all managers own, per version; the version of the object first. */
 function ownedByVersion(managers: Managers, first: string): ReadonlyMap<string, FieldSet> {
-  const owned = new Map([[first, new FieldSet()]]);
+  const owned = new Map<string, FieldSet[]>([[first, []]]);
   for (const { apiVersion, fields } of managers.values()) {
-    owned.set(apiVersion, (owned.get(apiVersion) ?? new FieldSet()).union(fields));
+    const sets = owned.get(apiVersion);
+    if (sets === undefined) {
+      owned.set(apiVersion, [fields]);
+    } else {
+      sets.push(fields);
+    }
   }
-  return owned;
+  return new Map([...owned].map(([apiVersion, sets]) => [apiVersion, FieldSet.unionOf(sets)]));
 }
 
 /** The pruned object with those fields of the merged one that somebody owns. */

@@ -42,7 +42,7 @@ function shaped(value: JsonValue, schema: Schema, depth: number): JsonValue {
       changes.set(name, shape);
     }
   }
-  if (typeof additionalProperties === 'object') {
+  if (isJsonObject(additionalProperties)) {
     for (const [name, one] of Object.entries(value)) {
       const shape = shaped(one, additionalProperties, depth + 1);
       if (shape !== one) {

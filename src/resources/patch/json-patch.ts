@@ -16,6 +16,12 @@ export const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 /** Operations of one patch: the limit of API servers. */
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
+/**
+ * Places by which the operations of one patch may shift elements of lists, together: ten thousand operations at the front of a
+ * list of half a million would take seconds. As many at the front of one of ten thousand are taken.
+ */
+export const MAX_SHIFTED_ELEMENTS = 200_000_000;
+
 type Container = unknown[] | Record<string, unknown>;
 
 /**
@@ -86,6 +92,7 @@ class Patcher {
   /** Containers that were made here, and may be changed. */
   readonly #own = new Set<unknown>();
   #copied = 0;
+  #shifted = 0;
 
   constructor(document: unknown) {
     this.#root = { document };
@@ -119,7 +126,7 @@ class Patcher {
     if (found === undefined) {
       throw missing(`add operation does not apply: doc is missing path: "${path}"`);
     }
-    prefixed(`error in add for path: '${path}'`, () => insert(found.container, found.key, value ?? null));
+    prefixed(`error in add for path: '${path}'`, () => this.#insert(found.container, found.key, value ?? null));
   }
 
   #remove({ path }: PatchStep): void {
@@ -127,7 +134,7 @@ class Patcher {
     if (found === undefined) {
       throw missing(`remove operation does not apply: doc is missing path: "${path}"`);
     }
-    prefixed(`error in remove for path: '${path}'`, () => remove(found.container, found.key));
+    prefixed(`error in remove for path: '${path}'`, () => this.#delete(found.container, found.key));
   }
 
   #replace({ path, value }: PatchStep): void {
@@ -163,14 +170,14 @@ class Patcher {
     }
     const value = prefixed(`error in move for path: '${source.key}'`, () => {
       const found = read(source.container, source.key);
-      remove(source.container, source.key);
+      this.#delete(source.container, source.key);
       return found;
     });
     const target = this.#find(path);
     if (target === undefined) {
       throw missing(`move operation does not apply: doc is missing destination path: ${path}`);
     }
-    prefixed(`error in move for path: '${path}'`, () => insert(target.container, target.key, value ?? null));
+    prefixed(`error in move for path: '${path}'`, () => this.#insert(target.container, target.key, value ?? null));
   }
 
   #test({ path, value }: PatchStep): void {
@@ -206,7 +213,39 @@ class Patcher {
         `Unable to complete the copy, the accumulated size increase of copy is ${this.#copied}, exceeding the limit ${MAX_COPIED_BYTES}`,
       );
     }
-    prefixed('error while adding value during copy', () => insert(target.container, target.key, copy));
+    prefixed('error while adding value during copy', () => this.#insert(target.container, target.key, copy));
+  }
+
+  #insert(container: Container, key: string, value: unknown): void {
+    if (!Array.isArray(container)) {
+      setOwn(container, key, value);
+    } else if (key === '-') {
+      container.push(value);
+    } else {
+      const at = placeIn(container, key);
+      this.#shift(container.length - at);
+      container.splice(at, 0, value);
+    }
+  }
+
+  #delete(container: Container, key: string): void {
+    if (Array.isArray(container)) {
+      const at = indexIn(container, key);
+      this.#shift(container.length - at);
+      container.splice(at, 1);
+    } else if (Object.hasOwn(container, key)) {
+      delete container[key];
+    } else {
+      throw missing(`Unable to remove nonexistent key: ${key}`);
+    }
+  }
+
+  #shift(elements: number): void {
+    this.#shifted += elements;
+    if (this.#shifted > MAX_SHIFTED_ELEMENTS) {
+      const text = `The operations shift elements of lists by more than ${MAX_SHIFTED_ELEMENTS} places: replace the lists`;
+      throw new PatchError('too-large', text);
+    }
   }
 
   /** The container that a path ends in, which may be changed, and the key in it. Undefined when there is none. */
@@ -260,31 +299,13 @@ function read(container: Container, key: string): unknown {
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
-function insert(container: Container, key: string, value: unknown): void {
-  if (!Array.isArray(container)) {
-    setOwn(container, key, value);
-    return;
-  }
-  if (key === '-') {
-    container.push(value);
-    return;
-  }
+/** The index at which an element is to be inserted. */
+function placeIn({ length }: readonly unknown[], key: string): number {
   const index = prefixed(`value was not a proper array index: '${key}'`, () => parseIndex(key));
-  const { length } = container;
   if (index > length || index < -(length + 1)) {
     throw invalidIndex(index);
   }
-  container.splice(index < 0 ? index + length + 1 : index, 0, value);
-}
-
-function remove(container: Container, key: string): void {
-  if (Array.isArray(container)) {
-    container.splice(indexIn(container, key), 1);
-  } else if (Object.hasOwn(container, key)) {
-    delete container[key];
-  } else {
-    throw missing(`Unable to remove nonexistent key: ${key}`);
-  }
+  return index < 0 ? index + length + 1 : index;
 }
 
 /** The index of an element that is there. */

@@ -142,9 +142,10 @@ function deleteElements(
     if (elementKindOf([...before, ...value]) === 'object') {
       result.set(field, mergeLists(before, value, { ...meta, strategy: 'merge' }, depth + 1));
     } else {
+      const removed = new Set(value);
       result.set(
         field,
-        before.filter((one) => !value.includes(one)),
+        before.filter((one) => !removed.has(one)),
       );
     }
   }
@@ -197,11 +198,19 @@ function mergeLists(
   }
   const { elements, changes } = withoutDirected(before.map(asObject), patch.map(asObject), mergeKey);
   const merged = [...elements];
+  const places = new Map<JsonValue, number>();
+  for (const [at, element] of elements.entries()) {
+    const key = Object.hasOwn(element, mergeKey) ? element[mergeKey] : undefined;
+    if (key !== undefined && !places.has(key)) {
+      places.set(key, at);
+    }
+  }
   for (const change of changes) {
     const key = keyIn(change, mergeKey);
-    const at = merged.findIndex((one) => Object.hasOwn(one, mergeKey) && one[mergeKey] === key);
-    const element = merged[at];
-    if (element === undefined) {
+    const at = places.get(key);
+    const element = at === undefined ? undefined : merged[at];
+    if (at === undefined || element === undefined) {
+      places.set(key, merged.length);
       merged.push(change);
     } else {
       merged[at] = mergeObjects(element, change, meta.schema, depth + 1);
@@ -217,7 +226,7 @@ function withoutDirected(
   patch: readonly JsonObject[],
   mergeKey: string,
 ): { readonly elements: readonly JsonObject[]; readonly changes: readonly JsonObject[] } {
-  let elements = before;
+  const deleted = new Set<JsonValue>();
   let isReplaced = false;
   const changes: JsonObject[] = [];
   for (const element of patch) {
@@ -225,8 +234,7 @@ function withoutDirected(
     if (directive === undefined) {
       changes.push(element);
     } else if (directive === 'delete') {
-      const key = keyIn(element, mergeKey);
-      elements = elements.filter((one) => !Object.hasOwn(one, mergeKey) || one[mergeKey] !== key);
+      deleted.add(keyIn(element, mergeKey));
     } else if (directive === 'replace') {
       isReplaced = true;
     } else if (directive === 'merge') {
@@ -235,7 +243,8 @@ function withoutDirected(
       throw unknownDirective(directive, element);
     }
   }
-  return isReplaced ? { elements: changes, changes: [] } : { elements, changes };
+  const isKept = (one: JsonObject): boolean => !Object.hasOwn(one, mergeKey) || !deleted.has(one[mergeKey] ?? null);
+  return isReplaced ? { elements: changes, changes: [] } : { elements: before.filter(isKept), changes };
 }
 
 /** How a field is patched, and the schema of it or of its elements. */

@@ -1,4 +1,4 @@
-import { invalid } from '../field-error.ts';
+import { addErrors, invalid } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
@@ -15,13 +15,13 @@ export function defaultErrors(schema: Schema, path: string): FieldError[] {
 function nodeErrors(schema: Schema, path: string, validator: SchemaValidator): FieldError[] {
   const errors: FieldError[] = [];
   if (schema.default !== undefined) {
-    errors.push(...valueErrors(schema, `${path}.default`, validator));
+    addErrors(errors, valueErrors(schema, `${path}.default`, validator));
   }
   if (schema.items !== undefined) {
-    errors.push(...nodeErrors(schema.items, `${path}.items`, validator));
+    addErrors(errors, nodeErrors(schema.items, `${path}.items`, validator));
   }
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    errors.push(...nodeErrors(property, `${path}.properties[${name}]`, validator));
+    addErrors(errors, nodeErrors(property, `${path}.properties[${name}]`, validator));
   }
   return errors;
 }

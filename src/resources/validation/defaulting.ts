@@ -29,56 +29,99 @@ export function removeNulls(value: JsonValue, schema: Schema | undefined, depth 
   }
 }
 
-/** Fills in what is not there, and nulls that may not be. */
-export function fillDefaults(value: JsonValue, schema: Schema, depth = 0): void {
-  if (depth > MAX_NESTING) {
-    return;
-  }
-  if (Array.isArray(value)) {
-    fillElements(value, schema.items, depth);
-  } else if (isJsonObject(value)) {
-    fillFields(value, schema, depth);
-  }
-}
+/**
+ * Characters of JSON that defaults may add to one object: one that they make this large is refused for its size, wherever it is
+ * to be kept. A default of a thousand characters for each of a hundred thousand elements would fill the memory before that.
+ */
+export const MAX_DEFAULTED_CHARACTERS = 4 * 1024 * 1024;
 
-function fillElements(list: JsonValue[], items: Schema | undefined, depth: number): void {
-  if (items === undefined) {
-    return;
+/** The quotes, the colon and the comma of a field. */
+const FIELD_PUNCTUATION = 4;
+
+/** Fills in what is not there, and nulls that may not be. Remembers which fields of a schema have defaults. */
+export class Defaults {
+  readonly #fields = new WeakMap<Schema, readonly (readonly [string, Schema])[]>();
+  readonly #sizes = new WeakMap<object, number>();
+  #left = MAX_DEFAULTED_CHARACTERS;
+
+  fill(value: JsonValue, schema: Schema): void {
+    this.#left = MAX_DEFAULTED_CHARACTERS;
+    this.#fill(value, schema, 0);
   }
-  for (const [index, element] of list.entries()) {
-    if (isMisplacedNull(element, items)) {
-      list[index] = copyOf(items.default);
+
+  #fill(value: JsonValue, schema: Schema, depth: number): void {
+    if (depth > MAX_NESTING || this.#left < 0) {
+      return;
     }
-    fillDefaults(list[index] ?? null, items, depth + 1);
+    if (Array.isArray(value)) {
+      this.#fillElements(value, schema.items, depth);
+    } else if (isJsonObject(value)) {
+      this.#fillFields(value, schema, depth);
+    }
   }
-}
 
-function fillFields(object: JsonObject, schema: Schema, depth: number): void {
-  for (const [field, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default !== undefined) {
+  #fillElements(list: JsonValue[], items: Schema | undefined, depth: number): void {
+    if (items === undefined) {
+      return;
+    }
+    for (const [index, element] of list.entries()) {
+      if (isMisplacedNull(element, items)) {
+        list[index] = this.#defaultOf(items);
+      }
+      this.#fill(list[index] ?? null, items, depth + 1);
+    }
+  }
+
+  #fillFields(object: JsonObject, schema: Schema, depth: number): void {
+    for (const [field, property] of this.#fieldsWithDefaults(schema)) {
       const given = fieldOf(object, field);
       if (given === undefined || isMisplacedNull(given, property)) {
-        setField(object, field, copyOf(property.default));
+        this.#left -= field.length + FIELD_PUNCTUATION;
+        setField(object, field, this.#defaultOf(property));
+      }
+    }
+    const additional = additionalOf(schema);
+    for (const field of Object.keys(object)) {
+      const property = propertyOf(schema, field);
+      if (property === undefined && additional !== undefined && isMisplacedNull(fieldOf(object, field), additional)) {
+        setField(object, field, this.#defaultOf(additional));
+      }
+      const childSchema = property ?? additional;
+      if (childSchema !== undefined) {
+        this.#fill(fieldOf(object, field) ?? null, childSchema, depth + 1);
       }
     }
   }
-  const additional = additionalOf(schema);
-  for (const field of Object.keys(object)) {
-    const property = propertyOf(schema, field);
-    if (property === undefined && additional !== undefined && isMisplacedNull(fieldOf(object, field), additional)) {
-      setField(object, field, copyOf(additional.default));
+
+  #fieldsWithDefaults(schema: Schema): readonly (readonly [string, Schema])[] {
+    let known = this.#fields.get(schema);
+    if (known === undefined) {
+      known = Object.entries(schema.properties ?? {}).filter(([, property]) => property.default !== undefined);
+      this.#fields.set(schema, known);
     }
-    const childSchema = property ?? additional;
-    if (childSchema !== undefined) {
-      fillDefaults(fieldOf(object, field) ?? null, childSchema, depth + 1);
+    return known;
+  }
+
+  /** A copy of the default; null where there is none, or the object has become too large anyway. */
+  #defaultOf({ default: value }: Schema): JsonValue {
+    this.#left -= this.#sizeOf(value);
+    return value === undefined || this.#left < 0 ? null : (structuredClone(value) as JsonValue);
+  }
+
+  /** Characters of JSON, roughly. */
+  #sizeOf(value: unknown): number {
+    if (typeof value !== 'object' || value === null) {
+      return typeof value === 'string' ? value.length : 1;
     }
+    let size = this.#sizes.get(value);
+    if (size === undefined) {
+      size = JSON.stringify(value).length;
+      this.#sizes.set(value, size);
+    }
+    return size;
   }
 }
 
 function isMisplacedNull(value: JsonValue | undefined, schema: Schema | undefined): boolean {
   return value === null && schema !== undefined && schema.nullable !== true;
-}
-
-function copyOf(value: unknown): JsonValue {
-  return value === undefined ? null : (structuredClone(value) as JsonValue);
 }

@@ -1,5 +1,6 @@
-import { forbidden, invalid, notSupported, required } from '../field-error.ts';
+import { addErrors, forbidden, invalid, invalidText, notSupported, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
+import { jsonText } from '../go-text.ts';
 import type { Schema } from '../schema.ts';
 
 const LIST_TYPES = ['atomic', 'set', 'map'];
@@ -74,26 +75,43 @@ function keysErrors(schema: Schema, path: string): FieldError[] {
     const why = "must be object if parent array's x-kubernetes-list-type is map";
     errors.push(invalid(`${path}.items.type`, items.type ?? '', why));
   } else {
-    errors.push(...keys.flatMap((key, index) => keyErrors(key, index, keys, items, path)));
+    const first = new Map(keys.toReversed().map((key, index) => [key, keys.length - 1 - index]));
+    const always = new Set(items.required);
+    const shown = jsonText(keys);
+    const keyErrorsOf = (key: string, index: number): FieldError[] =>
+      keyErrors(key, { items, path, shown, isAlways: always.has(key), isRepeated: first.get(key) !== index });
+    addErrors(errors, keys.flatMap(keyErrorsOf));
   }
   return errors;
 }
 
-function keyErrors(key: string, index: number, keys: readonly string[], items: Schema, path: string): FieldError[] {
+interface Key {
+  readonly items: Schema;
+  readonly path: string;
+  /** All keys as messages show them. */
+  readonly shown: string;
+  /** Whether elements have to have it. */
+  readonly isAlways: boolean;
+  readonly isRepeated: boolean;
+}
+
+function keyErrors(key: string, { items, path, shown, isAlways, isRepeated }: Key): FieldError[] {
   const errors: FieldError[] = [];
-  const { properties = {}, required: always = [] } = items;
+  const { properties = {} } = items;
   const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
   const at = `${path}.items.properties[${key}]`;
   if (property === undefined) {
-    errors.push(invalid(`${path}.x-kubernetes-list-map-keys`, keys, 'entries must all be names of item properties'));
+    errors.push(
+      invalidText(`${path}.x-kubernetes-list-map-keys`, shown, 'entries must all be names of item properties'),
+    );
   } else if (property.type === 'array' || property.type === 'object') {
     const why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
     errors.push(invalid(`${at}.type`, items.type ?? '', why));
   }
-  if (keys.indexOf(key) < index) {
-    errors.push(invalid(`${path}.x-kubernetes-list-map-keys`, keys, 'must not contain duplicate entries'));
+  if (isRepeated) {
+    errors.push(invalidText(`${path}.x-kubernetes-list-map-keys`, shown, 'must not contain duplicate entries'));
   }
-  if (property !== undefined && !always.includes(key) && property.default === undefined) {
+  if (property !== undefined && !isAlways && property.default === undefined) {
     const why = 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property';
     errors.push(required(`${at}.default`, why));
   }

@@ -1,11 +1,11 @@
 import type { FieldError } from '../field-error.ts';
-import { invalid } from '../field-error.ts';
+import { addErrors, invalid, limitErrors } from '../field-error.ts';
 import type { JsonObject } from '../json.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
 import type { MutableObject } from '../resource-definition.ts';
 import type { Schema } from '../schema.ts';
 import { Correlation } from './correlation.ts';
-import { fillDefaults, removeNulls } from './defaulting.ts';
+import { Defaults, removeNulls } from './defaulting.ts';
 import { embeddedErrors } from './embedded-resources.ts';
 import { listErrors } from './list-types.ts';
 import { unknownFields } from './pruning.ts';
@@ -29,6 +29,7 @@ const BLOCKING = new Set<FieldError['reason']>([
 export class ObjectSchema {
   readonly #schema: Schema;
   readonly #areSorted: boolean;
+  readonly #defaults = new Defaults();
   readonly #validator = new SchemaValidator();
   /** Lists and embedded objects in `metadata` have rules of their own. */
   readonly #withoutMetadata: Schema;
@@ -45,7 +46,7 @@ export class ObjectSchema {
   /** Fills in defaults, and removes nulls that may not be. Changes the object. */
   applyDefaults(object: MutableObject): void {
     removeNulls(object as JsonObject, this.#schema);
-    fillDefaults(object as JsonObject, this.#schema);
+    this.#defaults.fill(object as JsonObject, this.#schema);
   }
 
   /** Removes fields that the schema does not know. Gives their paths (`spec.foo`), in order. */
@@ -74,17 +75,17 @@ export class ObjectSchema {
     const correlation = oldValue === undefined ? undefined : new Correlation(value, oldValue, this.#schema);
     const result = this.#validator.validate(value, this.#schema, '', correlation);
     const errors = [...Array.from(result.problems, ({ error }) => error), ...more];
-    errors.push(...embeddedErrors(value, this.#withoutMetadata, ''));
+    addErrors(errors, embeddedErrors(value, this.#withoutMetadata, ''));
     if (oldValue === undefined || listErrors(oldValue, this.#withoutMetadata, '').length === 0) {
-      errors.push(...listErrors(value, this.#withoutMetadata, ''));
+      addErrors(errors, listErrors(value, this.#withoutMetadata, ''));
     }
     this.#rules ??= SchemaRules.of(this.#schema) ?? 'none';
     if (this.#rules === 'none') {
-      return errors;
+      return limitErrors(errors);
     }
     return errors.some(({ reason }) => BLOCKING.has(reason))
-      ? [...errors, RULES_NOT_RUN]
-      : [...errors, ...this.#rules.errors(value, oldValue, correlation)];
+      ? [...limitErrors(errors), RULES_NOT_RUN]
+      : limitErrors([...errors, ...this.#rules.errors(value, oldValue, correlation)]);
   }
 }
 

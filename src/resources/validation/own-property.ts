@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 
@@ -29,7 +30,8 @@ export function propertyOf(schema: Schema, name: string): Schema | undefined {
 
 /** The schema of entries that are no properties. */
 export function additionalOf(schema: Schema): Schema | undefined {
-  return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const { additionalProperties } = schema;
+  return isJsonObject(additionalProperties) ? additionalProperties : undefined;
 }
 
 /** The schema of a field, by whichever of the two. */

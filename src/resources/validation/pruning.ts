@@ -7,6 +7,12 @@ import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.t
 /** Fields of every object, also of those within others; their schema need not name them. */
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 
+/**
+ * Characters of all paths that are found together; the rest is removed without a word. A long key with much below it would
+ * otherwise make gigabytes of them.
+ */
+export const MAX_FOUND_CHARACTERS = 1024 * 1024;
+
 export interface PruneOptions {
   /** Whether the unknown fields are removed, or only found. */
   readonly isRemoving: boolean;
@@ -29,6 +35,7 @@ class PruneWalk {
   readonly found: string[] = [];
   readonly #options: PruneOptions;
   #depth = 0;
+  #characters = 0;
 
   constructor(options: PruneOptions) {
     this.#options = options;
@@ -41,6 +48,13 @@ class PruneWalk {
       this.#value(metadata, OBJECT_META_SCHEMA, join(path, 'metadata'));
     }
     this.#fields(object, schema, path, { isResource: true });
+  }
+
+  #find(path: string): void {
+    if (this.#characters < MAX_FOUND_CHARACTERS) {
+      this.found.push(path);
+    }
+    this.#characters += path.length;
   }
 
   #value(value: JsonValue, schema: Schema | undefined, path: string): void {
@@ -70,7 +84,7 @@ class PruneWalk {
       if (property !== undefined) {
         this.#value(value, property, join(path, field));
       } else if (schema === undefined || !isPreserving(schema)) {
-        this.found.push(join(path, field));
+        this.#find(join(path, field));
         if (this.#options.isRemoving) {
           delete object[field];
         }

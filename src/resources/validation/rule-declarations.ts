@@ -1,5 +1,5 @@
 import { SCHEMA_COST_LIMIT, SCHEMA_RULE_COST_LIMIT } from '../../cel/index.ts';
-import { forbidden, invalid, invalidText, notSupported, required } from '../field-error.ts';
+import { addErrors, forbidden, invalid, invalidText, notSupported, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { jsonText } from '../go-text.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
@@ -69,7 +69,7 @@ export class RuleDeclarations {
   #rules(rules: readonly ValidationRule[], schema: Schema, path: string, place: Place): void {
     const wrong = rules.flatMap((rule, index) => declarationErrors(rule, schema, `${path}[${index}]`));
     if (wrong.length > 0) {
-      this.#errors.push(...wrong);
+      addErrors(this.#errors, wrong);
       return;
     }
     const compiler = new RuleCompiler(schema, place.isResource);

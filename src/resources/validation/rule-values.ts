@@ -5,7 +5,7 @@ import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 import { ListItems } from './correlation.ts';
-import { additionalOf, fieldOf, propertyOf } from './own-property.ts';
+import { additionalOf, fieldOf, propertyOf, setField } from './own-property.ts';
 
 /** Formats whose texts are other values to rules. */
 const VALUE_FORMATS = new Set(['byte', 'date', 'date-time', 'datetime', 'duration']);
@@ -152,16 +152,19 @@ export function inOrderOf(old: JsonValue, value: JsonValue, schema: Schema): Jso
   if (!isJsonObject(old) || !isJsonObject(value)) {
     return old;
   }
-  let result = old;
+  let result: JsonObject | undefined;
   for (const name of Object.keys(old)) {
     const childSchema = propertyOf(schema, name) ?? additionalOf(schema);
     const [before, after] = [fieldOf(old, name), fieldOf(value, name)];
     if (childSchema !== undefined && before !== undefined && after !== undefined) {
       const ordered = inOrderOf(before, after, childSchema);
-      result = ordered === before ? result : { ...result, [name]: ordered };
+      if (ordered !== before) {
+        result ??= { ...old };
+        setField(result, name, ordered);
+      }
     }
   }
-  return result;
+  return result ?? old;
 }
 
 function listInOrderOf(old: JsonValue[], value: readonly JsonValue[], schema: Schema): JsonValue[] {

@@ -21,6 +21,7 @@ function makeSchemaOfSchemas(): Schema {
     properties: byName,
     required: texts,
     items: schema,
+    additionalProperties: { anyOf: [flag, schema] },
     nullable: flag,
     enum: { type: 'array' },
     pattern: text,

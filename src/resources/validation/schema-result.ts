@@ -12,37 +12,70 @@ export interface SchemaProblem {
 /** The path of what has none: of messages about a whole object. */
 export const NO_PATH = '<nil>';
 
+/**
+ * Checks of one object: values against schemas, fields that schemas name, alternatives. An object of 1.5 MiB has less than a
+ * million values, but a schema can ask very much of each of them. A million checks take about half a second.
+ */
+export const MAX_CHECKS = 2_000_000;
+
+/** What a problem counts besides the length of its text: nobody reads a thousand of them. */
+const PROBLEM_COST = 1_000;
+
+/** What may still be done for one object. */
+export interface CheckBudget {
+  left: number;
+}
+
 /** What checking a value against a schema found. */
 export class SchemaResult {
-  readonly #problems = new Map<string, SchemaProblem>();
+  readonly #budget: CheckBudget;
+  #problems: Map<string, SchemaProblem> | undefined;
   /** Checks that were passed: of several alternatives the one with most of them is taken to be meant. */
   matches = 0;
 
+  constructor(budget: CheckBudget) {
+    this.#budget = budget;
+  }
+
   get isValid(): boolean {
-    return this.#problems.size === 0;
+    return this.#problems === undefined;
   }
 
   get problems(): Iterable<SchemaProblem> {
-    return this.#problems.values();
+    return this.#problems?.values() ?? [];
   }
 
   /** What is said twice is said once. */
   add(problem: SchemaProblem): void {
-    if (!this.#problems.has(problem.text)) {
-      this.#problems.set(problem.text, problem);
+    const isAffordable = this.#budget.left >= 0;
+    this.#budget.left -= PROBLEM_COST + problem.text.length;
+    if (isAffordable) {
+      this.#keep(problem);
     }
   }
 
   merge(other: SchemaResult): void {
-    for (const problem of other.problems) {
-      this.add(problem);
-    }
     this.matches += other.matches;
+    if (this.#problems === undefined) {
+      this.#problems = other.#problems;
+    } else {
+      for (const problem of other.problems) {
+        this.#keep(problem);
+      }
+    }
   }
 
-  /** Forgets what is wrong: it was so before. */
-  forgive(): void {
-    this.#problems.clear();
+  /** Says that the budget did not suffice. */
+  addTooMuchWork(): void {
+    const text = `more than ${MAX_CHECKS} checks by the schema: make the object smaller, or the schema simpler`;
+    this.#keep({ text, error: { reason: 'FieldValueTooMany', field: NO_PATH, message: `Too many: ${text}` } });
+  }
+
+  #keep(problem: SchemaProblem): void {
+    this.#problems ??= new Map();
+    if (!this.#problems.has(problem.text)) {
+      this.#problems.set(problem.text, problem);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import type { Pattern } from './patterns.ts';
 import {
   compositeProblem,
   forbiddenField,
+  MAX_CHECKS,
   missingField,
   notInEnum,
   SchemaResult,
@@ -22,22 +23,36 @@ import {
   wrongType,
   wrongValue,
 } from './schema-result.ts';
+import type { CheckBudget } from './schema-result.ts';
 
 /** Checks values against schemas. Patterns are compiled once. */
 export class SchemaValidator {
   readonly #patterns = new Map<string, Pattern | string>();
 
+  /** What the `enum`s of schemas allow, by their lists. */
+  readonly #allowed = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+  #budget: CheckBudget = { left: MAX_CHECKS };
+
   /** Checks a value. What is wrong but was so before, at the same place, does not count. */
-  validate(value: JsonValue, schema: Schema, path: string, old: Correlation | undefined, depth = 0): SchemaResult {
-    const result = this.#check(value, schema, path, old, depth);
-    if (old?.isUnchanged === true && !result.isValid) {
-      result.forgive();
+  validate(value: JsonValue, schema: Schema, path: string, old: Correlation | undefined): SchemaResult {
+    this.#budget = { left: MAX_CHECKS };
+    const result = this.#validate(value, schema, path, old, 0);
+    if (this.#budget.left < 0) {
+      result.addTooMuchWork();
     }
     return result;
   }
 
+  #validate(value: JsonValue, schema: Schema, path: string, old: Correlation | undefined, depth: number): SchemaResult {
+    return old?.isUnchanged === true ? new SchemaResult(this.#budget) : this.#check(value, schema, path, old, depth);
+  }
+
   #check(value: JsonValue, schema: Schema, path: string, old: Correlation | undefined, depth: number): SchemaResult {
-    const result = new SchemaResult();
+    const result = new SchemaResult(this.#budget);
+    this.#budget.left -= 1;
+    if (this.#budget.left < 0) {
+      return result;
+    }
     if (depth > MAX_NESTING) {
       result.add(tooDeep(path, MAX_NESTING));
       return result;
@@ -45,7 +60,7 @@ export class SchemaValidator {
     const hasType = checkType(value, schema, path, result);
     if (value === null) {
       result.matches += hasType ? 1 : 0;
-      checkEnum(value, schema, path, result);
+      this.#checkEnum(value, schema, path, result);
       return result;
     }
     this.#checkAlternatives(value, schema, path, depth, result);
@@ -68,7 +83,7 @@ export class SchemaValidator {
         break;
       default:
     }
-    checkEnum(value, schema, path, result);
+    this.#checkEnum(value, schema, path, result);
     // The type where one is asked for, `enum`, and the whole.
     result.matches += (isTyped(schema) ? (hasType ? 2 : 1) : 0) + 2;
     return result;
@@ -128,7 +143,7 @@ export class SchemaValidator {
   ): void {
     if (items !== undefined) {
       for (const [index, element] of list.entries()) {
-        result.merge(this.validate(element, items, `${path}[${index}]`, old?.element(index), depth + 1));
+        result.merge(this.#validate(element, items, `${path}[${index}]`, old?.element(index), depth + 1));
       }
     }
     if (minItems !== undefined && list.length < minItems) {
@@ -152,6 +167,11 @@ export class SchemaValidator {
   ): void {
     const { minProperties, maxProperties, additionalProperties, properties = {}, required = [] } = schema;
     const fields = Object.keys(object);
+    const named = Object.keys(properties);
+    this.#budget.left -= named.length + required.length;
+    if (this.#budget.left < 0) {
+      return;
+    }
     if (minProperties !== undefined && fields.length < minProperties) {
       result.add(wrongValue(path, fields.length, `should have at least ${minProperties} properties`));
     }
@@ -167,14 +187,15 @@ export class SchemaValidator {
         result.add(forbiddenField(path, name));
       } else {
         const child = fieldOf(object, name) ?? null;
-        result.merge(this.validate(child, additional, `${path}.${name}`, fieldBefore(old, path, name), depth + 1));
+        result.merge(this.#validate(child, additional, `${path}.${name}`, fieldBefore(old, path, name), depth + 1));
       }
     }
-    for (const [name, property] of Object.entries(properties)) {
+    for (const name of named) {
       const child = fieldOf(object, name);
-      if (child !== undefined) {
+      const property = properties[name];
+      if (child !== undefined && property !== undefined) {
         const childPath = path === '' ? name : `${path}.${name}`;
-        result.merge(this.validate(child, property, childPath, fieldBefore(old, path, name), depth + 1));
+        result.merge(this.#validate(child, property, childPath, fieldBefore(old, path, name), depth + 1));
       }
     }
     for (const name of required) {
@@ -182,6 +203,26 @@ export class SchemaValidator {
         result.add(missingField(`${path}.${name}`));
       }
     }
+  }
+
+  #checkEnum(value: JsonValue, schema: Schema, path: string, result: SchemaResult): void {
+    const allowed = schema.enum ?? [];
+    if (allowed.length > 0 && (value === null || !this.#isAllowed(value, allowed))) {
+      result.add(notInEnum(path, value, allowed));
+    }
+  }
+
+  #isAllowed(value: JsonValue, allowed: readonly unknown[]): boolean {
+    if (typeof value === 'object') {
+      this.#budget.left -= allowed.length;
+      return allowed.some((one) => equalJson(one, value));
+    }
+    let scalars = this.#allowed.get(allowed);
+    if (scalars === undefined) {
+      scalars = new Set(allowed);
+      this.#allowed.set(allowed, scalars);
+    }
+    return scalars.has(value);
   }
 
   #checkAlternatives(
@@ -312,13 +353,6 @@ function typeOf(value: JsonValue): string {
       return value === null ? 'null' : Array.isArray(value) ? 'array' : 'object';
     default:
       return typeof value;
-  }
-}
-
-function checkEnum(value: JsonValue, schema: Schema, path: string, result: SchemaResult): void {
-  const allowed = schema.enum ?? [];
-  if (allowed.length > 0 && !allowed.some((one) => value !== null && equalJson(one, value))) {
-    result.add(notInEnum(path, value, allowed));
   }
 }
 

@@ -1,6 +1,6 @@
 // What a schema must be to be one of a CustomResourceDefinition (apiextensions, `schema/validation.go`, `schema/complete.go` and
 // `apis/apiextensions/validation`), in the words of API servers.
-import { forbidden, invalid, notSupported, required } from '../field-error.ts';
+import { addErrors, forbidden, invalid, limitErrors, notSupported, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
@@ -54,12 +54,12 @@ export function checkStructural(schema: unknown, path: string): FieldError[] {
     errors.unshift(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
   if (errors.length === 0) {
-    errors.push(...defaultErrors(root, path));
+    addErrors(errors, defaultErrors(root, path));
   }
   if (errors.length === 0) {
-    errors.push(...new RuleDeclarations().check(root, path));
+    addErrors(errors, new RuleDeclarations().check(root, path));
   }
-  return errors;
+  return limitErrors(errors);
 }
 
 class StructuralChecker {
@@ -74,7 +74,7 @@ class StructuralChecker {
     this.#type(schema, path, place);
     this.#extensions(schema, path);
     this.#resource(schema, path, place);
-    this.errors.push(...listTypeErrors(schema, path));
+    addErrors(this.errors, listTypeErrors(schema, path));
     this.#children(schema, path, place, depth);
     // API servers compare the alternatives of the root only with what the schema has itself.
     const base = place.level === 'root' ? schema : ANY_FIELDS;

@@ -22,15 +22,17 @@ export function dryRunUnsupported(webhook: string): ApiError {
   return ApiError.badRequest(`admission webhook ${quoteText(webhook)} does not support dry run`);
 }
 
-const LOWEST_ERROR_CODE = 400;
+/** Codes of errors that HTTP has room for. */
+const [LOWEST_ERROR_CODE, HIGHEST_ERROR_CODE] = [400, 599];
 
 /** What a webhook said when it refused: its `status` becomes the answer, whatever is in it. */
 export function deniedError(webhook: string, status: JsonValue | undefined): ApiError {
   const { code, reason, message, details } = isJsonObject(status) ? status : {};
+  const isErrorCode = Number.isInteger(code) && Number(code) >= LOWEST_ERROR_CODE && Number(code) <= HIGHEST_ERROR_CODE;
   const deniedBy = `admission webhook ${quoteText(webhook)} denied the request`;
   const why = [message, reason].find((one) => typeof one === 'string' && one !== '');
   return new ApiError(
-    typeof code === 'number' && code >= LOWEST_ERROR_CODE ? code : LOWEST_ERROR_CODE,
+    isErrorCode ? Number(code) : LOWEST_ERROR_CODE,
     // Webhooks may have reasons that no API server has.
     (typeof reason === 'string' && reason !== '' ? reason : 'Unknown') as ApiErrorReason,
     typeof why === 'string' ? `${deniedBy}: ${why}` : `${deniedBy} without explanation`,

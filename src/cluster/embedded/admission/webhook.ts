@@ -1,4 +1,4 @@
-import { isJsonObject, labelSelector, SelectorError } from '../../../resources/index.ts';
+import { isJsonObject, labelSelector, SelectorError, textOf, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, Selector } from '../../../resources/index.ts';
 
 /** Which requests a webhook is called for (`RuleWithOperations`). */
@@ -138,14 +138,6 @@ function readRule({ operations, apiGroups, apiVersions, resources, scope }: Json
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return listOf(value).filter((one) => typeof one === 'string');
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function nameOf(object: KubernetesObject): string {

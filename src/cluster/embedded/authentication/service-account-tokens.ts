@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { isJsonObject, quoteText, textOf } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
 import type { ClusterState, UserInfo } from '../request.ts';
 import { quoteList } from '../authorization/policy-rule.ts';
@@ -194,8 +194,4 @@ function audiencesOf(aud: JsonValue | undefined): readonly string[] {
 
 function objectOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-import { invalid, isJsonObject } from '../../../resources/index.ts';
+import { invalid, isJsonObject, textOf, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
 import type { ClusterState, UserInfo } from '../request.ts';
@@ -154,12 +154,4 @@ function lookUp(state: ClusterState, resource: string, namespace: string | undef
 /** RFC 3339, whole seconds. */
 function timeOf(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -6,6 +6,8 @@ import {
   parseLabelSelector,
   required,
   SelectorError,
+  textOf,
+  textsOf,
 } from '../../../resources/index.ts';
 import type { FieldError, JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
@@ -229,12 +231,4 @@ function refuse(errors: readonly FieldError[]): void {
 
 function specOf({ spec }: KubernetesObject): JsonObject {
   return isJsonObject(spec) ? spec : {};
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { isJsonObject, quoteText, textOf } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { serviceAccountName } from '../authentication/identities.ts';
 import type { UserInfo } from '../request.ts';
@@ -97,7 +97,3 @@ function describeSubject(kind: string, name: string, namespace: string): { key: 
 
 const userKey = (name: string): string => `u:${name}`;
 const groupKey = (name: string): string => `g:${name}`;
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}

@@ -1,5 +1,5 @@
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
-import type { KubernetesObject } from '../../../resources/index.ts';
+import { isJsonObject, quoteText, textsOf } from '../../../resources/index.ts';
+import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
 /** What may be done with what (`rbac.authorization.k8s.io/v1` PolicyRule). Lists that are not there are empty. */
@@ -17,19 +17,14 @@ export function rulesOf(role: KubernetesObject): readonly PolicyRule[] {
   return Array.isArray(rules) ? rules.filter(isJsonObject).map(readRule) : [];
 }
 
-function readRule(rule: Readonly<Record<string, unknown>>): PolicyRule {
+function readRule({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: JsonObject): PolicyRule {
   return {
-    verbs: textsOf(rule, 'verbs'),
-    apiGroups: textsOf(rule, 'apiGroups'),
-    resources: textsOf(rule, 'resources'),
-    resourceNames: textsOf(rule, 'resourceNames'),
-    nonResourceURLs: textsOf(rule, 'nonResourceURLs'),
+    verbs: textsOf(verbs),
+    apiGroups: textsOf(apiGroups),
+    resources: textsOf(resources),
+    resourceNames: textsOf(resourceNames),
+    nonResourceURLs: textsOf(nonResourceURLs),
   };
-}
-
-function textsOf(object: Readonly<Record<string, unknown>>, key: string): readonly string[] {
-  const value = Object.hasOwn(object, key) ? object[key] : undefined;
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
 /** Whether a rule allows what is asked for. */

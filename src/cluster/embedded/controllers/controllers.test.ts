@@ -93,6 +93,45 @@ describe('what belongs to an object', () => {
     assert.equal(find(cluster, 'parent'), undefined);
   });
 
+  test('goes with its owner where each of them owns the other, in the foreground as well', async () => {
+    await using cluster = await open();
+    for (const propagationPolicy of ['Background', 'Foreground'] as const) {
+      const a = await make(cluster, 'a');
+      const b = await make(cluster, 'b', { ownerReferences: [owner(a, true)] });
+      const body = { metadata: { ownerReferences: [{ ...owner(b, true) }] } };
+      await cluster.admin.patch(CONFIG_MAPS, key('a'), { type: 'merge', body });
+      await cluster.idle();
+      await cluster.admin.delete(CONFIG_MAPS, key('a'), { propagationPolicy });
+      await cluster.idle();
+      assert.equal(find(cluster, 'a'), undefined);
+      assert.equal(find(cluster, 'b'), undefined);
+    }
+  });
+
+  test('goes in many pieces, and others have their turn meanwhile', async () => {
+    await using cluster = await open();
+    const parent = await make(cluster, 'parent');
+    const children = Array.from({ length: 1_000 }, (_, index) => `child-${index}`);
+    for (const name of children) {
+      await make(cluster, name, { ownerReferences: [owner(parent)] });
+    }
+    await cluster.idle();
+    await cluster.admin.delete(CONFIG_MAPS, key('parent'));
+    const left: number[] = [];
+    const look = (): void => {
+      left.push(children.filter((name) => find(cluster, name) !== undefined).length);
+      if (left.at(-1) !== 0) {
+        setImmediate(look);
+      }
+    };
+    look();
+    await cluster.idle();
+    assert.ok(
+      left.some((count) => count > 0 && count < children.length),
+      'somebody else has seen some of them gone',
+    );
+  });
+
   test('is set free when it shall be orphaned', async () => {
     await using cluster = await open();
     const parent = await make(cluster, 'parent');
@@ -272,6 +311,53 @@ describe('a kind', () => {
     ]);
   });
 
+  test('that is removed takes with it what its objects own', async () => {
+    await using cluster = await open();
+    await cluster.admin.create(DEFINITIONS, definition);
+    const parent = await cluster.admin.create(WIDGETS, widget('parent'));
+    await make(cluster, 'child', { ownerReferences: [owner(parent)] });
+    await cluster.idle();
+    await cluster.admin.delete(DEFINITIONS, { name: 'widgets.example.com' });
+    await cluster.idle();
+    assert.equal(cluster.state.get(DEFINITIONS, undefined, 'widgets.example.com'), undefined);
+    assert.equal(find(cluster, 'child'), undefined);
+  });
+
+  test('decides about those that name an owner of it once it is there', async () => {
+    await using cluster = await open();
+    await make(cluster, 'child', {
+      ownerReferences: [{ apiVersion: 'example.com/v1', kind: 'Widget', name: 'nobody', uid: 'x' }],
+    });
+    await cluster.idle();
+    assert.ok(find(cluster, 'child'));
+    await cluster.admin.create(DEFINITIONS, definition);
+    await cluster.idle();
+    assert.equal(find(cluster, 'child'), undefined);
+  });
+
+  test('shows its objects with the fields and defaults that it has now', async () => {
+    await using cluster = await open();
+    const { admin } = cluster;
+    const shaped = (properties: object): KubernetesObject => {
+      const copy = structuredClone(definition) as typeof definition & { spec: { versions: { schema: object }[] } };
+      const spec = { type: 'object', properties };
+      copy.spec.versions = [
+        { ...copy.spec.versions[0], schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } },
+      ] as never;
+      return copy;
+    };
+    await admin.create(DEFINITIONS, shaped({ old: { type: 'string' }, kept: { type: 'string' } }));
+    await admin.create(WIDGETS, { ...widget('w'), spec: { old: '1', kept: '2' } });
+    const { metadata } = await admin.get(DEFINITIONS, { name: 'widgets.example.com' });
+    const next = shaped({ kept: { type: 'string' }, new: { type: 'string', default: '3' } });
+    await admin.update(DEFINITIONS, { ...next, metadata });
+    const { items } = await admin.list(WIDGETS);
+    assert.deepEqual(
+      items.map(({ spec }) => spec),
+      [{ kept: '2', new: '3' }],
+    );
+  });
+
   test('is served again after a restart, with its objects', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-restart-'));
     const file = join(folder, 'cluster.db');
@@ -306,12 +392,14 @@ test('events are forgotten an hour after they last changed', async () => {
     });
     await first.admin.create(EVENTS, event('old'));
     await first.admin.create(EVENTS, event('repeated'));
+    await first.admin.create(EVENTS, { ...event('boastful'), lastTimestamp: '9999-01-01T00:00:00Z' });
     now += EVENT_TTL_MS;
     await first.admin.patch(EVENTS, { namespace: 'default', name: 'repeated' }, { type: 'merge', body: { count: 2 } });
     now += 1;
     await first.close();
     await using second = await open(options);
     assert.equal(second.state.get(EVENTS, 'default', 'old'), undefined);
+    assert.equal(second.state.get(EVENTS, 'default', 'boastful'), undefined, 'what it says of itself does not count');
     assert.ok(second.state.get(EVENTS, 'default', 'repeated'));
   } finally {
     rmSync(folder, { recursive: true });

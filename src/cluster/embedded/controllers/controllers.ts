@@ -19,6 +19,7 @@ function controllerUser(name: string): UserInfo {
 /** What a cluster does by itself after writes: what a controller manager does to objects without nodes. */
 export class Controllers {
   readonly #reconcilers: readonly (GarbageCollector | NamespaceCleaner | CustomResourceCleaner)[];
+  readonly #collector: GarbageCollector;
   readonly #expiry: EventExpiry;
   readonly #machine: Machine;
   readonly #stops: (() => void)[] = [];
@@ -28,8 +29,9 @@ export class Controllers {
     const { store, registry, now } = machine;
     this.#machine = machine;
     this.#expiry = new EventExpiry(store, now);
+    this.#collector = new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError);
     this.#reconcilers = [
-      new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError),
+      this.#collector,
       new NamespaceCleaner(store, registry, as(controllerUser('namespace-controller')), now, onError),
       new CustomResourceCleaner(store, registry, as(API_SERVER), onError),
     ];
@@ -40,6 +42,7 @@ export class Controllers {
       reconciler.start();
       this.#stops.push(this.#machine.store.onChange(reconciler.onChange));
     }
+    this.#stops.push(this.#machine.registry.onChange(this.#collector.onKindsChange));
     this.#expiry.start();
   }
 
@@ -52,12 +55,9 @@ export class Controllers {
   }
 
   async close(): Promise<void> {
-    this.#expiry.close();
     for (const stop of this.#stops) {
       stop();
     }
-    for (const { queue } of this.#reconcilers) {
-      await queue.close();
-    }
+    await Promise.all([this.#expiry.close(), ...this.#reconcilers.map(({ queue }) => queue.close())]);
   }
 }

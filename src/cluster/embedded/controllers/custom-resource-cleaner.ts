@@ -7,6 +7,7 @@ import { CRD_COLLECTION, CRD_FINALIZER, collectionOf } from '../custom-resources
 import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
+import { Turn } from '../turn.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
@@ -70,6 +71,7 @@ export class CustomResourceCleaner {
     const collection = this.#store.collection(collectionOf(definition));
     const served = this.#registry.ofCollection(collection.name);
     if (served !== undefined) {
+      const turn = new Turn();
       for (const { metadata } of Array.from(collection.list())) {
         if (metadata.deletionTimestamp === undefined) {
           const { namespace, name: object = '' } = metadata;
@@ -77,6 +79,7 @@ export class CustomResourceCleaner {
             served.definition,
             namespace === undefined ? { name: object } : { namespace, name: object },
           );
+          await turn.share();
         }
       }
     }

@@ -1,8 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { ObjectStore, StoreWrite } from '../store/object-store.ts';
 
 /** Events are forgotten an hour after they last changed (`--event-ttl` of API servers). */
 export const EVENT_TTL_MS = 3_600_000;
+
+const EVENTS = 'events';
+
+/** How many are removed at once: what a file takes in a few milliseconds. */
+const BATCH_SIZE = 100;
 
 /** How often they are looked at. */
 const INTERVAL_MS = 60_000;
@@ -12,6 +18,8 @@ export class EventExpiry {
   readonly #store: ObjectStore;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
+  #sweeping: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(store: ObjectStore, now: () => number) {
     this.#store = store;
@@ -19,39 +27,53 @@ export class EventExpiry {
   }
 
   start(): void {
-    this.sweep();
-    this.#timer = setInterval(() => this.sweep(), INTERVAL_MS);
+    this.#begin();
+    this.#timer = setInterval(() => this.#begin(), INTERVAL_MS);
     this.#timer.unref();
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#timer);
+    await this.#sweeping;
   }
 
-  sweep(): void {
+  #begin(): void {
+    this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined));
+  }
+
+  /** The first batch is gone when this returns. */
+  async #sweep(): Promise<void> {
     const oldest = this.#now() - EVENT_TTL_MS;
-    for (const event of Array.from(this.#store.collection('events').list())) {
-      if (lastTime(event) < oldest) {
-        try {
-          this.#store.commit([{ type: 'remove', collection: 'events', expected: event }]);
-        } catch {
-          // The file cannot be written just now: the next round tries again.
-          return;
-        }
+    const old = [...this.#store.collection(EVENTS).list()].filter((event) => lastTime(event) < oldest);
+    for (let start = 0; start < old.length && !this.#isClosed; start += BATCH_SIZE) {
+      try {
+        this.#remove(old.slice(start, start + BATCH_SIZE));
+      } catch {
+        // The file cannot be written just now: the next round tries again.
+        return;
       }
+      await setImmediate();
+    }
+  }
+
+  /** All that have not changed meanwhile. */
+  #remove(events: readonly KubernetesObject[]): void {
+    const writes = events
+      .filter((event) => this.#store.get(EVENTS, event.metadata.namespace ?? '', event.metadata.name ?? '') === event)
+      .map((expected): StoreWrite => ({ type: 'remove', collection: EVENTS, expected }));
+    if (writes.length > 0) {
+      this.#store.commit(writes);
     }
   }
 }
 
-/** When an event last changed, as far as it says so. Milliseconds since 1970. */
-function lastTime({ metadata, lastTimestamp, series }: KubernetesObject): number {
-  const { lastObservedTime } = (series ?? {}) as { lastObservedTime?: unknown };
-  const times = [
-    metadata.creationTimestamp,
-    ...(metadata.managedFields ?? []).map(({ time }) => time),
-    lastTimestamp,
-    lastObservedTime,
-  ];
+/**
+ * When an event was last written, as far as the server has noted it. Milliseconds since 1970. What events say about
+ * themselves does not count: one that says it is from the future would stay forever.
+ */
+function lastTime({ metadata }: KubernetesObject): number {
+  const times = [metadata.creationTimestamp, ...(metadata.managedFields ?? []).map(({ time }) => time)];
   return Math.max(
     ...times.map((time) => (typeof time === 'string' ? Date.parse(time) : Number.NaN)).filter(Number.isFinite),
   );

@@ -1,11 +1,12 @@
 // Deletes what belongs to nobody any more (k8s.io/kubernetes, pkg/controller/garbagecollector).
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/index.ts';
-import type { JsonValue, KubernetesObject, OwnerReference } from '../../../resources/index.ts';
+import type { JsonValue, KubernetesObject, ObjectKey, OwnerReference } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
 import type { Cluster } from '../../cluster.ts';
 import type { ResourceRegistry, ServedResource } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
+import { Turn } from '../turn.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
@@ -28,6 +29,10 @@ export class GarbageCollector {
   readonly #cluster: Cluster;
   /** Paths of objects by the uid of an owner. */
   readonly #dependents = new Map<string, Set<string>>();
+  /** Owners with dependents of which it was heard that they are gone, and where they were: their kind may be gone as well. */
+  readonly #gone = new Map<string, string | undefined>();
+  /** Paths of objects of which nobody knows whether they have an owner, as its kind is not served. */
+  readonly #undecided = new Set<string>();
   readonly queue: ReconcileQueue;
 
   constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
@@ -49,25 +54,41 @@ export class GarbageCollector {
   /** Notes what a change may have consequences for. */
   readonly onChange = (collection: string, change: Change): void => this.#notice(collection, change);
 
+  /** Looks again at what could not be decided. */
+  readonly onKindsChange = (): void => {
+    for (const path of this.#undecided) {
+      this.queue.add(path);
+    }
+    this.#undecided.clear();
+  };
+
   #notice(collection: string, { type, object, previous }: Change): void {
     const { metadata } = object;
     const owners = metadata.ownerReferences ?? [];
     const before = previous?.metadata.ownerReferences ?? [];
     if (owners.length > 0 || before.length > 0) {
-      const path = pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+      const path = pathOf({ collection }, object);
       this.#index(path, type === 'DELETED' ? [] : owners, before);
-      if (type !== 'DELETED' && owners !== before) {
+      if (type === 'DELETED') {
+        this.#undecided.delete(path);
+      } else {
         this.queue.add(path);
       }
       this.#noticeOwners(metadata.namespace ?? '', [...owners, ...before]);
     }
-    const uid = metadata.uid ?? '';
-    if (type === 'DELETED') {
-      for (const dependent of this.#dependents.get(uid) ?? []) {
+    const { uid = '' } = metadata;
+    const dependents = this.#dependents.get(uid);
+    if (type === 'DELETED' && dependents !== undefined) {
+      this.#gone.set(uid, metadata.namespace);
+      for (const dependent of dependents) {
         this.queue.add(dependent);
       }
-    } else if (metadata.deletionTimestamp !== undefined && (isForeground(object) || isOrphaning(object))) {
-      this.queue.add(pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' }));
+    } else if (
+      type !== 'DELETED' &&
+      metadata.deletionTimestamp !== undefined &&
+      (isForeground(object) || isOrphaning(object))
+    ) {
+      this.queue.add(pathOf({ collection }, object));
     }
   }
 
@@ -87,6 +108,11 @@ export class GarbageCollector {
       }
       dependents.add(path);
     }
+    for (const { uid } of before) {
+      if (!this.#dependents.has(uid)) {
+        this.#gone.delete(uid);
+      }
+    }
   }
 
   /** An owner that waits for its dependents may have one less. */
@@ -94,9 +120,7 @@ export class GarbageCollector {
     for (const reference of owners) {
       const owner = this.#find(reference, namespace);
       if (owner !== undefined && owner !== 'unknown' && owner.object.metadata.deletionTimestamp !== undefined) {
-        const { metadata } = owner.object;
-        const { collection } = owner.served;
-        this.queue.add(pathText({ collection, namespace: metadata.namespace ?? '', name: metadata.name ?? '' }));
+        this.queue.add(pathOf(owner.served, owner.object));
       }
     }
   }
@@ -111,12 +135,9 @@ export class GarbageCollector {
     try {
       await this.#look(served, served.view(object));
     } catch (error) {
-      // Somebody else was faster; what they did is looked at by itself.
-      if (!(error instanceof ApiError && (error.code === 404 || error.code === 409))) {
+      // Somebody else has deleted it.
+      if (!(error instanceof ApiError && error.code === 404)) {
         throw error;
-      }
-      if (error.code === 409) {
-        this.queue.add(key);
       }
     }
   }
@@ -134,8 +155,10 @@ export class GarbageCollector {
 
   async #orphanDependents(served: ServedResource, owner: KubernetesObject): Promise<void> {
     const uid = owner.metadata.uid ?? '';
+    const turn = new Turn();
     for (const dependent of this.#dependentsOf(uid)) {
       await this.#removeOwners(dependent.served, dependent.object, new Set([uid]));
+      await turn.share();
     }
     await this.#removeFinalizer(served, owner, ORPHAN_FINALIZER);
   }
@@ -151,8 +174,7 @@ export class GarbageCollector {
     }
     for (const { served: kind, object } of blocking) {
       if (object.metadata.deletionTimestamp === undefined) {
-        const { namespace = '', name = '' } = object.metadata;
-        this.queue.add(pathText({ collection: kind.collection, namespace, name }));
+        this.queue.add(pathOf(kind, object));
       }
     }
   }
@@ -164,6 +186,7 @@ export class GarbageCollector {
     }
     const owners = this.#ownersOf(object, references);
     if (owners.unknown.length > 0) {
+      this.#undecided.add(pathOf(served, object));
       return;
     }
     const gone = [...owners.absent, ...owners.waiting];
@@ -173,34 +196,45 @@ export class GarbageCollector {
       }
       return;
     }
-    const { namespace, name = '', uid = '' } = object.metadata;
-    const hasDependents = this.#dependents.has(uid);
-    const propagationPolicy = isOrphaning(object)
-      ? 'Orphan'
-      : isForeground(object) || (owners.waiting.length > 0 && hasDependents)
-        ? 'Foreground'
-        : 'Background';
-    await this.#cluster.delete(served.definition, namespace === undefined ? { name } : { namespace, name }, {
-      propagationPolicy,
-      preconditions: { uid },
+    const isAwaited = owners.waiting.length > 0 && this.#dependents.has(object.metadata.uid ?? '');
+    const isInCircle =
+      isAwaited && this.#dependentsOf(object.metadata.uid ?? '').some((one) => isDeletedLast(one.object));
+    // Of owners that wait for each other, one gives up waiting.
+    const current = isInCircle ? await this.#unblockOwners(served, object) : object;
+    const { uid = '', resourceVersion = '' } = current.metadata;
+    await this.#cluster.delete(served.definition, keyOf(current), {
+      propagationPolicy: isOrphaning(current)
+        ? 'Orphan'
+        : isForeground(current) || isAwaited
+          ? 'Foreground'
+          : 'Background',
+      // It is deleted for the owners that it has been looked at with.
+      preconditions: { uid, resourceVersion },
     });
   }
 
   #ownersOf(object: KubernetesObject, references: readonly OwnerReference[]): Owners {
     const owners = { solid: [], waiting: [], absent: [], unknown: [] } as Record<keyof Owners, OwnerReference[]>;
     for (const reference of references) {
-      const owner = this.#find(reference, object.metadata.namespace ?? '');
+      const owner = this.#isGone(reference, object)
+        ? undefined
+        : this.#find(reference, object.metadata.namespace ?? '');
       if (owner === 'unknown') {
         owners.unknown.push(reference);
       } else if (owner === undefined) {
         owners.absent.push(reference);
-      } else if (owner.object.metadata.deletionTimestamp !== undefined && isForeground(owner.object)) {
+      } else if (isDeletedLast(owner.object)) {
         owners.waiting.push(reference);
       } else {
         owners.solid.push(reference);
       }
     }
     return owners;
+  }
+
+  #isGone({ uid }: OwnerReference, { metadata }: KubernetesObject): boolean {
+    const namespace = this.#gone.get(uid) ?? metadata.namespace;
+    return this.#gone.has(uid) && namespace === metadata.namespace;
   }
 
   /** The owner itself, and no other object of its name. Owners are in the namespace of what they own, or in none. */
@@ -230,6 +264,11 @@ export class GarbageCollector {
     await this.#changeMetadata(served, object, 'ownerReferences', kept as unknown as JsonValue[]);
   }
 
+  async #unblockOwners(served: ServedResource, object: KubernetesObject): Promise<KubernetesObject> {
+    const owners = (object.metadata.ownerReferences ?? []).map((one) => ({ ...one, blockOwnerDeletion: false }));
+    return this.#changeMetadata(served, object, 'ownerReferences', owners);
+  }
+
   async #removeFinalizer(served: ServedResource, object: KubernetesObject, finalizer: string): Promise<void> {
     const kept = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
     await this.#changeMetadata(served, object, 'finalizers', kept);
@@ -240,14 +279,25 @@ export class GarbageCollector {
     object: KubernetesObject,
     field: 'ownerReferences' | 'finalizers',
     list: JsonValue[],
-  ): Promise<void> {
-    const { namespace, name = '', uid = '', resourceVersion = '' } = object.metadata;
+  ): Promise<KubernetesObject> {
+    const { uid = '', resourceVersion = '' } = object.metadata;
     const metadata = { uid, resourceVersion, [field]: list.length === 0 ? null : list };
-    await this.#cluster.patch(definition, namespace === undefined ? { name } : { namespace, name }, {
-      type: 'merge',
-      body: { metadata },
-    });
+    return this.#cluster.patch(definition, keyOf(object), { type: 'merge', body: { metadata } });
   }
+}
+
+function keyOf({ metadata: { namespace, name = '' } }: KubernetesObject): ObjectKey {
+  return namespace === undefined ? { name } : { namespace, name };
+}
+
+function pathOf({ collection }: { readonly collection: string }, { metadata }: KubernetesObject): string {
+  const { namespace = '', name = '' } = metadata;
+  return pathText({ collection, namespace, name });
+}
+
+/** Whether it is being deleted, after its dependents. */
+function isDeletedLast(object: KubernetesObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined && isForeground(object);
 }
 
 function isForeground({ metadata: { finalizers } }: KubernetesObject): boolean {

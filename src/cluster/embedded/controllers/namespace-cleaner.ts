@@ -6,6 +6,7 @@ import type { Cluster } from '../../cluster.ts';
 import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
+import { Turn } from '../turn.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
@@ -87,6 +88,7 @@ export class NamespaceCleaner {
     const resources = new Map<string, number>();
     const finalizers = new Map<string, number>();
     const failures: string[] = [];
+    const turn = new Turn();
     for (const collection of Array.from(this.#store.collections())) {
       const served = this.#registry.ofCollection(collection.name);
       if (served === undefined) {
@@ -97,6 +99,7 @@ export class NamespaceCleaner {
         if (metadata.deletionTimestamp === undefined) {
           const failure = await this.#delete(served.definition, namespace, metadata.name ?? '');
           failures.push(...(failure === undefined ? [] : [failure]));
+          await turn.share();
         }
       }
       for (const { metadata } of collection.list(namespace)) {
@@ -115,7 +118,10 @@ export class NamespaceCleaner {
       await this.#cluster.delete(type, { namespace, name }, { propagationPolicy: 'Background' });
       return undefined;
     } catch (error) {
-      return error instanceof ApiError && error.code === 404 ? undefined : (error as Error).message;
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+      return error.code === 404 ? undefined : error.message;
     }
   }
 

@@ -1,3 +1,6 @@
+import { ApiError } from '../../api-error.ts';
+import { Turn } from '../turn.ts';
+
 /** The first wait after a failure; it doubles up to {@link MAX_RETRY_MS}. */
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 30_000;
@@ -54,15 +57,20 @@ export class ReconcileQueue {
   }
 
   async #run(): Promise<void> {
+    const turn = new Turn();
     for (const key of this.#waiting) {
       this.#waiting.delete(key);
       try {
         await this.#reconcile(key);
         this.#failures.delete(key);
       } catch (error) {
-        this.#onError(error);
+        // That somebody else was faster is no failure. Nor is that the cluster has been closed.
+        if (!isConflict(error) && !this.#isClosed) {
+          this.#onError(error);
+        }
         this.#retry(key);
       }
+      await turn.share();
     }
     this.#running = undefined;
   }
@@ -84,4 +92,8 @@ export class ReconcileQueue {
     timer.unref();
     this.#timers.set(key, timer);
   }
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.reason === 'Conflict';
 }

@@ -226,6 +226,47 @@ test('a full disk refuses writes, changes nothing, and is over when there is roo
   });
 });
 
+test('of several changes that do not all fit, none is written', () => {
+  withFile((file) => {
+    withStore({ file, maxPages: 40 }, (store) => {
+      const thing = (name: string) => ({
+        type: 'put' as const,
+        collection: THINGS,
+        object: { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name }, value: 'x'.repeat(9_000) },
+        expected: undefined,
+      });
+      assert.ok(put(store, 'before', '1'));
+      const many = Array.from({ length: 40 }, (_, index) => thing(`thing-${index}`));
+      assert.throws(() => store.commit(many), { code: 500, message: /nothing was changed/ });
+      assert.equal(store.revision, 1);
+      assert.equal(store.collection(THINGS).size, 1);
+      assert.equal(store.commit([thing('a'), thing('b')])?.[1]?.metadata.resourceVersion, '3');
+    });
+    withStore({ file }, (store) => {
+      assert.deepEqual(
+        Array.from(store.collection(THINGS).list(), ({ metadata }) => metadata.name),
+        ['a', 'b', 'before'],
+      );
+      assert.equal(store.revision, 3);
+    });
+  });
+});
+
+test('what is written beside the file does not grow with the number of changes', () => {
+  withFile((file) => {
+    withStore({ file }, (store) => {
+      let largest = 0;
+      for (let count = 0; count < 4_000; count++) {
+        put(store, `thing-${count % 10}`, 'x'.repeat(4_000));
+        largest = Math.max(largest, count % 100 === 0 ? statSync(`${file}-wal`).size : 0);
+      }
+      // 16 MB of changes; SQLite takes over what is beside the file every 1,000 pages of 4 KiB.
+      assert.ok(largest < 6 * 1024 ** 2, `${largest} bytes`);
+      assert.ok(statSync(file).size < 1024 ** 2);
+    });
+  });
+});
+
 function overwrite(file: string, start: number, length: number): void {
   const handle = openSync(file, 'r+');
   writeSync(handle, Buffer.alloc(length, 0xa5), 0, length, start);

@@ -10,7 +10,7 @@ import type { SelfSigned } from './self-signed.ts';
 export type Review = { readonly apiVersion: string; readonly kind: string; readonly request: Record<string, unknown> };
 
 /** What it answers: the whole body, or what is in `response` besides the uid. */
-export type Behaviour = (review: Review) => Answer;
+export type Behaviour = (review: Review) => Answer | Promise<Answer>;
 
 export interface Answer {
   readonly response?: Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ export class WebhookRecorder implements AsyncDisposable {
     const url = new URL(request.url ?? '/', 'https://localhost');
     this.recorded.push({ path: url.pathname, query: url.search, review });
     const name = url.pathname.split('/')[1] ?? '';
-    const answer = this.#behaviours[name]?.(review) ?? { response: { allowed: true } };
+    const answer = (await this.#behaviours[name]?.(review)) ?? { response: { allowed: true } };
     if (answer.hangsUp === true) {
       request.socket.destroy();
       return;

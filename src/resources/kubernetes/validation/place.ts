@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { duplicate, forbidden, invalid, notFound, notSupported, required } from '../../field-error.ts';
+import { addErrors, duplicate, forbidden, invalid, notFound, notSupported, required } from '../../field-error.ts';
 import type { FieldError } from '../../field-error.ts';
 import { isJsonObject } from '../../json.ts';
 import { labelErrors, labelSelectorErrors } from '../../selectors.ts';
@@ -73,7 +73,7 @@ export class Place {
   }
 
   add(...errors: readonly FieldError[]): void {
-    this.errors.push(...errors);
+    addErrors(this.errors, errors);
   }
 
   invalid(detail: string, value: unknown = this.value ?? null): void {
@@ -167,12 +167,12 @@ export class Place {
 
   labels(): void {
     if (isJsonObject(this.value)) {
-      this.add(...labelErrors(this.value, this.path));
+      addErrors(this.errors, labelErrors(this.value, this.path));
     }
   }
 
   labelSelector(): void {
-    this.add(...labelSelectorErrors(this.value, this.path));
+    addErrors(this.errors, labelSelectorErrors(this.value, this.path));
   }
 
   /** Names of entries must differ; says so at the second one. */
