@@ -3,8 +3,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Registry } from 'prom-client';
 import { FilePolicySet, POLICY_KINDS, PolicyControllers } from '../lifecycle/index.ts';
-import { EventRecorder, Runtime, SharedCaches } from '../runtime/index.ts';
+import { EventRecorder, Runtime, RuntimeMetrics, SharedCaches } from '../runtime/index.ts';
 import type { LocalCertificates } from '../server/index.ts';
 import { readObjects } from './cluster/apply-files.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
@@ -36,17 +37,20 @@ export async function startWithCluster(
   const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort });
   running.defer(() => local.stop());
   let tellControllers: (policy: string) => void = () => undefined;
+  const registry = new Registry();
+  const metrics = new RuntimeMetrics(registry);
   const started = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
+    registry,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     onStatusChange: (policy) => tellControllers(policy),
   });
   running.defer(() => started.server.stop());
   const log = startLog();
   const { cluster } = local;
-  const caches = new SharedCaches({ cluster: cluster.admin, log });
-  const events = new EventRecorder({ cluster: cluster.admin, component: 'portcullis', log });
+  const caches = new SharedCaches({ cluster: cluster.admin, log, metrics });
+  const events = new EventRecorder({ cluster: cluster.admin, component: 'portcullis', log, metrics });
   const controllers = new PolicyControllers({
     cluster: cluster.admin,
     caches,
@@ -55,6 +59,7 @@ export async function startWithCluster(
     modulesUrl: pathToFileURL(flags.examples === true ? EXAMPLES : `${process.cwd()}/`),
     events,
     log,
+    metrics,
   });
   tellControllers = (policy) => controllers.statusChanged(policy);
   const stop = new AbortController();

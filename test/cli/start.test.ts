@@ -39,6 +39,12 @@ describe('portcullis start', () => {
     assert.equal(existsSync(`${started.home}/.kube`), false);
   });
 
+  it('tells of its controllers on its page of metrics', async () => {
+    const address = /http:\/\/[\w.:]+(?=\/policies)/.exec(started.output)?.[0] ?? assert.fail(started.output);
+    const page = await (await fetch(`${address}/metrics`)).text();
+    assert.match(page, /^portcullis_cache_objects\{cache="clusteradmissionpolicies\.policies\.kubewarden\.io"\} 0$/m);
+  });
+
   describe('with its own commands', () => {
     it('applies a policy, and is rejected by it', async () => {
       assert.equal(

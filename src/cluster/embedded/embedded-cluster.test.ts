@@ -231,6 +231,11 @@ test('an evicted pod is gone', async () => {
     spec: { containers: [{ name: 'c', image: 'i' }] },
   });
   const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ofName('p') };
+  const rehearse = (dryRun: unknown): Promise<unknown> =>
+    admin.create(PODS, { ...eviction, deleteOptions: { dryRun } }, { subresource: 'eviction' });
+  await rehearse(['All']);
+  await assert.rejects(rehearse('All'), { code: 400 });
+  await admin.get(PODS, ofName('p'));
   await admin.create(PODS, eviction, { subresource: 'eviction' });
   await assert.rejects(admin.get(PODS, ofName('p')), { code: 404 });
 });

@@ -30,6 +30,7 @@ import type { Recovery } from './store/sqlite-journal.ts';
 import { SubresourceCreator } from './subresource-creator.ts';
 import { UserCluster } from './user-cluster.ts';
 import type { UserClusterParts } from './user-cluster.ts';
+import { WebhookConfigurations } from './webhook-configurations.ts';
 
 /** How an embedded cluster is opened. */
 export interface EmbeddedClusterOptions {
@@ -98,6 +99,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     const { now = Date.now, authorization = 'rbac' } = options;
     const registry = new ResourceRegistry(builtinResources());
     const custom = new CustomResources(store, registry, now);
+    const webhooks = new WebhookConfigurations();
     const state = new EmbeddedState(store);
     const rbac = new RbacAuthorizer(state);
     const isOpen = authorization === 'always-allow';
@@ -135,6 +137,8 @@ export class EmbeddedCluster implements AsyncDisposable {
       behaviours: new Map<string, KindBehaviour>([
         [CRD_COLLECTION, custom],
         ['services', new ServiceAddresses(store)],
+        ['mutatingwebhookconfigurations.admissionregistration.k8s.io', webhooks],
+        ['validatingwebhookconfigurations.admissionregistration.k8s.io', webhooks],
       ]),
       checkEscalation: isOpen
         ? () => {}

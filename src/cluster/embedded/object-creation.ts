@@ -7,7 +7,6 @@ import { forbiddenError } from './authorization/forbidden.ts';
 import { generatedName } from './generated-name.ts';
 import { servedResource } from './machine.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
-import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/deep-freeze.ts';
 import { beginStatus, countsGenerations, hideInitialState, resetStatus } from './write-rules.ts';
 import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields } from './write-steps.ts';
@@ -55,9 +54,9 @@ export async function createObject(write: Write, object: MutableObject): Promise
     const complete = { ...request, name: created.metadata.name ?? '', object: created };
     await machine.admission.validate(complete, onWarningOf(options), options.signal);
     // Asking webhooks takes time: nothing is stored where there is no place for it any more.
-    const current = requirePlace(write, created.metadata.name ?? '');
+    requirePlace(write, created.metadata.name ?? '');
     if (stillHolds(write, created, undefined)) {
-      const stored = store(write, current, next);
+      const stored = store(write, next);
       if (stored !== undefined) {
         return stored;
       }
@@ -70,29 +69,23 @@ export async function createObject(write: Write, object: MutableObject): Promise
   }
 }
 
-/**
- * Makes sure that there may be such an object: its namespace and its kind are there, and are not going away. The kind as it
- * is served now.
- */
-function requirePlace({ machine, served, namespace }: Write, name: string): ServedResource {
-  const { definition } = served;
+/** Makes sure that there may be such an object: its namespace and its kind are there, and are not going away. */
+function requirePlace({ machine, served: { definition }, namespace }: Write, name: string): void {
   requireNamespace(machine, definition, namespace, name, 'CREATE');
-  const current = servedResource(machine, definition);
-  if (current.isTerminating) {
+  if (servedResource(machine, definition).isTerminating) {
     throw forbiddenError(definition, name, 'create not allowed while custom resource definition is terminating');
   }
-  return current;
 }
 
 /** Undefined when there is one of that name. */
-function store({ machine, served, options }: Write, current: ServedResource, object: MutableObject) {
+function store({ machine, served, options }: Write, object: MutableObject): KubernetesObject | undefined {
   const { namespace = '', name = '' } = object.metadata as { namespace?: string; name?: string };
   if (options.dryRun === true) {
     const isThere = machine.store.get(served.collection, namespace, name) !== undefined;
-    return isThere ? undefined : (object as unknown as KubernetesObject);
+    return isThere ? undefined : object;
   }
   const stored = machine.store.commit([
-    { type: 'put', collection: served.collection, object: current.stored(object), expected: undefined },
+    { type: 'put', collection: served.collection, object: served.stored(object), expected: undefined },
   ])?.[0];
   return stored === undefined ? undefined : served.view(stored);
 }

@@ -37,9 +37,14 @@ export class ServedResource {
     if (stored.apiVersion === this.#apiVersion && !isCustom) {
       return stored;
     }
-    let view = this.#views.get(stored);
-    if (view === undefined) {
-      view = isCustom ? this.#settled(stored) : this.#converted(stored);
+    // What is not frozen is still on its way into the store, and changes.
+    const isFinal = Object.isFrozen(stored);
+    const known = isFinal ? this.#views.get(stored) : undefined;
+    if (known !== undefined) {
+      return known;
+    }
+    const view = isCustom ? this.#settled(stored) : this.#converted(stored);
+    if (isFinal) {
       this.#views.set(stored, view);
       this.#views.set(view, view);
     }

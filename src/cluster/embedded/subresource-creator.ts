@@ -1,5 +1,5 @@
 // What is created and not stored: reviews, tokens, evictions.
-import { apiVersionOf } from '../../resources/index.ts';
+import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectMeta, ResourceDefinition, ResourceType } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { SubresourceOptions, WriteOptions } from '../cluster.ts';
@@ -105,7 +105,8 @@ export class SubresourceCreator {
     if (namespace === undefined || name === undefined) {
       throw ApiError.badRequest('an eviction names a pod: expected metadata.namespace and metadata.name');
     }
-    await this.#deleter.delete({ ...caller, isInternal: true }, type, { namespace, name }, options);
+    const dryRun = options.dryRun === true || isDryRun(eviction['deleteOptions']);
+    await this.#deleter.delete({ ...caller, isInternal: true }, type, { namespace, name }, { ...options, dryRun });
     return {
       apiVersion: 'v1',
       kind: 'Status',
@@ -114,6 +115,21 @@ export class SubresourceCreator {
       code: 201,
     };
   }
+}
+
+/**
+ * Whether the options in an eviction ask for a rehearsal. Nothing else of them matters where pods are gone at once.
+ * @throws ApiError 400 when they ask for it in a way that nobody understands: that must not become a deletion
+ */
+function isDryRun(deleteOptions: unknown): boolean {
+  const dryRun = isJsonObject(deleteOptions) ? deleteOptions['dryRun'] : undefined;
+  if (dryRun === undefined || dryRun === null) {
+    return false;
+  }
+  if (!Array.isArray(dryRun) || dryRun.some((stage) => stage !== 'All')) {
+    throw ApiError.badRequest('deleteOptions.dryRun: expected a list that has nothing but "All" in it');
+  }
+  return dryRun.length > 0;
 }
 
 /** Whose subresource it is: texts, whatever came. */

@@ -71,7 +71,10 @@ const COMMON = {
     'protect',
   ),
   failurePolicy: optional(
-    choice('What becomes of requests that the policy could not be asked about.', ['Ignore', 'Fail']),
+    choice(
+      'What becomes of requests that the policy could not be asked about: `Fail` rejects them, also when nothing is said.',
+      ['Ignore', 'Fail'],
+    ),
   ),
   backgroundAudit: defaulted(flag('Whether objects that exist already are checked, too.'), true),
   matchPolicy: optional(choice('Whether requests for other versions of a resource count.', ['Exact', 'Equivalent'])),

@@ -116,7 +116,7 @@ export class MatchConditions {
 
   #compile(expression: string): Compiled {
     try {
-      this.#environment ??= newEnvironment();
+      this.#environment ??= matchConditionEnvironment();
       return { program: this.#environment.compile(expression) };
     } catch (error) {
       if (error instanceof CelError) {
@@ -189,7 +189,8 @@ function answer(authorizer: Authorizer, asked: AuthorizationRequest): { isAllowe
   return { isAllowed: allowed, reason };
 }
 
-function newEnvironment(): Environment {
+/** What expressions of match conditions may use. */
+export function matchConditionEnvironment(): Environment {
   return createEnvironment({
     variables: {
       object: DYN,

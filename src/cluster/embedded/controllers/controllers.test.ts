@@ -111,7 +111,7 @@ describe('what belongs to an object', () => {
   test('goes in many pieces, and others have their turn meanwhile', async () => {
     await using cluster = await open();
     const parent = await make(cluster, 'parent');
-    const children = Array.from({ length: 1_000 }, (_, index) => `child-${index}`);
+    const children = Array.from({ length: 3_000 }, (_, index) => `child-${index}`);
     for (const name of children) {
       await make(cluster, name, { ownerReferences: [owner(parent)] });
     }

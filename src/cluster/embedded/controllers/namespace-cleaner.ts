@@ -1,4 +1,5 @@
 // Empties namespaces that are being deleted, and lets go of them (k8s.io/kubernetes, pkg/controller/namespace/deletion).
+import { setTimeout } from 'node:timers/promises';
 import { isJsonObject, setCondition } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
@@ -11,6 +12,11 @@ import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
 const NAMESPACES = 'namespaces';
+
+/** How much longer than a look at a namespace the rest before the next look is. */
+const REST_FACTOR = 10;
+const MIN_REST_MS = 5;
+const MAX_REST_MS = 250;
 
 /** What is left of the objects of a namespace. */
 interface Remains {
@@ -28,6 +34,8 @@ export class NamespaceCleaner {
   readonly #cluster: Cluster;
   readonly #now: () => number;
   readonly queue: ReconcileQueue;
+  /** Before the next look. */
+  #restMs = 0;
 
   constructor(
     store: ObjectStore,
@@ -74,13 +82,24 @@ export class NamespaceCleaner {
     if (namespace?.metadata.deletionTimestamp === undefined || served === undefined || isReleased(namespace)) {
       return;
     }
+    await this.#rest();
+    const began = performance.now();
     const remains = await this.#empty(name);
+    this.#restMs = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS);
     await this.#tell(served.definition, name, remains);
     if (remains.resources.size === 0 && remains.failures.length === 0) {
       await this.#release(served.definition, name);
     } else if (remains.failures.length > 0) {
       throw new Error(`not all of namespace ${name} could be deleted: ${remains.failures.join(', ')}`);
     }
+  }
+
+  /** Looking at a large namespace after each of its objects that goes would take all the time there is. */
+  async #rest(): Promise<void> {
+    if (this.#restMs >= MIN_REST_MS) {
+      await setTimeout(this.#restMs);
+    }
+    this.#restMs = 0;
   }
 
   /** Deletes everything that is not being deleted yet. */
