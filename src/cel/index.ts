@@ -1,3 +1,4 @@
+export { ADMISSION_REQUEST, ADMISSION_REQUEST_STRUCTS } from './admission-types.ts';
 export type { Expression } from './ast.ts';
 export {
   escapeField,
@@ -45,6 +46,7 @@ export type {
 export type { FunctionRow } from './libraries/index.ts';
 export { goQuote } from './libraries/go-quote.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
+export { findExpression } from './expression-tree.ts';
 export { Program } from './program.ts';
 export type { ProgramResult } from './program.ts';
 export { languageReference } from './reference.ts';

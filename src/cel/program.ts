@@ -1,7 +1,7 @@
-import type { Expression } from './ast.ts';
 import { estimateCost } from './check/index.ts';
 import type { CheckedExpression, SizeEstimator } from './check/index.ts';
 import { CelError } from './errors.ts';
+import { findExpression } from './expression-tree.ts';
 import type { Bindings, CompiledExpression, EvaluateOptions, Evaluation } from './evaluate/index.ts';
 import { Cancellation } from './evaluate/index.ts';
 import type { Range } from './library.ts';
@@ -71,43 +71,13 @@ export class Program {
   /** A failure of {@link run} as an error that shows where. Its message is the failure's own. */
   errorOf(failure: EvaluationFailure): CelError {
     const { expressionId } = failure;
-    const node = expressionId === undefined ? undefined : findNode(this.checked.expression, expressionId);
+    const node =
+      expressionId === undefined ? undefined : findExpression(this.checked.expression, ({ id }) => id === expressionId);
     if (node === undefined) {
       return new CelError('evaluation-failed', failure.message);
     }
     const range = { start: node.position, end: node.end };
     const issue = this.checked.source.issue(failure.message, range, { expressionId });
     return new CelError('evaluation-failed', failure.message, { issues: [issue] });
-  }
-}
-
-function findNode(root: Expression, id: number): Expression | undefined {
-  const open = [root];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (node.id === id) {
-      return node;
-    }
-    open.push(...childrenOf(node));
-  }
-  return undefined;
-}
-
-function childrenOf(node: Expression): readonly Expression[] {
-  switch (node.kind) {
-    case 'literal':
-    case 'identifier':
-      return [];
-    case 'select':
-      return [node.operand];
-    case 'call':
-      return node.target === undefined ? node.args : [node.target, ...node.args];
-    case 'list':
-      return node.elements;
-    case 'map':
-      return node.entries.flatMap((entry) => [entry.key, entry.value]);
-    case 'struct':
-      return node.fields.map((field) => field.value);
-    default:
-      return [node.range, node.initial, node.condition, node.step, node.result];
   }
 }

@@ -11,9 +11,8 @@ import {
   kubernetesKind,
   OWN_KINDS,
 } from '../resources/index.ts';
-import type { LocalCertificates } from '../server/index.ts';
+import type { LocalCertificates, Logger } from '../server/index.ts';
 import { onFreePort } from './free-port.ts';
-import { startLog } from './start-server.ts';
 
 /** Who owns the fields of what `start` puts into its cluster. */
 const FIELD_MANAGER = 'portcullis-start';
@@ -25,6 +24,7 @@ export interface LocalClusterOptions {
   readonly certificates: LocalCertificates;
   /** First port to try for kubectl. */
   readonly port: number;
+  readonly log: Logger;
 }
 
 /** A running cluster on this machine. */
@@ -39,7 +39,12 @@ export interface LocalCluster {
 }
 
 /** Opens the cluster of a data folder, installs our kinds, and serves it for kubectl. */
-export async function startLocalCluster({ dataDir, certificates, port }: LocalClusterOptions): Promise<LocalCluster> {
+export async function startLocalCluster({
+  dataDir,
+  certificates,
+  port,
+  log,
+}: LocalClusterOptions): Promise<LocalCluster> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
@@ -49,7 +54,6 @@ export async function startLocalCluster({ dataDir, certificates, port }: LocalCl
       process.stderr.write(`The cluster's file ${file} is damaged (${reason}).${kept} An empty cluster begins.\n`);
     },
   });
-  const log = startLog();
   try {
     const isNew = await installKinds(cluster);
     const read = (file: string): string => readFileSync(file, 'utf8');

@@ -34,7 +34,8 @@ export async function startWithCluster(
   }
   // What runs already is stopped when the rest cannot start.
   await using running = new AsyncDisposableStack();
-  const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort });
+  const log = startLog();
+  const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
   running.defer(() => local.stop());
   let tellControllers: (policy: string) => void = () => undefined;
   const registry = new Registry();
@@ -45,9 +46,9 @@ export async function startWithCluster(
     registry,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     onStatusChange: (policy) => tellControllers(policy),
+    log,
   });
   running.defer(() => started.server.stop());
-  const log = startLog();
   const { cluster } = local;
   const caches = new SharedCaches({ cluster: cluster.admin, log, metrics });
   const events = new EventRecorder({ cluster: cluster.admin, component: 'portcullis', log, metrics });

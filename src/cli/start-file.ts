@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { LocalCertificates } from '../server/index.ts';
 import { stopSignal } from './signals.ts';
-import { headed, pathFromHere, policyTable, startServer } from './start-server.ts';
+import { headed, pathFromHere, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** Runs until it is told to stop. */
@@ -13,7 +13,11 @@ export async function startWithFile(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
-  const { server, admission, operations } = await startServer(flags, certificates, { policiesFile, dataDir });
+  const { server, admission, operations } = await startServer(flags, certificates, {
+    policiesFile,
+    dataDir,
+    log: startLog(),
+  });
   const rows = [
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],

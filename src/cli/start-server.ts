@@ -24,13 +24,13 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'cluster' | 'registry' | 'onStatusChange'>,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'cluster' | 'registry' | 'onStatusChange' | 'log'>,
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {
     const operationsPort = flags.operationsPort + port - first;
     collectGarbageAlone();
-    const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, log: startLog() });
+    const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates });
     const { admission, operations } = await server.start();
     return { server, admission: admission.replace('127.0.0.1', 'localhost'), operations };
   });

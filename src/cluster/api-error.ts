@@ -125,6 +125,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a request failed because there is no such object, or no such kind. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 404;
+}
+
 function detailsOf(type: Pick<ResourceType, 'group' | 'resource'>, name: string): StatusDetails {
   return { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.resource };
 }

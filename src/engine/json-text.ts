@@ -1,6 +1,6 @@
-/** A JSON value as JSON.parse gives it. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
-export type JsonObject = { [key: string]: JsonValue };
+import type { JsonObject, JsonValue } from '../resources/index.ts';
+
+export type { JsonObject, JsonValue };
 
 /**
  * The deepest nesting that is accepted from outside (reviews, guests' answers, settings).

@@ -1,7 +1,7 @@
 // Makes policies of one kind serve on one policy server, has the API server ask about them, and says in their status what
 // came of it.
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError, type Cluster } from '../cluster/index.ts';
+import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type JsonObject,
   keyOf,
@@ -209,7 +209,7 @@ async function unlessGone(request: Promise<unknown>): Promise<void> {
   try {
     await request;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) {
+    if (!isNotFound(error)) {
       throw error;
     }
   }

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import {
   ApiError,
+  isNotFound,
   inClusterAccess,
   KubernetesCluster,
   listAll,
@@ -110,7 +111,7 @@ export class ClusterReader implements KubernetesReader {
         const key = objectKey(request, type.namespaced);
         return asJson(withoutManagedFields(await this.#cluster.get(type, key, options(signal))));
       } catch (error) {
-        if (error instanceof ApiError && error.code === 404) {
+        if (isNotFound(error)) {
           return undefined;
         }
         throw error;

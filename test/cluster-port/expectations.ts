@@ -1,9 +1,9 @@
 // How cases look at failures and at watches.
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/cluster/index.ts';
 import type { Cluster, WatchEvent, WatchOptions } from '../../src/cluster/index.ts';
 import type { KubernetesObject, ResourceType } from '../../src/resources/index.ts';
+import { eventually as eventuallyWithin } from '../cluster/eventually.ts';
 
 /** How long a case waits for what happens in milliseconds on an idle machine. */
 const PATIENCE_MS = 20_000;
@@ -29,19 +29,9 @@ export async function refused(
   return error;
 }
 
-/** Repeats until it does not throw. */
-export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (performance.now() > deadline) {
-        throw error;
-      }
-      await sleep(50);
-    }
-  }
+/** Tries until it does not throw, as long as cases wait. */
+export function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  return eventuallyWithin(attempt, { timeoutMs: PATIENCE_MS });
 }
 
 /** Watches until `enough` says so, and returns what came. */

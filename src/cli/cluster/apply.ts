@@ -1,6 +1,6 @@
 // `portcullis apply`: makes a cluster have the objects of manifests, by server-side apply.
 import { Command } from 'commander';
-import { ApiError, type ApiResource, type Cluster } from '../../cluster/index.ts';
+import { ApiError, type ApiResource, type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { manyLines, oneLine } from '../table.ts';
@@ -96,7 +96,7 @@ async function existing(
   try {
     return await cluster.get(type, key);
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404) {
+    if (isNotFound(error)) {
       return undefined;
     }
     throw error;

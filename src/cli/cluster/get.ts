@@ -1,6 +1,13 @@
 // `portcullis get`: objects of a cluster as a table, as YAML or JSON, once or as they change.
 import { Command, Option } from 'commander';
-import { type ApiResource, type KubernetesCluster, listAll, resourcePath, TABLE_ACCEPT } from '../../cluster/index.ts';
+import {
+  type ApiResource,
+  isNotFound,
+  type KubernetesCluster,
+  listAll,
+  resourcePath,
+  TABLE_ACCEPT,
+} from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
@@ -114,7 +121,7 @@ async function tableOf(
     ).json();
     return isServerTable(answer) ? answer : namesTable(answer);
   } catch (error) {
-    if (name !== undefined && flags.ignoreNotFound === true && (error as { code?: unknown }).code === 404) {
+    if (name !== undefined && flags.ignoreNotFound === true && isNotFound(error)) {
       return undefined;
     }
     throw error;
@@ -226,7 +233,7 @@ async function objectsOf(
       try {
         return await cluster.get(type, keyIn(type, namespace, name));
       } catch (error) {
-        if (flags.ignoreNotFound === true && (error as { code?: unknown }).code === 404) {
+        if (flags.ignoreNotFound === true && isNotFound(error)) {
           return undefined;
         }
         throw error;

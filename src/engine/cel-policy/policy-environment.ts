@@ -1,6 +1,7 @@
 import {
+  ADMISSION_REQUEST,
+  ADMISSION_REQUEST_STRUCTS,
   AUTHORIZER,
-  BOOL,
   createEnvironment,
   DYN,
   listOf,
@@ -40,25 +41,8 @@ export interface PolicyEnvironmentsOptions {
 export const VARIABLES_TYPE = 'kubernetes.variables';
 
 const TEXTS = listOf(STRING);
-const IDS = { group: STRING, version: STRING };
 const STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
-  'kubernetes.GroupVersionKind': { ...IDS, kind: STRING },
-  'kubernetes.GroupVersionResource': { ...IDS, resource: STRING },
-  'kubernetes.UserInfo': { username: STRING, uid: STRING, groups: TEXTS, extra: mapOf(STRING, TEXTS) },
-  'kubernetes.AdmissionRequest': {
-    kind: struct('kubernetes.GroupVersionKind'),
-    resource: struct('kubernetes.GroupVersionResource'),
-    subResource: STRING,
-    requestKind: struct('kubernetes.GroupVersionKind'),
-    requestResource: struct('kubernetes.GroupVersionResource'),
-    requestSubResource: STRING,
-    name: STRING,
-    namespace: STRING,
-    operation: STRING,
-    userInfo: struct('kubernetes.UserInfo'),
-    dryRun: BOOL,
-    options: DYN,
-  },
+  ...ADMISSION_REQUEST_STRUCTS,
   'kubernetes.Namespace': {
     metadata: struct('kubernetes.NamespaceMetadata'),
     spec: struct('kubernetes.NamespaceSpec'),
@@ -88,7 +72,6 @@ const STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
     reason: STRING,
   },
 };
-const REQUEST_TYPE = 'kubernetes.AdmissionRequest';
 const WHOLE_REQUEST = { uid: STRING, object: DYN, oldObject: DYN };
 
 type VariableTypes = ReadonlyMap<string, CelType>;
@@ -128,7 +111,7 @@ export class PolicyEnvironments {
         object: DYN,
         oldObject: DYN,
         namespaceObject: struct('kubernetes.Namespace'),
-        request: struct(REQUEST_TYPE),
+        request: struct(ADMISSION_REQUEST),
         ...(scope.hasVariables ? { variables: struct(VARIABLES_TYPE) } : {}),
         ...(scope.hasParams ? { params: DYN } : {}),
         ...(scope.hasAuthorizer
@@ -147,7 +130,7 @@ export class PolicyEnvironments {
 
   #types({ hasPatchTypes }: ExpressionScope): TypeProvider {
     const structs = this.#options.hasWholeRequest
-      ? { ...STRUCTS, [REQUEST_TYPE]: { ...STRUCTS[REQUEST_TYPE], ...WHOLE_REQUEST } }
+      ? { ...STRUCTS, [ADMISSION_REQUEST]: { ...STRUCTS[ADMISSION_REQUEST], ...WHOLE_REQUEST } }
       : STRUCTS;
     const fieldsOf = (name: string): Readonly<Record<string, CelType>> | undefined =>
       Object.hasOwn(structs, name) ? structs[name] : undefined;

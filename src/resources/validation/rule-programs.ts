@@ -1,4 +1,4 @@
-import { CelError, createEnvironment, optionalOf, SchemaTypes, formatIssue } from '../../cel/index.ts';
+import { CelError, createEnvironment, findExpression, optionalOf, SchemaTypes, formatIssue } from '../../cel/index.ts';
 import type { CelType, Environment, Expression, Program } from '../../cel/index.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { parseFieldPath } from './field-path.ts';
@@ -140,32 +140,5 @@ function withVisibleMetadata(schema: Schema): Schema {
 
 /** Whether an expression names a variable. */
 function mentions(root: Expression, name: string): boolean {
-  const open: Expression[] = [root];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (node.kind === 'identifier' && node.name === name) {
-      return true;
-    }
-    open.push(...childrenOf(node));
-  }
-  return false;
-}
-
-function childrenOf(node: Expression): readonly Expression[] {
-  switch (node.kind) {
-    case 'literal':
-    case 'identifier':
-      return [];
-    case 'select':
-      return [node.operand];
-    case 'call':
-      return node.target === undefined ? node.args : [node.target, ...node.args];
-    case 'list':
-      return node.elements;
-    case 'map':
-      return node.entries.flatMap(({ key, value }) => [key, value]);
-    case 'struct':
-      return node.fields.map(({ value }) => value);
-    default:
-      return [node.range, node.initial, node.condition, node.step, node.result];
-  }
+  return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
 }

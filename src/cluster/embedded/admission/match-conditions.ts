@@ -1,22 +1,20 @@
 import {
+  ADMISSION_REQUEST,
+  ADMISSION_REQUEST_STRUCTS,
   AUTHORIZER,
   AuthorizerValue,
-  BOOL,
   Cancellation,
   CelError,
   createEnvironment,
   DYN,
   EvaluationFailure,
   EXPRESSION_COST_LIMIT,
-  listOf,
-  mapOf,
   MATCH_CONDITIONS_COST_BUDGET,
   parseJson,
   RESOURCE_CHECK,
-  STRING,
   struct,
 } from '../../../cel/index.ts';
-import type { AuthorizationRequest, CelType, CelValue, Environment, Program } from '../../../cel/index.ts';
+import type { AuthorizationRequest, CelValue, Environment, Program } from '../../../cel/index.ts';
 import { userInfoObject } from '../authentication/identities.ts';
 import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
 import type { Invocation, ReviewedObjects } from './admission-review.ts';
@@ -26,35 +24,8 @@ import type { MatchCondition, Webhook } from './webhook.ts';
 /** Whether a webhook is to be called, or why that cannot be known. */
 export type Matching = { readonly matches: boolean } | { readonly error: string };
 
-const REQUEST_TYPE = 'kubernetes.AdmissionRequest';
-const IDS = { group: STRING, version: STRING };
-
-/** What expressions see of `request`: the review without its objects. */
-const STRUCTS: ReadonlyMap<string, Readonly<Record<string, CelType>>> = new Map([
-  ['kubernetes.GroupVersionKind', { ...IDS, kind: STRING }],
-  ['kubernetes.GroupVersionResource', { ...IDS, resource: STRING }],
-  [
-    'kubernetes.UserInfo',
-    { username: STRING, uid: STRING, groups: listOf(STRING), extra: mapOf(STRING, listOf(STRING)) },
-  ],
-  [
-    REQUEST_TYPE,
-    {
-      kind: struct('kubernetes.GroupVersionKind'),
-      resource: struct('kubernetes.GroupVersionResource'),
-      subResource: STRING,
-      requestKind: struct('kubernetes.GroupVersionKind'),
-      requestResource: struct('kubernetes.GroupVersionResource'),
-      requestSubResource: STRING,
-      name: STRING,
-      namespace: STRING,
-      operation: STRING,
-      userInfo: struct('kubernetes.UserInfo'),
-      dryRun: BOOL,
-      options: DYN,
-    },
-  ],
-]);
+/** A map, because expressions come from outside and name what they like. */
+const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
 
 type Compiled = { readonly program: Program } | { readonly error: string };
 
@@ -197,7 +168,7 @@ export function matchConditionEnvironment(): Environment {
       oldObject: DYN,
       // Declared by API servers, and always null for webhooks.
       namespaceObject: DYN,
-      request: struct(REQUEST_TYPE),
+      request: struct(ADMISSION_REQUEST),
       authorizer: AUTHORIZER,
       'authorizer.requestResource': RESOURCE_CHECK,
     },

@@ -1,7 +1,7 @@
 // Deletes the objects of a kind whose definition is being deleted (k8s.io/apiextensions-apiserver, controller/finalizer).
 import { isConditionTrue } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject } from '../../../resources/index.ts';
-import { ApiError } from '../../api-error.ts';
+import { isNotFound } from '../../api-error.ts';
 import type { Cluster } from '../../cluster.ts';
 import { CRD_COLLECTION, CRD_FINALIZER, collectionOf } from '../custom-resources.ts';
 import type { ResourceRegistry } from '../resource-registry.ts';
@@ -92,7 +92,7 @@ export class CustomResourceCleaner {
     try {
       await this.#cluster.delete(type, key);
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) {
+      if (!isNotFound(error)) {
         throw error;
       }
     }

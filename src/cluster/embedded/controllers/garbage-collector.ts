@@ -1,7 +1,7 @@
 // Deletes what belongs to nobody any more (k8s.io/kubernetes, pkg/controller/garbagecollector).
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/index.ts';
 import type { JsonValue, KubernetesObject, ObjectKey, OwnerReference } from '../../../resources/index.ts';
-import { ApiError } from '../../api-error.ts';
+import { isNotFound } from '../../api-error.ts';
 import type { Cluster } from '../../cluster.ts';
 import type { ResourceRegistry, ServedResource } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
@@ -136,7 +136,7 @@ export class GarbageCollector {
       await this.#look(served, served.view(object));
     } catch (error) {
       // Somebody else has deleted it.
-      if (!(error instanceof ApiError && error.code === 404)) {
+      if (!isNotFound(error)) {
         throw error;
       }
     }

@@ -1,0 +1,29 @@
+import { BOOL, DYN, listOf, mapOf, STRING, struct } from './type.ts';
+import type { CelType } from './type.ts';
+
+/** The type of `request` in policies and in match conditions. */
+export const ADMISSION_REQUEST = 'kubernetes.AdmissionRequest';
+
+const IDS = { group: STRING, version: STRING };
+const TEXTS = listOf(STRING);
+
+/** {@link ADMISSION_REQUEST} and what it is made of, by name: an admission review without its objects. */
+export const ADMISSION_REQUEST_STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
+  'kubernetes.GroupVersionKind': { ...IDS, kind: STRING },
+  'kubernetes.GroupVersionResource': { ...IDS, resource: STRING },
+  'kubernetes.UserInfo': { username: STRING, uid: STRING, groups: TEXTS, extra: mapOf(STRING, TEXTS) },
+  [ADMISSION_REQUEST]: {
+    kind: struct('kubernetes.GroupVersionKind'),
+    resource: struct('kubernetes.GroupVersionResource'),
+    subResource: STRING,
+    requestKind: struct('kubernetes.GroupVersionKind'),
+    requestResource: struct('kubernetes.GroupVersionResource'),
+    requestSubResource: STRING,
+    name: STRING,
+    namespace: STRING,
+    operation: STRING,
+    userInfo: struct('kubernetes.UserInfo'),
+    dryRun: BOOL,
+    options: DYN,
+  },
+};

@@ -1,0 +1,33 @@
+import type { Expression } from './ast.ts';
+
+/** The first expression of a tree, itself included, that a test accepts. Without recursion: trees come from outside. */
+export function findExpression(root: Expression, test: (node: Expression) => boolean): Expression | undefined {
+  const open: Expression[] = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (test(node)) {
+      return node;
+    }
+    open.push(...childrenOf(node));
+  }
+  return undefined;
+}
+
+function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'identifier':
+      return [];
+    case 'select':
+      return [node.operand];
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args];
+    case 'list':
+      return node.elements;
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value]);
+    case 'struct':
+      return node.fields.map(({ value }) => value);
+    default:
+      return [node.range, node.initial, node.condition, node.step, node.result];
+  }
+}
