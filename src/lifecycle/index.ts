@@ -1,5 +1,3 @@
-export { policyId } from './admission-policy.ts';
-export type { AdmissionPolicyObject } from './admission-policy.ts';
 export { POLICY_KINDS, PolicyControllers } from './policy-controllers.ts';
 export type { PolicyControllersOptions } from './policy-controllers.ts';
 export { FilePolicySet } from './policy-set.ts';

@@ -17,8 +17,8 @@ import {
   type RuntimeMetrics,
   type SharedCaches,
 } from '../runtime/index.ts';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
-import type { PolicyEntryOptions } from './policy-entry.ts';
+import type { AdmissionPolicyObject } from '../resources/index.ts';
+import type { PolicyEntryOptions } from '../server/index.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import type { PolicySet } from './policy-set.ts';
 import { MANAGED_BY, type WebhookTarget } from './webhook-configuration.ts';

@@ -13,7 +13,7 @@ import {
 } from '../resources/index.ts';
 import { aborted, ObjectCache } from '../runtime/index.ts';
 import type { PolicyStatus } from '../server/index.ts';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
+import type { AdmissionPolicyObject } from '../resources/index.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import type { PolicySet } from './policy-set.ts';
 

@@ -19,8 +19,8 @@ import {
   watch,
   type Watch,
 } from '../runtime/index.ts';
-import { type AdmissionPolicyObject, policyId } from './admission-policy.ts';
-import { policyEntry, type PolicyEntryOptions } from './policy-entry.ts';
+import { type AdmissionPolicyObject, policyId } from '../resources/index.ts';
+import { policyEntry, type PolicyEntryOptions } from '../server/index.ts';
 import type { PolicySet, WantedPolicy } from './policy-set.ts';
 import { policyStatus } from './policy-status.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
+import type { AdmissionPolicyObject } from '../resources/index.ts';
 import { corrected, policyOf, webhookConfiguration, type WebhookConfiguration } from './webhook-configuration.ts';
 
 const TARGET = { url: 'https://localhost:8443', ca: 'PEM' };

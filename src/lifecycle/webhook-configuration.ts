@@ -1,8 +1,8 @@
 // The webhook configuration that makes an API server ask about a policy (contract section 6).
 import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
-import { isGroup, policyId } from './admission-policy.ts';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
+import { isGroupSpec, policyId } from '../resources/index.ts';
+import type { AdmissionPolicyObject } from '../resources/index.ts';
 
 /** Found on everything that we write for a policy. */
 export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'portcullis' } as const;
@@ -16,7 +16,7 @@ export interface WebhookTarget {
 
 /** Whether the API server asks the policy before objects are complete. */
 export function isMutating({ spec }: AdmissionPolicyObject): boolean {
-  return !isGroup(spec) && spec.mutating;
+  return !isGroupSpec(spec) && spec.mutating;
 }
 
 /** `admissionregistration.k8s.io/v1`, validating or mutating. */

@@ -4,13 +4,19 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import type { AdmissionPolicyObject } from '../../src/lifecycle/index.ts';
+
 import {
   corrected,
   webhookConfiguration,
   type WebhookConfiguration,
 } from '../../src/lifecycle/webhook-configuration.ts';
-import { keyOf, kubernetesKind, type JsonObject, type ResourceType } from '../../src/resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  keyOf,
+  kubernetesKind,
+  type JsonObject,
+  type ResourceType,
+} from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 

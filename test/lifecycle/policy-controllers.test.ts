@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiError } from '../../src/cluster/index.ts';
-import { policyId } from '../../src/lifecycle/index.ts';
+import { policyId } from '../../src/resources/index.ts';
 import { keyOf, type KubernetesObject, type ObjectKey } from '../../src/resources/index.ts';
 import { example, until } from '../server/harness.ts';
 import { kind, MUTATING, PODS, type Policy, PolicyLab, VALIDATING } from './policy-lab.ts';

@@ -14,6 +14,8 @@ export const REVISION_STATES = [
   'Superseded',
 ] as const;
 
+export type RevisionState = (typeof REVISION_STATES)[number];
+
 const policyRevision = {
   group: PORTCULLIS_GROUP,
   version: 'v1',
@@ -34,28 +36,41 @@ const policyRevision = {
         namespace: optional(text('The namespace of the policy, where it has one.', { maxLength: 63 })),
         uid: text('The uid of the policy: one of the same name later is another.', { maxLength: 128 }),
       }),
+      policyId: text('The id of the policy: its path on policy servers, and the name of its webhook configuration.', {
+        maxLength: 512,
+      }),
       policyServer: text('The PolicyServer that runs it.', { maxLength: 63 }),
       revision: integer('Its number: 1 is the first of the policy.', { format: 'int64', minimum: 1 }),
       policyGeneration: integer('The `metadata.generation` of the policy that it was made of.', {
         format: 'int64',
         minimum: 1,
       }),
-      snapshot: anything("The policy's spec."),
+      rollbackOf: optional(
+        integer('The revision whose spec was written back, where this one is a rollback.', {
+          format: 'int64',
+          minimum: 1,
+        }),
+      ),
+      snapshot: anything("The policy's spec. It never changes either, which the webhook for this kind sees to."),
     },
     {
-      rules: [
-        { rule: 'self.revision == oldSelf.revision', message: 'the field is immutable', fieldPath: '.revision' },
-        { rule: 'self.policy == oldSelf.policy', message: 'the field is immutable', fieldPath: '.policy' },
-        {
-          rule: 'self.policyGeneration == oldSelf.policyGeneration',
-          message: 'the field is immutable',
-          fieldPath: '.policyGeneration',
-        },
-      ],
+      rules: ['revision', 'policy', 'policyId', 'policyServer', 'policyGeneration'].map((field) => ({
+        rule: `self.${field} == oldSelf.${field}`,
+        message: 'the field is immutable',
+        fieldPath: `.${field}`,
+      })),
     },
   ),
   status: object('How far the revision got. Written by the controller.', {
     state: optional(choice('Where it is in its rollout.', REVISION_STATES)),
+    stateSince: optional(time('Since when it is there: what the progress deadline counts from.')),
+    attempts: optional(integer('How often it was tried to be validated.', { minimum: 0 })),
+    order: optional(
+      integer('Of the revisions of a policy that serve, the one with the highest number here does.', {
+        format: 'int64',
+        minimum: 0,
+      }),
+    ),
     reason: optional(text('Why, in one word for programs.', { maxLength: 1024 })),
     message: optional(text('Why, for people.', { maxLength: 32_768 })),
     modules: optional(
@@ -65,7 +80,9 @@ const policyRevision = {
         object('One module.', {
           name: text('The name of the member of a group; the same as that of the policy where there is but one.'),
           module: text('Where it is, as the policy says.'),
-          digest: text('What it is: `sha256:…`.', { pattern: '^sha256:[0-9a-f]{64}$' }),
+          digest: text('What it is: `sha256:…`, or the version of a builtin module.', {
+            pattern: '^(sha256:[0-9a-f]{64}|builtin:[a-z-]+@.{1,64})$',
+          }),
         }),
       ),
     ),
@@ -92,7 +109,7 @@ const policyRevision = {
     column('Message', '.status.message', { isWide: true }),
   ],
   example: {
-    metadata: { name: 'no-privileged-pods-3', namespace: 'portcullis' },
+    metadata: { name: 'kw.cap.no-privileged-pods-3', namespace: 'portcullis' },
     spec: {
       policy: {
         apiVersion: 'policies.kubewarden.io/v1',
@@ -100,6 +117,7 @@ const policyRevision = {
         name: 'no-privileged-pods',
         uid: '7a1d3c2e-5b0f-4a8e-9d57-3f6b1c0e2d94',
       },
+      policyId: 'kw.cap.no-privileged-pods',
       policyServer: 'default',
       revision: 3,
       policyGeneration: 5,

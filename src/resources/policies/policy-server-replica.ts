@@ -21,6 +21,9 @@ const policyServerReplica = {
   spec: object('What the process is.', {
     policyServer: text('The PolicyServer that it belongs to.', { maxLength: 63 }),
     podName: optional(text('The pod that it runs in, where there is one.', { maxLength: 253 })),
+    controlAddress: optional(
+      text('`host:port` where controllers and other replicas reach it, over mutual TLS.', { maxLength: 300 }),
+    ),
     version: optional(text('The version of the product.', { maxLength: 64 })),
   }),
   status: object('What the process serves.', {

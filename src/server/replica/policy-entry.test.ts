@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePolicies } from '../engine/index.ts';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
-import { policyId } from './admission-policy.ts';
+import { parsePolicies } from '../../engine/index.ts';
+import type { AdmissionPolicyObject } from '../../resources/index.ts';
+import { policyId } from '../../resources/index.ts';
 import { policyEntry } from './policy-entry.ts';
 
 function policy(kind: string, metadata: object, spec: object): AdmissionPolicyObject {

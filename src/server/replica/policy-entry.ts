@@ -1,6 +1,5 @@
 // A policy of the cluster as an entry of a policies file (contract 3.1).
-import { isGroup } from './admission-policy.ts';
-import type { AdmissionPolicyObject } from './admission-policy.ts';
+import type { AdmissionPolicyObject } from '../../resources/index.ts';
 
 /** A module, and what it may use: the spec of a policy, or a member of a group. */
 interface ModuleSpec {
@@ -16,14 +15,14 @@ export interface PolicyEntryOptions {
 }
 
 /** The entry, to be written as JSON. */
-export function policyEntry(policy: AdmissionPolicyObject, options: PolicyEntryOptions = {}): object {
-  const { spec } = policy;
+export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, options: PolicyEntryOptions = {}): object {
   const common = {
     policyMode: spec.mode ?? 'protect',
     ...(spec.message === undefined || spec.message === '' ? {} : { message: spec.message }),
     ...(spec.failurePolicy === undefined ? {} : { failurePolicy: spec.failurePolicy }),
   };
-  if (isGroup(spec)) {
+  // Not the function of src/resources: a server for a file loads nothing of kinds.
+  if ('policies' in spec) {
     const members = Object.entries(spec.policies).map(([name, member]) => [name, moduleUse(member, options)]);
     return { ...common, expression: spec.expression, policies: Object.fromEntries(members) };
   }
