@@ -158,8 +158,14 @@ describe('README.md', () => {
       }
       const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
       assert.equal(anyPort(printedCurl()), anyPort(command(/curl --cacert/)));
-      for (const line of ['kubectl apply -f examples/pinned-images/policy.yaml', 'kubectl run web --image=nginx']) {
-        assert.ok(output.includes(`  ${line}\n`), output);
+      const patch = /kubectl patch .*/.exec(command(/kubectl patch/))?.[0];
+      for (const line of [
+        'kubectl apply -f examples/pinned-images/policy.yaml\n',
+        'kubectl run web --image=nginx\n',
+        `${patch} && kubectl wait`,
+        /kubectl annotate [^`]*/.exec(readme)?.[0] ?? '',
+      ]) {
+        assert.ok(output.includes(`  ${line}`), output);
       }
     });
 
@@ -190,13 +196,14 @@ describe('README.md', () => {
       it('breaks it, sees why, and is still rejected', () => {
         const described = sh(command(/kubectl patch/));
         assert.match(described, /Degraded/);
-        assert.match(described, /contaners/);
+        assert.match(described, /not\/there\/yet\.wasm/);
         assert.match(failed(command(/kubectl run web/)), /denied the request/);
       });
 
-      it('mends it by applying it again', () => {
-        sh('kubectl apply -f examples/pinned-images/policy.yaml');
-        sh('kubectl wait cap/pinned-images --for=jsonpath={.status.phase}=Active');
+      it('sees what it was, and rolls it back', () => {
+        const said = sh(command(/rollout undo/));
+        assert.match(said, /^REVISION +STATE +SINCE +CAUSE +DIGEST\n1 +Serving /m);
+        assert.match(said, /pinned-images rolled back to the revision before\n.*: Active: revision 3 serves/);
       });
     });
 

@@ -34,14 +34,18 @@ Examples:
     });
 }
 
+/** Of a command with others below it: their names are its words, and its options are all of theirs. */
 function wordsOf(command: Command): CommandWords {
   const [argument] = command.registeredArguments;
+  const below = command.commands.map((sub) => sub.name());
+  const options = [command, ...command.commands].flatMap((one) => one.options.filter(({ hidden }) => !hidden));
+  const byFlags = new Map(options.map((option) => [option.flags, option]));
   return {
     name: command.name(),
     description: command.description(),
-    options: [...command.options.filter(({ hidden }) => !hidden), command.createOption('-h, --help', 'print help')],
-    words: argument?.argChoices ?? [],
-    takesArgument: argument !== undefined,
+    options: [...byFlags.values(), command.createOption('-h, --help', 'print help')],
+    words: below.length > 0 ? below : (argument?.argChoices ?? []),
+    takesArgument: below.length > 0 || argument !== undefined,
   };
 }
 

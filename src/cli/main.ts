@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   apply: async () => (await import('./cluster/apply.ts')).applyCommand(),
   delete: async () => (await import('./cluster/delete.ts')).deleteCommand(),
   wait: async () => (await import('./cluster/wait.ts')).waitCommand(),
+  rollout: async () => (await import('./rollout/rollout.ts')).rolloutCommand(),
 };
 
 const OTHERS = Object.keys(COMMANDS).filter((name) => name !== 'completion');
@@ -68,9 +69,18 @@ async function createProgram(names: readonly string[]): Promise<Command> {
     .configureHelp({ styleTitle: (title) => styleText('bold', title) })
     .exitOverride();
   for (const command of await loadCommands(names)) {
-    program.addCommand(command.copyInheritedSettings(program));
+    program.addCommand(inheriting(command, program));
   }
   return program;
+}
+
+/** A command and those below it, with the settings of the one above. */
+function inheriting(command: Command, above: Command): Command {
+  command.copyInheritedSettings(above);
+  for (const below of command.commands) {
+    inheriting(below, command);
+  }
+  return command;
 }
 
 async function loadCommands(names: readonly string[]): Promise<Command[]> {

@@ -6,20 +6,17 @@ import type { SourcesConfig } from '../modules/index.ts';
 import {
   collectGarbageAlone,
   createLog,
-  LOG_LEVELS,
-  type LogFormat,
   type Logger,
-  type LogLevel,
   PolicyServer,
   type PolicyServerOptions,
 } from '../server/index.ts';
+import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from './daemon-flags.ts';
 import { CliError, EXIT } from './errors.ts';
 import { portNumber } from './port-flag.ts';
+import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './serve-replica.ts';
 import { stopSignal } from './signals.ts';
 
-interface ServeFlags {
-  readonly logLevel: LogLevel;
-  readonly logFmt: LogFormat;
+interface ServeFlags extends LogFlags, ReplicaFlags {
   readonly logColor: boolean;
   readonly addr: string;
   readonly port: number;
@@ -34,14 +31,13 @@ interface ServeFlags {
   readonly sourcesPath?: string;
   readonly policyTimeout: number;
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly inCluster?: true;
 }
 
 export function serveCommand(): Command {
-  return new Command('serve')
-    .description('serve the policies of a policies.yml over HTTPS; takes the flags of Kubewarden’s policy server')
+  const command = new Command('serve')
+    .description(
+      'serve policies over HTTPS: those of a policies.yml, or of a cluster; takes the flags of Kubewarden’s policy server',
+    )
     .addOption(
       new Option('--policies <file>', 'the policies file; watched').default('policies.yml').env('KUBEWARDEN_POLICIES'),
     )
@@ -100,28 +96,13 @@ export function serveCommand(): Command {
         '--always-accept-admission-reviews-on-namespace <name>',
         'allow every request for objects of this namespace',
       ).env('KUBEWARDEN_ALWAYS_ACCEPT_ADMISSION_REVIEWS_ON_NAMESPACE'),
-    )
-    .addOption(
-      new Option('--kubeconfig <file>', 'the cluster that context-aware policies read (default: none)').conflicts(
-        'inCluster',
-      ),
-    )
-    .addOption(
-      new Option('--context <name>', 'a context of the kubeconfig (default: its current one)').conflicts('inCluster'),
-    )
-    .addOption(new Option('--in-cluster', 'context-aware policies read the cluster that this is a pod of'))
-    .addOption(
-      new Option('--log-level <level>', 'least important level to log')
-        .default('info')
-        .choices([...LOG_LEVELS])
-        .env('KUBEWARDEN_LOG_LEVEL'),
-    )
-    .addOption(
-      new Option('--log-fmt <format>', 'text or json')
-        .default('text')
-        .choices(['text', 'json'])
-        .env('KUBEWARDEN_LOG_FMT'),
-    )
+    );
+  addMemberFlags(
+    command,
+    'that context-aware policies read, and whose policies --policy-server serves (default: none)',
+  );
+  addLogFlags(addReplicaFlags(command));
+  return command
     .addOption(new Option('--no-log-color', 'no colours in text lines'))
     .addOption(new Option('--log-no-color').hideHelp())
     .addOption(new Option('--enable-metrics', 'metrics are always on').hideHelp())
@@ -133,8 +114,10 @@ export function serveCommand(): Command {
     .addHelpText(
       'after',
       `
-Example:
+Examples:
   portcullis serve --policies policies.yml --cert-file tls.crt --key-file tls.key
+  portcullis serve --policy-server default --in-cluster --cert-file tls.crt --key-file tls.key \\
+    --control-cert-file control.crt --control-key-file control.key --control-ca-file ca.crt
 
 Signals: SIGHUP reads the policies file and the certificates again and retries what failed; SIGTERM and SIGINT stop.`,
     )
@@ -190,8 +173,9 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
   if (flags.clientCaFile !== undefined && flags.certFile === undefined) {
     throw new CliError('--client-ca-file needs --cert-file and --key-file', { exitCode: EXIT.usage });
   }
+  const replica = await replicaOptions(flags);
   return {
-    policiesFile: flags.policies,
+    ...(replica === undefined ? { policiesFile: flags.policies } : { replica }),
     dataDir: flags.policiesDownloadDir,
     host: flags.addr,
     port: flags.port,
@@ -217,7 +201,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
 }
 
 /** Whoever names a context means a kubeconfig, the usual one if no other. */
-function clusterOption({ kubeconfig: file, context, inCluster }: ServeFlags): Pick<PolicyServerOptions, 'cluster'> {
+function clusterOption({ kubeconfig: file, context, inCluster }: MemberFlags): Pick<PolicyServerOptions, 'cluster'> {
   const { env } = process;
   if (inCluster === true) {
     return { cluster: { kind: 'in-cluster', env: { ...env } } };

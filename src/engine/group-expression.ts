@@ -1,4 +1,5 @@
 import { EngineError, textPosition } from './errors.ts';
+import { nearestKey } from './nearest-key.ts';
 
 /** A parsed group expression: plain data, structured-cloneable. `at` is the offset in the source. */
 export type GroupExpression =
@@ -164,7 +165,12 @@ class Parser {
       return { kind: 'literal', value: text === 'true', at };
     }
     if (!this.#members.has(text)) {
-      throw this.#error(`the expression names an unknown member: expected one of ${this.#names()}, got "${text}"`, at);
+      const nearest = nearestKey(text, [...this.#members]);
+      const hint = nearest === undefined ? '' : `: did you mean ${nearest}()?`;
+      throw this.#error(
+        `the expression names an unknown member: expected one of ${this.#names()}, got "${text}"${hint}`,
+        at,
+      );
     }
     this.#expect('(');
     this.#expect(')');

@@ -5,10 +5,13 @@ export { NO_CLUSTER_MESSAGE, REVISION_CAPABILITY } from './capabilities/kubernet
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { RecordingPort, ReplayPort } from './capabilities/session.ts';
+export { BuiltinSettings } from './builtin-settings.ts';
+export type { BuiltinSettingsProblem } from './builtin-settings.ts';
 export { EngineError, textPosition } from './errors.ts';
 export type { EngineErrorCode, TextPosition } from './errors.ts';
 export { checkSettings, evaluate, FUEL_PER_SECOND, MAX_ANSWER_BYTES, OTHER_NAME } from './evaluate.ts';
 export type { Entering, EvaluateOptions, Evaluation, Observation, Outcome, Route } from './evaluate.ts';
+export { parseGroupExpression } from './group-expression.ts';
 export { createGuest } from './guest.ts';
 export type { HostPort, InventoryMode, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';
@@ -35,7 +38,8 @@ export type {
   SinglePolicyDefinition,
 } from './policy-definition.ts';
 export type { GuestInput, PolicyGuest } from './policy-guest.ts';
-export type { PolicyProblemCode } from './policy-reader.ts';
+export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
+export type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
 export { httpError, internalFailure, unknownPolicy } from './response.ts';
 export type { AdmissionResponse, HttpAnswer } from './response.ts';
 export type { GuestVerdict, SettingsVerdict } from './verdict.ts';

@@ -59,6 +59,11 @@ const CEL_RESERVED = new Set(
   ),
 );
 
+/** Whether a text names capabilities of the host: one by its path, all of a kind, or all. */
+export function isCapabilityPattern(text: string): boolean {
+  return CAPABILITY_PATTERN.test(text);
+}
+
 const MODULE_KEYS = ['module', 'settings', 'contextAwareResources', 'timeoutEvalSeconds', 'hostCapabilities'];
 /** Keys of every entry; the controller writes `namespacedName`, for nobody. */
 const ENTRY_KEYS = ['policyMode', 'message', 'failurePolicy', 'namespacedName'];
@@ -247,7 +252,7 @@ function readCapabilities(fields: Fields): readonly string[] {
   }
   const patterns: string[] = [];
   for (const [index, pattern] of list.entries()) {
-    if (typeof pattern === 'string' && CAPABILITY_PATTERN.test(pattern)) {
+    if (typeof pattern === 'string' && isCapabilityPattern(pattern)) {
       patterns.push(pattern);
     } else {
       const expected =

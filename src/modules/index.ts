@@ -18,11 +18,19 @@ export {
   writeMetadata,
 } from './metadata.ts';
 export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
-export { digestOf } from './module-cache.ts';
+export { digestOf, ModuleCache } from './module-cache.ts';
 export { isDigest, parseReference, redactUrl } from './module-reference.ts';
 export type { Digest, FileReference, HttpReference, ModuleReference, ReferenceOptions } from './module-reference.ts';
 export { DEFAULT_MAX_CACHE_BYTES, DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule, FetchOptions, ModuleStoreOptions } from './module-store.ts';
+export {
+  MAX_PEERS_ASKED,
+  PEER_ANSWER_TIMEOUT_MS,
+  PEER_IDLE_TIMEOUT_MS,
+  PEER_TIMEOUT_MS,
+  PEERS_AT_ONCE,
+} from './peer-source.ts';
+export type { PeerSource } from './peer-source.ts';
 export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
 export type { PolicyCode, PolicyModule, PolicyModuleOptions } from './policy-module.ts';
 export type { PolicyOperation, PolicyRule } from './policy-rule.ts';

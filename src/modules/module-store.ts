@@ -5,6 +5,8 @@ import type { FetchTimeouts } from './http-source.ts';
 import { digestOf, ModuleCache } from './module-cache.ts';
 import { parseReference } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
+import { fetchFromPeers } from './peer-source.ts';
+import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
 import { DEFAULT_SOURCES } from './sources.ts';
 import type { SourcesConfig } from './sources.ts';
@@ -29,6 +31,8 @@ export interface ModuleStoreOptions {
   readonly fetchTimeoutMs?: number;
   /** Finer time limits; `fetchTimeoutMs` wins over their `totalMs`. */
   readonly timeouts?: FetchTimeouts;
+  /** Other processes that are asked for pinned modules before their source is. Default: none. */
+  readonly peers?: PeerSource;
 }
 
 /** How to fetch one module. */
@@ -49,7 +53,7 @@ export interface FetchedModule {
   readonly digest: Digest;
   /** Shared with whoever fetched the same at the same time: not to be written to. */
   readonly bytes: Uint8Array;
-  readonly origin: 'source' | 'cache';
+  readonly origin: 'source' | 'cache' | 'peer';
   /** Why the source was not used, when the cache stands in for it. */
   readonly sourceError?: ModuleError;
   /** Why the module could not be kept for later; it can be used all the same. */
@@ -61,13 +65,17 @@ interface Progress {
   readonly total: number | undefined;
 }
 
-/** Gets modules: from their source, verified and kept in the cache, or from the cache when the source is down. */
+/**
+ * Gets modules: from their source, verified and kept in the cache, or from the cache when the source is down. Pinned ones
+ * also from peers, if there are any.
+ */
 export class ModuleStore {
   readonly #cache: ModuleCache;
   readonly #sources: SourcesConfig;
   readonly #maxBytes: number;
   readonly #maxCacheBytes: number;
   readonly #timeouts: FetchTimeouts;
+  readonly #peers: PeerSource | undefined;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -76,12 +84,13 @@ export class ModuleStore {
     this.#maxCacheBytes = options.maxCacheBytes ?? DEFAULT_MAX_CACHE_BYTES;
     this.#cache = new ModuleCache(options.cacheDir, this.#maxBytes);
     this.#sources = options.sources ?? DEFAULT_SOURCES;
+    this.#peers = options.peers;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
   /**
-   * The module that a reference names. A pinned module that is in the cache needs no source. Otherwise the source is
-   * asked; when it fails, the last module that it served stands in, with `sourceError` saying so. Callers that ask for
+   * The module that a reference names. A pinned module that is in the cache, or that a peer has, needs no source. Otherwise
+   * the source is asked; when it fails, the last module that it served stands in, with `sourceError` saying so. Callers that ask for
    * the same at the same time share one download.
    * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
    */
@@ -126,13 +135,18 @@ export class ModuleStore {
     if (pinned !== undefined) {
       return pinned;
     }
+    const asked = await this.#fromPeers(reference, signal);
+    if (asked.bytes !== undefined) {
+      return await this.#fetched(reference, asked.bytes, 'peer');
+    }
     let bytes: Uint8Array;
     try {
       bytes = await this.#fromSource(reference, signal, report);
-    } catch (error) {
-      if (!(error instanceof ModuleError)) {
-        throw error;
+    } catch (failure) {
+      if (!(failure instanceof ModuleError)) {
+        throw failure;
       }
+      const error = withDetail(failure, asked.detail);
       // A broken cache must not hide what is wrong with the source.
       const known = await this.#lastKnown(reference).catch(() => undefined);
       if (known === undefined) {
@@ -140,15 +154,23 @@ export class ModuleStore {
       }
       return { ...known, sourceError: error };
     }
+    return await this.#fetched(reference, bytes, 'source');
+  }
+
+  async #fromPeers(reference: ModuleReference, signal: AbortSignal): Promise<PeerOutcome> {
+    if (this.#peers === undefined || reference.digest === undefined) {
+      return { bytes: undefined, detail: undefined };
+    }
+    const outcome = await fetchFromPeers(this.#peers, reference.digest, this.#maxBytes, signal);
+    signal.throwIfAborted();
+    return outcome;
+  }
+
+  /** Verifies and keeps what was got. */
+  async #fetched(reference: ModuleReference, bytes: Uint8Array, origin: 'source' | 'peer'): Promise<FetchedModule> {
     const digest = verifiedDigest(reference, bytes);
     const cacheError = await this.#keep(reference, digest, bytes);
-    return {
-      url: reference.shown,
-      digest,
-      bytes,
-      origin: 'source',
-      ...(cacheError === undefined ? {} : { cacheError }),
-    };
+    return { url: reference.shown, digest, bytes, origin, ...(cacheError === undefined ? {} : { cacheError }) };
   }
 
   async #fromSource(
@@ -189,6 +211,11 @@ export class ModuleStore {
       throw error;
     }
   }
+}
+
+/** The same error, with what became of asking peers. */
+function withDetail(error: ModuleError, detail: string | undefined): ModuleError {
+  return detail === undefined ? error : new ModuleError(error.code, `${error.message} (${detail})`, { cause: error });
 }
 
 function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {

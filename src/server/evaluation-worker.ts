@@ -56,6 +56,15 @@ function guestOf(digest: string | undefined): PolicyGuest {
   return guest;
 }
 
+/** Makes the guest of a module that may be used by a later change only: then that one takes no longer than it has to. */
+function makeReady(digest: string): void {
+  try {
+    guestOf(digest);
+  } catch {
+    // Told by the first entry that uses it.
+  }
+}
+
 /** What answers for an entry. One that cannot be taken up, although the loader could, answers as failed. */
 function loaded(entry: TableEntry, failures: { id: string; message: string }[]): LoadedPolicy {
   if ('failed' in entry) {
@@ -75,6 +84,7 @@ function apply(version: number, change: TableChange): void {
   const failures: { id: string; message: string }[] = [];
   for (const module of change.modules) {
     modules.set(module.digest, module);
+    makeReady(module.digest);
   }
   for (const id of change.removals) {
     table.delete(id);

@@ -1,5 +1,5 @@
 export type { ClusterSource } from './cluster-source.ts';
-export { ServerError } from './errors.ts';
+export { RequestRefused, ServerError } from './errors.ts';
 export type { ServerErrorCode } from './errors.ts';
 export { collectGarbageAlone } from './garbage-collection.ts';
 export { createLog, LOG_LEVELS } from './log.ts';
@@ -13,7 +13,16 @@ export type { PoliciesView } from './operations-endpoint.ts';
 export { policyEntry } from './replica/policy-entry.ts';
 export type { PolicyEntryOptions } from './replica/policy-entry.ts';
 export type { ControlTls, ReplicaOptions } from './replica/replica-options.ts';
-export { ALIVE_INTERVAL_MS, CONTROL_NAME, CONTROL_PROTOCOL, SILENCE_LIMIT_MS } from './replica/replica-protocol.ts';
+export { REPLICA_RULES } from './replica/replica-rules.ts';
+export type { AccessRule } from './replica/replica-rules.ts';
+export {
+  ALIVE_INTERVAL_MS,
+  CONTROL_NAME,
+  CONTROL_PROTOCOL,
+  MAX_MESSAGE_BYTES,
+  MAX_REPORT_TEXT,
+  SILENCE_LIMIT_MS,
+} from './replica/replica-protocol.ts';
 export type {
   PinnedModule,
   PrevalidationRequest,
@@ -22,3 +31,7 @@ export type {
   ReplicaRevisionState,
   RevisionReport,
 } from './replica/replica-protocol.ts';
+export { hostText, listen } from './listen.ts';
+export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
+export { watchTls } from './tls.ts';
+export type { TlsFiles, TlsListener } from './tls.ts';

@@ -2,7 +2,7 @@
 // not end; what it had to do besides is begun anew.
 import { Worker } from 'node:worker_threads';
 import { modulesOf } from '../engine/index.ts';
-import type { SourcesConfig } from '../modules/index.ts';
+import type { PeerSource, SourcesConfig } from '../modules/index.ts';
 import type { CapabilityConnection } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { LogMessage } from './evaluation-protocol.ts';
@@ -38,17 +38,27 @@ export interface LoaderStart {
   readonly modules: readonly CompiledPolicyModule[];
   /** Folder of the module cache. */
   readonly cacheDir: string;
-  /** Folder that `file://./…` references are relative to. */
-  readonly baseDir: string;
+  /** Folder that `file://./…` references are relative to; undefined: there are none. */
+  readonly baseDir: string | undefined;
   readonly sources: SourcesConfig | undefined;
   /** Time for one download; undefined means the module store's default. */
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number | undefined;
+  /** How other replicas are asked for modules by digest; undefined: there are none. */
+  readonly peers?: PeerAccess | undefined;
+  /** `host:port` of other replicas. */
+  readonly peerAddresses: readonly string[];
 }
 
+/** Everything about other replicas but where they are now. */
+export type PeerAccess = Omit<PeerSource, 'addresses'>;
+
 /** What loader threads need. */
-export interface LoaderOptions extends Omit<LoaderStart, 'activity' | 'patience' | 'capabilities' | 'modules'> {
+export interface LoaderOptions extends Omit<
+  LoaderStart,
+  'activity' | 'patience' | 'capabilities' | 'modules' | 'peerAddresses'
+> {
   /** A connection to whatever answers host capabilities. */
   readonly connectCapabilities: () => CapabilityConnection;
   /** The modules that serve: a thread that starts later need not fetch and compile them anew. */
@@ -66,7 +76,8 @@ export type ToLoader =
   | { readonly type: 'parse'; readonly seq: number; readonly text: string; readonly fileName: string }
   | { readonly type: 'load'; readonly jobs: readonly LoadJob[] }
   /** Digests that serve: other compiled modules need not be kept. */
-  | { readonly type: 'keep'; readonly digests: readonly string[] };
+  | { readonly type: 'keep'; readonly digests: readonly string[] }
+  | { readonly type: 'peers'; readonly addresses: readonly string[] };
 
 /** From the thread. */
 export type FromLoader =
@@ -104,6 +115,7 @@ export class LoaderLane {
   readonly #parses = new Map<number, PendingParse>();
   readonly #loads = new Map<number, LoadRequest>();
   #worker: Worker | undefined;
+  #peerAddresses: readonly string[] = [];
   #activity = new WorkerActivity();
   /** Threads that ended one after the other without an answer and without a culprit. */
   #deaths = 0;
@@ -137,6 +149,12 @@ export class LoaderLane {
   /** Tells which modules serve, so that the thread forgets the others. */
   keep(digests: readonly string[]): void {
     this.#worker?.postMessage({ type: 'keep', digests } satisfies ToLoader);
+  }
+
+  /** Tells where other replicas are now. */
+  peers(addresses: readonly string[]): void {
+    this.#peerAddresses = addresses;
+    this.#worker?.postMessage({ type: 'peers', addresses } satisfies ToLoader);
   }
 
   /** Replaces the thread, if there is one: what it was started with is no longer good. */
@@ -183,6 +201,7 @@ export class LoaderLane {
       patience: this.#patience,
       capabilities,
       modules: modules(),
+      peerAddresses: this.#peerAddresses,
     };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./loader-thread.${extension}`, import.meta.url), {
@@ -294,9 +313,14 @@ export class LoaderLane {
     if (stage === 'check' || module === undefined || others.length > 0) {
       return [culprit];
     }
-    const isAlike = ({ definition, digests }: LoadRequest): boolean => {
+    const isAlike = ({ definition, digests, from }: LoadRequest): boolean => {
       const modules = modulesOf(definition);
-      return modules.length === 1 && modules[0] === module && digests?.[module] === request?.digests?.[module];
+      return (
+        modules.length === 1 &&
+        modules[0] === module &&
+        digests?.[module] === request?.digests?.[module] &&
+        from === request?.from
+      );
     };
     return [...this.#loads].filter(([, other]) => isAlike(other)).map(([seq]) => seq);
   }

@@ -56,10 +56,12 @@ const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
 const capabilities = new CapabilityClient(start.capabilities);
+let { peerAddresses } = start;
 const store = new ModuleStore({
   cacheDir: start.cacheDir,
   ...(start.sources === undefined ? {} : { sources: start.sources }),
   ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
+  ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),
 });
 /** Compiled modules by digest: those that serve, and those of loads under way. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
@@ -100,7 +102,8 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
   }
 }
 
-async function prepare(seq: number, { definition, digests }: LoadRequest, fetches: Fetches): Promise<Candidate> {
+async function prepare(seq: number, request: LoadRequest, fetches: Fetches): Promise<Candidate> {
+  const { definition } = request;
   const modules = new Map<string, CompiledPolicyModule>();
   let sourceError: string | undefined;
   for (const reference of modulesOf(definition)) {
@@ -109,7 +112,7 @@ async function prepare(seq: number, { definition, digests }: LoadRequest, fetche
       modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
       continue;
     }
-    const fetched = await fetchOnce(reference, digests?.[reference], fetches);
+    const fetched = await fetchOnce(reference, request, fetches);
     sourceError ??= fetched.sourceError?.message;
     modules.set(reference, await compileOnce(seq, fetched));
   }
@@ -221,17 +224,50 @@ function enter(seq: number, stage: Stage, timeoutMs: number): void {
   activity.enter(seq, timeoutMs, STAGES.indexOf(stage));
 }
 
-function fetchOnce(reference: string, digest: string | undefined, fetches: Fetches): Promise<FetchedModule> {
-  const key = `${reference} ${digest ?? ''}`;
+function fetchOnce(reference: string, { digests, from }: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
+  const digest = digests?.[reference];
+  const key = JSON.stringify([reference, digest, from]);
   const known = fetches.get(key);
   if (known !== undefined) {
     return known;
   }
-  const parsed = parseReference(reference, { baseDir: start.baseDir });
-  const pinned = digest === undefined || !isDigest(digest) ? parsed : { ...parsed, digest };
-  const fetched = store.fetch(pinned, { offline: digest !== undefined });
+  const fetched = fetchModule(reference, digest, from);
   fetches.set(key, fetched);
   return fetched;
+}
+
+async function fetchModule(
+  reference: string,
+  digest: string | undefined,
+  from: LoadRequest['from'],
+): Promise<FetchedModule> {
+  const parsed = parseReference(reference, start.baseDir === undefined ? {} : { baseDir: start.baseDir });
+  if (digest === undefined || !isDigest(digest)) {
+    const fetched = await store.fetch(parsed, { offline: from === 'cache' });
+    if (from === 'source' && fetched.sourceError !== undefined) {
+      throw fetched.sourceError;
+    }
+    return fetched;
+  }
+  if (parsed.digest !== undefined && parsed.digest !== digest) {
+    throw new ModuleError(
+      'digest-mismatch',
+      `${parsed.shown} is to be two different modules: expected ${parsed.digest} by the reference, got ${digest} pinned`,
+    );
+  }
+  try {
+    return await store.fetch({ ...parsed, digest }, { offline: from === 'cache' });
+  } catch (error) {
+    if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {
+      throw new ModuleError(
+        'digest-mismatch',
+        `${parsed.shown} has another module now than when this version was made: expected ${digest}. ` +
+          'Put that one back, or change the policy so that it is validated anew',
+        { cause: error },
+      );
+    }
+    throw error;
+  }
 }
 
 function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<CompiledPolicyModule> {
@@ -291,6 +327,8 @@ function reasonOf(error: unknown): PolicyReason {
       case 'reference-invalid':
       case 'registry-unsupported':
         return 'InvalidDefinition';
+      case 'version-unsupported':
+        return 'UnsupportedVersion';
       default:
         return 'InvalidModule';
     }
@@ -350,6 +388,9 @@ function receive(message: ToLoader): void {
       guests.clear();
       break;
     }
+    case 'peers':
+      peerAddresses = message.addresses;
+      break;
     default:
       message satisfies never;
   }

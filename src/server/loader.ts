@@ -81,6 +81,12 @@ export class Loader {
     this.#patient.keep(digests);
   }
 
+  /** Tells where other replicas are now, which have modules as well. */
+  peers(addresses: readonly string[]): void {
+    this.#quick.peers(addresses);
+    this.#patient.peers(addresses);
+  }
+
   /** Replaces the threads: what they were started with is no longer good. Loads under way are begun anew. */
   renew(): void {
     this.#quick.renew();

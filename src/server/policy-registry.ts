@@ -30,14 +30,29 @@ export interface PinnedPolicy extends DeclaredPolicy {
   readonly digests: Readonly<Record<string, string>>;
   /** When it began to serve, ISO 8601. */
   readonly since: string;
+  /** The PolicyRevision that it is of, where policies come from a cluster. */
+  readonly revision?: ServedRevisionName;
+}
+
+/** Which PolicyRevision something is of. */
+export interface ServedRevisionName {
+  /** `metadata.name` of the PolicyRevision. */
+  readonly name: string;
+  readonly uid: string;
+  readonly number: number;
 }
 
 /** One thing that the loader is to try. */
 export interface LoadRequest {
   readonly id: string;
   readonly definition: PolicyDefinition;
-  /** Take these very digests from the cache, and ask no source. */
+  /** Take these very modules, by reference, whatever the source has by now. Default: those that the definition names. */
   readonly digests?: Readonly<Record<string, string>>;
+  /**
+   * `cache`: ask no source. `source`: what the source has now, for references without a digest; the cache does not stand in
+   * for it. Default: the source, or the cache when that is down.
+   */
+  readonly from?: 'cache' | 'source';
 }
 
 /** What became of a {@link LoadRequest}. */
@@ -168,7 +183,7 @@ export class PolicyRegistry {
       const entry = this.#redeclare(definition.id, undefined, { hash: 'restored', settingsHash, definition });
       entry.triedLastGood = true;
       this.#set(entry, 'Pending', 'PoliciesFileUnusable', `what served before the restart is brought back: ${reason}`);
-      return { id: definition.id, definition, digests };
+      return { id: definition.id, definition, digests, from: 'cache' as const };
     });
     this.#load(requests);
   }
@@ -350,7 +365,7 @@ export class PolicyRegistry {
       return [];
     }
     entry.triedLastGood = true;
-    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests }];
+    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests, from: 'cache' }];
   }
 
   #settle(ids: readonly string[]): void {

@@ -1,7 +1,6 @@
 // One policy server: its two ports, its threads, its policies. Assembly only; each part is in a file of its own.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,17 +9,24 @@ import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
 import { ServerError } from './errors.ts';
-import { FileWatch } from './file-watch.ts';
 import { CapabilityService } from './capability-service.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import { DeclaredKinds } from './declared-kinds.ts';
+import { FilePolicies } from './file-policies.ts';
+import { hostText, listen } from './listen.ts';
 import { Loader } from './loader.ts';
+import type { PeerAccess } from './loader-lane.ts';
 import type { Logger } from './log.ts';
 import type { LogMessage, Route } from './evaluation-protocol.ts';
 import { ServerMetrics } from './metrics.ts';
 import { operationsHandler, type PoliciesView } from './operations-endpoint.ts';
-import { type PhaseChange, PolicyRegistry } from './policy-registry.ts';
+import type { PhaseChange } from './policy-registry.ts';
+import type { PolicyHost, PolicySource } from './policy-source.ts';
 import type { PolicyStatus } from './policy-status.ts';
+import type { Replica } from './replica/replica.ts';
+import type { ControlTls, ReplicaOptions } from './replica/replica-options.ts';
+import { CONTROL_NAME } from './replica/replica-protocol.ts';
+import type { PrevalidationRequest, PrevalidationResult } from './replica/replica-protocol.ts';
 import { ServingRecord } from './serving-record.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 import { type Answer, WorkerPool } from './worker-pool.ts';
@@ -64,8 +70,10 @@ export interface ClientTimeouts {
 
 /** How a {@link PolicyServer} is set up. */
 export interface PolicyServerOptions {
-  /** Path of policies.yml; watched. */
-  readonly policiesFile: string;
+  /** Path of policies.yml; watched. Either this or `replica`. */
+  readonly policiesFile?: string;
+  /** Serve what a cluster's PolicyRevisions say instead. Default: none. */
+  readonly replica?: ReplicaOptions;
   /** Folder for the module cache and the record of what serves; created when missing. */
   readonly dataDir: string;
   /** Address of the admission port. Default: 127.0.0.1. */
@@ -122,18 +130,23 @@ export class PolicyServer {
   readonly #pool: WorkerPool;
   readonly #capabilities: CapabilityService;
   readonly #declaredKinds = new DeclaredKinds();
-  readonly #record: ServingRecord;
-  readonly #registry: PolicyRegistry;
-  readonly #policies: FileWatch;
+  readonly #host: PolicyHost;
+  /** There from the start on. */
+  #policies: PolicySource | undefined;
+  #replica: Replica | undefined;
   #admission: Server | SecureServer | undefined;
   #operations: Server | undefined;
   #tls: { readonly check: () => Promise<void>; readonly stop: () => void } | undefined;
-  #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
-  #isLoaded = false;
+  readonly #cacheDir: string;
   #stopping: Promise<void> | undefined;
 
   constructor(options: PolicyServerOptions) {
+    const { policiesFile } = options;
+    if ((policiesFile === undefined) === (options.replica === undefined)) {
+      throw new TypeError('a policy server has its policies from a file or from a cluster: expected one of the two');
+    }
     this.#options = options;
+    this.#cacheDir = join(options.dataDir, 'modules');
     this.#log = options.log;
     const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
@@ -160,52 +173,46 @@ export class PolicyServer {
         this.#log.warn({ policy }, 'policy was cut off');
       },
       onRestart: (reason) => this.#metrics.restarted(reason),
-      onApplyFailure: (id, message) => this.#registry.activationFailed(id, message),
+      onApplyFailure: (id, message) => this.#policies?.activationFailed(id, message),
     });
     this.#metrics = new ServerMetrics(
       {
         waiting: () => this.#pool.waiting,
         held: () => this.#pool.held,
-        phases: () => this.#registry.phases(),
+        phases: () => this.#policies?.phases() ?? [],
       },
       options.registry,
     );
     this.#loader = new Loader(
       {
-        cacheDir: join(options.dataDir, 'modules'),
-        baseDir: dirname(resolve(options.policiesFile)),
+        cacheDir: this.#cacheDir,
+        baseDir: policiesFile === undefined ? undefined : dirname(resolve(policiesFile)),
         sources: options.sources,
         fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes,
         connectCapabilities: () => this.#capabilities.connect(),
-        modules: () => this.#registry.modules(),
+        modules: () => this.#policies?.modules() ?? [],
+        peers: options.replica && peerAccess(options.replica.control.tls),
       },
       log,
     );
-    this.#record = new ServingRecord(options.dataDir, log);
-    this.#registry = new PolicyRegistry(
-      {
-        load: (requests, done) => this.#loader.load(requests, done),
-        publish: (change) => {
-          if (this.#declaredKinds.apply(change)) {
-            this.#capabilities.declare(this.#declaredKinds.list());
-          }
-          return this.#pool.publish(change);
-        },
-        phaseChanged: (id, change) => this.#phaseChanged(id, change),
-        changeEnded: (result) => this.#metrics.reloaded(result),
-        servingChanged: (digests) => {
-          this.#loader.keep(digests);
-          this.#record.changed(() => this.#registry.lastGood());
-        },
+    this.#host = {
+      loader: this.#loader,
+      record: new ServingRecord(options.dataDir, log),
+      readyWaitMs: options.readyWaitMs ?? READY_WAIT_MS,
+      log: options.log,
+      publish: (change, staged) => {
+        if (this.#declaredKinds.apply(change, staged)) {
+          this.#capabilities.declare(this.#declaredKinds.list());
+        }
+        return this.#pool.publish(change);
       },
-      this.#record.read(),
-    );
-    this.#policies = new FileWatch([options.policiesFile], {
-      changed: ([content]) => this.#policiesChanged(content?.toString('utf8') ?? ''),
-      failed: (error) => this.#policiesFailed(error),
-    });
+      phaseChanged: (id, change) => this.#phaseChanged(id, change),
+      changeEnded: (result) => this.#metrics.reloaded(result),
+      reloadTook: (ms) => this.#metrics.reloadTook(ms),
+    };
+    this.#policies = policiesFile === undefined ? undefined : new FilePolicies(policiesFile, this.#host);
   }
 
   /**
@@ -217,10 +224,8 @@ export class PolicyServer {
     try {
       const addresses = await this.#listen();
       await this.#pool.start();
+      this.#policies ??= await this.#becomeReplica();
       await this.#policies.start();
-      await this.#settledInTime();
-      // With a file that cannot be used and nothing that served before there is nothing to be ready with.
-      this.#isLoaded = this.#source.loadedAt !== null || this.#registry.lastGood().length > 0;
       return addresses;
     } catch (error) {
       await this.stop();
@@ -230,17 +235,17 @@ export class PolicyServer {
 
   /** What is known of every policy. */
   policies(): PoliciesView {
-    return { source: { path: this.#options.policiesFile, ...this.#source }, policies: this.#registry.statuses() };
+    return this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
   }
 
-  /** What is known of one policy; undefined when the policies file declares none of that id. */
+  /** What is known of one policy; undefined when none of that id is declared. */
   policy(id: string): PolicyStatus | undefined {
-    return this.#registry.status(id);
+    return this.#policies?.status(id);
   }
 
   /** Reads the policies file now; resolves when what it declares is known, whether it serves already or not. */
-  readPolicies(): Promise<void> {
-    return this.#policies.check();
+  async readPolicies(): Promise<void> {
+    await this.#policies?.check();
   }
 
   /**
@@ -248,22 +253,31 @@ export class PolicyServer {
    * notification or retry. Resolves when all that this began has served or failed, at most `readyWaitMs` later.
    */
   async reload(): Promise<void> {
-    await Promise.all([this.#policies.check(), this.#tls?.check()]);
-    this.#registry.retryNow();
-    await this.#settledInTime();
+    await Promise.all([this.#policies?.check(), this.#tls?.check()]);
+    this.#policies?.retryNow();
+    await this.#policies?.settledInTime();
   }
 
-  /** Waits for policies, but never so long that those which are there would be kept from serving. */
-  async #settledInTime(): Promise<void> {
-    const waiting = new AbortController();
-    const { signal } = waiting;
-    const patience = sleep(this.#options.readyWaitMs ?? READY_WAIT_MS, undefined, { signal, ref: false });
-    try {
-      await Promise.race([this.#registry.settled(), patience]);
-    } finally {
-      patience.catch(() => undefined);
-      waiting.abort();
+  /**
+   * Tries whether a policy could be served: fetches and pins its modules, compiles them, and lets it check its settings.
+   * Nothing serves by it. Only of a replica of a cluster. Rejects with the signal's reason, and when the server stops.
+   */
+  async prevalidate(request: PrevalidationRequest, signal?: AbortSignal): Promise<PrevalidationResult> {
+    if (this.#replica === undefined || this.#stopping !== undefined) {
+      throw new ServerError('stopping', 'the policy server is not running as a replica: expected one that has started');
     }
+    return await this.#replica.prevalidate(request, signal);
+  }
+
+  /** A server for a file loads nothing of what follows clusters. */
+  async #becomeReplica(): Promise<PolicySource> {
+    const { replica } = this.#options;
+    if (replica === undefined) {
+      throw new TypeError('expected options of a replica');
+    }
+    const { Replica } = await import('./replica/replica.ts');
+    this.#replica = new Replica(replica, this.#cacheDir, this.#host);
+    return this.#replica;
   }
 
   /** Takes no new connections, answers the reviews that it holds, then ends its threads. */
@@ -273,16 +287,13 @@ export class PolicyServer {
   }
 
   async #stop(): Promise<void> {
-    this.#policies.stop();
-    this.#registry.stop();
+    await this.#policies?.stop();
     this.#tls?.stop();
     if (this.#admission !== undefined) {
       await this.#drain(this.#admission);
     }
     await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
-    if (this.#source.loadedAt !== null || this.#source.error !== null) {
-      await this.#record.flush(this.#registry.lastGood());
-    }
+    await this.#policies?.close();
     const operations = this.#operations;
     operations?.closeAllConnections();
     await new Promise<void>((done) => (operations === undefined ? done() : operations.close(() => done())));
@@ -306,11 +317,7 @@ export class PolicyServer {
     if (this.#stopping !== undefined) {
       return 'stopping';
     }
-    if (this.#isLoaded) {
-      return undefined;
-    }
-    const isUnusable = this.#source.loadedAt === null && this.#source.error !== null;
-    return isUnusable ? 'the policies file cannot be used' : 'policies are being loaded';
+    return this.#policies === undefined ? 'policies are being loaded' : this.#policies.notReady();
   }
 
   async #listen(): Promise<Addresses> {
@@ -321,7 +328,7 @@ export class PolicyServer {
         this.#metrics.refused(status);
         this.#log.debug({ status, reason: message }, 'request refused');
       },
-      isLoading: (policy) => this.#source.loadedAt === null || this.#registry.has(policy),
+      isLoading: (policy) => this.#policies?.isLoading(policy) ?? true,
     });
     // A client that is told to go elsewhere does so, where one whose connection is cut retries here.
     const admitUnlessStopping: typeof handler = (request, response) => {
@@ -342,8 +349,8 @@ export class PolicyServer {
     const operationsHost = this.#options.operationsHost ?? host;
     const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
     return {
-      admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`,
-      operations: `http://${urlHost(operationsHost)}:${operationsPort}`,
+      admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${hostText(host)}:${port}`,
+      operations: `http://${hostText(operationsHost)}:${operationsPort}`,
     };
   }
 
@@ -386,34 +393,6 @@ export class PolicyServer {
     return server;
   }
 
-  async #policiesChanged(text: string): Promise<void> {
-    const started = performance.now();
-    try {
-      const declared = await this.#loader.parse(text, this.#options.policiesFile);
-      this.#source = { loadedAt: new Date().toISOString(), error: null };
-      this.#registry.declare(declared);
-      this.#log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
-      void this.#settledInTime().then(() => (this.#isLoaded = true));
-      void this.#registry.settled().then(() => this.#metrics.reloadTook(performance.now() - started));
-    } catch (error) {
-      if (error instanceof ServerError && error.code === 'thread-ended') {
-        // Nothing is known about the file: it is read again.
-        this.#policies.forget();
-      }
-      this.#policiesFailed(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  /** The policies file cannot be used: what it declared before stays; at the start, what served before the restart. */
-  #policiesFailed(error: Error): void {
-    const isFirst = this.#source.loadedAt === null && this.#source.error === null;
-    this.#source = { ...this.#source, error: error.message };
-    this.#log.error({ file: this.#options.policiesFile, error: error.message }, 'policies file not used');
-    if (isFirst) {
-      this.#registry.restoreLastGood(error.message);
-    }
-  }
-
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {
     if (change === undefined) {
       this.#metrics.forget(policy);
@@ -439,27 +418,11 @@ export class PolicyServer {
   }
 }
 
+/** Replicas show each other the certificates of their control ports. */
+function peerAccess({ certFile, keyFile, caFile }: ControlTls): PeerAccess {
+  return { certFile, keyFile, caFile, serverName: CONTROL_NAME };
+}
+
 function closeAfter(response: ServerResponse): void {
   response.setHeader('connection', 'close');
-}
-
-function listen(server: Server | SecureServer, port: number, host: string): Promise<number> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<number>();
-  server.once('error', (error: NodeJS.ErrnoException) =>
-    reject(
-      error.code === 'EADDRINUSE' || error.code === 'EACCES'
-        ? new ServerError(
-            'port-busy',
-            `cannot listen on ${host}:${port}: ${error.code === 'EACCES' ? 'not permitted' : 'the port is in use'}`,
-            { cause: error },
-          )
-        : error,
-    ),
-  );
-  server.listen(port, host, () => done((server.address() as AddressInfo).port));
-  return promise;
-}
-
-function urlHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -28,6 +28,8 @@ export type PolicyReason =
   | 'DigestMismatch'
   /** The module is not WebAssembly, or of a kind or version that is not supported. */
   | 'InvalidModule'
+  /** The module was made for a newer Kubewarden than this server stands for (`minimumKubewardenVersion`). */
+  | 'UnsupportedVersion'
   /** The policy refused its settings. */
   | 'InvalidSettings'
   /** The policy failed while its settings were checked. */
@@ -35,12 +37,18 @@ export type PolicyReason =
   /** The policies file cannot be used, so what served before the restart serves. */
   | 'PoliciesFileUnusable'
   /** A worker could not take the policy up. */
-  | 'ActivationFailed';
+  | 'ActivationFailed'
+  /** What served before the restart serves, because the revisions of the cluster are not known yet. */
+  | 'ServingFromRecord'
+  /** No revision of the policy serves in the cluster, and its newest one failed. */
+  | 'RevisionFailed';
 
 /** A version of a policy: what makes it differ from another one. */
 export interface PolicyVersion {
   /** Short name of the version: the start of the hash over definition and module digests; null until these are known. */
   readonly version: string | null;
+  /** Number of the PolicyRevision, where policies come from a cluster. */
+  readonly revision?: number;
   /** Hash of the policy's settings. */
   readonly settingsHash: string;
   /** Module digests by module reference; references carry no credentials. */

@@ -99,7 +99,19 @@ function isPinned(value: unknown): value is PinnedPolicy {
     typeof pinned.settingsHash === 'string' &&
     typeof pinned.digests === 'object' &&
     pinned.digests !== null &&
-    typeof pinned.since === 'string'
+    typeof pinned.since === 'string' &&
+    (pinned.revision === undefined || isRevisionName(pinned.revision))
+  );
+}
+
+function isRevisionName(value: unknown): boolean {
+  const revision = value as PinnedPolicy['revision'] | null;
+  return (
+    typeof revision === 'object' &&
+    revision !== null &&
+    typeof revision.name === 'string' &&
+    typeof revision.uid === 'string' &&
+    typeof revision.number === 'number'
   );
 }
 

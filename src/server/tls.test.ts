@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { ensureLocalCertificates } from './local-certificates.ts';
+import { CONTROL_NAME } from './replica/replica-protocol.ts';
 import { watchTls } from './tls.ts';
 
 describe('certificates', () => {
@@ -30,6 +31,47 @@ describe('certificates', () => {
     const first = readFileSync(certFile, 'utf8');
     await ensureLocalCertificates(folder);
     assert.equal(readFileSync(certFile, 'utf8'), first);
+  });
+
+  it('for control ports are of the same CA, for clients and servers, and no key can make more', async () => {
+    const files = await ensureLocalCertificates(folder);
+    const ca = new X509Certificate(readFileSync(files.caFile));
+    const control = new X509Certificate(readFileSync(files.controlCertFile));
+    const server = new X509Certificate(readFileSync(files.certFile));
+    assert.ok(control.verify(ca.publicKey));
+    assert.equal(control.checkHost(CONTROL_NAME), CONTROL_NAME);
+    assert.equal(control.checkHost('localhost'), undefined);
+    assert.equal(server.checkHost(CONTROL_NAME), undefined);
+    assert.deepEqual(
+      [control.keyUsage, server.keyUsage].map((usages) => usages.toSorted()),
+      [['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'], ['1.3.6.1.5.5.7.3.1']],
+    );
+    assert.equal(statSync(files.controlKeyFile).mode & 0o777, 0o600);
+    for (const name of readdirSync(folder).filter((file) => file.endsWith('.key'))) {
+      assert.ok(!ca.checkPrivateKey(createPrivateKey(readFileSync(join(folder, name)))), name);
+    }
+  });
+
+  it('are all made anew when one is missing, as in folders of earlier versions, or a key is of another one', async () => {
+    const files = await ensureLocalCertificates(folder);
+    for (const spoil of [
+      () => rmSync(files.controlCertFile),
+      () => rmSync(files.controlKeyFile),
+      () => copyFileSync(files.keyFile, files.controlKeyFile),
+    ]) {
+      const before = readFileSync(files.caFile, 'utf8');
+      spoil();
+      await ensureLocalCertificates(folder);
+      const ca = new X509Certificate(readFileSync(files.caFile));
+      assert.notEqual(readFileSync(files.caFile, 'utf8'), before);
+      for (const [certFile, keyFile] of [
+        [files.certFile, files.keyFile],
+        [files.controlCertFile, files.controlKeyFile],
+      ] as const) {
+        const leaf = new X509Certificate(readFileSync(certFile));
+        assert.ok(leaf.verify(ca.publicKey) && leaf.checkPrivateKey(createPrivateKey(readFileSync(keyFile))));
+      }
+    }
   });
 
   it('are refused when the key belongs to another one', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { KubernetesCluster, loadKubeconfig } from '../../src/cluster/index.ts';
 import { clusterAvailable } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from './command.ts';
@@ -97,6 +98,13 @@ export class StartedPortcullis implements AsyncDisposable {
   /** Runs a command of ours on its cluster. */
   portcullis(args: readonly string[], stdin = ''): Promise<CommandResult> {
     return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
+  }
+
+  /** Creates an object without a namespace, as the owner of the cluster; what comes back. */
+  async create(apiVersion: string, resource: string, body: object): Promise<unknown> {
+    const { connection } = await loadKubeconfig({ paths: [this.kubeconfig], env: {} });
+    using cluster = new KubernetesCluster(connection);
+    return (await cluster.request('POST', `/apis/${apiVersion}/${resource}`, { body })).json();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -131,7 +131,8 @@ export class TestServer implements AsyncDisposable {
       workers: 2,
       tls: { certFile, keyFile },
       ...rest,
-      policiesFile: folder.policiesFile,
+      // A replica has its policies from a cluster.
+      ...(rest.replica === undefined ? { policiesFile: folder.policiesFile } : {}),
       dataDir: folder.dataDir,
       log: createLog({ level: 'debug', destination: destination as unknown as NodeJS.WritableStream }),
     });

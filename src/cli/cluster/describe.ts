@@ -1,8 +1,9 @@
 // `portcullis describe`: one object for people: what it is, its spec and status, its conditions, what happened to it.
 import { Command } from 'commander';
 import { styleText } from 'node:util';
-import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
+import { ApiError, type ApiResource, type Cluster, listAll } from '../../cluster/index.ts';
 import {
+  type AdmissionPolicyObject,
   ageOf,
   isJsonObject,
   type JsonObject,
@@ -11,6 +12,10 @@ import {
   type KubernetesObject,
 } from '../../resources/index.ts';
 import { dataText } from '../output.ts';
+import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+import { historyTable } from '../rollout/history-table.ts';
+import { listRevisions } from '../rollout/revision-history.ts';
+import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
@@ -56,8 +61,8 @@ async function describe(resources: readonly string[], flags: ClusterFlags): Prom
         ? (await listAll(cluster, type, type.namespaced ? { namespace } : {})).items
         : await Promise.all(names.map((name) => cluster.get(type, keyIn(type, namespace, name))));
     for (const object of objects) {
-      const events = await eventsOf(cluster, object);
-      process.stdout.write(`${isFirst ? '' : '\n\n'}${description(object, events)}`);
+      const [events, revisions] = await Promise.all([eventsOf(cluster, object), revisionLines(cluster, type, object)]);
+      process.stdout.write(`${isFirst ? '' : '\n\n'}${description(object, revisions, events)}`);
       isFirst = false;
     }
   }
@@ -88,7 +93,31 @@ function timeOf(event: EventObject): string {
   return event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
 }
 
-function description(object: KubernetesObject, events: readonly EventObject[] | undefined): string {
+/** Those of a policy, where they may be read. */
+async function revisionLines(cluster: Cluster, type: ApiResource, object: KubernetesObject): Promise<string[]> {
+  if (!hasRollout(type)) {
+    return [];
+  }
+  // The schema of the kind has checked it.
+  const policy = object as AdmissionPolicyObject;
+  try {
+    const revisions = await listRevisions(cluster, policy, PRODUCT_NAMESPACE);
+    return revisions.length === 0
+      ? []
+      : [styleText('bold', 'Revisions:'), ...historyTable(policy, revisions).replaceAll(/^/gm, '  ').split('\n')];
+  } catch (error) {
+    if (error instanceof ApiError) {
+      return [];
+    }
+    throw error;
+  }
+}
+
+function description(
+  object: KubernetesObject,
+  revisions: readonly string[],
+  events: readonly EventObject[] | undefined,
+): string {
   const { apiVersion, kind, metadata, status, ...rest } = object;
   const lines = [
     field('Name', metadata.name ?? ''),
@@ -112,7 +141,7 @@ function description(object: KubernetesObject, events: readonly EventObject[] | 
     }
     lines.push(...conditionLines(conditions));
   }
-  lines.push(...eventLines(events));
+  lines.push(...revisions, ...eventLines(events));
   return `${lines.join('\n')}\n`;
 }
 

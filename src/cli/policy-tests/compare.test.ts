@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type AdmissionResponse, diff, type JsonValue } from '../../engine/index.ts';
 import { compareResponse, withDefaultNamespace } from './compare.ts';
-import { lineDiff } from './line-diff.ts';
+import { lineDiff } from '../line-diff.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
 const ALLOWED: AdmissionResponse = { uid: '', allowed: true, auditAnnotations: null, warnings: null };

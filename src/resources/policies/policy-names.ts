@@ -59,6 +59,8 @@ export function revisionName(id: string, revision: number): string {
 
 /** Label of PolicyRevisions and PolicyServerReplicas: the PolicyServer that they are for. */
 export const POLICY_SERVER_LABEL = 'portcullis.dev/policy-server';
+/** Label of PolicyRevisions: the uid of the policy that they are of, so that one policy's can be listed by themselves. */
+export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 
 /** Annotations of policies. Plain kubectl operations; `portcullis rollout` sets the same. */
 export const ANNOTATIONS = {

@@ -16,6 +16,13 @@ export const ALIVE_INTERVAL_MS = 200;
 /** A replica that said nothing for this long is lost: three intervals, and a pause of a busy machine. Milliseconds. */
 export const SILENCE_LIMIT_MS = 800;
 
+/**
+ * Longest line of a stream: reports of more are told in parts. Some 500 reports of revisions with which all is well. Bytes.
+ */
+export const MAX_MESSAGE_BYTES = 256 * 1024;
+/** Longest message of a report; longer ones are cut. What people read of one failure. Characters. */
+export const MAX_REPORT_TEXT = 4096;
+
 /** What a replica is doing with a revision. */
 export type ReplicaRevisionState =
   /** It is being fetched, compiled and checked. */

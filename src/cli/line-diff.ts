@@ -1,7 +1,7 @@
 // Differences between texts, line by line, as people read them.
 
-/** Lines that are shown around each difference. */
-const CONTEXT_LINES = 3;
+/** Lines that are shown around each difference, as `diff -u` does. */
+export const CONTEXT_LINES = 3;
 /** Beyond this many comparisons two texts have so little in common that no difference helps; memory is 4 bytes each. */
 const MAX_COMPARISONS = 4_000_000;
 
@@ -13,6 +13,18 @@ export interface DiffLine {
 
 /** The shortest difference between two texts, with some lines around each change. */
 export function lineDiff(expected: string, actual: string): DiffLine[] {
+  const lines = allLines(expected, actual);
+  const isNear = nearChanges(lines);
+  return lines.flatMap((line, index): DiffLine[] => {
+    if (isNear[index] === 1) {
+      return [line];
+    }
+    return index === 0 || isNear[index - 1] === 1 ? [{ kind: 'gap', text: '…' }] : [];
+  });
+}
+
+/** All lines of both texts, by the shortest difference: none is left out. */
+export function allLines(expected: string, actual: string): readonly DiffLine[] {
   const [a, b] = [expected.trimEnd().split('\n'), actual.trimEnd().split('\n')];
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) {
@@ -23,11 +35,11 @@ export function lineDiff(expected: string, actual: string): DiffLine[] {
     tail++;
   }
   const same = (text: string): DiffLine => ({ kind: 'same', text });
-  return withGaps([
+  return [
     ...a.slice(0, head).map(same),
     ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
     ...a.slice(a.length - tail).map(same),
-  ]);
+  ];
 }
 
 function middle(a: readonly string[], b: readonly string[]): DiffLine[] {
@@ -73,17 +85,13 @@ function onlyActual(text: string): DiffLine {
   return { kind: 'actual', text };
 }
 
-function withGaps(lines: readonly DiffLine[]): DiffLine[] {
+/** 1 for each line that is a change, or near one. */
+export function nearChanges(lines: readonly DiffLine[]): Uint8Array {
   const isNear = new Uint8Array(lines.length);
   for (const [index, { kind }] of lines.entries()) {
     if (kind !== 'same') {
       isNear.fill(1, Math.max(0, index - CONTEXT_LINES), index + CONTEXT_LINES + 1);
     }
   }
-  return lines.flatMap((line, index): DiffLine[] => {
-    if (isNear[index] === 1) {
-      return [line];
-    }
-    return index === 0 || isNear[index - 1] === 1 ? [{ kind: 'gap', text: '…' }] : [];
-  });
+  return isNear;
 }

@@ -1,0 +1,191 @@
+// The flags of `portcullis controller`, and what they mean to what it is made of.
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { DegradedBehaviour, RolloutSettings, RolloutStrategy } from '../../lifecycle/index.ts';
+import { durationMs } from '../cluster/duration.ts';
+import {
+  addControlFlags,
+  addLogFlags,
+  addMemberFlags,
+  type ControlFlags,
+  type LogFlags,
+  type MemberFlags,
+  productNamespaceOption,
+} from '../daemon-flags.ts';
+import { usageError } from '../errors.ts';
+import { portNumber } from '../port-flag.ts';
+
+/** Beside the usual port of a policy server on the same machine. */
+const OPERATIONS_PORT = 8082;
+/** A Lease says whole seconds; below three of them a slow API server would end every leadership. Milliseconds. */
+const MIN_LEASE_MS = 3_000;
+/** Where the name of a PolicyServer goes in `--policy-server-url`. */
+const NAME = '{name}';
+
+export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags {
+  readonly namespace: string;
+  readonly leaderElect: boolean;
+  readonly leaseDuration: string;
+  readonly policyServerUrl: string;
+  readonly policyServerCaFile: string;
+  readonly rolloutStrategy: RolloutStrategy;
+  readonly progressDeadline: string;
+  readonly revisionHistoryLimit: number;
+  readonly degradedPolicies: 'serve' | 'reject';
+  readonly webhookPort?: number;
+  readonly webhookAddr: string;
+  readonly webhookCertFile?: string;
+  readonly webhookKeyFile?: string;
+  readonly webhookUrl?: string;
+  readonly webhookCaFile?: string;
+  readonly operationsAddr: string;
+  readonly operationsPort: number;
+}
+
+const DEGRADED: Readonly<Record<ControllerFlags['degradedPolicies'], DegradedBehaviour>> = {
+  serve: 'Serve',
+  reject: 'Reject',
+};
+
+export function controllerCommandWithFlags(): Command {
+  const command = new Command('controller').description(
+    'bring the policies of a cluster to its policy servers: revisions, rollouts, status, webhooks',
+  );
+  addMemberFlags(command, 'whose policies are rolled out')
+    .addOption(productNamespaceOption())
+    .option('--leader-elect', 'work only while this process leads, of those that there are', true)
+    .option('--no-leader-elect', 'work at once: there is no other process')
+    .option('--lease-duration <duration>', 'how long the others wait for a leader that says nothing', '15s')
+    .addOption(
+      new Option(
+        '--policy-server-url <url>',
+        `where the API server reaches a policy server; ${NAME} stands for its name`,
+      )
+        .makeOptionMandatory()
+        .argParser(policyServerUrl),
+    )
+    .requiredOption('--policy-server-ca-file <file>', 'PEM CA that the certificates of policy servers come from');
+  addControlFlags(command)
+    .addOption(
+      new Option('--rollout-strategy <strategy>', 'at the deadline: those that can serve do, or none does')
+        .choices(['Available', 'AllReplicas'])
+        .default('Available'),
+    )
+    .option('--progress-deadline <duration>', 'how long a rollout may make no progress', '1m')
+    .option('--revision-history-limit <count>', 'revisions that do not serve, to be kept of each policy', count, 10)
+    .addOption(
+      new Option(
+        '--degraded-policies <what>',
+        'when the newest revision of a policy fails: the last good one serves on, or its requests are rejected',
+      )
+        .choices(Object.keys(DEGRADED))
+        .default('serve'),
+    )
+    .option('--webhook-port <port>', 'check policies when they are written, on this port (default: not)', portNumber)
+    .option('--webhook-addr <address>', 'address of that port', '0.0.0.0')
+    .option('--webhook-cert-file <file>', 'PEM certificate of that port; watched')
+    .option('--webhook-key-file <file>', 'PEM key of the certificate')
+    .option('--webhook-url <url>', 'where the API server reaches that port')
+    .option('--webhook-ca-file <file>', 'PEM CA that the certificate comes from')
+    .option('--operations-addr <address>', 'address of the port for operators', '127.0.0.1')
+    .option(
+      '--operations-port <port>',
+      'port for /livez, /readyz and /metrics, plain HTTP',
+      portNumber,
+      OPERATIONS_PORT,
+    );
+  return addLogFlags(command).addHelpText(
+    'after',
+    `
+Example:
+  portcullis controller --in-cluster --policy-server-url https://${NAME}.portcullis.svc:8443 --policy-server-ca-file ca.crt \\
+    --control-cert-file control.crt --control-key-file control.key --control-ca-file ca.crt
+
+Signals: SIGTERM and SIGINT stop; the next controller leads at once.`,
+  );
+}
+
+/** How policies are rolled out where annotations say nothing else. */
+export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
+  return {
+    strategy: flags.rolloutStrategy,
+    progressDeadlineMs: durationMs(flags.progressDeadline, '--progress-deadline'),
+    historyLimit: flags.revisionHistoryLimit,
+    degraded: DEGRADED[flags.degradedPolicies],
+  };
+}
+
+/** How far apart the times of an election are, as those of Kubernetes' own components: 15 s, 10 s, 2 s. */
+const RENEW_SHARE = 10 / 15;
+const RETRY_SHARE = 2 / 15;
+
+/** The times of the election, in milliseconds. */
+export function electionTimes(flags: ControllerFlags): {
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+} {
+  const leaseDurationMs = durationMs(flags.leaseDuration, '--lease-duration');
+  if (leaseDurationMs < MIN_LEASE_MS) {
+    throw usageError(`--lease-duration ${flags.leaseDuration}: expected at least ${MIN_LEASE_MS / 1000}s`);
+  }
+  return {
+    leaseDurationMs,
+    renewDeadlineMs: Math.trunc(leaseDurationMs * RENEW_SHARE),
+    retryPeriodMs: Math.trunc(leaseDurationMs * RETRY_SHARE),
+  };
+}
+
+/** Where the API server reaches the policy server of a name. */
+export function policyServerUrlOf({ policyServerUrl: url }: ControllerFlags, name: string): string {
+  return url.replaceAll(NAME, encodeURIComponent(name));
+}
+
+/** The webhook for our own kinds. */
+export interface WebhookFlags {
+  readonly host: string;
+  readonly port: number;
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+  readonly url: string | undefined;
+}
+
+/** What the flags say of the webhook for our own kinds; undefined without `--webhook-port`. @throws CliError */
+export function webhookFlags(flags: ControllerFlags): WebhookFlags | undefined {
+  const { webhookPort: port, webhookCertFile, webhookKeyFile, webhookCaFile } = flags;
+  const others = { webhookCertFile, webhookKeyFile, webhookCaFile, webhookUrl: flags.webhookUrl };
+  if (port === undefined) {
+    if (Object.values(others).some((value) => value !== undefined)) {
+      throw usageError('--webhook-… flags are given without --webhook-port', 'Name the port, or leave them all out.');
+    }
+    return undefined;
+  }
+  if (webhookCertFile === undefined || webhookKeyFile === undefined || webhookCaFile === undefined) {
+    throw usageError('--webhook-port needs --webhook-cert-file, --webhook-key-file and --webhook-ca-file');
+  }
+  return {
+    host: flags.webhookAddr,
+    port,
+    certFile: webhookCertFile,
+    keyFile: webhookKeyFile,
+    caFile: webhookCaFile,
+    url: flags.webhookUrl,
+  };
+}
+
+/** An API server calls nothing but HTTPS. */
+function policyServerUrl(text: string): string {
+  const url = URL.parse(text.replaceAll(NAME, 'name'));
+  if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '' || url.username !== '') {
+    throw new InvalidArgumentError(`expected https://HOST:PORT, ${NAME} standing for a name, got ${text}`);
+  }
+  return text.replace(/\/+$/, '');
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,4}$/.test(text)) {
+    throw new InvalidArgumentError(`expected a whole number from 0 to 9999, got ${text}`);
+  }
+  return value;
+}

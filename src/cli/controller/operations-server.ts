@@ -1,0 +1,73 @@
+// The port for operators and probes of a controller, plain HTTP: /livez, /readyz, /metrics.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import { hostText, listen } from '../../server/index.ts';
+
+/** A client that has not sent its headers by then is cut off. Milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** Connections at once: probes and scrapers are few. */
+const MAX_CONNECTIONS = 100;
+
+export interface OperationsServerOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Why the process is not ready; undefined when it is. */
+  readonly notReady: () => string | undefined;
+  readonly registry: Registry;
+}
+
+/** Listens until it is stopped. */
+export class OperationsServer {
+  readonly #options: OperationsServerOptions;
+  readonly #server: Server;
+
+  constructor(options: OperationsServerOptions) {
+    this.#options = options;
+    this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
+      void this.#answer(request, response);
+    });
+    this.#server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  /** Its base URL. @throws ServerError 'port-busy' */
+  async start(): Promise<string> {
+    const { host, port } = this.#options;
+    return `http://${hostText(host)}:${await listen(this.#server, port, host)}`;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) {
+      return;
+    }
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume();
+    const { notReady, registry } = this.#options;
+    const [path] = (request.url ?? '/').split('?', 1);
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      send(response, 405, `expected GET, got ${request.method ?? 'no method'}\n`);
+    } else if (path === '/livez') {
+      send(response, 200, 'ok\n');
+    } else if (path === '/readyz') {
+      const reason = notReady();
+      send(response, reason === undefined ? 200 : 503, reason === undefined ? 'ok\n' : `${reason}\n`);
+    } else if (path === '/metrics') {
+      send(response, 200, await registry.metrics(), registry.contentType);
+    } else {
+      send(response, 404, 'no such path: expected /livez, /readyz or /metrics\n');
+    }
+  }
+}
+
+function send(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}

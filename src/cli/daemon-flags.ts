@@ -1,0 +1,97 @@
+// Flags that the commands share which run in a cluster until they are stopped: `serve` and `controller`.
+import { type Command, Option } from 'commander';
+import type { Connection } from '../cluster/index.ts';
+import { type ControlTls, LOG_LEVELS, type LogFormat, type LogLevel } from '../server/index.ts';
+import { usageError } from './errors.ts';
+import { PRODUCT_NAMESPACE } from './product-namespace.ts';
+
+/** Which cluster a process belongs to. */
+export interface MemberFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly inCluster?: true;
+}
+
+/** Certificates of control ports. */
+export interface ControlFlags {
+  readonly controlCertFile?: string;
+  readonly controlKeyFile?: string;
+  readonly controlCaFile?: string;
+}
+
+export interface LogFlags {
+  readonly logLevel: LogLevel;
+  readonly logFmt: LogFormat;
+}
+
+/** @param use what the cluster is there for, as the end of a sentence */
+export function addMemberFlags(command: Command, use: string): Command {
+  return command
+    .addOption(new Option('--kubeconfig <file>', `the cluster ${use}`).conflicts('inCluster'))
+    .addOption(
+      new Option('--context <name>', 'a context of the kubeconfig (default: its current one)').conflicts('inCluster'),
+    )
+    .addOption(new Option('--in-cluster', 'the cluster is the one that this is a pod of'));
+}
+
+export function addControlFlags(command: Command): Command {
+  return command
+    .option('--control-cert-file <file>', 'PEM certificate between controller and policy servers, for both sides')
+    .option('--control-key-file <file>', 'PEM key of that certificate')
+    .option('--control-ca-file <file>', 'PEM CA that the other side’s certificate must come from');
+}
+
+export function addLogFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--log-level <level>', 'least important level to log')
+        .default('info')
+        .choices([...LOG_LEVELS])
+        .env('KUBEWARDEN_LOG_LEVEL'),
+    )
+    .addOption(
+      new Option('--log-fmt <format>', 'text or json')
+        .default('text')
+        .choices(['text', 'json'])
+        .env('KUBEWARDEN_LOG_FMT'),
+    );
+}
+
+export function productNamespaceOption(): Option {
+  return new Option('--namespace <name>', 'namespace of Portcullis itself: of revisions, replicas and leases')
+    .default(PRODUCT_NAMESPACE)
+    .env('POD_NAMESPACE');
+}
+
+/** How the cluster that the flags name is reached. @throws CliError when they name none; ClusterError */
+export async function connectionOf({ kubeconfig, context, inCluster }: MemberFlags): Promise<Connection> {
+  const { env } = process;
+  // Loaded when it is needed: a policy server for a file has no cluster.
+  const { inClusterAccess, loadKubeconfig } = await import('../cluster/index.ts');
+  if (inCluster === true) {
+    return (await inClusterAccess({ env })).connection;
+  }
+  if (kubeconfig === undefined && context === undefined) {
+    throw usageError(
+      'no cluster is named',
+      'Name it with --kubeconfig FILE or --context NAME; in a pod, --in-cluster.',
+    );
+  }
+  const { connection } = await loadKubeconfig({
+    env,
+    ...(kubeconfig === undefined ? {} : { paths: [kubeconfig] }),
+    ...(context === undefined ? {} : { context }),
+  });
+  return connection;
+}
+
+/** @throws CliError when one of them is missing */
+export function controlTlsOf({ controlCertFile, controlKeyFile, controlCaFile }: ControlFlags): ControlTls {
+  if (controlCertFile === undefined || controlKeyFile === undefined || controlCaFile === undefined) {
+    throw usageError(
+      'controller and policy servers need certificates to talk to each other',
+      'Name them with --control-cert-file, --control-key-file and --control-ca-file.',
+    );
+  }
+  return { certFile: controlCertFile, keyFile: controlKeyFile, caFile: controlCaFile };
+}

@@ -1,0 +1,80 @@
+// `portcullis rollout diff`: what differs between two revisions of a policy, the digests of its modules too.
+import { type Command, Option } from 'commander';
+import type { PolicyRevision } from '../../resources/index.ts';
+import { CliError, errorText, EXIT } from '../errors.ts';
+import { dataText } from '../output.ts';
+import { modulesOf, readRevisions, revisionOf, servingRevision, snapshotOf, stateOf } from './revision-history.ts';
+import {
+  revisionNumber,
+  rolloutCommandOf,
+  type RolloutFlags,
+  type RolloutTarget,
+  withTarget,
+} from './rollout-target.ts';
+import { unifiedDiff } from './unified-diff.ts';
+
+interface DiffFlags extends RolloutFlags {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+/** As `diff` has them: 1 is a difference, what could not be done is more than that. */
+const DIFFERENT = 1;
+const TROUBLE = 2;
+
+export function diffCommand(): Command {
+  return rolloutCommandOf('diff', 'show what differs between two revisions; exit code 1 when something does')
+    .addOption(new Option('--from <number>', 'the one (default: the one that serves)').argParser(revisionNumber))
+    .addOption(new Option('--to <number>', 'the other (default: the newest)').argParser(revisionNumber))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis rollout diff cap/pinned-images
+  portcullis rollout diff cap/pinned-images --from 1 --to 3
+
+Exit code: 0 when they are the same, 1 when they differ, 2 when it could not be found out.`,
+    )
+    .action(diff);
+}
+
+async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
+  try {
+    await withTarget(args, flags, async (target) => {
+      const [from, to] = bothOf(target, await readRevisions(target), flags);
+      const text = unifiedDiff(comparable(target, from), comparable(target, to));
+      process.stdout.write(text);
+      process.exitCode = text === '' ? EXIT.ok : DIFFERENT;
+    });
+  } catch (error) {
+    const hint = error instanceof CliError ? error.hint : undefined;
+    throw new CliError(errorText(error), {
+      exitCode: TROUBLE,
+      cause: error,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+function bothOf(
+  target: RolloutTarget,
+  revisions: readonly PolicyRevision[],
+  flags: DiffFlags,
+): readonly [from: PolicyRevision, to: PolicyRevision] {
+  const from = flags.from === undefined ? servingRevision(revisions) : revisionOf(target, revisions, flags.from);
+  const to = flags.to === undefined ? revisions.at(-1) : revisionOf(target, revisions, flags.to);
+  if (from === undefined || to === undefined) {
+    throw new CliError(`no revision of ${target.name} serves`, {
+      hint: 'Name what to compare with --from NUMBER and --to NUMBER.',
+    });
+  }
+  return [from, to];
+}
+
+/** What makes a revision what it is; its number and state would always differ. */
+function comparable(target: RolloutTarget, revision: PolicyRevision): { name: string; text: string } {
+  return {
+    name: `${target.name} revision ${revision.spec.revision} (${stateOf(revision)})`,
+    text: dataText({ modules: modulesOf(revision), spec: snapshotOf(revision) }, 'yaml'),
+  };
+}

@@ -1,0 +1,10 @@
+import { styleText } from 'node:util';
+import { oneLine } from '../table.ts';
+
+/** `Name:    text`, under each other, each on one line. */
+export function headedLines(rows: readonly (readonly [heading: string, text: string])[]): string {
+  const width = Math.max(...rows.map(([heading]) => heading.length)) + 1;
+  return rows
+    .map(([heading, text]) => `${styleText('bold', `${heading}:`.padEnd(width))}   ${oneLine(text)}`)
+    .join('\n');
+}

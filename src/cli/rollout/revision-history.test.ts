@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { PolicyRevision } from '../../resources/index.ts';
+import { causeOf, digestsText, modulesOf, revisionOf, servingRevision } from './revision-history.ts';
+
+function revision(number: number, snapshot: object, status: PolicyRevision['status'] = {}): PolicyRevision {
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyRevision',
+    metadata: { name: `kw.cap.p-${number}`, namespace: 'portcullis' },
+    spec: { revision: number, policyGeneration: number + 10, policy: { name: 'p' }, snapshot },
+    status,
+  } as unknown as PolicyRevision;
+}
+
+const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+describe('the history of a policy', () => {
+  const first = revision(1, { module: 'builtin:cel', mode: 'protect', settings: { a: [1] } });
+
+  it('tells what made each revision: a change of which fields, or a rollback', () => {
+    const second = revision(2, { module: 'builtin:cel', settings: { a: [2] }, message: 'no' });
+    assert.equal(causeOf(first, undefined), 'generation 11');
+    assert.equal(causeOf(second, first), 'generation 12: message, mode, settings');
+    assert.equal(causeOf(revision(3, { ...(first.spec.snapshot as object) }), first), 'generation 13');
+    const back = { ...second, spec: { ...second.spec, rollbackOf: 1 }, status: { reason: 'FetchFailed' } };
+    assert.equal(causeOf(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
+  });
+
+  it('tells the digests of modules, of each member of a group, as far as they were found', () => {
+    const modules = [{ name: 'b', module: 'file:///b.wasm', digest: DIGEST }];
+    const group = revision(
+      1,
+      { policies: { a: { module: 'file:///a.wasm' }, b: { module: 'file:///b.wasm' } } },
+      { modules },
+    );
+    assert.deepEqual(modulesOf(group), [
+      { name: 'a', module: 'file:///a.wasm' },
+      { name: 'b', module: 'file:///b.wasm', digest: DIGEST },
+    ]);
+    assert.equal(digestsText(group), 'sha256:0123456789ab');
+    assert.equal(digestsText(first), '-');
+  });
+
+  it('knows which one serves: the last that began to', () => {
+    const states = [
+      revision(1, {}, { state: 'Serving', order: 7 }),
+      revision(2, {}, { state: 'Serving', order: 6 }),
+      revision(3, {}, { state: 'Failed', order: 8 }),
+    ];
+    assert.equal(servingRevision(states)?.spec.revision, 1);
+    assert.equal(servingRevision([first]), undefined);
+  });
+
+  it('names the revisions that are kept when it is asked for another one', () => {
+    assert.throws(() => revisionOf({ name: 'cap/p' }, [first, revision(4, {})], 2), {
+      message: 'cap/p has no revision 2',
+      hint: 'These are kept: 1, 4.',
+    });
+  });
+});

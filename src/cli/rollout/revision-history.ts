@@ -1,0 +1,162 @@
+// The revisions of a policy that are kept, and what is told of each.
+import { isDeepStrictEqual } from 'node:util';
+import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  ageOf,
+  isGroupSpec,
+  POLICY_REVISIONS,
+  POLICY_UID_LABEL,
+  type PolicyRevision,
+} from '../../resources/index.ts';
+import { CliError } from '../errors.ts';
+import { oneLine } from '../table.ts';
+import type { RolloutTarget } from './rollout-target.ts';
+
+/** Hexadecimal digits of a digest that people compare: 48 bits. */
+const SHORT_DIGEST = 12;
+
+/** The revisions of the policy, by number, ascending. @throws CliError when they may not be read, or there are none */
+export async function readRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[]> {
+  const { cluster, name, policy, productNamespace } = target;
+  try {
+    const revisions = await listRevisions(cluster, policy, productNamespace);
+    if (revisions.length === 0) {
+      throw new CliError(`${name} has no revisions in namespace ${productNamespace}`, {
+        hint: 'Does its controller run? --product-namespace names the namespace that Portcullis is installed in.',
+      });
+    }
+    return revisions;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) {
+      throw new CliError(`the revisions of ${name} may not be read: ${error.message}`, {
+        hint: `It takes the verb list on policyrevisions.portcullis.dev in namespace ${productNamespace}. Without it, \`portcullis rollout status\`, \`undo\`, \`pin\` and \`unpin\` work as well, and \`portcullis describe\` tells the state of the policy.`,
+        cause: error,
+      });
+    }
+    if (error instanceof ApiError && error.code === 404) {
+      throw new CliError('the server has no PolicyRevisions', {
+        hint: 'Portcullis’ kinds are not installed there, or not in this version.',
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+/** The revisions of a policy, by number, ascending. @throws ApiError */
+export async function listRevisions(
+  cluster: Cluster,
+  { metadata }: AdmissionPolicyObject,
+  namespace: string,
+): Promise<readonly PolicyRevision[]> {
+  const labelSelector = `${POLICY_UID_LABEL}=${metadata.uid ?? ''}`;
+  const { items } = await listAll(cluster, POLICY_REVISIONS, { namespace, labelSelector });
+  return items.toSorted((one, other) => one.spec.revision - other.spec.revision);
+}
+
+/** As {@link readRevisions}; undefined for somebody who may not. */
+export async function readableRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[] | undefined> {
+  try {
+    return await readRevisions(target);
+  } catch (error) {
+    if (error instanceof CliError && error.cause instanceof ApiError && error.cause.code === 403) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** The revision of a number. @throws CliError that names those that are kept */
+export function revisionOf(
+  { name }: Pick<RolloutTarget, 'name'>,
+  revisions: readonly PolicyRevision[],
+  wanted: number,
+): PolicyRevision {
+  const found = revisions.find(({ spec }) => spec.revision === wanted);
+  if (found === undefined) {
+    throw new CliError(`${name} has no revision ${wanted}`, {
+      hint: `These are kept: ${revisions.map(({ spec }) => spec.revision).join(', ')}.`,
+    });
+  }
+  return found;
+}
+
+/** The one that requests are answered by; undefined while there is none. */
+export function servingRevision(revisions: readonly PolicyRevision[]): PolicyRevision | undefined {
+  return revisions
+    .filter(({ status }) => status?.state === 'Serving')
+    .toSorted((one, other) => (one.status?.order ?? 0) - (other.status?.order ?? 0))
+    .at(-1);
+}
+
+/** Its spec. A snapshot is whatever its controller wrote: the kind checks nothing inside of it. */
+export function snapshotOf({ spec }: PolicyRevision): AdmissionPolicySpec {
+  return spec.snapshot as unknown as AdmissionPolicySpec;
+}
+
+export function stateOf({ status }: PolicyRevision): string {
+  return status?.state ?? 'Candidate';
+}
+
+/** Since when it is in its state, as `5m`. */
+export function sinceText({ status, metadata }: PolicyRevision, now: number): string {
+  return ageOf(status?.stateSince ?? metadata.creationTimestamp ?? '', now);
+}
+
+/** Where it comes from: what differs from the revision before, if that one is kept. */
+export function causeOf({ spec, status }: PolicyRevision, before: PolicyRevision | undefined): string {
+  const made =
+    spec.rollbackOf === undefined
+      ? [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': ')
+      : `rollback to ${spec.rollbackOf}`;
+  const reason = status?.reason ?? '';
+  return oneLine(reason === '' ? made : `${made} (${reason})`);
+}
+
+function changes(snapshot: unknown, before: PolicyRevision['spec'] | undefined): string[] {
+  if (before === undefined) {
+    return [];
+  }
+  const [now, then] = [fields(snapshot), fields(before.snapshot)];
+  const names = new Set([...now.keys(), ...then.keys()]);
+  const changed = [...names].sort().filter((name) => !isDeepStrictEqual(now.get(name), then.get(name)));
+  return changed.length === 0 ? [] : [changed.join(', ')];
+}
+
+function fields(snapshot: unknown): ReadonlyMap<string, unknown> {
+  return new Map(typeof snapshot === 'object' && snapshot !== null ? Object.entries(snapshot) : []);
+}
+
+/** A module of a revision. */
+export interface RevisionModule {
+  /** The name of the member of a group; the policy's own where there is but one. */
+  readonly name: string;
+  readonly module: string;
+  /** Absent: it was never found. */
+  readonly digest?: string;
+}
+
+/** The modules of a revision: as the policy writes them, and as they were found. */
+export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
+  const snapshot = snapshotOf(revision);
+  const named = isGroupSpec(snapshot)
+    ? Object.entries(snapshot.policies).map(([name, { module }]) => ({ name, module }))
+    : [{ name: revision.spec.policy.name, module: snapshot.module }];
+  return named.map((entry) => {
+    const found = revision.status?.modules?.find(({ name }) => name === entry.name);
+    return found === undefined ? entry : { ...entry, digest: found.digest };
+  });
+}
+
+/** The digests of its modules, short. */
+export function digestsText(revision: PolicyRevision): string {
+  const digests = (revision.status?.modules ?? []).map(({ digest }) => shortDigest(digest));
+  return digests.length === 0 ? '-' : oneLine([...new Set(digests)].join(', '), 60);
+}
+
+function shortDigest(digest: string): string {
+  const [algorithm = '', hex = ''] = digest.split(':');
+  return algorithm === 'sha256' ? `${algorithm}:${hex.slice(0, SHORT_DIGEST)}` : digest;
+}

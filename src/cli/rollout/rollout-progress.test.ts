@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type AdmissionPolicyObject, ANNOTATIONS, type PolicyStatus } from '../../resources/index.ts';
+import { rolloutProgress } from './rollout-progress.ts';
+
+function policy(status: PolicyStatus | undefined, annotations: Record<string, string> = {}): AdmissionPolicyObject {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name: 'p', generation: 4, annotations },
+    spec: { module: 'builtin:cel', mutating: false, rules: [] },
+    ...(status === undefined
+      ? {}
+      : { status: { observedGeneration: 4, readyReplicas: 2, totalReplicas: 2, ...status } }),
+  } as unknown as AdmissionPolicyObject;
+}
+
+const commands = { undo: () => 'portcullis rollout undo cap/p' };
+const progress = (...args: Parameters<typeof policy>): ReturnType<typeof rolloutProgress> =>
+  rolloutProgress(policy(...args), commands);
+
+describe('rolloutProgress', () => {
+  it('is done when the desired revision serves everywhere', () => {
+    const text = 'Active: revision 3 serves on 2 of 2 replicas';
+    assert.deepEqual(progress({ phase: 'Active', desiredRevision: 3 }), { kind: 'done', text });
+    const pinned = progress({ phase: 'RolledBack', desiredRevision: 2 }, { [ANNOTATIONS.pin]: '2' });
+    assert.equal(pinned.kind, 'done');
+  });
+
+  it('waits for the controller to see what was changed, whatever the status says of before', () => {
+    const active = { phase: 'Active', desiredRevision: 3 } as const;
+    for (const waiting of [
+      progress(undefined),
+      progress({ ...active, observedGeneration: 3 }),
+      progress({ phase: 'Degraded', observedGeneration: 3 }),
+      progress(active, { [ANNOTATIONS.rollbackTo]: '2' }),
+      progress(active, { [ANNOTATIONS.pin]: '2' }),
+      progress({ phase: 'RolledBack', desiredRevision: 2 }),
+    ]) {
+      assert.equal(waiting.kind, 'waiting');
+      assert.match(waiting.text, /has not been (?:seen|taken) by the controller yet$/);
+    }
+  });
+
+  it('says how far it is while it is under way', () => {
+    const updating = { phase: 'Updating', desiredRevision: 5, readyReplicas: 1 } as const;
+    assert.deepEqual(progress({ ...updating, reason: 'Staging', message: 'one replica loads it' }), {
+      kind: 'waiting',
+      text: 'Updating: revision 5 serves on 1 of 2 replicas (Staging: one replica loads it)',
+    });
+  });
+
+  it('says why it failed and what to do: go back where there is something to go back to', () => {
+    const failed = { desiredRevision: 5, reason: 'InvalidSettings', message: 'labels: expected a list' } as const;
+    const degraded = progress({ ...failed, phase: 'Degraded', servingRevision: 4 });
+    assert.equal(degraded.kind, 'failed');
+    assert.equal(degraded.text, 'Degraded: InvalidSettings: labels: expected a list');
+    assert.match(degraded.kind === 'failed' ? degraded.hint : '', /Revision 4 still serves\..*rollout undo cap\/p$/);
+    const nextRetry = '2026-01-01T00:00:00Z';
+    const broken = progress({ ...failed, phase: 'Error', servingRevision: 0, nextRetry });
+    assert.equal(
+      broken.kind === 'failed' ? broken.hint : '',
+      `Nothing serves; requests are rejected. It is tried again at ${nextRetry}. Mend the policy and apply it again.`,
+    );
+  });
+});

@@ -1,0 +1,117 @@
+// The policy that a command of `portcullis rollout` is about.
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import type { ApiResource, KubernetesCluster } from '../../cluster/index.ts';
+import { type AdmissionPolicyObject, ANNOTATIONS, type ObjectKey, POLICIES_GROUP } from '../../resources/index.ts';
+import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
+import { keyIn, objectName, selectResources } from '../cluster/resource-arguments.ts';
+import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+import { CliError, usageError } from '../errors.ts';
+
+/** Kinds that have a rollout. */
+const ROLLED_OUT: ReadonlySet<string> = new Set([
+  'ClusterAdmissionPolicy',
+  'AdmissionPolicy',
+  'ClusterAdmissionPolicyGroup',
+  'AdmissionPolicyGroup',
+]);
+/** Who owns the annotations that these commands set: neither who applies manifests, nor the controller. */
+const FIELD_MANAGER = 'portcullis-rollout';
+
+export interface RolloutFlags extends ClusterFlags {
+  readonly productNamespace: string;
+}
+
+/** A policy in its cluster. */
+export interface RolloutTarget {
+  readonly cluster: KubernetesCluster;
+  readonly type: ApiResource;
+  readonly key: ObjectKey;
+  /** `clusteradmissionpolicy.policies.kubewarden.io/one` */
+  readonly name: string;
+  /** As it was when the command began. */
+  readonly policy: AdmissionPolicyObject;
+  /** Of PolicyRevisions. */
+  readonly productNamespace: string;
+}
+
+/** What commands of `rollout` take: one policy, and where it is. */
+export function rolloutCommandOf(name: string, description: string): Command {
+  return addClusterFlags(
+    new Command(name)
+      .description(description)
+      .addArgument(new Argument('<policy...>', 'the policy: TYPE/NAME, or TYPE NAME'))
+      .option('--product-namespace <name>', 'namespace in which Portcullis keeps revisions', PRODUCT_NAMESPACE),
+  );
+}
+
+/** Finds the policy, and does something with it. @throws CliError, ApiError */
+export async function withTarget(
+  args: readonly string[],
+  flags: RolloutFlags,
+  work: (target: RolloutTarget) => Promise<void>,
+): Promise<void> {
+  using connected = await connect(flags);
+  const { cluster, namespace } = connected;
+  const selections = await selectResources(cluster, args);
+  const [selection] = selections;
+  const [name] = selection?.names ?? [];
+  if (selection === undefined || name === undefined || selections.length > 1 || selection.names.length > 1) {
+    throw usageError('expected one policy', 'Name it as TYPE/NAME, such as cap/pinned-images.');
+  }
+  const { type } = selection;
+  if (!hasRollout(type)) {
+    throw usageError(
+      `${objectName(type, name)} has no rollout: expected a policy`,
+      `These have: ${[...ROLLED_OUT].join(', ')}.`,
+    );
+  }
+  const key = keyIn(type, namespace, name);
+  const policy = (await cluster.get(type, key)) as AdmissionPolicyObject;
+  await work({
+    cluster,
+    type,
+    key,
+    name: objectName(type, name),
+    policy,
+    productNamespace: flags.productNamespace,
+  });
+}
+
+export function hasRollout({ group, kind }: Pick<ApiResource, 'group' | 'kind'>): boolean {
+  return group === POLICIES_GROUP && ROLLED_OUT.has(kind);
+}
+
+/** Sets an annotation of the policy, or removes it (`null`); the policy as it is then. */
+export async function annotate(
+  { cluster, type, key }: RolloutTarget,
+  annotation: keyof typeof ANNOTATIONS,
+  value: string | null,
+  isDryRun = false,
+): Promise<AdmissionPolicyObject> {
+  const body = { metadata: { annotations: { [ANNOTATIONS[annotation]]: value } } };
+  return (await cluster.patch(
+    type,
+    key,
+    { type: 'merge', body },
+    { fieldManager: FIELD_MANAGER, dryRun: isDryRun },
+  )) as AdmissionPolicyObject;
+}
+
+/** The revision that the policy is pinned to, as its annotation says it. */
+export function pinOf({ metadata }: AdmissionPolicyObject): string | undefined {
+  return metadata.annotations?.[ANNOTATIONS.pin];
+}
+
+/** The policy went away while something was done with it. */
+export function goneError({ name }: RolloutTarget): CliError {
+  return new CliError(`${name} is gone: it was deleted meanwhile`);
+}
+
+/** Reads the value of a flag that names a revision. */
+export function revisionNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,15}$/.test(text) || value < 1) {
+    throw new InvalidArgumentError(`expected the number of a revision, from 1, got ${text}`);
+  }
+  return value;
+}

@@ -1,0 +1,25 @@
+// `portcullis rollout`: which revisions a policy has had, how its rollout stands, and the ways back. As `kubectl rollout`.
+import { Command } from 'commander';
+import { diffCommand } from './diff.ts';
+import { historyCommand } from './history.ts';
+import { pinCommand, unpinCommand } from './pin.ts';
+import { statusCommand } from './status.ts';
+import { undoCommand } from './undo.ts';
+
+export function rolloutCommand(): Command {
+  const command = new Command('rollout')
+    .description('show the revisions of a policy and how its rollout stands; roll back, pin')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis rollout history cap/pinned-images
+  portcullis rollout status cap pinned-images
+  portcullis rollout diff cap/pinned-images
+  portcullis rollout undo cap/pinned-images --to-revision 2`,
+    );
+  for (const make of [historyCommand, statusCommand, diffCommand, undoCommand, pinCommand, unpinCommand]) {
+    command.addCommand(make());
+  }
+  return command;
+}

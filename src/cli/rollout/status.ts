@@ -1,0 +1,82 @@
+// `portcullis rollout status`: waits until the newest state of a policy serves everywhere, or has failed.
+import { type Command, Option } from 'commander';
+import type { AdmissionPolicyObject } from '../../resources/index.ts';
+import { durationMs } from '../cluster/duration.ts';
+import { waitFor } from '../cluster/wait-for.ts';
+import { CliError } from '../errors.ts';
+import { Progress } from '../progress.ts';
+import { commandsFor, rolloutProgress, type RolloutProgress } from './rollout-progress.ts';
+import { goneError, rolloutCommandOf, type RolloutFlags, type RolloutTarget, withTarget } from './rollout-target.ts';
+
+interface StatusFlags extends RolloutFlags {
+  readonly timeout: string;
+  readonly watch: 'true' | 'false';
+}
+
+export function statusCommand(): Command {
+  return rolloutCommandOf('status', 'wait until a policy serves as it is declared; exit code 1 when it cannot')
+    .option('--timeout <duration>', 'how long to wait, such as 30s or 5m', '5m')
+    .addOption(
+      new Option('--watch <boolean>', 'false: only say how it stands').choices(['true', 'false']).default('true'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis rollout status cap/pinned-images --timeout 30s
+  portcullis rollout status ap pinned-images -n shop --watch=false`,
+    )
+    .action(status);
+}
+
+async function status(args: readonly string[], flags: StatusFlags): Promise<void> {
+  const timeoutMs = durationMs(flags.timeout, '--timeout');
+  await withTarget(args, flags, async (target) => {
+    const command = commandsFor(target);
+    const now = rolloutProgress(target.policy, command);
+    const result =
+      now.kind !== 'waiting' || flags.watch === 'false' ? now : await settled(target, timeoutMs, flags.timeout);
+    if (result.kind === 'failed') {
+      throw new CliError(`${target.name}: ${result.text}`, { hint: result.hint });
+    }
+    process.stdout.write(`${target.name}: ${result.text}\n`);
+  });
+}
+
+/** Waits until the rollout is done or failed. @throws CliError when it takes too long, or the policy goes away */
+async function settled(target: RolloutTarget, timeoutMs: number, timeout: string): Promise<RolloutProgress> {
+  const { cluster, type, key, name } = target;
+  const command = commandsFor(target);
+  const progress = new Progress();
+  const deadline = AbortSignal.timeout(timeoutMs);
+  let last: RolloutProgress | undefined;
+  await progress.during(name, async (update) => {
+    const isSettled = (object: unknown): boolean => {
+      if (object === undefined) {
+        throw goneError(target);
+      }
+      const seen = rolloutProgress(object as AdmissionPolicyObject, command);
+      if (seen.text !== last?.text && seen.kind === 'waiting') {
+        update(`${name}: ${seen.text}`);
+        if (!process.stderr.isTTY) {
+          progress.line(`${name}: ${seen.text}`);
+        }
+      }
+      last = seen;
+      return seen.kind !== 'waiting';
+    };
+    try {
+      await waitFor(cluster, type, key, isSettled, deadline);
+    } catch (error) {
+      if (deadline.aborted) {
+        const hint = 'Is its controller running? `portcullis describe` tells all that is known of the policy.';
+        throw new CliError(`${name}: after ${timeout} still: ${last?.text ?? 'nothing is known of it'}`, {
+          cause: error,
+          hint,
+        });
+      }
+      throw error;
+    }
+  });
+  return last ?? rolloutProgress(target.policy, command);
+}

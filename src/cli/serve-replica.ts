@@ -1,0 +1,103 @@
+// `portcullis serve --policy-server NAME`: the policy server as a replica of a PolicyServer of a cluster.
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Command, Option } from 'commander';
+import type { ReplicaOptions } from '../server/index.ts';
+import {
+  addControlFlags,
+  connectionOf,
+  type ControlFlags,
+  controlTlsOf,
+  type MemberFlags,
+  productNamespaceOption,
+} from './daemon-flags.ts';
+import { usageError } from './errors.ts';
+import { portNumber } from './port-flag.ts';
+
+/** The usual port of the control endpoint. */
+const CONTROL_PORT = 8444;
+/** Random bytes behind the host's name: another one for each of a few processes of one host. */
+const SUFFIX_BYTES = 4;
+/** What is left of a host's name: with the suffix, a name has at most 63 characters, as those of pods. */
+const MAX_HOST_LENGTH = 63 - 1 - 2 * SUFFIX_BYTES;
+/** Addresses that say where to listen, and not where to be found. */
+const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '[::]']);
+
+export interface ReplicaFlags extends MemberFlags, ControlFlags {
+  readonly policyServer?: string;
+  readonly namespace: string;
+  readonly replicaName?: string;
+  readonly controlAddr: string;
+  readonly controlPort: number;
+  readonly controlAdvertise?: string;
+  readonly modulesDir?: string;
+}
+
+export function addReplicaFlags(command: Command): Command {
+  command
+    .addOption(
+      new Option(
+        '--policy-server <name>',
+        'serve what a cluster declares for this PolicyServer, instead of a file',
+      ).conflicts('policies'),
+    )
+    .addOption(productNamespaceOption())
+    .addOption(
+      new Option('--replica-name <name>', 'name of this replica (default: the host’s, with a random end)').env(
+        'POD_NAME',
+      ),
+    )
+    .option('--control-addr <address>', 'with --policy-server: where controllers and other replicas call', '0.0.0.0')
+    .option('--control-port <port>', 'port for them, mutual TLS', portNumber, CONTROL_PORT)
+    .addOption(new Option('--control-advertise <host>', 'host that they reach it by').env('POD_IP'));
+  return addControlFlags(command).option(
+    '--modules-dir <folder>',
+    'with --policy-server: folder of the modules of file://./ (default: those are refused)',
+  );
+}
+
+/** What the flags say of the replica; undefined when they ask for none. @throws CliError, ClusterError */
+export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOptions | undefined> {
+  const { policyServer, controlAddr: host, controlAdvertise: advertise } = flags;
+  if (policyServer === undefined) {
+    return undefined;
+  }
+  if (WILDCARDS.has(host) && (advertise === undefined || advertise === '')) {
+    throw usageError(
+      `--control-addr ${host} does not say where others find this replica`,
+      'Name the host that they reach it by with --control-advertise (in a pod: POD_IP in its environment).',
+    );
+  }
+  const tls = controlTlsOf(flags);
+  const connection = await connectionOf(flags);
+  const { KubernetesCluster } = await import('../cluster/index.ts');
+  const pod = owningPod();
+  return {
+    cluster: new KubernetesCluster(connection, { fieldManager: 'portcullis-policy-server' }),
+    namespace: flags.namespace,
+    policyServer,
+    name: flags.replicaName ?? replicaName(),
+    ...(pod === undefined ? {} : { pod }),
+    control: { host, port: flags.controlPort, tls, ...(advertise === undefined ? {} : { advertise }) },
+    ...(flags.modulesDir === undefined ? {} : { modulesUrl: pathToFileURL(`${resolve(flags.modulesDir)}/`) }),
+  };
+}
+
+/** The pod that this process runs in, as the downward API tells it. */
+function owningPod(): ReplicaOptions['pod'] {
+  const { POD_NAME: name = '', POD_UID: uid = '' } = process.env;
+  return name === '' || uid === '' ? undefined : { name, uid };
+}
+
+/** A name that objects can have (DNS label) and no other process has. */
+function replicaName(): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .slice(0, MAX_HOST_LENGTH)
+    .replaceAll(/^-+|-+$/g, '');
+  const suffix = randomBytes(SUFFIX_BYTES).toString('hex');
+  return host === '' ? `replica-${suffix}` : `${host}-${suffix}`;
+}

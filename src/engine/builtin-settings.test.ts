@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { BuiltinName } from '../modules/index.ts';
+import { createBuiltinGuest } from './builtin-guest.ts';
+import { BuiltinSettings } from './builtin-settings.ts';
+
+const CONTEXT = { limits: { fuel: Infinity, answerBytes: 1 }, hostCall: () => assert.fail(), log: () => {} };
+
+const CASES: readonly (readonly [BuiltinName, unknown, readonly string[]])[] = [
+  ['cel', { validations: [{ expression: 'true' }] }, []],
+  ['cel', { validations: [{ expression: '1 +' }], nonsense: 1 }, ['nonsense', 'validations[0].expression']],
+  ['pod-security', { enforce: 'baseline' }, []],
+  ['pod-security', { enforce: 'basic' }, ['enforce']],
+];
+
+describe('settings of builtin modules', () => {
+  const settings = new BuiltinSettings();
+  for (const [name, value, paths] of CASES) {
+    it(`are judged as the guest judges them: ${name} ${JSON.stringify(value)}`, () => {
+      const problems = settings.problems(name, value);
+      assert.deepEqual(
+        problems.map(({ path }) => path),
+        paths,
+      );
+      const verdict = createBuiltinGuest(name).validateSettings(JSON.stringify(value), CONTEXT);
+      assert.equal(verdict.valid, problems.length === 0);
+    });
+  }
+});

@@ -1,0 +1,38 @@
+import { createRequire } from 'node:module';
+import type { BuiltinName } from '../modules/index.ts';
+import type * as celPolicy from './cel-policy/index.ts';
+import type * as podSecurity from './pod-security/index.ts';
+
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const require = createRequire(import.meta.url);
+
+/** One thing that is wrong with the settings of a builtin module. */
+export interface BuiltinSettingsProblem {
+  /** `validations[0].expression`; empty for the settings as a whole. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Checks settings of builtin modules as their guests do, before there is a policy. Keeps nothing of what it checked. */
+export class BuiltinSettings {
+  #environments: celPolicy.PolicyEnvironments | undefined;
+
+  /** All that is wrong, in the order of the settings. Empty: a guest takes them. */
+  problems(name: BuiltinName, settings: unknown): readonly BuiltinSettingsProblem[] {
+    // Required when it is first needed, as builtin guests are: most processes check no settings.
+    switch (name) {
+      case 'cel': {
+        const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;
+        this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
+        return parseSettings(settings, this.#environments).problems ?? [];
+      }
+      case 'pod-security': {
+        const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
+        const parsed = parsePodSecuritySettings(settings);
+        return parsed.settings === undefined ? parsed.problems : [];
+      }
+      default:
+        return name satisfies never;
+    }
+  }
+}

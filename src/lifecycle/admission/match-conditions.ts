@@ -1,0 +1,57 @@
+import { CelError, describeIssue, type Environment, formatType } from '../../cel/index.ts';
+import { matchConditionEnvironment } from '../../cluster/index.ts';
+import { invalid, qualifiedNameProblems, required } from '../../resources/index.ts';
+import type { AdmissionPolicySpec } from '../../resources/index.ts';
+import type { Findings } from './findings.ts';
+
+type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
+
+/** Compiles match conditions as API servers compile those of webhooks. */
+export class MatchConditions {
+  /** Made when the first condition comes: most policies have none. */
+  #environment: Environment | undefined;
+
+  /** The conditions of a policy at `spec.matchConditions`. That their names differ is in the schema. */
+  check(conditions: readonly MatchCondition[], findings: Findings): void {
+    for (const [index, { name, expression }] of conditions.entries()) {
+      const path = `spec.matchConditions[${index}]`;
+      if (name === '') {
+        findings.reject('condition-name', required(`${path}.name`, 'expected a name for messages and metrics'));
+      } else {
+        const errors = qualifiedNameProblems(name).map((problem) => invalid(`${path}.name`, name, problem));
+        findings.reject('condition-name', ...errors);
+      }
+      if (expression.trim() === '') {
+        const detail =
+          'expected an expression in CEL, as `request.userInfo.username != "admin"`. To ask always, leave the condition out';
+        findings.reject('condition-expression', required(`${path}.expression`, detail));
+        continue;
+      }
+      const problem = this.#problemOf(expression);
+      if (problem !== undefined) {
+        findings.reject('condition-expression', invalid(`${path}.expression`, expression, problem));
+      }
+    }
+  }
+
+  #problemOf(expression: string): string | undefined {
+    this.#environment ??= matchConditionEnvironment();
+    try {
+      const { resultType } = this.#environment.compile(expression);
+      if (resultType.kind === 'bool') {
+        return undefined;
+      }
+      const advice =
+        resultType.kind === 'dyn'
+          ? 'one whose type is not known: compare it, as in `… == true`'
+          : `one that is a ${formatType(resultType)}: compare it with something`;
+      return `expected an expression that is true or false, got ${advice}`;
+    } catch (error) {
+      if (error instanceof CelError) {
+        const text = error.issues.length === 0 ? error.message : error.issues.map(describeIssue).join('\n');
+        return `the expression does not compile: ${text}`;
+      }
+      throw error;
+    }
+  }
+}

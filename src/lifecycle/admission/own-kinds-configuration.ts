@@ -1,0 +1,95 @@
+import { goQuote } from '../../cel/index.ts';
+import {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  POLICIES_GROUP,
+  POLICY_REVISIONS,
+  POLICY_SERVERS,
+  PORTCULLIS_GROUP,
+} from '../../resources/index.ts';
+import { MANAGED_BY, type WebhookConfiguration } from '../webhook-configuration.ts';
+
+/** The name of the configuration. */
+export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';
+/** Where reviews of our own kinds go. */
+export const OWN_KINDS_PATH = '/validate-own-kinds';
+
+/** Compiling takes milliseconds; a controller that starts or is busy gets as long as Kubernetes gives by default. */
+const TIMEOUT_SECONDS = 10;
+
+const WRITES = ['CREATE', 'UPDATE'];
+
+export interface OwnKindsTarget {
+  /** Base URL of the endpoint, as API servers reach it. */
+  readonly url: string;
+  /** PEM of the CA that its certificate comes from. */
+  readonly ca: string;
+  /** The user that the controller is to API servers. */
+  readonly controllerUser: string;
+}
+
+/**
+ * The configuration that makes an API server ask. It fails closed: what nobody looked at is not written. That locks nobody
+ * out, because it is for our kinds only, never for deletions, and not for what leaves spec and annotations as they are; the
+ * controller goes on whoever runs this endpoint, and whether somebody does. Nothing is left to defaults, so that differences
+ * show.
+ */
+export function ownKindsConfiguration({ url, ca, controllerUser }: OwnKindsTarget): WebhookConfiguration {
+  const notTheController = {
+    name: 'not-the-controller',
+    expression: `request.userInfo.username != ${goQuote(controllerUser)}`,
+  };
+  const common = {
+    admissionReviewVersions: ['v1'],
+    clientConfig: { url: `${url}${OWN_KINDS_PATH}`, caBundle: Buffer.from(ca).toString('base64') },
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    sideEffects: 'None',
+    timeoutSeconds: TIMEOUT_SECONDS,
+  };
+  const rule = (apiGroups: readonly string[], resources: readonly string[]): object => ({
+    apiGroups,
+    apiVersions: ['v1'],
+    resources,
+    operations: WRITES,
+    scope: '*',
+  });
+  const specs = [
+    CLUSTER_ADMISSION_POLICIES,
+    ADMISSION_POLICIES,
+    CLUSTER_ADMISSION_POLICY_GROUPS,
+    ADMISSION_POLICY_GROUPS,
+    POLICY_SERVERS,
+  ].map(({ resource }) => resource);
+  const revisions = POLICY_REVISIONS.resource;
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: OWN_KINDS_CONFIGURATION, labels: MANAGED_BY },
+    webhooks: [
+      {
+        name: 'policies.own-kinds.portcullis.dev',
+        ...common,
+        rules: [rule([POLICIES_GROUP], specs)],
+        matchConditions: [
+          notTheController,
+          {
+            name: 'spec-or-annotations-differ',
+            expression:
+              "request.operation == 'CREATE' || object.?spec != oldObject.?spec || object.metadata.?annotations != oldObject.metadata.?annotations",
+          },
+        ],
+      },
+      {
+        name: 'revisions.own-kinds.portcullis.dev',
+        ...common,
+        rules: [rule([PORTCULLIS_GROUP], [revisions, `${revisions}/status`])],
+        matchConditions: [notTheController],
+      },
+    ],
+  };
+}

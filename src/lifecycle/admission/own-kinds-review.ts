@@ -1,0 +1,81 @@
+// AdmissionReviews (`admission.k8s.io/v1`) about objects of our own kinds: parsed once, at the edge.
+import type { ApiError, Status } from '../../cluster/index.ts';
+import { isJsonObject, type JsonObject, textOf } from '../../resources/index.ts';
+import { RequestRefused } from '../../server/index.ts';
+
+/** What an API server asks about. */
+export interface OwnKindsReview {
+  readonly uid: string;
+  readonly operation: string;
+  readonly group: string;
+  readonly kind: string;
+  /** Empty when the request is for the object itself. */
+  readonly subresource: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly username: string;
+  /** Absent when it is deleted. */
+  readonly object: JsonObject | undefined;
+  /** Absent when it is created. */
+  readonly oldObject: JsonObject | undefined;
+}
+
+/** What is answered. */
+export interface OwnKindsVerdict {
+  /** Absent: the request is allowed. */
+  readonly error?: ApiError;
+  readonly warnings: readonly string[];
+}
+
+/** @throws RequestRefused 400 for what is no review. */
+export function parseReview(body: Uint8Array): OwnKindsReview {
+  let review: unknown;
+  try {
+    review = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RequestRefused(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);
+  }
+  const request = isJsonObject(review) ? own(review, 'request') : undefined;
+  if (!isJsonObject(request) || textOf(own(request, 'uid')) === '') {
+    throw new RequestRefused(400, 'expected an AdmissionReview with a request that has a uid, got another document');
+  }
+  const kind = objectAt(request, 'kind') ?? {};
+  return {
+    uid: textOf(own(request, 'uid')),
+    operation: textOf(own(request, 'operation')),
+    group: textOf(own(kind, 'group')),
+    kind: textOf(own(kind, 'kind')),
+    subresource: textOf(own(request, 'subResource')),
+    name: textOf(own(request, 'name')),
+    namespace: textOf(own(request, 'namespace')),
+    username: textOf(own(objectAt(request, 'userInfo') ?? {}, 'username')),
+    object: objectAt(request, 'object'),
+    oldObject: objectAt(request, 'oldObject'),
+  };
+}
+
+/** The answer to a review, as JSON. */
+export function reviewAnswer({ uid }: OwnKindsReview, { error, warnings }: OwnKindsVerdict): string {
+  const status: Status | undefined = error?.toStatus();
+  return JSON.stringify({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed: status === undefined,
+      ...(status === undefined ? {} : { status }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    },
+  });
+}
+
+/** An own property: reviews are nobody's prototype. */
+export function own(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+export function objectAt(object: JsonObject, name: string): JsonObject | undefined {
+  const value = own(object, name);
+  return isJsonObject(value) ? value : undefined;
+}

@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ApiError } from '../../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  isJsonObject,
+  type JsonObject,
+  type KubernetesObject,
+  type MutableObject,
+  ObjectSchema,
+  OWN_KINDS,
+  type OwnKind,
+  POLICIES_GROUP,
+  POLICY_REVISIONS,
+  POLICY_SERVERS,
+  type PolicyServer,
+} from '../../resources/index.ts';
+import { checkPolicyAnnotations, checkServerAnnotations } from './annotations.ts';
+import { Findings } from './findings.ts';
+import { objectAt, own, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
+import { foreignWrites } from './policy-revision-rules.ts';
+import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
+import { checkPolicyServer } from './policy-server-rules.ts';
+
+export interface OwnKindsRulesOptions extends PolicyRulesOptions {
+  /** The user that the controller is to API servers: nobody else writes revisions, and nothing is held against it. */
+  readonly controllerUser: string;
+}
+
+const ALLOWED: OwnKindsVerdict = { warnings: [] };
+
+/**
+ * What may be written of our own kinds, beyond what their schemas say. Judges what is new: a spec that is as it was, a
+ * deletion and an object that is being deleted are never refused.
+ */
+export class OwnKindsRules {
+  readonly #controllerUser: string;
+  readonly #policies: PolicyRules;
+  readonly #schemas = new Map<OwnKind, ObjectSchema>();
+
+  constructor({ controllerUser, ...options }: OwnKindsRulesOptions) {
+    this.#controllerUser = controllerUser;
+    this.#policies = new PolicyRules(options);
+  }
+
+  judge(review: OwnKindsReview): OwnKindsVerdict {
+    const { operation, object, oldObject, username } = review;
+    const kind = OWN_KINDS.find((one) => one.kind === review.kind && one.group === review.group);
+    const isWrite = operation === 'CREATE' || operation === 'UPDATE';
+    if (kind === undefined || !isWrite || object === undefined || username === this.#controllerUser) {
+      return ALLOWED;
+    }
+    if (kind.kind === POLICY_REVISIONS.kind) {
+      return this.#judgeRevision(review, object);
+    }
+    const isLeaving = own(objectAt(oldObject ?? {}, 'metadata') ?? {}, 'deletionTimestamp') !== undefined;
+    if (review.subresource !== '' || isLeaving || kind.group !== POLICIES_GROUP) {
+      return ALLOWED;
+    }
+    const findings = new Findings();
+    this.#check(kind, review, object, findings);
+    const { errors, warnings } = findings;
+    return errors.length === 0 ? { warnings } : { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
+  }
+
+  #judgeRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
+    const causes = foreignWrites(
+      object as unknown as KubernetesObject,
+      review.oldObject as KubernetesObject | undefined,
+    );
+    if (causes.length === 0) {
+      return ALLOWED;
+    }
+    const findings = new Findings();
+    findings.reject('revision-writer', ...causes);
+    const { group, kind } = POLICY_REVISIONS;
+    const name = nameOf(review);
+    const texts = findings.errors.map(({ field, message }) => `${field}: ${message}`).join(', ');
+    const text = `${kind}.${group} "${name}" is written by ${this.#controllerUser} only, got ${review.username}: ${texts}`;
+    return {
+      error: new ApiError(403, 'Forbidden', text, { name, group, kind, causes: findings.errors }),
+      warnings: [],
+    };
+  }
+
+  #check(kind: OwnKind, { oldObject, operation }: OwnKindsReview, object: JsonObject, findings: Findings): void {
+    const isServer = kind.kind === POLICY_SERVERS.kind;
+    const isNew = operation === 'CREATE' || oldObject === undefined;
+    const [annotations, before] = [annotationsOf(object), annotationsOf(oldObject ?? {})];
+    if (isServer) {
+      checkServerAnnotations(annotations, before, findings);
+    } else {
+      checkPolicyAnnotations(annotations, before, findings);
+    }
+    if (!isNew && isDeepStrictEqual(own(object, 'spec'), own(oldObject, 'spec'))) {
+      return;
+    }
+    const checked = this.#read(kind, object, findings);
+    if (checked === undefined) {
+      return;
+    }
+    if (isServer) {
+      checkPolicyServer((checked as PolicyServer).spec, findings);
+      return;
+    }
+    const policy = checked as AdmissionPolicyObject;
+    if (isNew) {
+      this.#policies.checkName(policy, findings);
+    }
+    this.#policies.checkSpec(policy, findings);
+  }
+
+  /**
+   * The object with its defaults, where it follows our schema. The API server has checked that already, unless its definition
+   * of the kind is another one than ours.
+   */
+  #read(kind: OwnKind, object: JsonObject, findings: Findings): KubernetesObject | undefined {
+    let schema = this.#schemas.get(kind);
+    if (schema === undefined) {
+      schema = new ObjectSchema(kind.schema());
+      this.#schemas.set(kind, schema);
+    }
+    const { name, namespace } = objectAt(object, 'metadata') ?? {};
+    const spec = own(object, 'spec');
+    const copy: MutableObject = {
+      apiVersion: `${kind.group}/${kind.version}`,
+      kind: kind.kind,
+      metadata: {
+        ...(typeof name === 'string' ? { name } : {}),
+        ...(kind.namespaced && typeof namespace === 'string' ? { namespace } : {}),
+      },
+      ...(spec === undefined ? {} : { spec: structuredClone(spec) }),
+    };
+    schema.prune(copy);
+    schema.applyDefaults(copy);
+    const checked = copy as unknown as KubernetesObject;
+    const errors = schema.validate(checked);
+    findings.reject('schema', ...errors);
+    return errors.length === 0 ? checked : undefined;
+  }
+}
+
+function nameOf({ name, object }: OwnKindsReview): string {
+  const given = own(objectAt(object ?? {}, 'metadata') ?? {}, 'name');
+  return typeof given === 'string' ? given : name;
+}
+
+function annotationsOf(object: JsonObject): Readonly<Record<string, string>> {
+  const annotations = own(objectAt(object, 'metadata') ?? {}, 'annotations');
+  const texts = Object.entries(isJsonObject(annotations) ? annotations : {});
+  return Object.fromEntries(texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}

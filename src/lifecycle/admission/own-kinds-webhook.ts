@@ -1,0 +1,190 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { Logger } from 'pino';
+import type { Cluster } from '../../cluster/index.ts';
+import { aborted, type Runnable, type RuntimeMetrics, type SharedCaches } from '../../runtime/index.ts';
+import {
+  BodyBudget,
+  hostText,
+  listen,
+  readBody,
+  RequestRefused,
+  sendError,
+  sendJson,
+  type TlsFiles,
+  watchTls,
+} from '../../server/index.ts';
+import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
+import { OwnKindsRegistration } from './own-kinds-registration.ts';
+import { parseReview, reviewAnswer } from './own-kinds-review.ts';
+import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
+
+/** How long clients may take. Milliseconds. */
+const CLIENT_LIMITS = {
+  handshakeTimeout: 10_000,
+  headersTimeout: 10_000,
+  // The longest that Kubernetes waits for a webhook.
+  requestTimeout: 30_000,
+  // Longer than clients of Kubernetes keep idle connections (90 s), so that none is closed under a request.
+  keepAliveTimeout: 120_000,
+  noDelay: true,
+} as const;
+
+/** What reviews that are being answered have when the process ends. Milliseconds. */
+const DRAIN_MS = 2_000;
+
+export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
+  readonly cluster: Cluster;
+  readonly caches: SharedCaches;
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly tls: TlsFiles;
+  /** Base URL by which API servers reach the endpoint. Default: https, `host` and the port. */
+  readonly url?: string | undefined;
+  /** PEM of the CA that the certificate comes from. */
+  readonly ca: string;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics | undefined;
+}
+
+/**
+ * The validating webhook for our own kinds: an HTTPS endpoint that rejects what can be known at once. For the group of
+ * servers; {@link registration}, which makes the API server ask, is for the leader.
+ */
+export class OwnKindsWebhook implements Runnable {
+  readonly name = 'own-kinds-webhook';
+  /** Resolves when reviews are answered. */
+  readonly ready: Promise<void>;
+  readonly registration: OwnKindsRegistration;
+  readonly #options: OwnKindsWebhookOptions;
+  readonly #log: Logger;
+  readonly #rules: OwnKindsRules;
+  readonly #budget = new BodyBudget();
+  readonly #url = Promise.withResolvers<string>();
+
+  constructor(options: OwnKindsWebhookOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ component: this.name });
+    this.#rules = new OwnKindsRules(options);
+    this.ready = this.#url.promise.then(() => undefined);
+    // Whoever starts it hears of that, too.
+    this.ready.catch(() => undefined);
+    const { cluster, caches, ca, controllerUser, log, metrics } = options;
+    this.registration = new OwnKindsRegistration({
+      cluster,
+      caches,
+      configuration: async () => ownKindsConfiguration({ url: await this.url, ca, controllerUser }),
+      log,
+      metrics,
+    });
+  }
+
+  /** Base URL by which API servers reach the endpoint; resolves when it listens. */
+  get url(): Promise<string> {
+    return this.#url.promise;
+  }
+
+  /** @throws ServerError 'tls-invalid', 'port-busy' */
+  async start(signal: AbortSignal): Promise<void> {
+    const { tls, host, port } = this.#options;
+    let server: Server | undefined;
+    const watched = await watchTls(tls, {
+      reloaded: (changed) => {
+        server?.setSecureContext(changed);
+        this.#log.info({ file: tls.certFile }, 'certificate reloaded');
+      },
+      failed: (error) => this.#log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
+    }).catch((error: unknown) => {
+      this.#url.reject(error);
+      throw error;
+    });
+    try {
+      const isMutual = (tls.clientCaFiles ?? []).length > 0;
+      server = createServer(
+        { ...CLIENT_LIMITS, ...watched.options, requestCert: isMutual, rejectUnauthorized: isMutual },
+        (request, response) => this.#handle(request, response),
+      );
+      const bound = await listen(server, port, host);
+      this.#url.resolve(this.#options.url ?? `https://${hostText(host)}:${bound}`);
+      await aborted(signal);
+    } catch (error) {
+      this.#url.reject(error);
+      throw error;
+    } finally {
+      watched.stop();
+      await close(server);
+    }
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const refuse = ({ status, message }: RequestRefused): void => {
+      this.#log.debug({ status, reason: message }, 'request refused');
+      request.resume();
+      sendError(response, status, message);
+    };
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) {
+      if (refusal.status === 405) {
+        response.setHeader('allow', 'POST');
+      }
+      refuse(refusal);
+      return;
+    }
+    readBody(request, this.#budget, (error, body) => {
+      if (error !== undefined) {
+        refuse(error);
+        return;
+      }
+      try {
+        sendJson(response, 200, this.#answer(body));
+      } catch (failure) {
+        refuse(failure instanceof RequestRefused ? failure : this.#failed(failure));
+      }
+    });
+  }
+
+  #answer(body: Uint8Array): string {
+    const review = parseReview(body);
+    const verdict = this.#rules.judge(review);
+    const { kind, namespace, name, uid } = review;
+    if (verdict.error !== undefined) {
+      this.#log.info({ kind, namespace, name, uid, status: verdict.error.code }, 'object refused');
+    }
+    return reviewAnswer(review, verdict);
+  }
+
+  /** What should not be: objects that are nested beyond what can be walked end here. */
+  #failed(error: unknown): RequestRefused {
+    const text = error instanceof Error ? error.message : String(error);
+    this.#log.error({ error: text }, 'a review could not be answered');
+    return new RequestRefused(500, `the object could not be checked: ${text}`);
+  }
+}
+
+function refusalOf({ url = '/', method, headers }: IncomingMessage): RequestRefused | undefined {
+  const query = url.indexOf('?');
+  if ((query === -1 ? url : url.slice(0, query)) !== OWN_KINDS_PATH) {
+    return new RequestRefused(404, `no such path: expected ${OWN_KINDS_PATH}`);
+  }
+  if (method !== 'POST') {
+    return new RequestRefused(405, `expected POST, got ${method ?? 'no method'}`);
+  }
+  const type = headers['content-type'] ?? 'none';
+  return /^application\/json\s*(?:;|$)/i.test(type)
+    ? undefined
+    : new RequestRefused(415, `expected Content-Type: application/json, got ${type}`);
+}
+
+/** Lets answers that are on their way go out. */
+async function close(server: Server | undefined): Promise<void> {
+  if (server?.listening !== true) {
+    return;
+  }
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await promise;
+  clearTimeout(cut);
+}

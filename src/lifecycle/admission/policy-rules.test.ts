@@ -1,0 +1,420 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { webhookConfiguration } from '../webhook-configuration.ts';
+import { MAX_POLICY_ID_LENGTH } from './policy-rules.ts';
+import {
+  BASELINE,
+  type Case,
+  conditions,
+  group,
+  judged,
+  judges,
+  module,
+  object,
+  review,
+  RULE,
+  SPEC,
+} from './testing/judgement.ts';
+
+const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.map((one) => ({ ...RULE, ...one })) });
+const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+const POLICY_CASES: readonly Case[] = [
+  ['a plain policy', 'cap', SPEC, []],
+  ['a plain namespaced policy', 'ap', SPEC, []],
+
+  ['no groups', 'cap', rules({ apiGroups: [] }), ['spec.rules[0].apiGroups [rule-groups]'], [], /"" is the core group/],
+  ['groups not given', 'cap', rules({ apiGroups: undefined }), ['spec.rules[0].apiGroups [rule-groups]']],
+  ['a wildcard beside groups', 'cap', rules({ apiGroups: ['*', 'apps'] }), ['spec.rules[0].apiGroups [rule-wildcard]']],
+  [
+    'a wildcard beside versions',
+    'cap',
+    rules({ apiVersions: ['v1', '*'] }),
+    ['spec.rules[0].apiVersions [rule-wildcard]'],
+  ],
+  [
+    'a wildcard beside operations',
+    'cap',
+    rules({}, { operations: ['*', 'CREATE'] }),
+    ['spec.rules[1].operations [rule-wildcard]'],
+    [],
+    /expected it alone, got 2 entries/,
+  ],
+  ['an empty version', 'cap', rules({ apiVersions: [''] }), ['spec.rules[0].apiVersions[0] [rule-empty]']],
+  ['an empty resource', 'cap', rules({ resources: ['pods', ''] }), ['spec.rules[0].resources[1] [rule-empty]']],
+  [
+    'all of a resource, and a part',
+    'cap',
+    rules({ resources: ['pods/*', 'pods/log'] }),
+    ['spec.rules[0].resources[1] [rule-overlap]'],
+  ],
+  [
+    'a part of all, and of one',
+    'cap',
+    rules({ resources: ['*/scale', 'pods/scale'] }),
+    ['spec.rules[0].resources[1] [rule-overlap]'],
+  ],
+  ['everything, and one', 'cap', rules({ resources: ['*/*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
+  ['all resources, and one', 'cap', rules({ resources: ['*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
+  ['all resources, and a subresource', 'cap', rules({ resources: ['*', 'pods/exec'] }), []],
+  ['all groups', 'cap', rules({ apiGroups: ['*'], apiVersions: ['*'] }), []],
+  [
+    'everything there is',
+    'cap',
+    rules({ apiGroups: ['*'], resources: ['*/*'], operations: ['*'] }),
+    [],
+    ['spec.rules[0] [rules-everything]'],
+  ],
+  [
+    'a kind, a group in a version, a version for a group',
+    'cap',
+    rules({ resources: ['Pod'], apiVersions: ['apps/v1'], apiGroups: ['v1'] }),
+    [],
+    [
+      'spec.rules[0].resources[0] [rule-never-matches]',
+      'spec.rules[0].apiVersions[0] [rule-never-matches]',
+      'spec.rules[0].apiGroups[0] [rule-never-matches]',
+    ],
+    /expected "v1" here, and the group in apiGroups/,
+  ],
+
+  [
+    'good conditions',
+    'cap',
+    conditions("request.userInfo.username != 'x'", "authorizer.group('').resource('pods').check('get').allowed()"),
+    [],
+  ],
+  [
+    'a condition whose type is not known',
+    'cap',
+    conditions('object.spec.hostNetwork'),
+    ['spec.matchConditions[0].expression [condition-expression]'],
+    [],
+    /compare it, as in `… == true`/,
+  ],
+  [
+    'a condition with a typing error',
+    'cap',
+    conditions('true', 'objct.metadata.name == ""'),
+    ['spec.matchConditions[1].expression [condition-expression]'],
+    [],
+    /1:1: undeclared reference to 'objct'[^]*did you mean 'object'/,
+  ],
+  [
+    'a condition that is a text',
+    'cap',
+    conditions('request.name'),
+    ['spec.matchConditions[0].expression [condition-expression]'],
+    [],
+    /got one that is a string/,
+  ],
+  [
+    'a condition without an expression',
+    'cap',
+    conditions(' '),
+    ['spec.matchConditions[0].expression [condition-expression]'],
+  ],
+  [
+    'variables of policies in conditions',
+    'cap',
+    conditions('variables.x'),
+    ['spec.matchConditions[0].expression [condition-expression]'],
+  ],
+  [
+    'a condition without a name',
+    'cap',
+    { ...SPEC, matchConditions: [{ name: '', expression: 'true' }] },
+    ['spec.matchConditions[0].name [condition-name]'],
+  ],
+  [
+    'a condition with a bad name',
+    'cap',
+    { ...SPEC, matchConditions: [{ name: 'a b', expression: 'true' }] },
+    ['spec.matchConditions[0].name [condition-name]'],
+  ],
+
+  [
+    'a selector',
+    'cap',
+    selector({ matchLabels: { a: 'b' }, matchExpressions: [{ key: 'a', operator: 'Exists' }] }),
+    [],
+  ],
+  [
+    'In without values',
+    'cap',
+    selector({ matchExpressions: [{ key: 'a', operator: 'In' }] }),
+    ['spec.objectSelector.matchExpressions[0].values [selector]'],
+  ],
+  [
+    'Exists with values',
+    'ap',
+    selector({ matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] }),
+    ['spec.objectSelector.matchExpressions[0].values [selector]'],
+  ],
+  [
+    'an operator that is none',
+    'cap',
+    selector({ matchExpressions: [{ key: 'a', operator: 'in', values: ['b'] }] }),
+    ['spec.objectSelector.matchExpressions[0].operator [selector]'],
+    [],
+    /expected In, NotIn, Exists or DoesNotExist/,
+  ],
+  [
+    'a label that is none',
+    'cap',
+    { ...SPEC, namespaceSelector: { matchLabels: { 'a b': 'c' } } },
+    ['spec.namespaceSelector.matchLabels [selector]'],
+  ],
+
+  ['side effects on dry runs only', 'ap', { ...SPEC, sideEffects: 'NoneOnDryRun' }, []],
+  ['side effects', 'ap', { ...SPEC, sideEffects: 'Some' }, ['spec.sideEffects [side-effects]']],
+  [
+    'unknown side effects',
+    'cap',
+    { ...SPEC, sideEffects: 'Unknown' },
+    ['spec.sideEffects [side-effects]'],
+    [],
+    /"None", "NoneOnDryRun"/,
+  ],
+
+  ['a module on the web', 'cap', module(`https://example.com/p.wasm@${DIGEST}`), []],
+  ['a module in a file', 'cap', module('file:///policies/p.wasm'), []],
+  [
+    'a module without a scheme',
+    'cap',
+    module('example.com/p:v1'),
+    ['spec.module [module-reference]'],
+    [],
+    /has no scheme: expected one of/,
+  ],
+  [
+    'a module with another scheme',
+    'cap',
+    module('htps://example.com/p'),
+    ['spec.module [module-reference]'],
+    [],
+    /Did you mean https:\/\/\?/,
+  ],
+  [
+    'a builtin module as a URL',
+    'cap',
+    module('builtn://cel'),
+    ['spec.module [module-reference]'],
+    [],
+    /Did you mean builtin:\?/,
+  ],
+  [
+    'a short digest',
+    'cap',
+    module('https://example.com/p.wasm@sha256:abc'),
+    ['spec.module [module-reference]'],
+    [],
+    /64 hexadecimal digits/,
+  ],
+  [
+    'a digest of another kind',
+    'cap',
+    module(`registry://example.com/p@sha512:${'a'.repeat(128)}`),
+    ['spec.module [module-reference]'],
+  ],
+  ['a relative file where there is no folder', 'cap', module('file://./p.wasm'), ['spec.module [module-reference]']],
+  ['a registry', 'cap', module('registry://example.com/p:v1'), [], ['spec.module [module-registry]']],
+  [
+    'an unknown builtin module',
+    'cap',
+    module('builtin:pod-securty'),
+    ['spec.module [module-builtin]'],
+    [],
+    /Did you mean builtin:pod-security\?/,
+  ],
+  [
+    'a builtin module with slashes',
+    'cap',
+    module('builtin://cel'),
+    ['spec.module [module-builtin]'],
+    [],
+    /Did you mean builtin:cel\?/,
+  ],
+  [
+    'a password in a bad reference',
+    'cap',
+    module('htps://user:geheim@example.com/p?sig=geheim'),
+    ['spec.module [module-reference]'],
+    [],
+    /^(?!.*geheim)/s,
+  ],
+
+  [
+    'a file of the server',
+    'ap',
+    module('file:///etc/p.wasm'),
+    ['spec.module [module-source]'],
+    [],
+    /cannot name files of the policy server/,
+  ],
+  ...[
+    'http://localhost/p',
+    'https://localhost.:8443/p',
+    'http://a.localhost/p',
+    'http://127.0.0.1/p',
+    'http://2130706433/p',
+    'http://0x7f.1/p',
+    'http://0.0.0.0/p',
+    'http://169.254.169.254/latest',
+    'http://[::1]/p',
+    'http://[::ffff:127.0.0.1]/p',
+    'http://[fe80::1]/p',
+    'http://[::]/p',
+  ].map((url): Case => [`a tenant's module at ${url}`, 'ap', module(url), ['spec.module [module-source]']]),
+  ["a tenant's module elsewhere", 'ap', module('https://192.0.2.1/p.wasm'), []],
+  ['a local module of the cluster', 'cap', module('http://127.0.0.1/p'), []],
+
+  [
+    'settings of builtin:cel',
+    'cap',
+    module('builtin:cel', { validations: [{ expression: 'object.spec.contaners' }, { expression: '1 +' }] }),
+    ['spec.settings.validations[0].expression [settings]', 'spec.settings.validations[1].expression [settings]'],
+    [],
+    /must evaluate to bool but got dyn[^]*<input>:1:4: Syntax error/,
+  ],
+  [
+    'no settings of builtin:cel',
+    'cap',
+    { ...SPEC, module: 'builtin:cel', settings: null },
+    ['spec.settings.validations [settings]'],
+  ],
+  ['good settings of builtin:cel', 'ap', module('builtin:cel', { validations: [{ expression: 'true' }] }), []],
+  [
+    'settings of builtin:pod-security',
+    'cap',
+    module('builtin:pod-security', { enforce: 'basline' }),
+    ['spec.settings.enforce [settings]'],
+    [],
+    /expected one of privileged, baseline, restricted/,
+  ],
+  [
+    'settings that are too deep',
+    'cap',
+    module('https://example.com/p', nested(200)),
+    ['spec.settings [not-runnable]'],
+    [],
+    /levels of nesting/,
+  ],
+
+  ['a group', 'capg', group('first() && (!second() || first() == second())'), [], []],
+  [
+    'an unknown member',
+    'capg',
+    group('frst() || second()'),
+    ['spec.expression [group-expression]'],
+    [],
+    /line 1, column 1[^]*\^/,
+  ],
+  [
+    'an unknown member, and what is meant',
+    'apg',
+    group('first() || secnd()'),
+    ['spec.expression [group-expression]'],
+    [],
+    /did you mean second\(\)\?/,
+  ],
+  ['a member that is not called', 'capg', group('first'), ['spec.expression [group-expression]']],
+  [
+    'an operator of CEL that groups do not have',
+    'capg',
+    group('first() ? second() : true'),
+    ['spec.expression [group-expression]'],
+    [],
+    /unexpected character/,
+  ],
+  ['a number', 'capg', group('1 + 1 == 2'), ['spec.expression [group-expression]']],
+  ['an argument', 'capg', group('first(1)'), ['spec.expression [group-expression]']],
+  ['no member', 'capg', group('true'), ['spec.expression [group-expression]'], [], /uses no member/],
+  [
+    'a bad member',
+    'apg',
+    group('first()', { third: { module: 'file:///x' } }),
+    ['spec.policies[third].module [module-source]'],
+  ],
+  [
+    'settings of a member',
+    'capg',
+    group('first()', { third: { module: 'builtin:cel', settings: {} } }),
+    ['spec.policies[third].settings.validations [settings]'],
+  ],
+  [
+    'too many members',
+    'capg',
+    group('first()', Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`m${index}`, BASELINE]))),
+    ['spec.policies [group-members]'],
+    [],
+    /expected 1 to 64 members, got 66/,
+  ],
+  [
+    'a member whose name is no identifier, where the schema does not say so',
+    'capg',
+    group('first()', { 'a-b': BASELINE }),
+    ['spec.policies [schema]'],
+  ],
+
+  [
+    'several mistakes at once',
+    'cap',
+    { ...conditions('x'), sideEffects: 'Some', module: 'nothing' },
+    [
+      'spec.matchConditions[0].expression [condition-expression]',
+      'spec.sideEffects [side-effects]',
+      'spec.module [module-reference]',
+    ],
+  ],
+  [
+    'a field of another type, where the schema of the cluster is another one',
+    'cap',
+    { ...SPEC, rules: 'all' },
+    ['spec.rules [schema]', '<nil> [schema]'],
+  ],
+];
+
+function nested(depth: number): object {
+  let value: object = {};
+  for (let level = 0; level < depth; level += 1) {
+    value = { a: value };
+  }
+  return value;
+}
+
+describe('new policies', () => {
+  judges(POLICY_CASES);
+
+  it('have ids that are names of webhooks', () => {
+    const longest = 'n'.repeat(MAX_POLICY_ID_LENGTH - 'kw.cap.'.length);
+    assert.deepEqual(judged(review('cap', object('cap', SPEC, { name: longest }))).errors, []);
+    const found = judged(review('cap', object('cap', SPEC, { name: `${longest}n` })));
+    assert.deepEqual(found.errors, ['metadata.name [id-too-long]']);
+    assert.match(found.text, /Shorten the name by 1/);
+    const policy = object('cap', SPEC, { name: longest }) as unknown as Parameters<typeof webhookConfiguration>[0];
+    const [webhook] = webhookConfiguration(policy, { url: '', ca: '' }).webhooks ?? [];
+    assert.equal((webhook as { name: string }).name.length, 253);
+  });
+
+  it('may name files below a folder, where one is given', () => {
+    const options = { modulesUrl: new URL('file:///srv/policies/') };
+    for (const [name, errors] of [
+      ['file://./p.wasm', []],
+      ['file:///srv/policies/team/p.wasm', []],
+      ['file://./../p.wasm', ['spec.module [module-source]']],
+      ['file:///srv/policies/../p.wasm', ['spec.module [module-source]']],
+      ['file:///srv/policies-of-others/p.wasm', ['spec.module [module-source]']],
+    ] as const) {
+      assert.deepEqual(judged(review('ap', object('ap', module(name))), options).errors, errors, name);
+      assert.deepEqual(judged(review('cap', object('cap', module(name))), options).errors, [], name);
+    }
+  });
+
+  it('are only warned of when settings are not to be refused', () => {
+    const spec = module('builtin:cel', { validations: [{ expression: '1 +' }] });
+    const found = judged(review('cap', object('cap', spec)), { settingsCheck: 'warn' });
+    assert.deepEqual([found.errors, found.warnings], [[], ['spec.settings.validations[0].expression [settings]']]);
+  });
+});

@@ -1,0 +1,103 @@
+import { BuiltinSettings } from '../../engine/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  invalid,
+  isGroupSpec,
+  MAX_SUBDOMAIN_LENGTH,
+  notSupported,
+  policyId,
+} from '../../resources/index.ts';
+import type { Findings } from './findings.ts';
+import { MatchConditions } from './match-conditions.ts';
+import { checkModule } from './modules.ts';
+import { checkRequestRules } from './request-rules.ts';
+import { checkRunnable } from './runnable-policy.ts';
+import { checkSelector } from './selectors.ts';
+
+/** What becomes of settings of builtin modules that cannot be used: the policy is refused, or only warned of. */
+export type SettingsCheck = 'reject' | 'warn';
+
+export interface PolicyRulesOptions {
+  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Default: nowhere, such modules are refused. */
+  readonly modulesUrl?: URL | undefined;
+  /** Default: reject. */
+  readonly settingsCheck?: SettingsCheck | undefined;
+}
+
+/** What follows the id of a policy in the name of its webhook. */
+const WEBHOOK_SUFFIX = '.kubewarden.admission';
+/** The longest id: with the suffix it is the name of a webhook, which is a subdomain. */
+export const MAX_POLICY_ID_LENGTH = MAX_SUBDOMAIN_LENGTH - WEBHOOK_SUFFIX.length;
+
+const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
+
+/** The rules for specs of policies, of all four kinds, that their schemas cannot say. */
+export class PolicyRules {
+  readonly #modulesUrl: URL | undefined;
+  readonly #settingsCheck: SettingsCheck;
+  readonly #conditions = new MatchConditions();
+  readonly #settings = new BuiltinSettings();
+
+  constructor({ modulesUrl, settingsCheck = 'reject' }: PolicyRulesOptions = {}) {
+    this.#modulesUrl = modulesUrl;
+    this.#settingsCheck = settingsCheck;
+  }
+
+  /** The name of a new policy: it becomes part of other names. */
+  checkName(policy: AdmissionPolicyObject, findings: Findings): void {
+    const id = policyId(policy);
+    if (id.length > MAX_POLICY_ID_LENGTH) {
+      const { name = '' } = policy.metadata;
+      const detail = `the id of the policy, ${id.slice(0, id.length - name.length)}<name>, is the name of its webhook: expected at most ${MAX_POLICY_ID_LENGTH} characters, got ${id.length}. Shorten the name by ${id.length - MAX_POLICY_ID_LENGTH}`;
+      findings.reject('id-too-long', invalid('metadata.name', name, detail));
+    }
+  }
+
+  /** A spec that follows the schema, with its defaults. */
+  checkSpec(policy: AdmissionPolicyObject, findings: Findings): void {
+    const { spec } = policy;
+    checkRequestRules(spec.rules, findings);
+    this.#conditions.check(spec.matchConditions ?? [], findings);
+    checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
+    if ('namespaceSelector' in spec) {
+      checkSelector(spec.namespaceSelector, 'spec.namespaceSelector', findings);
+    }
+    if (spec.sideEffects !== undefined && !SIDE_EFFECTS.includes(spec.sideEffects)) {
+      findings.reject('side-effects', notSupported('spec.sideEffects', spec.sideEffects, SIDE_EFFECTS));
+    }
+    const scope = { isNamespaced: policy.metadata.namespace !== undefined, modulesUrl: this.#modulesUrl };
+    for (const { field, module, settings } of modulesOf(spec)) {
+      const builtin = checkModule(module, `${field}.module`, scope, findings);
+      for (const problem of builtin === undefined ? [] : this.#settings.problems(builtin, settings ?? {})) {
+        this.#report(`${field}.settings`, problem, findings);
+      }
+    }
+    checkRunnable(policy, findings);
+  }
+
+  #report(field: string, { path, message }: { path: string; message: string }, findings: Findings): void {
+    const place = path === '' ? field : `${field}.${path}`;
+    if (this.#settingsCheck === 'warn') {
+      findings.warn('settings', place, message);
+    } else {
+      findings.reject('settings', { reason: 'FieldValueInvalid', field: place, message });
+    }
+  }
+}
+
+interface ModuleUse {
+  readonly field: string;
+  readonly module: string;
+  readonly settings?: unknown;
+}
+
+function modulesOf(spec: AdmissionPolicySpec): readonly ModuleUse[] {
+  return isGroupSpec(spec)
+    ? Object.entries(spec.policies).map(([name, { module, settings }]) => ({
+        field: `spec.policies[${name}]`,
+        module,
+        settings,
+      }))
+    : [{ field: 'spec', module: spec.module, settings: spec.settings }];
+}

@@ -1,0 +1,181 @@
+// The rules for specs of PolicyServers that their schema cannot say.
+import { X509Certificate } from 'node:crypto';
+import { parseQuantity, Quantity } from '../../cel/index.ts';
+import { isCapabilityPattern } from '../../engine/index.ts';
+import {
+  dnsSubdomainProblems,
+  duplicate,
+  forbidden,
+  invalid,
+  labelErrors,
+  type PolicyServer,
+  qualifiedNameProblems,
+  required,
+} from '../../resources/index.ts';
+import type { Findings } from './findings.ts';
+
+type Spec = PolicyServer['spec'];
+
+/** What the ports are where nothing is said. */
+const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
+
+/** `host` or `host:port`, as sources of modules are named. */
+const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
+/** What containers take for the name of a variable (apimachinery, relaxed names). */
+const VARIABLE = /^[\x20-\x3C\x3E-\x7E]+$/;
+
+/** A spec that follows the schema. */
+export function checkPolicyServer(spec: Spec, findings: Findings): void {
+  checkDisruption(spec, findings);
+  checkNames(spec, findings);
+  checkCapabilities(spec.namespacedPoliciesCapabilities ?? [], findings);
+  checkPodMetadata(spec, findings);
+  checkEnvironment(spec.env ?? [], findings);
+  checkResources(spec, findings);
+  checkPorts(spec, findings);
+  checkSources(spec, findings);
+}
+
+function checkDisruption(spec: Spec, findings: Findings): void {
+  for (const field of ['minAvailable', 'maxUnavailable'] as const) {
+    const value = spec[field];
+    const isRight =
+      value === undefined || (typeof value === 'number' ? value >= 0 : /^(?:[0-9]|[1-9][0-9]|100)%$/.test(value));
+    if (!isRight) {
+      const quotes = typeof value === 'string' && /^[0-9]+$/.test(value) ? ': a number stands without quotes' : '';
+      const detail = `expected a number of replicas from 0, or a percentage from "0%" to "100%"${quotes}`;
+      findings.reject('disruption-amount', invalid(`spec.${field}`, value, detail));
+    }
+  }
+}
+
+/** Names of other objects. Whether these exist is not known here: they may come later. */
+function checkNames(spec: Spec, findings: Findings): void {
+  const fields = [
+    'imagePullSecret',
+    'serviceAccountName',
+    'verificationConfig',
+    'sigstoreTrustConfig',
+    'priorityClassName',
+  ] as const;
+  for (const field of fields) {
+    const name = spec[field];
+    if (name !== undefined && name !== '') {
+      const errors = dnsSubdomainProblems(name).map((problem) => invalid(`spec.${field}`, name, problem));
+      findings.reject('reference-name', ...errors);
+    }
+  }
+  if (spec.image.trim() === '') {
+    findings.reject('reference-name', required('spec.image', 'expected the container image of the policy server'));
+  }
+}
+
+function checkCapabilities(patterns: readonly string[], findings: Findings): void {
+  for (const [index, pattern] of patterns.entries()) {
+    if (!isCapabilityPattern(pattern)) {
+      const detail =
+        'expected "*", a kind of capabilities as "oci/*" or "oci/v1/*", or the path of one as "net/v1/dns_lookup_host"';
+      findings.reject('capability-pattern', invalid(`spec.namespacedPoliciesCapabilities[${index}]`, pattern, detail));
+    }
+  }
+}
+
+function checkPodMetadata(spec: Spec, findings: Findings): void {
+  findings.reject('pod-metadata', ...labelErrors(spec.labels ?? {}, 'spec.labels'));
+  for (const key of Object.keys(spec.annotations ?? {})) {
+    // As API servers do it: keys of annotations may have capital letters.
+    const problems = qualifiedNameProblems(key.toLowerCase());
+    findings.reject('pod-metadata', ...problems.map((problem) => invalid('spec.annotations', key, problem)));
+  }
+}
+
+function checkEnvironment(env: NonNullable<Spec['env']>, findings: Findings): void {
+  for (const [index, { name, value, valueFrom }] of env.entries()) {
+    const path = `spec.env[${index}]`;
+    if (name === '') {
+      findings.reject('environment', required(`${path}.name`, 'expected the name of a variable'));
+    } else if (!VARIABLE.test(name)) {
+      findings.reject('environment', invalid(`${path}.name`, name, 'expected printable ASCII characters without "="'));
+    }
+    if (value !== undefined && value !== '' && valueFrom !== undefined && valueFrom !== null) {
+      const detail = 'may not be specified when `value` is not empty: remove one of them';
+      findings.reject('environment', forbidden(`${path}.valueFrom`, detail));
+    }
+  }
+}
+
+function checkResources({ limits = {}, requests = {} }: Spec, findings: Findings): void {
+  const amounts = { limits: amountsOf(limits), requests: amountsOf(requests) };
+  for (const [field, of] of Object.entries(amounts)) {
+    for (const [name, amount] of of) {
+      if (amount.sign < 0) {
+        const detail = 'expected an amount that is not negative';
+        findings.reject('resources', invalid(`spec.${field}[${name}]`, amount.toString(), detail));
+      }
+    }
+  }
+  for (const [name, request] of amounts.requests) {
+    const limit = amounts.limits.get(name);
+    if (limit !== undefined && request.compareTo(limit) > 0) {
+      const detail = `expected at most the limit of ${limit.toString()}: lower it, or raise spec.limits[${name}]`;
+      findings.reject('resources', invalid(`spec.requests[${name}]`, request.toString(), detail));
+    }
+  }
+}
+
+function amountsOf(amounts: Readonly<Record<string, string | number>>): ReadonlyMap<string, Quantity> {
+  const read = Object.entries(amounts).map(([name, value]) => [name, parseQuantity(String(value))] as const);
+  return new Map(read.filter((entry): entry is readonly [string, Quantity] => entry[1] instanceof Quantity));
+}
+
+/** All three are ports of one pod. */
+function checkPorts(spec: Spec, findings: Findings): void {
+  const taken = new Map<number, string>();
+  for (const field of ['webhookPort', 'readinessProbePort', 'metricsPort'] as const) {
+    const port = spec[field] ?? DEFAULT_PORTS[field];
+    const other = taken.get(port);
+    if (other !== undefined) {
+      const detail = `expected another port than spec.${other}, which has this one`;
+      findings.reject('ports', invalid(`spec.${field}`, port, detail));
+    }
+    taken.set(port, field);
+  }
+}
+
+function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, findings: Findings): void {
+  const expected = 'expected a host with an optional port, as "registry.example.com:5000", without scheme and path';
+  const seen = new Set<string>();
+  for (const [index, host] of insecureSources.entries()) {
+    const field = `spec.insecureSources[${index}]`;
+    if (!HOST.test(host)) {
+      findings.reject('source-host', invalid(field, host, expected));
+    } else if (seen.has(host)) {
+      findings.reject('source-host', duplicate(field, host));
+    }
+    seen.add(host);
+  }
+  for (const [host, certificates] of Object.entries(sourceAuthorities)) {
+    if (!HOST.test(host)) {
+      findings.reject('source-host', invalid('spec.sourceAuthorities', host, expected));
+    }
+    for (const [index, pem] of certificates.entries()) {
+      if (!isCertificate(pem)) {
+        const field = `spec.sourceAuthorities[${host}][${index}]`;
+        const detail = 'expected a certificate in PEM: "-----BEGIN CERTIFICATE-----", its lines, and the end';
+        findings.reject('source-authority', {
+          reason: 'FieldValueInvalid',
+          field,
+          message: `Invalid value: ${detail}`,
+        });
+      }
+    }
+  }
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}

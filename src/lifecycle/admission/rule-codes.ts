@@ -1,0 +1,46 @@
+// Every rule of the webhook for our own kinds. docs/policy-validation.md says of each what it asks and what to do.
+
+/** Rules whose violation is refused. */
+export const REJECTIONS = [
+  'schema',
+  'id-too-long',
+  'rule-groups',
+  'rule-wildcard',
+  'rule-empty',
+  'rule-overlap',
+  'condition-name',
+  'condition-expression',
+  'selector',
+  'side-effects',
+  'group-expression',
+  'group-members',
+  'module-reference',
+  'module-builtin',
+  'module-source',
+  'settings',
+  'not-runnable',
+  'annotation',
+  'disruption-amount',
+  'reference-name',
+  'capability-pattern',
+  'pod-metadata',
+  'environment',
+  'resources',
+  'ports',
+  'source-host',
+  'source-authority',
+  'revision-writer',
+] as const;
+
+/** Rules whose violation is told, and accepted. */
+export const WARNINGS = [
+  'module-registry',
+  'settings',
+  'rules-everything',
+  'rule-never-matches',
+  'annotation-unknown',
+  'pin-outlasts-rollback',
+] as const;
+
+export type RejectionCode = (typeof REJECTIONS)[number];
+export type WarningCode = (typeof WARNINGS)[number];

@@ -1,0 +1,64 @@
+import { readPolicyDefinition } from '../../engine/index.ts';
+import type { PolicyFault } from '../../engine/index.ts';
+import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
+import { policyEntry } from '../../server/index.ts';
+import type { Findings } from './findings.ts';
+import type { RejectionCode } from './rule-codes.ts';
+
+/** Fields of an entry of a policies file whose names differ in the specs of policies. */
+const SPEC_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['policyMode', 'mode'],
+  ['allowedToMutate', 'mutating'],
+]);
+
+/** What comes of other checks, which say more. */
+const CHECKED_ELSEWHERE: ReadonlySet<PolicyFault['code']> = new Set<PolicyFault['code']>(['invalid-id']);
+
+/**
+ * Whether policy servers could read the policy, by what reads it there: the expression of a group, the members and their
+ * names, the depth and the size of settings. What is wrong with a field that was refused already is not said again.
+ */
+export function checkRunnable(policy: AdmissionPolicyObject, findings: Findings): void {
+  const { faults = [] } = readPolicyDefinition(policyId(policy), policyEntry(policy));
+  for (const fault of faults) {
+    const field = fieldOf(fault.path);
+    if (CHECKED_ELSEWHERE.has(fault.code) || findings.has(field)) {
+      continue;
+    }
+    const isMembers = isGroupSpec(policy.spec) && field === 'spec.policies';
+    const value = valueAt(policy.spec, fault.path);
+    findings.reject(codeOf(fault, isMembers), invalid(field, value, withoutKey(fault)));
+  }
+}
+
+function codeOf({ code }: PolicyFault, isMembers: boolean): RejectionCode {
+  if (code === 'invalid-expression') {
+    return 'group-expression';
+  }
+  return isMembers || code === 'invalid-member-name' ? 'group-members' : 'not-runnable';
+}
+
+/** `spec.policies[name].settings.labels` */
+function fieldOf(path: readonly string[]): string {
+  return path
+    .map((part, index) => (index === 0 ? (SPEC_FIELDS.get(part) ?? part) : part))
+    .reduce((field, part, index) => {
+      const isKey = (index === 1 && path[0] === 'policies') || /^[0-9]+$/.test(part);
+      return isKey ? `${field}[${part}]` : `${field}.${part}`;
+    }, 'spec');
+}
+
+/** Messages of a policies file begin with the key, which the field says here. */
+function withoutKey({ message, path }: PolicyFault): string {
+  const key = path.find((part) => message.startsWith(`${part}: `));
+  return key === undefined ? message : message.slice(key.length + 2);
+}
+
+/** The text at a path; of anything larger, nothing: settings may hold what is nobody's business. */
+function valueAt(spec: unknown, path: readonly string[]): string {
+  let value = spec;
+  for (const part of path) {
+    value = isJsonObject(value) && Object.hasOwn(value, part) ? value[part] : undefined;
+  }
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { ApiError, isNotFound } from '../../cluster/index.ts';
+import type { Cluster, EmbeddedCluster } from '../../cluster/index.ts';
+import { kubernetesKind, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { KubernetesObject, OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
+import { LEASES, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import type { Clock, Lease } from '../../runtime/index.ts';
+import { removeDeparted } from './departed-replica.ts';
+import { NAMESPACE, openCluster, TEST_TIMING } from './testing/hub-scene.ts';
+
+const PODS = kubernetesKind('v1', 'Pod');
+assert.ok(PODS);
+const pods = PODS;
+
+let embedded: EmbeddedCluster;
+// What is tested waits by timers that keep no process alive.
+let alive: NodeJS.Timeout;
+before(async () => {
+  alive = setInterval(() => undefined, 1000);
+  embedded = await openCluster();
+});
+after(async () => {
+  clearInterval(alive);
+  await embedded[Symbol.asyncDispose]();
+});
+
+/**
+ * A replica that this owns. The object in the cluster has no owner: its garbage collector must not do what is tested.
+ */
+async function replicaOf(name: string, owner?: Omit<OwnerReference, 'name'>): Promise<PolicyServerReplica> {
+  const object = await embedded.admin.create<PolicyServerReplica>(POLICY_SERVER_REPLICAS, {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyServerReplica',
+    metadata: { name, namespace: NAMESPACE },
+    spec: { policyServer: 'default' },
+  });
+  const ownerReferences = owner === undefined ? [] : [{ ...owner, name }];
+  return { ...object, metadata: { ...object.metadata, ownerReferences } };
+}
+
+async function podOf(name: string): Promise<Omit<OwnerReference, 'name'>> {
+  const pod = await embedded.admin.create<KubernetesObject>(pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  });
+  return { apiVersion: 'v1', kind: 'Pod', uid: pod.metadata.uid ?? '' };
+}
+
+async function leaseOf(name: string, spec: Lease['spec']): Promise<Omit<OwnerReference, 'name'>> {
+  const lease = await embedded.admin.create<Lease>(LEASES, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace: NAMESPACE },
+    spec,
+  });
+  return { apiVersion: lease.apiVersion, kind: 'Lease', uid: lease.metadata.uid ?? '' };
+}
+
+async function isThere(type: typeof LEASES | typeof POLICY_SERVER_REPLICAS, name: string): Promise<boolean> {
+  try {
+    await embedded.admin.get<KubernetesObject>(type, { namespace: NAMESPACE, name });
+    return true;
+  } catch (error) {
+    assert.ok(isNotFound(error), String(error));
+    return false;
+  }
+}
+
+/** Leases last whole seconds. */
+const TEN_TIMES_AS_FAST: Clock = {
+  now: () => SYSTEM_CLOCK.now() * 10,
+  date: () => SYSTEM_CLOCK.date(),
+  after: (ms, callback) => SYSTEM_CLOCK.after(ms / 10, callback),
+};
+
+/** Looks until it is stopped, or has removed the replica. */
+function look(
+  replica: PolicyServerReplica,
+  cluster: Cluster = embedded.admin,
+  clock = SYSTEM_CLOCK,
+): Disposable & { done: Promise<void> } {
+  const stop = new AbortController();
+  const done = removeDeparted(
+    replica,
+    { cluster, timing: TEST_TIMING, clock, random: Math.random, log: pino({ level: 'silent' }) },
+    stop.signal,
+  );
+  return { done, [Symbol.dispose]: () => stop.abort() };
+}
+
+describe('removeDeparted', { concurrency: true }, () => {
+  it('removes a replica whose Pod is gone', async () => {
+    const looking = look(await replicaOf('no-pod', { apiVersion: 'v1', kind: 'Pod', uid: 'u' }));
+    await looking.done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'no-pod')));
+  });
+
+  it('removes a replica whose Pod is another one now', async () => {
+    const owner = await podOf('other-pod');
+    await look(await replicaOf('other-pod', { ...owner, uid: 'before' })).done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'other-pod')));
+  });
+
+  it('keeps a replica whose Pod is there, until it has ended', async () => {
+    using looking = look(await replicaOf('pod', await podOf('pod')));
+    await sleep(3 * TEST_TIMING.ownerCapMs);
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'pod'));
+    const body = { status: { phase: 'Failed' } };
+    const key = { namespace: NAMESPACE, name: 'pod' };
+    await embedded.admin.patch(pods, key, { type: 'merge', body }, { subresource: 'status' });
+    await looking.done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'pod')));
+  });
+
+  it('keeps a replica whose Lease is renewed, and removes both when it no longer is', async () => {
+    const spec = { holderIdentity: 'me', leaseDurationSeconds: 5 };
+    const replica = await replicaOf('lease', await leaseOf('lease', spec));
+    using looking = look(replica, embedded.admin, TEN_TIMES_AS_FAST);
+    const key = { namespace: NAMESPACE, name: 'lease' };
+    for (let renewal = 1; renewal <= 4; renewal += 1) {
+      const body = { spec: { renewTime: `2030-01-01T00:00:0${renewal}.000000Z` } };
+      await sleep(200);
+      await embedded.admin.patch(LEASES, key, { type: 'merge', body });
+    }
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'lease'));
+    await looking.done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'lease')));
+    assert.ok(!(await isThere(LEASES, 'lease')));
+  });
+
+  it('removes a replica whose Lease is gone', async () => {
+    await look(await replicaOf('no-lease', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: 'u' })).done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'no-lease')));
+  });
+
+  it('tries again when the API server does not answer', async () => {
+    const asked: Record<string, number> = {};
+    const cluster = new Proxy(embedded.admin, {
+      get(target, property) {
+        const value: unknown = Reflect.get(target, property, target);
+        return async (...args: unknown[]) => {
+          const verb = String(property);
+          asked[verb] = (asked[verb] ?? 0) + 1;
+          if (asked[verb] <= 2) {
+            throw new ApiError(503, 'ServiceUnavailable', 'not now');
+          }
+          return (value as (...all: unknown[]) => Promise<unknown>).apply(target, args);
+        };
+      },
+    });
+    await look(await replicaOf('outage', { apiVersion: 'v1', kind: 'Pod', uid: 'u' }), cluster).done;
+    assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'outage')));
+    assert.deepEqual(asked, { get: 5, delete: 3 });
+  });
+
+  it('does not remove another object of the same name', async () => {
+    const replica = await replicaOf('again', { apiVersion: 'v1', kind: 'Pod', uid: 'u' });
+    using looking = look({ ...replica, metadata: { ...replica.metadata, uid: 'before' } });
+    await Promise.race([looking.done, sleep(3 * TEST_TIMING.ownerCapMs)]);
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'again'));
+  });
+
+  it('leaves a replica without an owner alone', async () => {
+    await look(await replicaOf('unowned')).done;
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'unowned'));
+  });
+});

@@ -1,0 +1,150 @@
+// Replicas that are gone for good: garbage collectors of clusters take their time, and some clusters have none.
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { isNotFound } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
+import { isJsonObject, keyOf, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { KubernetesObject, OwnerReference, PolicyServerReplica, ResourceType } from '../../resources/index.ts';
+import { errorText, LEASES, pause } from '../../runtime/index.ts';
+import type { Clock, LeaseSpec } from '../../runtime/index.ts';
+import { doubledWait } from './replica-timing.ts';
+import type { ReplicaTiming } from './replica-timing.ts';
+
+const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+
+/** How often a Lease is looked at, whatever it says of its duration. Milliseconds. */
+const MIN_LEASE_MS = 500;
+const MAX_LEASE_MS = 60_000;
+
+export interface DepartureOptions {
+  readonly cluster: Cluster;
+  readonly timing: ReplicaTiming;
+  readonly clock: Clock;
+  /** 0 to below 1. */
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * Deletes the object of a lost replica once what owns it is gone: a Pod that is no more or has ended, or a Lease that
+ * nobody renews. Looks again and again until then, or until `signal` is aborted. One without an owner stays for people to
+ * delete. Never rejects.
+ */
+export async function removeDeparted(
+  replica: PolicyServerReplica,
+  options: DepartureOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cluster, clock, timing, random, log } = options;
+  const owner = ownerOf(replica, options);
+  for (let looks = 0; owner !== undefined && !signal.aborted; looks += 1) {
+    let waitMs = doubledWait(timing.ownerMs, timing.ownerCapMs, looks, random);
+    try {
+      const found = await owner.look(signal);
+      if (found === 'gone') {
+        await unlessGone(
+          cluster.delete(POLICY_SERVER_REPLICAS, keyOf(replica), {
+            preconditions: { uid: replica.metadata.uid ?? '' },
+            signal,
+          }),
+        );
+        log.info({ owner: owner.kind }, 'replica removed, its owner is gone');
+        return;
+      }
+      waitMs = found.againMs ?? waitMs;
+    } catch (error) {
+      if (!signal.aborted) {
+        log.warn({ owner: owner.kind, error: errorText(error) }, 'cannot tell whether a lost replica is gone');
+      }
+    }
+    await pause(clock, waitMs, signal);
+  }
+}
+
+/** What owns a replica, and how it is found out whether it is still there. */
+interface Owner {
+  readonly kind: string;
+  /** `againMs`: when there may be something else to see. Milliseconds. */
+  look(signal: AbortSignal): Promise<'gone' | { readonly againMs?: number }>;
+}
+
+function ownerOf({ metadata }: PolicyServerReplica, options: DepartureOptions): Owner | undefined {
+  const owners = metadata.ownerReferences ?? [];
+  const namespace = metadata.namespace ?? '';
+  const pod = owners.find(({ apiVersion, kind }) => apiVersion === 'v1' && kind === 'Pod');
+  if (pod !== undefined) {
+    return { kind: 'Pod', look: (signal) => lookAtPod(pod, namespace, options, signal) };
+  }
+  const lease = owners.find(
+    ({ apiVersion, kind }) => apiVersion.startsWith('coordination.k8s.io/') && kind === 'Lease',
+  );
+  return lease === undefined ? undefined : new LeaseOwner(lease, namespace, options);
+}
+
+async function lookAtPod(
+  { name, uid }: OwnerReference,
+  namespace: string,
+  { cluster }: DepartureOptions,
+  signal: AbortSignal,
+): Promise<'gone' | { readonly againMs?: number }> {
+  const pod = await orGone(cluster.get(PODS, { namespace, name }, { signal }));
+  return pod === undefined || pod.metadata.uid !== uid || hasEnded(pod) ? 'gone' : {};
+}
+
+/** Whether none of its containers starts again: evicted, or shut down with its node. */
+function hasEnded({ status }: KubernetesObject): boolean {
+  return isJsonObject(status) && (status['phase'] === 'Failed' || status['phase'] === 'Succeeded');
+}
+
+/** A Lease, by when it was seen to be renewed: clocks of machines need not agree (as `LeaderElector`). */
+class LeaseOwner implements Owner {
+  readonly kind = 'Lease';
+  readonly #owner: OwnerReference;
+  readonly #namespace: string;
+  readonly #options: DepartureOptions;
+  #seen: LeaseSpec | undefined;
+  #seenAt = 0;
+
+  constructor(owner: OwnerReference, namespace: string, options: DepartureOptions) {
+    this.#owner = owner;
+    this.#namespace = namespace;
+    this.#options = options;
+  }
+
+  async look(signal: AbortSignal): Promise<'gone' | { readonly againMs: number }> {
+    const { cluster, clock } = this.#options;
+    const key = { namespace: this.#namespace, name: this.#owner.name };
+    const lease = await orGone(cluster.get(LEASES, key, { signal }));
+    if (lease === undefined || lease.metadata.uid !== this.#owner.uid) {
+      return 'gone';
+    }
+    const spec = lease.spec ?? {};
+    const now = clock.now();
+    if (this.#seen === undefined || !isDeepStrictEqual(this.#seen, spec)) {
+      this.#seen = spec;
+      this.#seenAt = now;
+    }
+    const durationMs = Math.min(MAX_LEASE_MS, Math.max(MIN_LEASE_MS, (spec.leaseDurationSeconds ?? 0) * 1000));
+    const leftMs = this.#seenAt + durationMs - now;
+    if (leftMs > 0 && spec.holderIdentity !== '') {
+      return { againMs: leftMs };
+    }
+    // Refused when it was renewed meanwhile: then the process is back.
+    const { uid = '', resourceVersion = '' } = lease.metadata;
+    await unlessGone(cluster.delete(LEASES, key, { preconditions: { uid, resourceVersion }, signal }));
+    return 'gone';
+  }
+}
+
+async function orGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isNotFound(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+const unlessGone = orGone;

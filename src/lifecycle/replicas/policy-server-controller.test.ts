@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { POLICY_SERVERS } from '../../resources/index.ts';
+import type { PolicyServer } from '../../resources/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
+import { policyServerStatus, PolicyServerController } from './policy-server-controller.ts';
+import type { KnownReplica } from './replica-directory.ts';
+import { eventually, HubScene, TestCertificates } from './testing/hub-scene.ts';
+
+let certificates: TestCertificates;
+before(async () => {
+  certificates = await TestCertificates.create();
+});
+after(() => certificates[Symbol.asyncDispose]());
+
+/** A scene with the controller, which counts what is written. */
+async function withController(body: (scene: HubScene, written: { count: number }) => Promise<void>): Promise<void> {
+  const written = { count: 0 };
+  const through = (cluster: Cluster): Cluster =>
+    new Proxy(cluster, {
+      get(target, property) {
+        written.count += property === 'patch' ? 1 : 0;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  await using scene = await HubScene.open(certificates, { through });
+  const controller = new PolicyServerController({
+    cluster: through(scene.cluster.admin),
+    caches: scene.caches,
+    replicas: scene.hub,
+    log: scene.log,
+  });
+  const stop = new AbortController();
+  const running = controller.start(stop.signal);
+  try {
+    await body(scene, written);
+  } finally {
+    stop.abort();
+    await running;
+  }
+}
+
+async function statusOf(scene: HubScene): Promise<string> {
+  const { status } = await scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name: 'default' });
+  const [condition] = status?.conditions ?? [];
+  return `${status?.readyReplicas}/${status?.totalReplicas} ${condition?.status} ${condition?.reason}`;
+}
+
+describe('PolicyServerController', { timeout: 20_000 }, () => {
+  it('tells how many replicas there are, as they come and go', async () => {
+    await withController(async (scene, written) => {
+      await scene.policyServer('default', 2);
+      await scene.lead();
+      await eventually(async () => (await statusOf(scene)) === '0/0 False NoReplicaConnected');
+      const one = await scene.replica('r1');
+      await eventually(async () => (await statusOf(scene)) === '1/1 False ReplicasMissing');
+      await scene.replica('r2');
+      await eventually(async () => (await statusOf(scene)) === '2/2 True AllReplicasConnected');
+      one.isSilent = true;
+      await eventually(async () => (await statusOf(scene)) === '1/2 False ReplicasMissing');
+      await scene.remove('r1');
+      await eventually(async () => (await statusOf(scene)) === '1/1 False ReplicasMissing');
+      written.count = 0;
+      // Leadership changes, replicas are as they were.
+      await scene.resign();
+      await scene.lead();
+      await scene.see('r2=connected');
+      await sleep(150);
+      assert.equal(written.count, 0);
+    });
+  });
+});
+
+describe('policyServerStatus', () => {
+  const server = (replicas: number): Pick<PolicyServer, 'metadata' | 'spec'> => ({
+    metadata: { name: 'default', generation: 3 },
+    spec: { image: 'i', replicas },
+  });
+  const replicas = (...states: KnownReplica['state'][]): { name: string; state: KnownReplica['state'] }[] =>
+    states.map((state, index) => ({ name: `r${index}`, state }));
+
+  it('keeps what others say', () => {
+    const other = { type: 'Other', status: 'True', reason: 'R', message: '', lastTransitionTime: 't' } as const;
+    const status = policyServerStatus(server(1), replicas('connected'), { conditions: [other] }, 0);
+    assert.deepEqual(
+      status.conditions?.map(({ type }) => type),
+      ['Other', 'Ready'],
+    );
+    assert.equal(status.observedGeneration, 3);
+  });
+
+  it('names the replicas that do not answer', () => {
+    const few = policyServerStatus(server(1), replicas('connected', 'lost', 'connecting'), {}, 0);
+    assert.equal(few.conditions?.[0]?.message, '1 of 3 replicas answers; not: r1, r2');
+    const many = policyServerStatus(server(1), replicas(...Array.from({ length: 15 }, () => 'lost' as const)), {}, 0);
+    assert.match(many.conditions?.[0]?.message ?? '', /^0 of 15 replicas answer; not: r0, .*r9 and 5 more$/);
+  });
+});

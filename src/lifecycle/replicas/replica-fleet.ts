@@ -1,0 +1,324 @@
+// The replicas that a leader talks to: one link for each object, what they say put together, and what is asked of them.
+import type { Logger } from 'pino';
+import type { Cluster } from '../../cluster/index.ts';
+import { keyOf, keyText } from '../../resources/index.ts';
+import type { PolicyServerReplica } from '../../resources/index.ts';
+import { errorText } from '../../runtime/index.ts';
+import type { Change, Clock } from '../../runtime/index.ts';
+import type { ControlTls, PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../server/index.ts';
+import { ControlClient } from './control-client.ts';
+import type { ControlAddress } from './control-client.ts';
+import { removeDeparted } from './departed-replica.ts';
+import { prevalidateOn, PREVALIDATION_TIMEOUT_MS } from './prevalidation.ts';
+import type { KnownReplica, ReplicaChange } from './replica-directory.ts';
+import { ReplicaLink } from './replica-link.ts';
+import type { LinkChange } from './replica-link.ts';
+import type { ReplicaTiming } from './replica-timing.ts';
+
+/** Replicas that one policy is tried on when connections break: one that breaks them must not reach all replicas. */
+export const MAX_PREVALIDATION_TRIES = 2;
+
+export interface ReplicaFleetOptions {
+  readonly cluster: Cluster;
+  readonly tls: ControlTls;
+  readonly timing: ReplicaTiming;
+  readonly clock: Clock;
+  /** 0 to below 1. */
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly tell: (change: ReplicaChange) => void;
+}
+
+/** A replica object that there is, and all that is done about it. */
+class Replica implements KnownReplica {
+  readonly name: string;
+  readonly policyServer: string;
+  readonly link: ReplicaLink;
+  /** Whether it was there when the controller began. */
+  readonly isInitial: boolean;
+  readonly stop = new AbortController();
+  /** Newest version of its object. */
+  object: PolicyServerReplica;
+  /** What it is busy with for the controller. */
+  prevalidations = 0;
+  departure: AbortController | undefined;
+
+  constructor(object: PolicyServerReplica, isInitial: boolean, link: ReplicaLink) {
+    this.name = object.metadata.name ?? '';
+    this.policyServer = object.spec.policyServer;
+    this.object = object;
+    this.isInitial = isInitial;
+    this.link = link;
+  }
+
+  get state(): KnownReplica['state'] {
+    return this.link.state;
+  }
+
+  reports(policy: string): readonly RevisionReport[] {
+    return this.link.reports(policy);
+  }
+}
+
+/** The replicas that there are, for as long as this process leads once. */
+export class ReplicaFleet {
+  readonly #options: ReplicaFleetOptions;
+  readonly #client: ControlClient;
+  readonly #byName = new Map<string, Replica>();
+  /** Replicas of a server, by name; made when they are asked for. */
+  readonly #byServer = new Map<string, readonly Replica[]>();
+  readonly #changes = new Map<string, Set<string> | 'all'>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  #cancelTick: () => void;
+  #telling: NodeJS.Immediate | undefined;
+  #isBegun = false;
+  #turn = 0;
+
+  constructor(options: ReplicaFleetOptions) {
+    this.#options = options;
+    this.#client = new ControlClient(options.tls);
+    const tick = (): void => {
+      this.#cancelTick = options.clock.after(options.timing.tickMs, tick);
+      for (const { link } of this.#byName.values()) {
+        link.tick();
+      }
+    };
+    this.#cancelTick = options.clock.after(options.timing.tickMs, tick);
+  }
+
+  known(): Iterable<Replica> {
+    return this.#byName.values();
+  }
+
+  replicas(policyServer: string): readonly Replica[] | undefined {
+    const replicas = this.#ofServer(policyServer);
+    const isHeard = replicas.every(({ isInitial, state }) => !isInitial || state !== 'connecting');
+    return this.#isBegun && isHeard ? replicas : undefined;
+  }
+
+  /** All objects of replicas have been told; these policy servers there are. */
+  begun(policyServers: readonly string[]): void {
+    this.#isBegun = true;
+    for (const server of new Set([...policyServers, ...[...this.known()].map(({ policyServer }) => policyServer)])) {
+      this.#changed(server, 'all');
+    }
+  }
+
+  replicaChanged({ before, after }: Change<PolicyServerReplica>): void {
+    const name = after?.metadata.name ?? before?.metadata.name ?? '';
+    const known = this.#byName.get(name);
+    if (known !== undefined && after !== undefined && isSameReplica(known.object, after)) {
+      known.object = after;
+      return;
+    }
+    if (known !== undefined) {
+      this.#remove(known);
+    }
+    if (after !== undefined && after.metadata.deletionTimestamp === undefined) {
+      // One that started anew together with the controller tells its new address before the old one has failed.
+      const isAwaited = known?.isInitial === true && known.state === 'connecting';
+      this.#add(after, !this.#isBegun || isAwaited);
+    }
+  }
+
+  async prevalidate(
+    policyServer: string,
+    request: PrevalidationRequest,
+    signal: AbortSignal,
+  ): Promise<PrevalidationResult | { readonly problem: string }> {
+    const tried = new Set<Replica>();
+    let failures = 0;
+    let problem = 'no replica is connected';
+    while (failures < MAX_PREVALIDATION_TRIES) {
+      const next = this.#idlest(policyServer, tried);
+      if (next === undefined) {
+        break;
+      }
+      tried.add(next.replica);
+      try {
+        const result = await this.#prevalidateOn(next, request, signal);
+        if (result !== 'busy') {
+          return result;
+        }
+        problem = `replica ${next.replica.name} is busy`;
+      } catch (error) {
+        signal.throwIfAborted();
+        failures += 1;
+        problem = `replica ${next.replica.name} did not answer: ${errorText(error)}`;
+        this.#options.log.warn({ replica: next.replica.name, error: errorText(error) }, 'prevalidation failed');
+      }
+    }
+    return { problem };
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('the controller stops'));
+    this.#cancelTick();
+    clearImmediate(this.#telling);
+    for (const replica of this.#byName.values()) {
+      stopReplica(replica);
+    }
+    this.#client.close();
+    await Promise.all(this.#running);
+  }
+
+  #ofServer(policyServer: string): readonly Replica[] {
+    let replicas = this.#byServer.get(policyServer);
+    if (replicas === undefined) {
+      replicas = [...this.known()]
+        .filter((replica) => replica.policyServer === policyServer)
+        .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+      this.#byServer.set(policyServer, replicas);
+    }
+    return replicas;
+  }
+
+  #add(object: PolicyServerReplica, isInitial: boolean): void {
+    const { timing, clock, random, log } = this.#options;
+    const name = object.metadata.name ?? '';
+    const replica: Replica = new Replica(
+      object,
+      isInitial,
+      new ReplicaLink({
+        name,
+        address: object.spec.controlAddress,
+        client: this.#client,
+        timing,
+        clock,
+        random,
+        log: log.child({ replica: name, policyServer: object.spec.policyServer }),
+        changed: (change) => this.#linkChanged(replica, change),
+      }),
+    );
+    this.#byName.set(name, replica);
+    this.#byServer.clear();
+    this.#changed(replica.policyServer, 'all');
+    this.#keepRunning(replica.link.run(replica.stop.signal));
+  }
+
+  #remove(replica: Replica): void {
+    this.#byName.delete(replica.name);
+    this.#byServer.clear();
+    stopReplica(replica);
+    this.#changed(replica.policyServer, 'all');
+  }
+
+  #linkChanged(replica: Replica, change: LinkChange): void {
+    if (replica.stop.signal.aborted) {
+      return;
+    }
+    if (change !== 'state') {
+      this.#changed(replica.policyServer, change);
+      return;
+    }
+    this.#changed(replica.policyServer, 'all');
+    replica.departure?.abort();
+    replica.departure = undefined;
+    if (replica.state === 'lost') {
+      replica.departure = new AbortController();
+      const log = this.#options.log.child({ replica: keyText(keyOf(replica.object)) });
+      this.#keepRunning(removeDeparted(replica.object, { ...this.#options, log }, replica.departure.signal));
+    }
+  }
+
+  #keepRunning(task: Promise<void>): void {
+    this.#running.add(task);
+    task.then(
+      () => this.#running.delete(task),
+      (error: unknown) => {
+        this.#running.delete(task);
+        this.#options.log.error({ error: errorText(error) }, 'a task of a replica failed');
+      },
+    );
+  }
+
+  /** Remembers what is to be told: once a tick, whatever comes together. */
+  #changed(policyServer: string, policies: ReadonlySet<string> | 'all'): void {
+    const known = this.#changes.get(policyServer);
+    if (policies === 'all') {
+      this.#changes.set(policyServer, 'all');
+    } else if (known === undefined) {
+      this.#changes.set(policyServer, new Set(policies));
+    } else if (known !== 'all') {
+      for (const policy of policies) {
+        known.add(policy);
+      }
+    }
+    this.#telling ??= setImmediate(() => this.#tell());
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    const changes = [...this.#changes];
+    this.#changes.clear();
+    for (const [policyServer, policies] of changes) {
+      // What is not known yet is told of when it is: by a replica that was the last to be heard.
+      if (!this.#stop.signal.aborted && this.replicas(policyServer) !== undefined) {
+        this.#options.tell({ policyServer, policies: policies === 'all' ? 'all' : [...policies] });
+      }
+    }
+  }
+
+  /** A connected replica that does the least for the controller; each in its turn. */
+  #idlest(
+    policyServer: string,
+    except: ReadonlySet<Replica>,
+  ): { readonly replica: Replica; readonly address: ControlAddress } | undefined {
+    const connected = this.#ofServer(policyServer).flatMap((replica) => {
+      const { address } = replica.link;
+      return address === undefined || except.has(replica) ? [] : [{ replica, address }];
+    });
+    this.#turn += 1;
+    const from = this.#turn % Math.max(1, connected.length);
+    const inTurn = [...connected.slice(from), ...connected.slice(0, from)];
+    return inTurn.toSorted((one, other) => one.replica.prevalidations - other.replica.prevalidations)[0];
+  }
+
+  async #prevalidateOn(
+    { replica, address }: { readonly replica: Replica; readonly address: ControlAddress },
+    request: PrevalidationRequest,
+    signal: AbortSignal,
+  ): Promise<PrevalidationResult | 'busy'> {
+    const call = new AbortController();
+    const reasons = [signal, replica.link.lost, this.#stop.signal];
+    const stop = (event: Event): void => {
+      const source = event.target;
+      call.abort(source instanceof AbortSignal ? source.reason : undefined);
+    };
+    const cancel = this.#options.clock.after(PREVALIDATION_TIMEOUT_MS, () =>
+      call.abort(new Error(`no answer within ${PREVALIDATION_TIMEOUT_MS} ms`)),
+    );
+    for (const reason of reasons) {
+      reason.addEventListener('abort', stop, { once: true });
+    }
+    replica.prevalidations += 1;
+    try {
+      signal.throwIfAborted();
+      return await prevalidateOn(this.#client, address, request, call.signal);
+    } catch (error) {
+      throw call.signal.aborted ? call.signal.reason : error;
+    } finally {
+      replica.prevalidations -= 1;
+      cancel();
+      for (const reason of reasons) {
+        reason.removeEventListener('abort', stop);
+      }
+    }
+  }
+}
+
+function stopReplica(replica: Replica): void {
+  replica.stop.abort(new Error('the replica is gone'));
+  replica.departure?.abort();
+}
+
+/** Whether a changed object is about the process that is talked to. */
+function isSameReplica(one: PolicyServerReplica, other: PolicyServerReplica): boolean {
+  return (
+    one.metadata.uid === other.metadata.uid &&
+    one.metadata.deletionTimestamp === other.metadata.deletionTimestamp &&
+    one.spec.policyServer === other.spec.policyServer &&
+    one.spec.controlAddress === other.spec.controlAddress
+  );
+}

@@ -1,0 +1,491 @@
+import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { AdmissionPolicySpec, KubernetesObject } from '../../resources/index.ts';
+import { LEASES, Waiting } from '../../runtime/index.ts';
+import type { PrevalidationRequest, ReplicaMessage } from '../../server/index.ts';
+import { MAX_REVISIONS } from './replica-reports.ts';
+import { MAX_LINE_BYTES } from './replica-stream.ts';
+import { eventually, HubScene, NAMESPACE, TEST_TIMING, TestCertificates } from './testing/hub-scene.ts';
+import { hello, reportOf } from './testing/test-replica.ts';
+import type { TestReplica } from './testing/test-replica.ts';
+
+/** Most of a test here is waiting. */
+const TOGETHER = { timeout: 20_000, concurrency: 4 };
+
+let certificates: TestCertificates;
+let others: TestCertificates;
+before(async () => {
+  [certificates, others] = await Promise.all([TestCertificates.create(), TestCertificates.create()]);
+});
+after(async () => {
+  await certificates[Symbol.asyncDispose]();
+  await others[Symbol.asyncDispose]();
+});
+
+const states = (scene: HubScene, replica: string, policy: string): string =>
+  (scene.find(replica)?.reports(policy) ?? []).map(({ revision, state }) => `${revision}:${state}`).join(' ');
+
+describe('ReplicaHub', TOGETHER, () => {
+  it('knows what each replica says of a policy', async () => {
+    await using scene = await HubScene.open(certificates);
+    const one = await scene.replica('r1', { reports: [reportOf('kw.cap.a', 1), reportOf('kw.cap.b', 1)] });
+    await scene.replica('r2', { reports: [reportOf('kw.cap.a', 1, 'Loading')] });
+    await scene.replica('r3', { policyServer: 'other' });
+    assert.equal(scene.hub.replicas('default'), undefined);
+    await scene.lead();
+    await scene.see('r1=connected', 'r2=connected');
+    await eventually(() => scene.states('other')?.join() === 'r3=connected');
+    assert.equal(states(scene, 'r1', 'kw.cap.a'), '1:Serving');
+    assert.equal(states(scene, 'r2', 'kw.cap.a'), '1:Loading');
+    assert.equal(states(scene, 'r2', 'kw.cap.b'), '');
+    assert.deepEqual(scene.hub.replicas('none'), []);
+
+    scene.changes.length = 0;
+    one.report([reportOf('kw.cap.a', 2, 'Staged'), reportOf('kw.cap.c', 1, 'Loading')], ['kw.cap.b-1']);
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: ['kw.cap.b', 'kw.cap.a', 'kw.cap.c'] }]);
+    assert.equal(states(scene, 'r1', 'kw.cap.a'), '1:Serving 2:Staged');
+    assert.equal(states(scene, 'r1', 'kw.cap.b'), '');
+  });
+
+  it('tells nothing of what is said again', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await sleep(1);
+    scene.changes.length = 0;
+    replica.report([reportOf('a', 1)], ['unknown']);
+    replica.report([reportOf('b', 1)]);
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: ['b'] }]);
+  });
+
+  it('does not know replicas before all that there were at the start are heard or lost', async () => {
+    await using scene = await HubScene.open(certificates);
+    await scene.replica('r1');
+    await scene.replica('r2', { opening: (replica) => [hello(replica)] });
+    await scene.lead();
+    await eventually(() => scene.lines.some(({ msg }) => msg === 'replica connected'));
+    assert.equal(scene.states(), undefined);
+    assert.deepEqual(scene.changes, []);
+    await scene.see('r1=connected', 'r2=lost');
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: 'all' }]);
+  });
+
+  it('tells that a policy server has no replicas', async () => {
+    await using scene = await HubScene.open(certificates);
+    await scene.policyServer('default', 1);
+    await scene.lead();
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: 'all' }]);
+    assert.deepEqual(scene.states(), []);
+  });
+
+  it('takes a report in parts as one', async () => {
+    await using scene = await HubScene.open(certificates);
+    const part = (policy: string, isComplete: boolean): ReplicaMessage => ({
+      type: 'report',
+      revisions: [reportOf(policy, 1)],
+      gone: [],
+      isComplete,
+    });
+    await scene.lead();
+    const replica = await scene.replica('r1', { opening: (one) => [hello(one), part('a', false)] });
+    await eventually(() => replica.opened > 0 && scene.states()?.[0] === 'r1=connecting');
+    await sleep(TEST_TIMING.tickMs);
+    assert.equal(states(scene, 'r1', 'a'), '');
+    replica.say(part('b', true));
+    await scene.see('r1=connected');
+    assert.deepEqual(
+      ['a', 'b'].map((policy) => states(scene, 'r1', policy)),
+      ['1:Serving', '1:Serving'],
+    );
+  });
+
+  it('loses one that falls silent, and finds it again', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await sleep(2 * TEST_TIMING.silenceMs);
+    assert.deepEqual(scene.losses(), []);
+    replica.isSilent = true;
+    await scene.see('r1=lost');
+    assert.equal(states(scene, 'r1', 'a'), '');
+    assert.deepEqual(scene.losses(), ['it said nothing for too long']);
+    replica.isSilent = false;
+    await scene.see('r1=connected');
+    assert.equal(states(scene, 'r1', 'a'), '1:Serving');
+  });
+
+  it('does not lose one whose connection is cut, and tells what it missed', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1), reportOf('b', 1), reportOf('c', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await sleep(TEST_TIMING.stableMs);
+    scene.changes.length = 0;
+    replica.cut();
+    replica.reports = [reportOf('a', 1), reportOf('b', 2)];
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: ['b', 'c'] }]);
+    assert.equal(states(scene, 'r1', 'b'), '2:Serving');
+    assert.deepEqual(scene.losses(), []);
+    assert.equal(scene.states()?.join(), 'r1=connected');
+  });
+
+  it('loses one whose process ended, and finds another one of its name', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await replica[Symbol.asyncDispose]();
+    await scene.see('r1=lost');
+    await scene.remove('r1');
+    await scene.see();
+    await scene.replica('r1', { reports: [reportOf('a', 2)] });
+    await scene.see('r1=connected');
+    assert.equal(states(scene, 'r1', 'a'), '2:Serving');
+  });
+
+  it('follows one that moved', async () => {
+    await using scene = await HubScene.open(certificates);
+    const first = await scene.replica('r1');
+    const spare = await scene.replica('r2', {
+      policyServer: 'spare',
+      opening: (replica) => [
+        { ...hello(replica), replica: 'r1' } as ReplicaMessage,
+        { type: 'report', revisions: [reportOf('a', 7)], gone: [], isComplete: true },
+      ],
+    });
+    await scene.lead();
+    await scene.see('r1=connected');
+    const body = { spec: { controlAddress: spare.address } };
+    await scene.cluster.admin.patch(
+      POLICY_SERVER_REPLICAS,
+      { namespace: NAMESPACE, name: 'r1' },
+      { type: 'merge', body },
+    );
+    await eventually(() => states(scene, 'r1', 'a') === '7:Serving');
+    assert.equal(first.opened, 1);
+  });
+
+  it('waits at the start for one that tells a new address meanwhile', async () => {
+    await using scene = await HubScene.open(certificates, { timing: { connectingMs: 2_000 } });
+    await scene.replica('r1', { opening: (replica) => [hello(replica)] });
+    const body = { spec: { controlAddress: '127.0.0.1:1' } };
+    await scene.lead();
+    const key = { namespace: NAMESPACE, name: 'r1' };
+    await scene.cluster.admin.patch(POLICY_SERVER_REPLICAS, key, { type: 'merge', body });
+    await sleep(TEST_TIMING.tickMs);
+    assert.equal(scene.states(), undefined);
+  });
+
+  it('forgets one whose object is gone', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    scene.changes.length = 0;
+    await scene.remove('r1');
+    await scene.see();
+    await eventually(() => scene.changes.length > 0);
+    assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: 'all' }]);
+    await sleep(2 * TEST_TIMING.retryCapMs);
+    assert.equal(replica.opened, 1);
+  });
+
+  it('knows nothing once it does not lead, and everything when it does again', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await scene.resign();
+    assert.equal(scene.states(), undefined);
+    replica.report([reportOf('a', 1, 'Failed')]);
+    await scene.lead();
+    await scene.see('r1=connected');
+    assert.equal(states(scene, 'r1', 'a'), '1:Failed');
+    assert.equal(replica.opened, 2);
+  });
+
+  it('takes new certificates for its next connection', async () => {
+    await using own = await TestCertificates.create();
+    await using scene = await HubScene.open(certificates, { tls: own.control, timing: { connectingMs: 100 } });
+    await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=lost');
+    for (const file of ['certFile', 'keyFile', 'caFile'] as const) {
+      await copyFile(certificates.control[file], own.control[file]);
+    }
+    await scene.see('r1=connected');
+  });
+
+  it('counts replicas for Prometheus', async () => {
+    await using scene = await HubScene.open(certificates);
+    await scene.replica('r1');
+    await scene.object('r2', {});
+    await scene.lead();
+    await scene.see('r1=connected', 'r2=lost');
+    const text = await scene.registry.metrics();
+    assert.match(text, /portcullis_replicas\{policy_server="default",state="connected"\} 1/);
+    assert.match(text, /portcullis_replicas\{policy_server="default",state="lost"\} 1/);
+    assert.match(text, /portcullis_replicas\{policy_server="default",state="connecting"\} 0/);
+  });
+});
+
+describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () => {
+  const report = (revisions: readonly unknown[]): string =>
+    `${JSON.stringify({ type: 'report', revisions, gone: [], isComplete: false })}\n`;
+  const manyReports = (): string =>
+    Array.from({ length: MAX_REVISIONS / 1000 + 1 }, (_, part) =>
+      report(Array.from({ length: 1000 }, (__, index) => reportOf('a', part * 1000 + index + 1))),
+    ).join('');
+  const openings: readonly [string, (replica: TestReplica) => readonly (ReplicaMessage | string)[], RegExp][] = [
+    ['another name', ({ instance }) => [hello({ name: 'r9', instance })], /expected replica bad .* got r9/],
+    [
+      'another protocol',
+      (replica) => [{ ...hello(replica), protocol: 9 } as ReplicaMessage],
+      /version 1 of the control protocol, got 9/,
+    ],
+    ['no greeting', () => [{ type: 'alive' }], /expected hello first, got alive/],
+    ['two greetings', (replica) => [hello(replica), hello(replica)], /expected one hello/],
+    ['what is no JSON', () => ['hello?\n'], /expected a line of JSON, got "hello\?"/],
+    ['a list', () => ['[]\n'], /expected a JSON object, got a list/],
+    ['a line without end', () => ['x'.repeat(MAX_LINE_BYTES + 1)], /lines of at most/],
+    ['a state that there is not', (replica) => [hello(replica), report([{ state: 'Odd' }])], /expected state: one of/],
+    ['more revisions than are kept', (replica) => [hello(replica), manyReports()], /expected at most 50000 revisions/],
+    ['nothing at all', () => [], /said nothing for too long/],
+  ];
+  for (const [what, opening, reason] of openings) {
+    it(`loses one that says ${what}, and no other`, async () => {
+      await using scene = await HubScene.open(certificates, { timing: { silenceMs: 400, connectingMs: 5_000 } });
+      const isSilent = what === 'nothing at all';
+      const bad = await scene.replica('bad', { opening });
+      bad.isSilent = isSilent;
+      await scene.replica('good', { reports: [reportOf('a', 1)] });
+      await scene.lead();
+      // One that says nothing is given time to connect.
+      if (isSilent) {
+        await eventually(() => scene.losses().length > 0);
+      }
+      await scene.see('bad=lost', 'good=connected');
+      assert.match(scene.losses()[0] ?? '', reason);
+      assert.equal(states(scene, 'good', 'a'), '1:Serving');
+      assert.deepEqual(scene.find('bad')?.reports('a'), []);
+    });
+  }
+
+  it('loses one that breaks the rules after it was heard', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    replica.say('{"type":"report"}\n');
+    await eventually(() => scene.losses().length > 0);
+    assert.match(scene.losses()[0] ?? '', /revisions: a list, got nothing/);
+  });
+
+  it('does not mind a message that a later version may have', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    replica.say('{"type":"weather","sun":true}\n');
+    replica.report([reportOf('a', 1)]);
+    await eventually(() => states(scene, 'r1', 'a') === '1:Serving');
+    assert.deepEqual(scene.losses(), []);
+  });
+
+  for (const [what, tls, reason] of [
+    ['of another CA', () => others.control, /self-signed|unable to|certificate/i],
+    ['for another name', () => certificates.otherName, /altnames/],
+  ] as const) {
+    it(`does not trust a certificate ${what}`, async () => {
+      await using scene = await HubScene.open(certificates, { timing: { connectingMs: 100 } });
+      await scene.replica('r1', { tls: tls(), reports: [reportOf('a', 1)] });
+      await scene.lead();
+      await scene.see('r1=lost');
+      assert.match(scene.losses()[0] ?? '', reason);
+    });
+  }
+
+  it('has one without an address lost', async () => {
+    await using scene = await HubScene.open(certificates);
+    await scene.object('r1', {});
+    await scene.object('r2', { controlAddress: 'https://r2:1/' });
+    await scene.lead();
+    await scene.see('r1=lost', 'r2=lost');
+  });
+
+  it('removes one whose Lease was given up', async () => {
+    await using scene = await HubScene.open(certificates);
+    const lease = await scene.cluster.admin.create<KubernetesObject>(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'r1', namespace: NAMESPACE },
+      spec: { holderIdentity: '', leaseDurationSeconds: 1 },
+    });
+    const owner = { apiVersion: lease.apiVersion, kind: 'Lease', name: 'r1', uid: lease.metadata.uid ?? '' };
+    const replica = await scene.replica('r1', { owner });
+    await scene.lead();
+    await scene.see('r1=connected');
+    await replica[Symbol.asyncDispose]();
+    await scene.see();
+  });
+
+  it('asks nothing of the API server while all is well', async () => {
+    const asked: string[] = [];
+    await using scene = await HubScene.open(certificates, {
+      through: (cluster) =>
+        new Proxy(cluster, {
+          get(target, property) {
+            asked.push(String(property));
+            const value: unknown = Reflect.get(target, property, target);
+            return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+          },
+        }),
+    });
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    asked.length = 0;
+    for (let revision = 1; revision <= 50; revision += 1) {
+      replica.report([reportOf('a', revision)]);
+    }
+    replica.cut();
+    await eventually(() => replica.opened === 2);
+    await sleep(TEST_TIMING.silenceMs);
+    assert.deepEqual(asked, []);
+  });
+});
+
+describe('ReplicaHub.prevalidate', TOGETHER, () => {
+  const request: PrevalidationRequest = {
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name: 'p' },
+    spec: { module: 'builtin:cel' } as unknown as AdmissionPolicySpec,
+  };
+  const { signal } = new AbortController();
+  const waits = (error: unknown): boolean => error instanceof Waiting && error.reason === 'NoReplicaAnswers';
+  const good = { ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] };
+
+  it('has a replica try a policy, each in its turn', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replicas = [await scene.replica('r1'), await scene.replica('r2')];
+    await scene.lead();
+    await scene.see('r1=connected', 'r2=connected');
+    const results = await Promise.all(
+      Array.from({ length: 10 }, () => scene.hub.prevalidate('default', request, signal)),
+    );
+    assert.deepEqual(
+      results,
+      results.map(() => good),
+    );
+    assert.deepEqual(
+      replicas.map(({ tried }) => tried.length),
+      [5, 5],
+    );
+    assert.deepEqual(replicas[0]?.tried[0], request);
+  });
+
+  it('keeps connections for the next policy', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    for (let turn = 0; turn < 5; turn += 1) {
+      await scene.hub.prevalidate('default', request, signal);
+    }
+    // One for the stream, one for all requests.
+    assert.equal(replica.connections, 2);
+  });
+
+  it('says what is wrong with a policy', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    const bad = { ok: false, reason: 'InvalidSettings', message: 'no such level', isTransient: false } as const;
+    replica.prevalidate = () => ({ body: bad });
+    assert.deepEqual(await scene.hub.prevalidate('default', request, signal), bad);
+    replica.prevalidate = () => ({ status: 413, body: 'too large' });
+    const refused = await scene.hub.prevalidate('default', request, signal);
+    assert.ok(!refused.ok && refused.isTransient && refused.message.includes('too large'));
+  });
+
+  it('asks another replica when one does not answer, or is busy', async () => {
+    await using scene = await HubScene.open(certificates);
+    const broken = await scene.replica('r1');
+    await scene.replica('r2');
+    await scene.lead();
+    await scene.see('r1=connected', 'r2=connected');
+    for (const answer of [
+      undefined,
+      { body: '{' },
+      { body: { ok: 1 } },
+      { status: 503, body: '' },
+      { status: 500, body: '' },
+    ]) {
+      broken.prevalidate = () => answer;
+      broken.tried.length = 0;
+      for (let turn = 0; turn < 2; turn += 1) {
+        assert.deepEqual(await scene.hub.prevalidate('default', request, signal), good);
+        await scene.see('r1=connected', 'r2=connected');
+      }
+      assert.ok(broken.tried.length > 0);
+    }
+  });
+
+  it('does not let one policy break all replicas', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replicas = await Promise.all(['r1', 'r2', 'r3'].map((name) => scene.replica(name)));
+    await scene.lead();
+    await scene.see('r1=connected', 'r2=connected', 'r3=connected');
+    for (const replica of replicas) {
+      replica.prevalidate = () => undefined;
+    }
+    await assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
+    assert.equal(
+      replicas.reduce((sum, { tried }) => sum + tried.length, 0),
+      2,
+    );
+  });
+
+  it('waits when no replica is connected', async () => {
+    await using scene = await HubScene.open(certificates);
+    await assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
+    await scene.replica('r1', { policyServer: 'other' });
+    await scene.lead();
+    await eventually(() => scene.states('other')?.join() === 'r1=connected');
+    await assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
+  });
+
+  it('ends with its signal, and when the replica is lost', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    // Reads the request and does not answer.
+    let asked = Promise.withResolvers<void>();
+    replica.prevalidate = () => {
+      asked.resolve();
+      return { body: new Proxy({}, { get: () => undefined }), status: 102 };
+    };
+    const stop = new AbortController();
+    const stopped = scene.hub.prevalidate('default', request, stop.signal);
+    await asked.promise;
+    stop.abort(new Error('enough'));
+    await assert.rejects(stopped, /enough/);
+    asked = Promise.withResolvers();
+    const lost = scene.hub.prevalidate('default', request, signal);
+    await asked.promise;
+    replica.isSilent = true;
+    await assert.rejects(lost, waits);
+  });
+});

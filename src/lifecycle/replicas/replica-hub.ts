@@ -1,0 +1,150 @@
+// All replicas of a cluster, as the controller that leads knows them.
+import { Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+import type { Logger } from 'pino';
+import type { Cluster } from '../../cluster/index.ts';
+import { POLICY_SERVER_REPLICAS, POLICY_SERVERS } from '../../resources/index.ts';
+import type { PolicyServer, PolicyServerReplica } from '../../resources/index.ts';
+import { aborted, errorText, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
+import type { Clock, ObjectCache, Runnable, SharedCaches } from '../../runtime/index.ts';
+import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../server/index.ts';
+import type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replica-directory.ts';
+import { ReplicaFleet } from './replica-fleet.ts';
+import { REPLICA_TIMING } from './replica-timing.ts';
+import type { ReplicaTiming } from './replica-timing.ts';
+
+/** When it is asked again whether a replica can try a policy. Milliseconds. */
+export const NO_REPLICA_WAIT_MS = 1_000;
+/** The reason why a policy waits to be tried. */
+export const NO_REPLICA_REASON = 'NoReplicaAnswers';
+
+export interface ReplicaHubOptions {
+  readonly cluster: Cluster;
+  readonly caches: SharedCaches;
+  /** Of the product: where PolicyServerReplicas are. */
+  readonly namespace: string;
+  /** Certificates of control ports; read anew for each connection. */
+  readonly tls: ControlTls;
+  readonly log: Logger;
+  /** Where `portcullis_replicas` is counted. Default: nowhere. */
+  readonly registry?: Registry;
+  /** Default: {@link REPLICA_TIMING}. */
+  readonly timing?: Partial<ReplicaTiming>;
+  readonly clock?: Clock;
+  /** 0 to below 1. Default: Math.random. */
+  readonly random?: () => number;
+}
+
+/**
+ * Finds replicas by their PolicyServerReplica objects, talks to each, and removes those that are gone. Only a leader runs
+ * it, one run after another. While all is well it asks nothing of the API server but a watch.
+ */
+export class ReplicaHub implements ReplicaDirectory, Runnable {
+  readonly name = 'replicas';
+  /** Resolves when the objects of replicas are known; which is not to say that they have been heard. */
+  readonly ready: Promise<void>;
+  readonly #options: ReplicaHubOptions;
+  readonly #timing: ReplicaTiming;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #replicas: ObjectCache<PolicyServerReplica>;
+  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #listeners = new Set<(change: ReplicaChange) => void>();
+  readonly #isReady = Promise.withResolvers<void>();
+  #fleet: ReplicaFleet | undefined;
+
+  constructor(options: ReplicaHubOptions) {
+    const { caches, namespace, registry } = options;
+    this.#options = options;
+    this.#timing = { ...REPLICA_TIMING, ...options.timing };
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#log = options.log.child({ component: 'replicas' });
+    this.#replicas = caches.cache(POLICY_SERVER_REPLICAS, { namespace });
+    this.#servers = caches.cache(POLICY_SERVERS);
+    this.ready = this.#isReady.promise;
+    if (registry !== undefined) {
+      this.#count(registry);
+    }
+  }
+
+  replicas(policyServer: string): readonly KnownReplica[] | undefined {
+    return this.#fleet?.replicas(policyServer);
+  }
+
+  subscribe(listener: (change: ReplicaChange) => void): () => void {
+    // A function of its own, so that one listener may subscribe twice.
+    const own = (change: ReplicaChange): void => listener(change);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  async prevalidate(
+    policyServer: string,
+    request: PrevalidationRequest,
+    signal: AbortSignal,
+  ): Promise<PrevalidationResult> {
+    const result = await this.#fleet?.prevalidate(policyServer, request, signal);
+    signal.throwIfAborted();
+    if (result === undefined || 'problem' in result) {
+      const detail = result === undefined ? 'replicas are not known yet' : result.problem;
+      throw new Waiting(NO_REPLICA_REASON, NO_REPLICA_WAIT_MS, `policy server ${policyServer}: ${detail}`);
+    }
+    return result;
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.race([aborted(signal), Promise.all([this.#replicas.synced, this.#servers.synced])]);
+    if (signal.aborted) {
+      return;
+    }
+    const { cluster, tls } = this.#options;
+    const fleet = new ReplicaFleet({
+      cluster,
+      tls,
+      timing: this.#timing,
+      clock: this.#clock,
+      random: this.#options.random ?? Math.random,
+      log: this.#log,
+      tell: (change) => this.#tell(change),
+    });
+    this.#fleet = fleet;
+    const disconnect = this.#replicas.subscribe((change) => fleet.replicaChanged(change));
+    fleet.begun(this.#servers.list().map(({ metadata }) => metadata.name ?? ''));
+    this.#isReady.resolve();
+    await aborted(signal);
+    disconnect();
+    this.#fleet = undefined;
+    await fleet.stop();
+  }
+
+  #tell(change: ReplicaChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        this.#log.error({ error: errorText(error) }, 'a listener of replicas failed');
+      }
+    }
+  }
+
+  #count(registry: Registry): void {
+    const states = (): ReadonlyMap<string, KnownReplica[]> =>
+      Map.groupBy(this.#fleet?.known() ?? [], ({ policyServer }) => policyServer);
+    const gauge = new Gauge({
+      name: 'portcullis_replicas',
+      help: 'Replicas of policy servers, by what the controller knows of them',
+      labelNames: ['policy_server', 'state'],
+      registers: [registry],
+      collect() {
+        gauge.reset();
+        for (const [policyServer, replicas] of states()) {
+          for (const state of ['connecting', 'connected', 'lost'] as const) {
+            const count = replicas.filter((replica) => replica.state === state).length;
+            gauge.set({ policy_server: policyServer, state }, count);
+          }
+        }
+      },
+    });
+  }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { RevisionReport } from '../../server/index.ts';
+import { MAX_TEXT, ReplicaReports } from './replica-reports.ts';
+import { reportOf } from './testing/test-replica.ts';
+
+const policies = ['a', 'b', 'c'];
+/** Names that do not belong to one policy only: an object of a name may have been another. */
+const anyReport: fc.Arbitrary<RevisionReport> = fc.record(
+  {
+    name: fc.constantFrom('x-1', 'x-2', 'y-1'),
+    uid: fc.constantFrom('u1', 'u2'),
+    policy: fc.constantFrom(...policies),
+    revision: fc.constantFrom(1, 2),
+    state: fc.constantFrom('Loading', 'Serving'),
+  },
+  { noNullPrototype: true },
+);
+const anyDelta = fc.record({
+  revisions: fc.array(anyReport, { maxLength: 3 }),
+  gone: fc.array(fc.constantFrom('x-1', 'x-2', 'y-1', 'z'), { maxLength: 2 }),
+});
+
+describe('ReplicaReports', () => {
+  it('are what the reports so far add up to, and changes are where they differ', () => {
+    fc.assert(
+      fc.property(fc.array(anyDelta, { maxLength: 6 }), (deltas) => {
+        const reports = new ReplicaReports();
+        const model = new Map<string, RevisionReport>();
+        const ofModel = (policy: string): unknown =>
+          new Set([...model.values()].filter((one) => one.policy === policy));
+        for (const delta of deltas) {
+          const before = policies.map((policy) => new Set(reports.of(policy)));
+          for (const name of delta.gone) {
+            model.delete(name);
+          }
+          for (const report of delta.revisions) {
+            model.set(report.name, report);
+          }
+          const changed = reports.apply(delta);
+          for (const [index, policy] of policies.entries()) {
+            const now = new Set(reports.of(policy));
+            assert.deepEqual(now, ofModel(policy));
+            try {
+              assert.deepEqual(now, before[index]);
+            } catch {
+              assert.ok(changed.has(policy), `a change of ${policy} is not told`);
+            }
+          }
+        }
+        const whole = new ReplicaReports();
+        whole.apply({ revisions: [...model.values()], gone: [] });
+        assert.deepEqual(whole.differences(reports), new Set());
+      }),
+    );
+  });
+
+  it('differ where one lacks, has more, or says something else', () => {
+    const [one, other] = [new ReplicaReports(), new ReplicaReports()];
+    one.apply({ revisions: [reportOf('a', 1), reportOf('b', 1), reportOf('c', 1)], gone: [] });
+    other.apply({ revisions: [reportOf('a', 1), reportOf('b', 1, 'Failed'), reportOf('d', 1)], gone: [] });
+    assert.deepEqual([...one.differences(other)].toSorted(), ['b', 'c', 'd']);
+    assert.deepEqual([...other.differences(one)].toSorted(), ['b', 'c', 'd']);
+  });
+
+  it('are bounded in what they say, and forget what was said before', () => {
+    const message = 'x'.repeat(4096);
+    const reports = new ReplicaReports();
+    for (let time = 0; time < (2 * MAX_TEXT) / 4096; time += 1) {
+      reports.apply({ revisions: [{ ...reportOf('a', 1), message: `${message}${time % 2}` }], gone: [] });
+    }
+    assert.equal(reports.of('a').length, 1);
+    const many = Array.from({ length: MAX_TEXT / 4096 }, (_, index) => ({ ...reportOf('a', index + 1), message }));
+    assert.throws(() => reports.apply({ revisions: many, gone: [] }), RangeError);
+  });
+});

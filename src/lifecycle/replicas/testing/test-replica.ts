@@ -1,0 +1,148 @@
+// A replica that says what a test has it say, over the real protocol.
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { CONTROL_PROTOCOL } from '../../../server/index.ts';
+import type { ControlTls, PrevalidationRequest, ReplicaMessage, RevisionReport } from '../../../server/index.ts';
+
+/** How often a test replica says that it lives. Milliseconds. */
+export const TEST_ALIVE_MS = 30;
+
+export interface TestReplicaOptions {
+  readonly name: string;
+  readonly tls: ControlTls;
+  readonly reports?: readonly RevisionReport[];
+  /** What is said at the beginning of a stream. Default: a greeting and everything. */
+  readonly opening?: (replica: TestReplica) => readonly (ReplicaMessage | string)[];
+}
+
+/** Answers POST /prevalidate: an object is sent as JSON; undefined cuts the connection. */
+type Prevalidate = (request: PrevalidationRequest) => { readonly status?: number; readonly body: unknown } | undefined;
+
+export class TestReplica implements AsyncDisposable {
+  readonly name: string;
+  readonly instance: string = crypto.randomUUID();
+  reports: readonly RevisionReport[];
+  /** Whether it says nothing more. */
+  isSilent = false;
+  /** Streams that were opened so far. */
+  opened = 0;
+  /** Connections that were made so far. */
+  connections = 0;
+  readonly tried: PrevalidationRequest[] = [];
+  prevalidate: Prevalidate = ({ metadata }) => ({
+    body: { ok: true, modules: [{ name: metadata.name, module: 'builtin:cel', digest: 'builtin:cel@1' }] },
+  });
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #streams = new Set<ServerResponse>();
+  readonly #opening: (replica: TestReplica) => readonly (ReplicaMessage | string)[];
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor({ name, tls, reports = [], opening = greeting }: TestReplicaOptions) {
+    this.name = name;
+    this.reports = reports;
+    this.#opening = opening;
+    this.#server = createServer({ ...secrets(tls), requestCert: true, rejectUnauthorized: true }, (request, response) =>
+      this.#answer(request, response),
+    );
+    this.#server.on('connection', (socket: Socket) => {
+      this.connections += 1;
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
+    });
+    this.#timer = setInterval(() => this.say({ type: 'alive' }), TEST_ALIVE_MS);
+  }
+
+  static async start(options: TestReplicaOptions, port = 0): Promise<TestReplica> {
+    const replica = new TestReplica(options);
+    await new Promise<void>((resolve) => replica.#server.listen(port, '127.0.0.1', resolve));
+    return replica;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** Says something on all streams. */
+  say(...messages: readonly (ReplicaMessage | string)[]): void {
+    for (const stream of this.#streams) {
+      this.#write(stream, messages);
+    }
+  }
+
+  /** Says what differs, and remembers it. */
+  report(revisions: readonly RevisionReport[], gone: readonly string[] = []): void {
+    const kept = this.reports.filter(({ name }) => !gone.includes(name) && !revisions.some((one) => one.name === name));
+    this.reports = [...kept, ...revisions];
+    this.say({ type: 'report', revisions, gone, isComplete: false });
+  }
+
+  /** Breaks all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) {
+      socket.destroy();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
+  }
+
+  #write(stream: ServerResponse, messages: readonly (ReplicaMessage | string)[]): void {
+    if (!this.isSilent) {
+      stream.write(messages.map((one) => (typeof one === 'string' ? one : `${JSON.stringify(one)}\n`)).join(''));
+    }
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === 'GET' && request.url === '/stream') {
+      this.opened += 1;
+      this.#streams.add(response);
+      response.on('close', () => this.#streams.delete(response));
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      response.flushHeaders();
+      this.#write(response, this.#opening(this));
+      return;
+    }
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      const asked = JSON.parse(text) as PrevalidationRequest;
+      this.tried.push(asked);
+      const answer = this.prevalidate(asked);
+      if (answer === undefined) {
+        request.socket.destroy();
+        return;
+      }
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' });
+      response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+    });
+  }
+}
+
+export function hello({ name, instance }: Pick<TestReplica, 'name' | 'instance'>): ReplicaMessage {
+  return { type: 'hello', protocol: CONTROL_PROTOCOL, replica: name, instance, version: '0.0.0' };
+}
+
+export function greeting(replica: TestReplica): readonly ReplicaMessage[] {
+  return [hello(replica), { type: 'report', revisions: replica.reports, gone: [], isComplete: true }];
+}
+
+/** A report of a revision of the policy. */
+export function reportOf(policy: string, revision: number, state: RevisionReport['state'] = 'Serving'): RevisionReport {
+  return { name: `${policy}-${revision}`, uid: `uid-${policy}-${revision}`, policy, revision, state };
+}
+
+function secrets({ certFile, keyFile, caFile }: ControlTls): { cert: Buffer; key: Buffer; ca: Buffer } {
+  return { cert: readFileSync(certFile), key: readFileSync(keyFile), ca: readFileSync(caFile) };
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { PolicyServerReplica } from '../../resources/index.ts';
+import { ObjectStore } from '../../runtime/index.ts';
+import { PeerDirectory } from './peer-directory.ts';
+
+let version = 0;
+function replica(
+  name: string,
+  controlAddress?: string,
+  policyServer = 'default',
+  namespace = 'n',
+): PolicyServerReplica {
+  version += 1;
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyServerReplica',
+    metadata: { name, namespace, uid: name, resourceVersion: String(version) },
+    spec: { policyServer, ...(controlAddress === undefined ? {} : { controlAddress }) },
+  };
+}
+
+describe('PeerDirectory', () => {
+  it('knows the other replicas of the same server in the same namespace', () => {
+    const replicas = new ObjectStore<PolicyServerReplica>();
+    replicas.replace([
+      replica('me', '10.0.0.1:1'),
+      replica('b', '10.0.0.3:1'),
+      replica('a', '10.0.0.2:1'),
+      replica('silent'),
+      replica('other-server', '10.0.0.4:1', 'other'),
+      replica('other-namespace', '10.0.0.5:1', 'default', 'm'),
+    ]);
+    const directory = new PeerDirectory({ replicas, namespace: 'n', policyServer: 'default', name: 'me' });
+    assert.deepEqual(directory.addresses(), ['10.0.0.2:1', '10.0.0.3:1']);
+  });
+
+  it('tells changes of addresses, and no others', () => {
+    const replicas = new ObjectStore<PolicyServerReplica>();
+    const directory = new PeerDirectory({ replicas, namespace: 'n', policyServer: 'default', name: 'me' });
+    const told: string[] = [];
+    const end = directory.subscribe((addresses) => told.push(addresses.join()));
+    const object = replica('a', 'a:1');
+    replicas.apply({ type: 'ADDED', object });
+    replicas.apply({ type: 'MODIFIED', object: { ...replica('a', 'a:1'), status: { servingRevisions: 1 } } });
+    replicas.apply({ type: 'ADDED', object: replica('me', 'me:1') });
+    replicas.apply({ type: 'MODIFIED', object: replica('a', 'a:2') });
+    replicas.apply({ type: 'DELETED', object: replica('a', 'a:2') });
+    end();
+    replicas.apply({ type: 'ADDED', object: replica('b', 'b:1') });
+    assert.deepEqual(told, ['', 'a:1', 'a:2', '']);
+  });
+});

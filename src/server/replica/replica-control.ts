@@ -1,0 +1,89 @@
+// What a replica says to others and hears from them: its control port, its report to the cluster, its peers.
+import { PRODUCT_VERSION } from '../../modules/index.ts';
+import { POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { PolicyServerReplica } from '../../resources/index.ts';
+import { ObjectCache } from '../../runtime/index.ts';
+import { hostText } from '../listen.ts';
+import type { Logger } from '../log.ts';
+import { ControlEndpoint } from './control-endpoint.ts';
+import type { ControlEndpointOptions } from './control-endpoint.ts';
+import { PeerDirectory } from './peer-directory.ts';
+import type { ReplicaOptions } from './replica-options.ts';
+import { ReplicaReporter } from './replica-report.ts';
+import type { ReplicaView } from './replica-view.ts';
+
+export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
+  readonly replica: ReplicaOptions;
+  readonly view: ReplicaView;
+  /** Told where other replicas are: at the start, and whenever that changes. */
+  readonly peersChanged: (addresses: readonly string[]) => void;
+  readonly log: Logger;
+}
+
+/** Assembly of {@link ControlEndpoint}, {@link ReplicaReporter} and {@link PeerDirectory}. */
+export class ReplicaControl {
+  readonly #options: ReplicaControlOptions;
+  readonly #endpoint: ControlEndpoint;
+  readonly #replicas: ObjectCache<PolicyServerReplica>;
+  readonly #reporting = new AbortController();
+  readonly #following = new AbortController();
+  #ended: readonly Promise<void>[] = [];
+
+  constructor(options: ReplicaControlOptions) {
+    const { replica, view, prevalidate, readModule, log } = options;
+    this.#options = options;
+    this.#endpoint = new ControlEndpoint({
+      ...replica.control,
+      replica: replica.name,
+      version: PRODUCT_VERSION,
+      reports: view,
+      prevalidate,
+      readModule,
+      log,
+    });
+    this.#replicas = new ObjectCache({
+      cluster: replica.cluster,
+      type: POLICY_SERVER_REPLICAS,
+      namespace: replica.namespace,
+      labelSelector: `${POLICY_SERVER_LABEL}=${replica.policyServer}`,
+      log,
+    });
+  }
+
+  /**
+   * Begins to listen and to report. Resolves with `host:port` where others reach it, without waiting for the cluster.
+   * @throws ServerError 'port-busy', 'tls-invalid'
+   */
+  async start(): Promise<string> {
+    const { replica, view, peersChanged, log } = this.#options;
+    const { cluster, namespace, policyServer, name, pod, control } = replica;
+    const port = await this.#endpoint.start();
+    const controlAddress = `${hostText(control.advertise ?? control.host)}:${port}`;
+    const replicas = this.#replicas;
+    const reporter = new ReplicaReporter({
+      cluster,
+      namespace,
+      policyServer,
+      name,
+      ...(pod === undefined ? {} : { pod }),
+      controlAddress,
+      version: PRODUCT_VERSION,
+      view,
+      replicas,
+      log,
+    });
+    new PeerDirectory({ replicas, namespace, policyServer, name }).subscribe(peersChanged);
+    this.#ended = [replicas.start(this.#following.signal), reporter.start(this.#reporting.signal)];
+    // A cache that is stopped before it was filled rejects those who wait for it: nobody does.
+    replicas.synced.catch(() => undefined);
+    return controlAddress;
+  }
+
+  /** Takes back what was reported, then ends the streams: controllers see a replica go, not one that is lost. */
+  async stop(): Promise<void> {
+    this.#reporting.abort();
+    await this.#ended[1];
+    this.#following.abort();
+    await Promise.all([this.#ended[0], this.#endpoint.stop()]);
+  }
+}

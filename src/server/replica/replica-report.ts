@@ -1,0 +1,250 @@
+// What a replica writes to its cluster: one PolicyServerReplica, and nothing for single policies.
+import { isDeepStrictEqual } from 'node:util';
+import { Backoff, isNotFound } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
+import { apiVersionOf, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS, timeText } from '../../resources/index.ts';
+import type { OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
+import { errorText, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import type { Change, ObjectView, Runnable } from '../../runtime/index.ts';
+import type { Logger } from '../log.ts';
+import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessGone } from './replica-lease.ts';
+import { replicaStatus } from './replica-status.ts';
+import type { ReplicaStatus } from './replica-status.ts';
+import type { ReplicaView } from './replica-view.ts';
+
+/** Time between two reports: what changes meanwhile is in the second one. Milliseconds. */
+export const REPORT_INTERVAL_MS = 2_000;
+/** Time between two looks at what is to be reported, when the first one found nothing new. Milliseconds. */
+const LOOK_INTERVAL_MS = 100;
+/** Time for one request. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** How long a stopping replica tries to take back what it reported: without it, what owns it does. Milliseconds. */
+export const REMOVAL_TIMEOUT_MS = 2_000;
+
+export interface ReplicaReporterOptions {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly policyServer: string;
+  /** `metadata.name` of the PolicyServerReplica, and of the Lease where there is no pod. */
+  readonly name: string;
+  readonly pod?: { readonly name: string; readonly uid: string };
+  /** `host:port` where others reach the control port. */
+  readonly controlAddress: string;
+  /** Version of the product. */
+  readonly version: string;
+  readonly view: ReplicaView;
+  /** PolicyServerReplicas, its own among them: somebody may delete or change it. */
+  readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'subscribe'>;
+  /** Default: {@link REPORT_INTERVAL_MS}. */
+  readonly reportIntervalMs?: number;
+  /** Default: {@link LEASE_RENEW_MS}. */
+  readonly leaseRenewMs?: number;
+  readonly log: Logger;
+}
+
+/**
+ * Keeps the PolicyServerReplica as the replica is. Written only where it differs, at most every {@link REPORT_INTERVAL_MS};
+ * tried until it succeeds; made anew when somebody deletes it; removed in the end.
+ */
+export class ReplicaReporter implements Runnable {
+  readonly name = 'replica report';
+  readonly #options: ReplicaReporterOptions;
+  readonly #startedAt: string;
+  readonly #lease: ReplicaLease | undefined;
+  #owner: OwnerReference | undefined;
+  /** The object as it was written last; undefined when it has to be read first. */
+  #known: PolicyServerReplica | undefined;
+  #uid: string | undefined;
+  #isDue = true;
+  #wake: (() => void) | undefined;
+
+  constructor(options: ReplicaReporterOptions) {
+    this.#options = options;
+    this.#startedAt = timeText(Date.now());
+    const { cluster, namespace, name, pod, leaseRenewMs = LEASE_RENEW_MS, log } = options;
+    if (pod === undefined) {
+      this.#lease = new ReplicaLease({
+        cluster,
+        namespace,
+        name,
+        renewMs: leaseRenewMs,
+        log,
+        held: (uid) => {
+          this.#owner = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name, uid };
+          this.#due();
+        },
+      });
+    } else {
+      this.#owner = { apiVersion: 'v1', kind: 'Pod', name: pod.name, uid: pod.uid };
+    }
+  }
+
+  /** Until `signal` is aborted; then removes what was written. Never rejects. */
+  async start(signal: AbortSignal): Promise<void> {
+    const ends = [
+      this.#options.view.subscribe(() => this.#due()),
+      this.#options.replicas.subscribe((change) => this.#seen(change)),
+    ];
+    signal.addEventListener('abort', () => this.#wake?.(), { once: true });
+    const renewing = this.#lease?.start(signal);
+    await this.#report(signal);
+    for (const end of ends) {
+      end();
+    }
+    await renewing;
+    await this.#remove();
+  }
+
+  async #report(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff();
+    let told: string | undefined;
+    while (!signal.aborted) {
+      await this.#untilDue(signal);
+      this.#isDue = false;
+      let waitMs = this.#options.reportIntervalMs ?? REPORT_INTERVAL_MS;
+      try {
+        const hasWritten =
+          !signal.aborted && (await this.#write(AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)])));
+        backoff.reset();
+        told = undefined;
+        waitMs = hasWritten ? waitMs : Math.min(waitMs, LOOK_INTERVAL_MS);
+      } catch (error) {
+        this.#isDue = true;
+        if (isStale(error)) {
+          this.#known = undefined;
+        }
+        waitMs = backoff.failed(SYSTEM_CLOCK.now());
+        const text = errorText(error);
+        if (!signal.aborted && text !== told) {
+          told = text;
+          this.#options.log.warn({ error: text }, "the replica's report could not be written, trying again");
+        }
+      }
+      await pause(SYSTEM_CLOCK, waitMs, signal);
+    }
+  }
+
+  #due(): void {
+    this.#isDue = true;
+    this.#wake?.();
+  }
+
+  async #untilDue(signal: AbortSignal): Promise<void> {
+    // Without an owner nobody would remove it after a crash.
+    while (!signal.aborted && (!this.#isDue || this.#owner === undefined)) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** Its own object, as others see it. */
+  #seen({ before, after }: Change<PolicyServerReplica>): void {
+    const { namespace, name } = (after ?? before)?.metadata ?? {};
+    if (namespace !== this.#options.namespace || name !== this.#options.name || this.#known === undefined) {
+      return;
+    }
+    // What it wrote itself comes back, too.
+    if (after === undefined || !isDeepStrictEqual(ownPart(after), ownPart(this.#known))) {
+      this.#known = undefined;
+      this.#due();
+    }
+  }
+
+  /** Whether anything was written. */
+  async #write(signal: AbortSignal): Promise<boolean> {
+    const { cluster, namespace, name } = this.#options;
+    let hasWritten = false;
+    let current = this.#known ?? (await this.#read(signal));
+    if (current === undefined) {
+      const metadata = { namespace, name, ...this.#metadata() };
+      current = await cluster.create<PolicyServerReplica>(
+        POLICY_SERVER_REPLICAS,
+        { ...HEAD, metadata, spec: this.#spec() },
+        { signal },
+      );
+      hasWritten = true;
+    } else if (!this.#isAsWanted(current)) {
+      const { labels, ownerReferences } = this.#metadata();
+      const metadata = { ...current.metadata, labels: { ...current.metadata.labels, ...labels }, ownerReferences };
+      const wanted = { ...current, ...HEAD, metadata, spec: this.#spec() };
+      current = await cluster.update<PolicyServerReplica>(POLICY_SERVER_REPLICAS, wanted, { signal });
+      hasWritten = true;
+    }
+    this.#known = current;
+    this.#uid = current.metadata.uid;
+    const status = this.#status(current);
+    const { lastReported: _, ...before } = current.status ?? {};
+    if (!isDeepStrictEqual(before, status)) {
+      const reported = { ...current, ...HEAD, status: { ...status, lastReported: timeText(Date.now()) } };
+      const options = { subresource: 'status', signal };
+      this.#known = await cluster.update<PolicyServerReplica>(POLICY_SERVER_REPLICAS, reported, options);
+      hasWritten = true;
+    }
+    return hasWritten;
+  }
+
+  async #read(signal: AbortSignal): Promise<PolicyServerReplica | undefined> {
+    const { cluster, namespace, name } = this.#options;
+    try {
+      return await cluster.get(POLICY_SERVER_REPLICAS, { namespace, name }, { signal });
+    } catch (error) {
+      if (isNotFound(error)) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  #status({ metadata, status }: PolicyServerReplica): ReplicaStatus {
+    return replicaStatus(this.#options.view, {
+      generation: metadata.generation,
+      startedAt: this.#startedAt,
+      conditions: status?.conditions,
+      now: Date.now(),
+    });
+  }
+
+  #spec(): PolicyServerReplica['spec'] {
+    const { policyServer, pod, controlAddress, version } = this.#options;
+    return { policyServer, ...(pod === undefined ? {} : { podName: pod.name }), controlAddress, version };
+  }
+
+  #metadata(): { readonly labels: Record<string, string>; readonly ownerReferences: readonly OwnerReference[] } {
+    const owner = this.#owner;
+    return {
+      labels: { [POLICY_SERVER_LABEL]: this.#options.policyServer },
+      ownerReferences: owner === undefined ? [] : [owner],
+    };
+  }
+
+  #isAsWanted({ metadata, spec }: PolicyServerReplica): boolean {
+    const { labels, ownerReferences } = this.#metadata();
+    return (
+      metadata.labels?.[POLICY_SERVER_LABEL] === labels[POLICY_SERVER_LABEL] &&
+      isDeepStrictEqual(metadata.ownerReferences ?? [], ownerReferences) &&
+      isDeepStrictEqual(spec, this.#spec())
+    );
+  }
+
+  /** Best effort: what stays goes with its owner. */
+  async #remove(): Promise<void> {
+    const { cluster, namespace, name, log } = this.#options;
+    const signal = AbortSignal.timeout(REMOVAL_TIMEOUT_MS);
+    try {
+      if (this.#uid !== undefined) {
+        const preconditions = { uid: this.#uid };
+        await unlessGone(cluster.delete(POLICY_SERVER_REPLICAS, { namespace, name }, { preconditions, signal }));
+      }
+      await this.#lease?.release(signal);
+    } catch (error) {
+      log.warn({ error: errorText(error) }, 'the report of the stopping replica could not be removed, it will expire');
+    }
+  }
+}
+
+const HEAD = { apiVersion: apiVersionOf(POLICY_SERVER_REPLICAS), kind: POLICY_SERVER_REPLICAS.kind };
+
+/** What the replica itself is to say of an object. */
+function ownPart({ metadata, spec, status }: PolicyServerReplica): unknown[] {
+  const { lastReported: _, ...reported } = status ?? {};
+  return [metadata.uid, metadata.labels?.[POLICY_SERVER_LABEL], metadata.ownerReferences, spec, reported];
+}

@@ -1,0 +1,97 @@
+// The status of a PolicyServerReplica: a summary whose size does not grow with the number of policies.
+import { createHash } from 'node:crypto';
+import { MAX_DEVIATIONS, setCondition } from '../../resources/index.ts';
+import type { Condition, PolicyServerReplica } from '../../resources/index.ts';
+import type { ReplicaView, ServedRevision } from './replica-view.ts';
+
+export type ReplicaStatus = NonNullable<PolicyServerReplica['status']>;
+
+/** Longest message of a deviation: a hundred of them and the object has some 100 KB at the most. Characters. */
+export const MAX_DEVIATION_MESSAGE = 1024;
+
+/** Reasons of the condition Ready of a PolicyServerReplica. */
+export const REPLICA_REASONS = {
+  /** The replica has not read the revisions of its cluster yet; what served before it was started may serve. */
+  starting: 'Starting',
+  /** All that is to be served is. */
+  upToDate: 'UpToDate',
+  /** Something is not as it should be, see `status.deviations`. */
+  deviating: 'Deviating',
+} as const;
+
+/** What a status is made of besides what the replica serves. Times in milliseconds since 1970. */
+export interface ReplicaFacts {
+  readonly generation: number | undefined;
+  readonly startedAt: string;
+  /** Of the status as it is. */
+  readonly conditions: readonly Condition[] | undefined;
+  readonly now: number;
+}
+
+/** What the replica has to say now; without `lastReported`, which is no news. */
+export function replicaStatus(
+  view: Pick<ReplicaView, 'isSynced' | 'reports' | 'served' | 'deviations'>,
+  { generation, startedAt, conditions, now }: ReplicaFacts,
+): ReplicaStatus {
+  const counts = { Staged: 0, Failed: 0, Loading: 0, Serving: 0 };
+  for (const { state } of view.reports()) {
+    counts[state] += 1;
+  }
+  const served = [...view.served()];
+  const all = [...view.deviations()];
+  const deviations = all
+    .toSorted((a, b) => compare(a.policy, b.policy) || a.revision - b.revision)
+    .slice(0, MAX_DEVIATIONS)
+    .map(({ message, ...deviation }) => ({
+      ...deviation,
+      ...(message === undefined ? {} : { message: shortened(message) }),
+    }));
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const ready = setCondition(conditions, { type: 'Ready', ...observed, ...readiness(view.isSynced, all.length) }, now);
+  return {
+    setHash: setHash(served),
+    servingRevisions: served.length,
+    stagedRevisions: counts.Staged,
+    failedRevisions: counts.Failed,
+    ...(deviations.length === 0 ? {} : { deviations }),
+    deviationCount: all.length,
+    ...observed,
+    startedAt,
+    conditions: [...ready],
+  };
+}
+
+/** The hash of all that serves: the same on replicas that serve the same, in whatever order they came to. */
+export function setHash(served: Iterable<ServedRevision>): string {
+  const hash = createHash('sha256');
+  // As JSON, so that no two sets are written alike.
+  const lines = [...served].map(({ policy, revision, digest }) => JSON.stringify([policy, revision, digest]));
+  for (const line of lines.toSorted()) {
+    hash.update(`${line}\n`);
+  }
+  return `sha256:${hash.digest('hex')}`;
+}
+
+function readiness(isSynced: boolean, deviations: number): Pick<Condition, 'status' | 'reason' | 'message'> {
+  if (!isSynced) {
+    const message = 'the revisions of the cluster have not been read yet';
+    return { status: 'False', reason: REPLICA_REASONS.starting, message };
+  }
+  return deviations === 0
+    ? { status: 'True', reason: REPLICA_REASONS.upToDate, message: '' }
+    : {
+        status: 'False',
+        reason: REPLICA_REASONS.deviating,
+        message: `${deviations} ${deviations === 1 ? 'revision is' : 'revisions are'} not as they should be`,
+      };
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function shortened(message: string): string {
+  return message.length <= MAX_DEVIATION_MESSAGE
+    ? message
+    : `${message.slice(0, MAX_DEVIATION_MESSAGE - 1).toWellFormed()}…`;
+}

@@ -1,0 +1,120 @@
+// What a cluster's PolicyRevisions want of a replica. They come from the controller only, and are still read as if they
+// did not: a revision that cannot be understood fails alone.
+import type { PolicyRevision } from '../../resources/index.ts';
+import type { PinnedModule } from './replica-protocol.ts';
+
+/** A revision that is to be loaded. */
+export interface WantedRevision {
+  /** `metadata.name` of the PolicyRevision. */
+  readonly name: string;
+  readonly uid: string;
+  readonly revision: number;
+  /** The policy's spec, as the cluster has it; undefined when it has none. */
+  readonly snapshot: unknown;
+  /** Its modules, as they were found when it was validated. */
+  readonly modules: readonly PinnedModule[];
+}
+
+/** Why no revision of a policy is to serve, and what requests are answered meanwhile. */
+export interface FailedRevision {
+  readonly revision: number;
+  readonly message: string;
+  readonly failurePolicy: 'Fail' | 'Ignore';
+}
+
+/** What is wanted of one policy that has revisions. */
+export interface WantedPolicy {
+  readonly serving?: WantedRevision;
+  /** To be loaded beside, by number. */
+  readonly staged: readonly WantedRevision[];
+  /** Set when nothing is to serve, now or soon, because the newest revision failed. */
+  readonly failed?: FailedRevision;
+}
+
+/**
+ * What the revisions of one policy say together: of those in state Serving the one with the highest order serves, those that
+ * are Validated or Staged are loaded beside.
+ */
+export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
+  let serving: PolicyRevision | undefined;
+  let newest: PolicyRevision | undefined;
+  const staged: PolicyRevision[] = [];
+  for (const revision of revisions) {
+    const state = revision.status?.state;
+    if (state === 'Serving' && (serving === undefined || isAfter(revision, serving))) {
+      serving = revision;
+    } else if (state === 'Validated' || state === 'Staged') {
+      staged.push(revision);
+    }
+    newest = newest === undefined || revision.spec.revision > newest.spec.revision ? revision : newest;
+  }
+  const failed = serving === undefined && staged.length === 0 ? failureOf(newest) : undefined;
+  return {
+    ...(serving === undefined ? {} : { serving: wantedRevision(serving) }),
+    staged: staged.toSorted((a, b) => a.spec.revision - b.spec.revision).map(wantedRevision),
+    ...(failed === undefined ? {} : { failed }),
+  };
+}
+
+/** Whether a revision serves rather than another one; the number decides where the order does not. */
+function isAfter(one: PolicyRevision, other: PolicyRevision): boolean {
+  const difference = (one.status?.order ?? 0) - (other.status?.order ?? 0);
+  return difference > 0 || (difference === 0 && one.spec.revision > other.spec.revision);
+}
+
+function failureOf(newest: PolicyRevision | undefined): FailedRevision | undefined {
+  const { state = 'Candidate', reason = '', message } = newest?.status ?? {};
+  if (newest === undefined || !(state === 'Failed' || (state === 'Candidate' && reason !== ''))) {
+    return undefined;
+  }
+  const { revision, snapshot } = newest.spec;
+  return {
+    revision,
+    message: message === undefined || message === '' ? reason || 'the newest revision failed' : message,
+    failurePolicy: failurePolicyOf(snapshot),
+  };
+}
+
+/** What a policy's spec says about requests that it cannot judge; `Fail` where it cannot be read. */
+export function failurePolicyOf(snapshot: unknown): 'Fail' | 'Ignore' {
+  const isIgnoring =
+    typeof snapshot === 'object' &&
+    snapshot !== null &&
+    Object.hasOwn(snapshot, 'failurePolicy') &&
+    (snapshot as { readonly failurePolicy: unknown }).failurePolicy === 'Ignore';
+  return isIgnoring ? 'Ignore' : 'Fail';
+}
+
+function wantedRevision({ metadata, spec, status }: PolicyRevision): WantedRevision {
+  return {
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    revision: spec.revision,
+    snapshot: spec.snapshot,
+    modules: status?.modules ?? [],
+  };
+}
+
+/**
+ * What is kept of a revision in memory: the spec of those that are loaded, of others what {@link wantedOf} asks. The whole
+ * history of thousands of policies would be far more than what serves.
+ */
+export function keptOf(revision: PolicyRevision): PolicyRevision {
+  const { metadata, spec, status } = revision;
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const { snapshot, ...rest } = spec;
+  const state = status?.state ?? 'Candidate';
+  const isLoaded = state === 'Validated' || state === 'Staged' || state === 'Serving';
+  const kept = isLoaded ? snapshot : { failurePolicy: failurePolicyOf(snapshot) };
+  return {
+    ...revision,
+    metadata: {
+      ...(name === undefined ? {} : { name }),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(labels === undefined ? {} : { labels }),
+    },
+    spec: { ...rest, snapshot: kept },
+  };
+}

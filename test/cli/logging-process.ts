@@ -1,0 +1,62 @@
+// A command that runs until it is stopped, as a process of its own, with what it logs.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { COMMAND, ENVIRONMENT, ROOT } from './command.ts';
+
+export type Line = Readonly<Record<string, unknown>>;
+
+export class LoggingProcess implements AsyncDisposable {
+  readonly #child;
+  readonly #lines: Line[] = [];
+  #told = 0;
+  #waiting: (() => void) | undefined;
+
+  /** `args` begin with the name of the command, which takes `--log-fmt`. */
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.#child = spawn(process.execPath, [COMMAND, ...args, '--log-fmt', 'json'], {
+      cwd: ROOT,
+      env: { ...ENVIRONMENT, ...env },
+    });
+    let rest = '';
+    const read = (text: string): void => {
+      const lines = `${rest}${text}`.split('\n');
+      rest = lines.pop() ?? '';
+      this.#lines.push(...lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line));
+      this.#waiting?.();
+    };
+    this.#child.stdout.setEncoding('utf8').on('data', read);
+    this.#child.stderr.setEncoding('utf8').on('data', read);
+    this.#child.once('exit', () => this.#waiting?.());
+  }
+
+  /** The next line with a message, behind those that were asked for before. */
+  async says(message: string): Promise<Line> {
+    for (;;) {
+      const index = this.#lines.findIndex(({ msg }, at) => at >= this.#told && msg === message);
+      const line = this.#lines[index];
+      if (line !== undefined) {
+        this.#told = index + 1;
+        return line;
+      }
+      assert.equal(this.#child.exitCode, null, `it ended before it said "${message}": ${JSON.stringify(this.#lines)}`);
+      await new Promise<void>((resolve) => (this.#waiting = resolve));
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      await once(this.#child, 'exit');
+    }
+    return this.#child.exitCode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended();
+  }
+}

@@ -1,0 +1,217 @@
+// `portcullis rollout` on the cluster of `portcullis start`: the revisions of a policy, how its rollout stands, the ways back.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { type CommandResult, portcullis } from './command.ts';
+import { StartedPortcullis } from './started.ts';
+
+const NAME = 'clusteradmissionpolicy.policies.kubewarden.io/no-latest';
+
+function succeeded({ code, stdout, stderr }: CommandResult): string {
+  assert.equal(code, 0, stderr + stdout);
+  return stdout;
+}
+
+/** A policy that rejects pods with a message. */
+function policy(message: string, spec: object = {}, metadata: object = {}): string {
+  return JSON.stringify({
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name: 'no-latest', ...metadata },
+    spec: {
+      module: 'builtin:cel',
+      mutating: false,
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+      settings: { validations: [{ expression: 'false', message }] },
+      ...spec,
+    },
+  });
+}
+
+function pod(name: string): string {
+  const spec = { containers: [{ name: 'main', image: 'nginx' }] };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec });
+}
+
+describe('portcullis rollout', () => {
+  let started: StartedPortcullis;
+  before(async () => {
+    started = await StartedPortcullis.start();
+  });
+  after(() => started[Symbol.asyncDispose]());
+
+  const rollout = (...args: readonly string[]): Promise<CommandResult> => started.portcullis(['rollout', ...args]);
+  const apply = async (text: string): Promise<string> =>
+    succeeded(await started.portcullis(['apply', '-f', '-'], text));
+  /** What a pod is rejected with. */
+  const rejection = async (): Promise<string> =>
+    (await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('web'))).stderr;
+  const status = async (): Promise<string> => succeeded(await rollout('status', 'cap/no-latest', '--timeout', '20s'));
+  /** The lines of the history, each as its columns. */
+  const history = async (): Promise<readonly (readonly string[])[]> =>
+    succeeded(await rollout('history', 'cap', 'no-latest'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {3,}/));
+
+  it('waits until a policy serves, on how many replicas it says', async () => {
+    await apply(policy('first'));
+    assert.equal(await status(), `${NAME}: Active: revision 1 serves on 1 of 1 replicas\n`);
+    await apply(policy('second'));
+    assert.equal(await status(), `${NAME}: Active: revision 2 serves on 1 of 1 replicas\n`);
+    assert.match(await rejection(), /denied the request: second/);
+  });
+
+  it('lists the revisions, what made each, and the digests of its modules', async () => {
+    const [header, first, second, ...more] = await history();
+    assert.deepEqual(header, ['REVISION', 'STATE', 'SINCE', 'CAUSE', 'DIGEST']);
+    assert.deepEqual([first?.[0], first?.[1], first?.[3]], ['1', 'Retired', 'generation 1']);
+    assert.deepEqual([second?.[0], second?.[1], second?.[3]], ['2', 'Serving', 'generation 2: settings']);
+    assert.match(second?.[4] ?? '', /^builtin:cel@/);
+    assert.deepEqual(more, []);
+  });
+
+  it('shows one revision whole, to people and to programs', async () => {
+    const text = succeeded(await rollout('history', 'cap/no-latest', '--revision', '1'));
+    assert.match(text, /^Revision: +1 \(PolicyRevision portcullis\/kw\.cap\.no-latest-1\)$/m);
+    assert.match(text, /^ {2}settings:$/m);
+    const json = succeeded(await rollout('history', 'cap/no-latest', '--revision', '1', '-o', 'json'));
+    assert.equal((JSON.parse(json) as { kind: string }).kind, 'PolicyRevision');
+    const missing = await rollout('history', 'cap/no-latest', '--revision', '9');
+    assert.equal(missing.code, 1);
+    assert.match(missing.stderr, /has no revision 9\nThese are kept: 1, 2\./);
+  });
+
+  it('shows what differs between two of them, with the exit codes of diff', async () => {
+    const same = await rollout('diff', 'cap/no-latest');
+    assert.deepEqual([same.code, same.stdout], [0, '']);
+    const { code, stdout } = await rollout('diff', 'cap/no-latest', '--from', '1', '--to', '2');
+    assert.equal(code, 1);
+    assert.match(stdout, /^--- \S+ revision 1 \(Retired\)\n\+\+\+ \S+ revision 2 \(Serving\)\n@@ /);
+    assert.match(stdout, /^- +message: first\n\+ +message: second$/m);
+    assert.equal((await rollout('diff', 'cap/nobody')).code, 2);
+  });
+
+  it('says why a change does not serve, and what to do', async () => {
+    await apply(policy('third', { module: 'file:///not/there/yet.wasm' }));
+    const failed = await rollout('status', 'cap/no-latest', '--timeout', '20s');
+    assert.equal(failed.code, 1);
+    assert.match(failed.stderr, /no-latest: Degraded: \w+: .*not\/there\/yet\.wasm/);
+    assert.match(failed.stderr, /Revision 2 still serves\. .*portcullis rollout undo cap\/no-latest\n$/);
+    const different = await rollout('diff', 'cap/no-latest');
+    assert.equal(different.code, 1);
+    assert.match(different.stdout, /^\+ +module: file:\/\/\/not\/there\/yet\.wasm$/m);
+    assert.match(await rejection(), /denied the request: second/);
+  });
+
+  it('is told of by describe: revisions, conditions, events', async () => {
+    const text = succeeded(await started.portcullis(['describe', 'cap', 'no-latest']));
+    assert.match(text, /^Revisions:\n {2}REVISION +STATE.*\n {2}1 +Retired.*\n {2}2 +Serving.*\n {2}3 +/m);
+    assert.match(text, /^Events:\n(?: {2}.*\n)* {2}Warning +\w+ .*yet\.wasm/m);
+  });
+
+  it('rolls back to what served before, as a revision of its own', async () => {
+    const dry = succeeded(await rollout('undo', 'cap/no-latest', '--dry-run'));
+    assert.equal(dry, `${NAME} would be rolled back to the revision before (dry run)\n`);
+    assert.equal(succeeded(await rollout('undo', 'cap/no-latest')), `${NAME} rolled back to the revision before\n`);
+    assert.match(await status(), /Active: revision 4 serves/);
+    const spec = succeeded(await started.portcullis(['get', 'cap', 'no-latest', '-o', 'yaml']));
+    assert.match(spec, /module: builtin:cel\n/);
+    assert.doesNotMatch(spec, /rollback-to/);
+    const newest = (await history()).at(-1);
+    assert.deepEqual([newest?.[0], newest?.[1], newest?.[3]], ['4', 'Serving', 'rollback to 2']);
+  });
+
+  it('rolls back to a revision that is named, and to none that is not kept', async () => {
+    assert.equal(
+      succeeded(await rollout('undo', 'cap/no-latest', '--to-revision', '1')),
+      `${NAME} rolled back to revision 1\n`,
+    );
+    await status();
+    await eventually(async () => assert.match(await rejection(), /denied the request: first/));
+    const missing = await rollout('undo', 'cap/no-latest', '--to-revision', '99');
+    assert.equal(missing.code, 1);
+    assert.match(missing.stderr, /has no revision 99\nThese are kept: 1, 2, 3, 4, 5\./);
+    assert.equal((await rollout('undo', 'cap/no-latest', '--to-revision', '0')).code, 2);
+  });
+
+  it('pins a revision, which serves whatever is applied, until it is unpinned', async () => {
+    assert.equal(succeeded(await rollout('pin', 'cap/no-latest', '--revision', '2')), `${NAME} pinned to revision 2\n`);
+    assert.equal(await status(), `${NAME}: RolledBack: revision 2 serves on 1 of 1 replicas\n`);
+    await apply(policy('fourth'));
+    assert.match(await status(), /RolledBack: revision 2 serves/);
+    assert.match(await rejection(), /denied the request: second/);
+    assert.ok((await history()).some(([, state]) => state === 'Serving, pinned'));
+    assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /unpinned from revision 2\n$/);
+    assert.match(await status(), /Active: revision 6 serves/);
+    assert.match(await rejection(), /denied the request: fourth/);
+    assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /is not pinned\n$/);
+  });
+
+  it('finds policies of a namespace', async () => {
+    const kind = { kind: 'AdmissionPolicy', metadata: { name: 'own', namespace: 'kube-public' } };
+    await apply(JSON.stringify({ ...JSON.parse(policy('mine')), ...kind }));
+    const own = ['ap/own', '-n', 'kube-public'];
+    assert.match(succeeded(await rollout('status', ...own)), /^admissionpolicy\..*\/own: Active: revision 1 /);
+    assert.match(succeeded(await rollout('history', ...own)), /\n1 +Serving /);
+    assert.equal((await rollout('history', 'ap/own')).code, 1);
+  });
+
+  it('is for one policy', async () => {
+    for (const [args, message] of [
+      [['status', 'cm/one'], /configmap\/one has no rollout: expected a policy/],
+      [['status', 'cap'], /expected one policy/],
+      [['status', 'cap', 'one', 'two'], /expected one policy/],
+    ] as const) {
+      const { code, stderr } = await rollout(...args);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    }
+  });
+
+  describe('for somebody who may only read and change policies', { skip: skipWithoutCluster() }, () => {
+    let kubeconfig = '';
+    const limited = (...args: readonly string[]): Promise<CommandResult> =>
+      portcullis(['rollout', ...args], { env: { KUBECONFIG: kubeconfig, HOME: started.home } });
+
+    before(async () => {
+      const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name: 'tenant' } };
+      const rules = [
+        { apiGroups: ['policies.kubewarden.io'], resources: ['clusteradmissionpolicies'], verbs: ['get', 'patch'] },
+      ];
+      const subjects = [{ kind: 'ServiceAccount', name: 'tenant', namespace: 'default' }];
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'tenant' };
+      for (const object of [
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'tenant', namespace: 'default' } },
+        { ...rbac, kind: 'ClusterRole', rules },
+        { ...rbac, kind: 'ClusterRoleBinding', subjects, roleRef },
+      ]) {
+        await apply(JSON.stringify(object));
+      }
+      const token = succeeded(await started.kubectl(['create', 'token', 'tenant'])).trim();
+      kubeconfig = join(started.folder, 'tenant');
+      writeFileSync(kubeconfig, readFileSync(started.kubeconfig, 'utf8').replace(/"?token"?: .*/, `token: ${token}`));
+    });
+
+    it('says what the history would take, and rolls back, pins and tells the status without', async () => {
+      const refused = await limited('history', 'cap/no-latest');
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /may not be read: policyrevisions\.portcullis\.dev is forbidden/);
+      assert.match(refused.stderr, /verb list on policyrevisions\.portcullis\.dev in namespace portcullis/);
+      assert.match(succeeded(await limited('status', 'cap/no-latest')), /Active: revision 6 /);
+      succeeded(await limited('pin', 'cap/no-latest'));
+      succeeded(await limited('unpin', 'cap/no-latest'));
+      succeeded(await limited('undo', 'cap/no-latest', '--to-revision', '2'));
+      assert.match(succeeded(await limited('status', 'cap/no-latest', '--timeout', '20s')), /Active: revision 7 /);
+    });
+
+    it('hears from the controller that a revision is not kept', async () => {
+      const missing = await limited('undo', 'cap/no-latest', '--to-revision', '99');
+      assert.equal(missing.code, 1, missing.stdout);
+      assert.match(missing.stderr, /was left as it is by the controller\n.*or that is not kept/);
+    });
+  });
+});

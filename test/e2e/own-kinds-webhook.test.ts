@@ -1,0 +1,305 @@
+// The webhook for our own kinds on a real API server: what people read who apply a policy that cannot work, and whether the
+// API server itself would take the webhook of every policy that was accepted.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { Findings } from '../../src/lifecycle/admission/findings.ts';
+import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
+import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
+import { webhookConfiguration } from '../../src/lifecycle/webhook-configuration.ts';
+import { type AdmissionPolicyObject, customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
+import { SharedCaches } from '../../src/runtime/index.ts';
+import { ensureLocalCertificates } from '../../src/server/index.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { type Cluster, type KubectlResult, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+
+const CONTROLLER = 'controller';
+const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
+const REVISIONS = '/apis/portcullis.dev/v1/namespaces/default/policyrevisions';
+const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
+const SPEC = { module: 'builtin:pod-security', settings: { enforce: 'baseline' }, mutating: false, rules: [RULE] };
+
+function policy(name: string, spec: object = {}): KubernetesObject {
+  const apiVersion = 'policies.kubewarden.io/v1';
+  return { apiVersion, kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: { ...SPEC, ...spec } };
+}
+
+function revision(name: string): KubernetesObject {
+  const of = { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'x', uid: 'u' };
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyRevision',
+    metadata: { name, namespace: 'default' },
+    spec: { policy: of, policyId: 'x', policyServer: 'default', revision: 1, policyGeneration: 1, snapshot: SPEC },
+  };
+}
+
+describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWithoutCluster() }, () => {
+  let folder: string;
+  let cluster: Cluster;
+  let stop: () => Promise<void>;
+
+  const apply = (object: KubernetesObject, user?: string): Promise<KubectlResult> =>
+    cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object), ...(user === undefined ? {} : { user }) });
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'portcullis-own-kinds-'));
+    const [certificates, started] = await Promise.all([
+      ensureLocalCertificates(join(folder, 'pki')),
+      startCluster({ users: { [CONTROLLER]: { groups: ['system:masters'] } } }),
+    ]);
+    cluster = started;
+    for (const kind of OWN_KINDS) {
+      await cluster.expect(
+        'POST',
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+        customResourceDefinition(kind),
+      );
+    }
+    const connection = new KubernetesCluster({
+      server: cluster.url,
+      ca: readFileSync(cluster.caFile, 'utf8'),
+      credentials: tokenCredentials(cluster.token(CONTROLLER)),
+    });
+    const log = pino({ level: 'silent' });
+    const caches = new SharedCaches({ cluster: connection, log });
+    const ca = readFileSync(certificates.caFile, 'utf8');
+    const options = { cluster: connection, caches, ca, log, controllerUser: CONTROLLER };
+    const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    const aborting = new AbortController();
+    const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
+    stop = async () => {
+      aborting.abort();
+      await Promise.all(running);
+      connection.close();
+    };
+    await webhook.registration.ready;
+    // API servers learn of configurations and kinds a moment after they were written.
+    await eventually(async () => {
+      assert.match((await apply(policy('probe', { sideEffects: 'Some' }))).stderr, /is invalid|denied the request/);
+    });
+  });
+  after(async () => {
+    await stop?.();
+    await (cluster as Cluster | undefined)?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('says at once what is wrong with a policy, field by field', async () => {
+    const broken = policy('broken', {
+      module: 'builtin:cel',
+      settings: { validations: [{ expression: "object.metadata.labels['team' != ''" }] },
+      matchConditions: [{ name: 'not-mine', expression: "request.userinfo.username != 'me'" }],
+      sideEffects: 'Some',
+    });
+    const { stderr, code } = await apply(broken);
+    assert.equal(code, 1);
+    assert.match(stderr, /The ClusterAdmissionPolicy "broken" is invalid/);
+    assert.match(
+      stderr,
+      /\* spec\.sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun" \[side-effects\]/,
+    );
+    assert.match(
+      stderr,
+      /\* spec\.matchConditions\[0\]\.expression: .*does not compile: ERROR: <input>:1:8: undefined field 'userinfo'/,
+    );
+    assert.match(stderr, /\* spec\.settings\.validations\[0\]\.expression: .*ERROR: <input>:1:36: Syntax error/);
+    const created = await cluster.kubectl(['create', '-f', '-'], { stdin: JSON.stringify(broken) });
+    assert.match(created.stderr, /The ClusterAdmissionPolicy "broken" is invalid/);
+  });
+
+  it('refuses a change as it does a new policy, and leaves what there was', async () => {
+    assert.deepEqual(await apply(policy('changed')), {
+      stdout: 'clusteradmissionpolicy.policies.kubewarden.io/changed created\n',
+      stderr: '',
+      code: 0,
+    });
+    const change = JSON.stringify({ spec: { settings: { enforce: 'basline' } } });
+    const patched = await cluster.kubectl(['patch', 'cap', 'changed', '--type=merge', '-p', change]);
+    assert.match(
+      patched.stderr,
+      /spec\.settings\.enforce: expected one of privileged, baseline, restricted, got "basline"/,
+    );
+    const { body } = await cluster.request<{ spec: { settings: object } }>('GET', `${POLICIES}/changed`);
+    assert.deepEqual(body.spec.settings, { enforce: 'baseline' });
+    const labelled = await cluster.kubectl(['annotate', 'cap', 'changed', 'portcullis.dev/rollback-to=last']);
+    assert.match(labelled.stderr, /metadata\.annotations\[portcullis\.dev\/rollback-to\]: Invalid value: "last"/);
+  });
+
+  it('warns of what may not be meant', async () => {
+    const { stderr, code } = await apply(policy('warned', { rules: [{ ...RULE, resources: ['Pod'] }] }));
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /^Warning: spec\.rules\[0\]\.resources\[0\]: "Pod" is no resource: .* \[rule-never-matches\]\n$/,
+    );
+  });
+
+  it('has revisions written by the controller only', async () => {
+    const mine = await apply(revision('mine'));
+    assert.match(
+      mine.stderr,
+      /Error from server \(Forbidden\): .*PolicyRevision\.portcullis\.dev "mine" is written by controller only, got admin/,
+    );
+    assert.equal((await apply(revision('one'), CONTROLLER)).code, 0);
+    const status = (user: string): Promise<KubectlResult> =>
+      cluster.kubectl(
+        [
+          'patch',
+          'prev',
+          'one',
+          '-n',
+          'default',
+          '--subresource=status',
+          '--type=merge',
+          '-p',
+          '{"status":{"state":"Serving"}}',
+        ],
+        { user },
+      );
+    assert.match((await status('admin')).stderr, /only the controller changes revisions/);
+    assert.equal((await status(CONTROLLER)).code, 0);
+    assert.equal((await cluster.kubectl(['annotate', 'prev', 'one', '-n', 'default', 'a=b'])).code, 0);
+    assert.equal((await cluster.request('DELETE', `${REVISIONS}/one`)).status, 200);
+  });
+
+  it('is accepted by API servers whenever we accept, and the other way round', async () => {
+    const judge = new PolicyRules();
+    const random = randomNumbers(11);
+    const seen = { accepted: 0, refused: 0 };
+    for (let round = 0; round < 300; round += 1) {
+      const object = policy('any', randomSpec(random)) as unknown as AdmissionPolicyObject;
+      const findings = new Findings();
+      judge.checkSpec(object, findings);
+      const configuration = {
+        ...webhookConfiguration(object, { url: 'https://127.0.0.1:1', ca: '' }),
+        kind: 'ValidatingWebhookConfiguration',
+      };
+      const { status, body } = await cluster.request('POST', `${CONFIGURATIONS}?dryRun=All`, configuration);
+      const text = JSON.stringify({ spec: object.spec, ours: findings.errors, theirs: body['message'] }, null, 1);
+      assert.ok(status === 201 || status === 422, text);
+      assert.equal(status === 201, findings.errors.length === 0, text);
+      seen[status === 201 ? 'accepted' : 'refused'] += 1;
+    }
+    assert.ok(seen.accepted > 50 && seen.refused > 50, JSON.stringify(seen));
+  });
+
+  it('locks nobody out while the webhook is down', async () => {
+    await apply(policy('kept'));
+    await stop();
+    const late = await apply(policy('late'));
+    assert.match(late.stderr, /failed calling webhook "policies\.own-kinds\.portcullis\.dev"/);
+    assert.equal((await cluster.kubectl(['label', 'cap', 'kept', 'a=b'])).code, 0);
+    const status = [
+      'patch',
+      'cap',
+      'kept',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      '{"status":{"phase":"Active"}}',
+    ];
+    assert.equal((await cluster.kubectl(status)).code, 0);
+    assert.equal((await apply(policy('late'), CONTROLLER)).code, 0);
+    assert.equal((await apply(revision('two'), CONTROLLER)).code, 0);
+    assert.equal((await cluster.kubectl(['delete', 'cap', 'kept', 'late'])).code, 0);
+    assert.equal((await cluster.kubectl(['create', 'configmap', 'unrelated'])).code, 0);
+  });
+});
+
+/** Rules, selectors and conditions, some of them wrong. All follow the schema of the kind. */
+function randomSpec(random: () => number): object {
+  const one = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const some = <T>(from: readonly T[], least = 1): readonly T[] =>
+    Array.from({ length: least + Math.floor(random() ** 2 * 3) }, () => one(from));
+  const rule = (): object => ({
+    ...(random() < 0.95
+      ? { apiGroups: some(['', 'apps', 'batch', 'example.com', ...(random() < 0.2 ? ['*'] : [])]) }
+      : {}),
+    apiVersions: some(['v1', 'v1beta1', 'v2', ...(random() < 0.2 ? ['*', ''] : [])]),
+    resources: some(
+      random() < 0.5
+        ? ['pods', 'deployments', 'pods/log', 'jobs', 'Pods']
+        : ['pods', 'pods/log', 'pods/*', '*/log', '*', '*/*', '', 'a/b/c', '*/', '/x'],
+    ),
+    operations: some(['CREATE', 'UPDATE', 'DELETE', 'CONNECT', ...(random() < 0.2 ? ['*'] : [])]),
+    ...(random() < 0.3 ? { scope: one(['*', 'Cluster', 'Namespaced']) } : {}),
+  });
+  const labels = (): object =>
+    Object.fromEntries(
+      some(['a', 'example.com/a', ...(random() < 0.1 ? ['-', 'a/b/c', 'A/'] : [])]).map((key) => [
+        key,
+        one(['', 'b', 'b-c', ...(random() < 0.1 ? ['b c', '-'] : [])]),
+      ]),
+    );
+  const expression = (): object => {
+    const values = random() < 0.5 ? [] : ['b', ...(random() < 0.1 ? ['b c'] : [])];
+    return {
+      key: one(['a', 'a', 'example.com/b', ...(random() < 0.1 ? ['', '/'] : [])]),
+      operator: one(
+        values.length === 0
+          ? ['Exists', 'DoesNotExist']
+          : ['In', 'NotIn', ...(random() < 0.2 ? ['Exists', 'in', ''] : [])],
+      ),
+      values,
+    };
+  };
+  const selector = (): object => ({ matchLabels: labels(), matchExpressions: random() < 0.5 ? [] : [expression()] });
+  const condition = (index: number): object => ({
+    name: random() < 0.9 ? `c${index}` : index === 0 ? one(['', 'a b', 'a/b/c']) : one(['example.com/x', '-']),
+    expression: random() < 0.8 ? one(GOOD) : one(BAD),
+  });
+  return {
+    rules: Array.from({ length: 1 + Math.floor(random() * 2) }, rule),
+    ...(random() < 0.3 ? { objectSelector: selector() } : {}),
+    ...(random() < 0.3 ? { namespaceSelector: selector() } : {}),
+    ...(random() < 0.4 ? { matchConditions: [condition(0), condition(1)] } : {}),
+    ...(random() < 0.2 ? { sideEffects: one(['None', 'NoneOnDryRun', 'Some', 'Unknown', 'x', '']) } : {}),
+    timeoutSeconds: 10,
+  };
+}
+
+const GOOD = [
+  'true',
+  "object.metadata.name != ''",
+  "request.userInfo.groups.exists(group, group == 'x')",
+  "request.operation in ['CREATE'] && !has(object.spec)",
+  "authorizer.group('').resource('pods').namespace(request.namespace).check('get').allowed()",
+  'object.spec.?replicas.orValue(1) > 1',
+  "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
+  'oldObject == null',
+  'request.dryRun',
+  'object.x == true',
+];
+const BAD = [
+  'object.x',
+  '',
+  ' ',
+  '1',
+  'x',
+  "'a'",
+  'object.',
+  'request.nothing == 1',
+  'params.x',
+  'variables.x',
+  'size(1) == 1',
+  'Object{} == 1',
+  '[1].all(x, x)',
+];
+
+/** Mulberry32 */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

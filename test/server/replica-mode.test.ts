@@ -1,0 +1,366 @@
+// A policy server whose policies are the PolicyRevisions of a cluster, written here as the controller writes them.
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { EmbeddedCluster } from '../../src/cluster/index.ts';
+import type { PrevalidationResult } from '../../src/server/index.ts';
+import {
+  example,
+  guest,
+  moduleBytes,
+  ModuleSource,
+  requiredLabel,
+  review,
+  TestFolder,
+  type TestServer,
+  until,
+} from './harness.ts';
+import { openCluster, pinned, requiresLabel, Revisions, startReplica, SwitchedCluster } from './replica-lab.ts';
+
+const idOf = (policy: string): string => Revisions.id(policy);
+const OTHER_DIGEST = `sha256:${'0'.repeat(64)}`;
+
+/** The label that every one of several answers says is required. */
+async function labelNow(server: TestServer, policy: string): Promise<string | undefined> {
+  const answers = await Promise.all(Array.from({ length: 6 }, () => server.review(idOf(policy), review())));
+  const labels = new Set(answers.map(requiredLabel));
+  assert.equal(labels.size, 1, `all workers answer alike: ${[...labels].join()}`);
+  return [...labels][0];
+}
+
+async function statusOf(server: TestServer, policy: string): Promise<number> {
+  return (await server.post(`/validate/${idOf(policy)}`, JSON.stringify(review()))).status;
+}
+
+function prevalidate(server: TestServer, policy: string, spec: unknown): Promise<PrevalidationResult> {
+  const metadata = { name: policy };
+  return server.server.prevalidate({ kind: 'ClusterAdmissionPolicy', metadata, spec: spec as never });
+}
+
+describe('a replica', () => {
+  let cluster: EmbeddedCluster;
+  let revisions: Revisions;
+  let server: TestServer;
+  before(async () => {
+    cluster = await openCluster();
+    revisions = new Revisions(cluster.admin);
+    server = await startReplica({ cluster: cluster.admin });
+  });
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  /** Makes a revision that was validated. */
+  async function stage(policy: string, revision: number, spec: Record<string, unknown>): Promise<void> {
+    const modules = pinned(await prevalidate(server, policy, spec));
+    await revisions.create(policy, revision, spec, { state: 'Validated', modules });
+  }
+
+  async function serve(policy: string, revision: number, order = revision): Promise<void> {
+    await revisions.setStatus(policy, revision, { state: 'Serving', order });
+  }
+
+  async function serves(policy: string, revision: number): Promise<void> {
+    await until(async () => {
+      const answer = await server.get(`/policies/${idOf(policy)}`);
+      return (answer.json as { serving?: { revision: number } | null }).serving?.revision === revision;
+    });
+    await server.reaches(idOf(policy), { phase: 'Active' });
+  }
+
+  it('loads a validated revision beside, and answers by it when it is to serve', async () => {
+    await stage('first', 1, requiresLabel('v1'));
+    await server.reaches(idOf('first'), { phase: 'Pending' });
+    assert.equal(await statusOf(server, 'first'), 503);
+    await serve('first', 1);
+    await serves('first', 1);
+    assert.equal(await labelNow(server, 'first'), 'v1');
+    const { desired, serving } = await server.status(idOf('first'));
+    assert.deepEqual([desired?.revision, serving?.revision], [1, 1]);
+
+    await stage('first', 2, requiresLabel('v2'));
+    const updating = await server.reaches(idOf('first'), { phase: 'Updating' });
+    assert.deepEqual([updating.desired?.revision, updating.serving?.revision], [2, 1]);
+    assert.equal(await labelNow(server, 'first'), 'v1');
+    await serve('first', 2);
+    await serves('first', 2);
+    await revisions.setStatus('first', 1, { state: 'Retired' });
+    assert.equal(await labelNow(server, 'first'), 'v2');
+    assert.equal((await server.status(idOf('first'))).serving?.revision, 2);
+  });
+
+  it('goes by the order of revisions that serve, not by their numbers', async () => {
+    await stage('order', 1, requiresLabel('v1'));
+    await stage('order', 2, requiresLabel('v2'));
+    await serve('order', 2, 1);
+    await serves('order', 2);
+    await serve('order', 1, 2);
+    await serves('order', 1);
+    assert.equal(await labelNow(server, 'order'), 'v1');
+  });
+
+  it('fails no review and mixes no revisions in 25 flips under load', async () => {
+    let isOver = false;
+    let newest = 0;
+    let reviews = 0;
+    await stage('flips', 1, requiresLabel('flip-1'));
+    await serve('flips', 1);
+    await serves('flips', 1);
+    const client = async (): Promise<void> => {
+      while (!isOver) {
+        const known = newest;
+        const label = requiredLabel(await server.review(idOf('flips'), review()));
+        const answered = Number(/^flip-(\d+)$/.exec(label ?? '')?.[1]);
+        assert.ok(answered >= known, `expected revision ${known} or newer, got ${label}`);
+        newest = Math.max(newest, answered);
+        reviews += 1;
+      }
+    };
+    const clients = Array.from({ length: 3 }, client);
+    try {
+      for (let number = 2; number <= 25; number += 1) {
+        await stage('flips', number, requiresLabel(`flip-${number}`));
+        await serve('flips', number);
+        await revisions.setStatus('flips', number - 1, { state: 'Retired' });
+        await until(
+          () => newest >= number,
+          () => `revision ${number}, newest ${newest}`,
+        );
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(clients);
+    }
+    assert.ok(reviews > 25);
+  });
+
+  const bad: Readonly<Record<string, { spec: Record<string, unknown>; digest?: string; reason: string }>> = {
+    'settings that the policy refuses': {
+      spec: requiresLabel('x', { settings: { labels: 'none' } }),
+      reason: 'InvalidSettings',
+    },
+    'a module of another digest': { spec: requiresLabel('x'), digest: OTHER_DIGEST, reason: 'DigestMismatch' },
+    'a missing module': {
+      spec: requiresLabel('x', { module: 'file:///none.wasm' }),
+      digest: OTHER_DIGEST,
+      reason: 'FetchFailed',
+    },
+    'a module for a newer server': {
+      spec: requiresLabel('x', { module: guest('minimum-version-99') }),
+      reason: 'UnsupportedVersion',
+    },
+    'a module that may only be relative': {
+      spec: requiresLabel('x', { module: 'file://./here.wasm' }),
+      digest: OTHER_DIGEST,
+      reason: 'InvalidDefinition',
+    },
+    'a snapshot that is no spec': { spec: { module: 7, policies: null }, reason: 'InvalidDefinition' },
+  };
+  for (const [what, { spec, digest, reason }] of Object.entries(bad)) {
+    it(`leaves what serves when the next revision has ${what}`, async () => {
+      const policy = what.replaceAll(' ', '-');
+      await stage(policy, 1, requiresLabel('good'));
+      await serve(policy, 1);
+      await serves(policy, 1);
+      const module = String(spec['module']);
+      const known = digest ?? (await digestOf(module, server));
+      const modules = [{ name: policy, module, digest: known }];
+      await revisions.create(policy, 2, spec, { state: 'Serving', order: 2, modules });
+      const status = await server.reaches(idOf(policy), { phase: 'Degraded' });
+      assert.equal(status.reason, reason, status.message);
+      assert.deepEqual([status.desired?.revision, status.serving?.revision], [2, 1]);
+      assert.equal(await labelNow(server, policy), 'good');
+      await stage(policy, 3, requiresLabel('better'));
+      await serve(policy, 3);
+      await serves(policy, 3);
+      assert.equal(await labelNow(server, policy), 'better');
+    });
+  }
+
+  it('answers by the failurePolicy where the newest revision failed and none serves, until one does', async () => {
+    const status = { state: 'Failed', reason: 'InvalidSettings', message: 'labels: expected a list' } as const;
+    await revisions.create('strict', 1, requiresLabel('x'), status);
+    await revisions.create('lenient', 1, requiresLabel('x', { failurePolicy: 'Ignore' }), status);
+    await revisions.create('waiting', 1, requiresLabel('x'), { ...status, state: 'Candidate' });
+    const failed = await server.reaches(idOf('strict'), { phase: 'Error' });
+    assert.deepEqual([failed.reason, failed.message], ['RevisionFailed', 'labels: expected a list']);
+    await server.reaches(idOf('lenient'), { phase: 'Error' });
+    await server.reaches(idOf('waiting'), { phase: 'Error' });
+    const rejected = await server.review(idOf('strict'), review());
+    assert.deepEqual([rejected.allowed, rejected.status?.code], [false, 500]);
+    assert.equal((await server.review(idOf('waiting'), review())).allowed, false);
+    const admitted = await server.review(idOf('lenient'), review());
+    assert.equal(admitted.allowed, true);
+    assert.match(admitted.warnings?.join() ?? '', /expected a list/);
+    await stage('strict', 2, requiresLabel('fixed'));
+    await serve('strict', 2);
+    await serves('strict', 2);
+    assert.equal(await labelNow(server, 'strict'), 'fixed');
+  });
+
+  it('drops a policy with its last revision', async () => {
+    await stage('short-lived', 1, requiresLabel('x'));
+    await serve('short-lived', 1);
+    await serves('short-lived', 1);
+    await revisions.delete('short-lived', 1);
+    await until(async () => (await statusOf(server, 'short-lived')) === 404);
+    assert.equal((await server.get(`/policies/${idOf('short-lived')}`)).status, 404);
+  });
+
+  it('takes 500 revisions at once, and serves all of them', async () => {
+    const spec = {
+      module: 'builtin:cel',
+      settings: { validations: [{ expression: 'false' }] },
+      mutating: false,
+      rules: [],
+    };
+    const policies = Array.from({ length: 500 }, (_, index) => `many-${index}`);
+    await Promise.all(policies.map((policy) => revisions.create(policy, 1, spec, { state: 'Serving', order: 1 })));
+    await until(async () => {
+      const { policies: all } = server.server.policies();
+      return all.filter(({ id, phase }) => id.startsWith(idOf('many-')) && phase === 'Active').length === 500;
+    });
+    for (const policy of ['many-0', 'many-250', 'many-499']) {
+      assert.equal((await server.review(idOf(policy), review())).allowed, false);
+    }
+    await Promise.all(policies.map((policy) => revisions.delete(policy, 1)));
+    await until(() => server.server.policy(idOf('many-499')) === undefined);
+  });
+
+  it('tries a policy without serving it', async () => {
+    const module = example('required-labels');
+    const modules = pinned(await prevalidate(server, 'tried', requiresLabel('x')));
+    assert.deepEqual(
+      modules.map(({ name, module: reference, digest }) => [name, reference, digest.slice(0, 7)]),
+      [['tried', module, 'sha256:']],
+    );
+    const refused = await prevalidate(server, 'tried', requiresLabel('x', { settings: { labels: 'none' } }));
+    assert.ok(!refused.ok);
+    assert.deepEqual([refused.reason, refused.isTransient], ['InvalidSettings', false]);
+    assert.match(refused.message, /expected a list/);
+    const group = {
+      expression: 'a() || b()',
+      message: 'no',
+      policies: {
+        a: { module, settings: { labels: ['a'] } },
+        b: { module: 'builtin:cel', settings: { validations: [{ expression: 'true' }] } },
+      },
+      rules: [],
+    };
+    assert.deepEqual(
+      pinned(await prevalidate(server, 'grouped', group)).map(({ name, digest }) => [name, digest.split(':')[0]]),
+      [
+        ['a', 'sha256'],
+        ['b', 'builtin'],
+      ],
+    );
+    const relative = await prevalidate(server, 'tried', requiresLabel('x', { module: 'file://./x.wasm' }));
+    assert.ok(!relative.ok);
+    assert.equal(relative.reason, 'InvalidDefinition');
+    assert.equal(await statusOf(server, 'tried'), 404);
+    assert.equal(server.server.policy(idOf('tried')), undefined);
+  });
+
+  it('tries a policy with what its source has now', async () => {
+    await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(guest('accept')) });
+    const spec = requiresLabel('x', { module: source.url });
+    const sources = { insecureSources: [source.host] };
+    await using other = await startReplica({ cluster: cluster.admin, name: 'other', sources: sources as never });
+    const before = pinned(await prevalidate(other, 'tagged', spec));
+    source.behaviour = { kind: 'down' };
+    const unreachable = await prevalidate(other, 'tagged', spec);
+    assert.ok(!unreachable.ok, 'the cache does not stand in for what the source may have by now');
+    assert.deepEqual([unreachable.reason, unreachable.isTransient], ['FetchFailed', true]);
+    source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('reject')) };
+    const after = pinned(await prevalidate(other, 'tagged', spec));
+    assert.notEqual(before[0]?.digest, after[0]?.digest);
+  });
+
+  /** The digest of a module that could be served as such; any, where it cannot be read. */
+  async function digestOf(module: string, of: TestServer): Promise<string> {
+    if (module.startsWith('file:///')) {
+      const { digestOf: digest } = await import('../../src/modules/index.ts');
+      return digest(await moduleBytes(module));
+    }
+    void of;
+    return OTHER_DIGEST;
+  }
+});
+
+describe('a replica that starts again', () => {
+  it('serves what served, with the cluster and the sources down, and then what the cluster says', async () => {
+    await using folder = await TestFolder.create();
+    await using embedded = await openCluster();
+    const cluster = new SwitchedCluster(embedded.admin);
+    const revisions = new Revisions(embedded.admin);
+    await using source = await ModuleSource.start({
+      kind: 'serve',
+      bytes: await moduleBytes(example('required-labels')),
+    });
+    const options = { cluster: cluster.view, folder, sources: { insecureSources: [source.host] } as never };
+    const spec = requiresLabel('kept', { module: source.url });
+    const start = (): Promise<TestServer> => startReplica({ ...options, readyWaitMs: 5_000 });
+
+    let server = await start();
+    const modules = pinned(await prevalidate(server, 'p', spec));
+    await revisions.create('p', 1, spec, { state: 'Serving', order: 1, modules });
+    await revisions.create('q', 1, requiresLabel('q', { module: source.url }), { state: 'Serving', order: 1, modules });
+    const { serving } = await server.reaches(idOf('p'), { phase: 'Active' });
+    await server.reaches(idOf('q'), { phase: 'Active' });
+    await server.stop();
+
+    cluster.isDown = true;
+    source.behaviour = { kind: 'down' };
+    server = await start();
+    assert.equal((await server.get('/readyz')).status, 200);
+    const restored = await server.reaches(idOf('p'), { phase: 'Updating', reason: 'ServingFromRecord' });
+    assert.deepEqual(restored.serving, serving);
+    assert.equal(await labelNow(server, 'p'), 'kept');
+    assert.match((await server.source()).error ?? '', /switched off/);
+
+    await revisions.delete('q', 1);
+    cluster.isDown = false;
+    await server.reaches(idOf('p'), { phase: 'Active' });
+    await until(async () => (await statusOf(server, 'q')) === 404);
+    assert.equal((await server.source()).error, null);
+    await server.stop();
+
+    // Without the cache there is nothing to serve, and the server is well all the same.
+    cluster.isDown = true;
+    await rm(join(folder.dataDir, 'modules'), { recursive: true });
+    server = await start();
+    assert.equal((await server.get('/readyz')).status, 200);
+    const failed = await server.reaches(idOf('p'), { phase: 'Error', reason: 'FetchFailed' });
+    assert.ok(failed.nextRetry !== null);
+    assert.equal((await server.review(idOf('p'), review())).status?.code, 500);
+    cluster.isDown = false;
+    await until(async () => (await server.source()).loadedAt !== null);
+    assert.equal((await server.status(idOf('p'))).phase, 'Error');
+
+    source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) };
+    await server.server.reload();
+    assert.equal((await server.status(idOf('p'))).reason, 'DigestMismatch', 'no other module than the pinned one');
+    source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('required-labels')) };
+    await server.server.reload();
+    await server.reaches(idOf('p'), { phase: 'Active' });
+    assert.equal(await labelNow(server, 'p'), 'kept');
+    await server.stop();
+  });
+
+  it('is not ready while it knows nothing, and is as soon as it does', async () => {
+    await using folder = await TestFolder.create();
+    await using embedded = await openCluster();
+    const cluster = new SwitchedCluster(embedded.admin);
+    cluster.isDown = true;
+    await using server = await startReplica({ cluster: cluster.view, folder, readyWaitMs: 50 });
+    const answer = await server.get('/readyz');
+    assert.equal(answer.status, 503);
+    assert.match(answer.text, /revisions of the cluster are not known/);
+    assert.equal(await statusOf(server, 'p'), 503, 'who knows whether there is such a policy');
+    cluster.isDown = false;
+    await until(async () => (await server.get('/readyz')).status === 200);
+    assert.equal(await statusOf(server, 'p'), 404);
+  });
+});
