@@ -12,6 +12,7 @@ import { manyLines } from './table.ts';
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./start.ts')).startCommand(),
   serve: async () => (await import('./serve.ts')).serveCommand(),
+  controller: async () => (await import('./controller/controller.ts')).controllerCommand(),
   run: async () => (await import('./run.ts')).runCommand(),
   test: async () => (await import('./test.ts')).testCommand(),
   inspect: async () => (await import('./inspect.ts')).inspectCommand(),

@@ -1,21 +1,31 @@
-// `portcullis start`: an embedded cluster, the controllers of its policies, and the policy server that serves them.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+// `portcullis start`: an embedded cluster, the controller of its policies, and a replica of its policy server.
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
-import { FilePolicySet, POLICY_KINDS, PolicyControllers } from '../lifecycle/index.ts';
-import { EventRecorder, Runtime, RuntimeMetrics, SharedCaches } from '../runtime/index.ts';
-import type { LocalCertificates } from '../server/index.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../lifecycle/index.ts';
+import { POLICY_SERVERS, type PolicyStatus } from '../resources/index.ts';
+import { RuntimeMetrics } from '../runtime/index.ts';
+import type { ControlTls, LocalCertificates, Logger, ReplicaOptions } from '../server/index.ts';
 import { readObjects } from './cluster/apply-files.ts';
+import { type AssembledController, assembleController } from './controller/assemble.ts';
+import { EXAMPLES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
+import { PRODUCT_NAMESPACE } from './product-namespace.ts';
 import { stopSignal } from './signals.ts';
-import { headed, pathFromHere, policyTable, startLog, startServer, type StartedServer } from './start-server.ts';
+import { CONTROLLER_USER, grantAccess, REPLICA_USER } from './start-access.ts';
+import { greeting } from './start-greeting.ts';
+import { policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
-const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
-/** A change that no policy should survive: pods have no such field. */
-const BROKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
+/** The only PolicyServer, and the only replica of it: nobody else opens the file of the cluster. */
+const POLICY_SERVER = 'default';
+const REPLICA = 'local';
+/** Where parts of this process call each other. */
+const HOST = '127.0.0.1';
+/** Where earlier versions kept the policies of the cluster for the policy server. */
+const FORMER_POLICIES_FILE = 'policies.yml';
 /** How long the first table waits for the policies of the cluster. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
 /** How often it looks. Milliseconds. */
@@ -28,104 +38,124 @@ export async function startWithCluster(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
-  const policiesFile = join(dataDir, 'policies.yml');
-  if (!existsSync(policiesFile)) {
-    writeFileSync(policiesFile, '{}\n', { mode: 0o600 });
-  }
   // What runs already is stopped when the rest cannot start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
   const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
   running.defer(() => local.stop());
-  let tellControllers: (policy: string) => void = () => undefined;
+  await grantAccess(local.cluster);
+  rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   const registry = new Registry();
-  const metrics = new RuntimeMetrics(registry);
+  const parts = { local, certificates, registry, log, modulesUrl: modulesUrl(flags) };
   const started = await startServer(flags, certificates, {
-    policiesFile,
+    replica: replicaOptions(parts),
     dataDir,
     registry,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
-    onStatusChange: (policy) => tellControllers(policy),
     log,
   });
   running.defer(() => started.server.stop());
-  const { cluster } = local;
-  const caches = new SharedCaches({ cluster: cluster.admin, log, metrics });
-  const events = new EventRecorder({ cluster: cluster.admin, component: 'portcullis', log, metrics });
-  const controllers = new PolicyControllers({
-    cluster: cluster.admin,
-    caches,
-    set: new FilePolicySet(policiesFile, started.server),
-    target: { url: started.admission, ca: readFileSync(certificates.caFile, 'utf8') },
-    modulesUrl: pathToFileURL(flags.examples === true ? EXAMPLES : `${process.cwd()}/`),
-    events,
-    log,
-    metrics,
-  });
-  tellControllers = (policy) => controllers.statusChanged(policy);
+  const controller = localController(parts, started.admission);
   const stop = new AbortController();
-  const ended = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(stop.signal);
+  const ended = controller.runtime.run(stop.signal);
   running.defer(async () => {
     stop.abort();
     await ended;
   });
-  if (flags.examples === true && local.isNew) {
-    for (const object of await readObjects(
-      [join(EXAMPLES, 'manifests', 'namespace.yaml'), join(EXAMPLES, 'manifests')],
-      false,
-    )) {
-      await applyObject(cluster, object);
-    }
-  }
-  await Promise.race([controllers.ready, ended]);
-  await settled(local, started);
+  await Promise.race([controller.working, ended]);
+  await furnish(local, flags.examples === true);
+  await settled(local);
   process.stdout.write(
-    `\n${policyTable(started.server.policies().policies)}\n\n${greeting(local, started, dataDir, certificates)}`,
+    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates })}`,
   );
   await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');
 }
 
-/** Waits until every policy of the cluster has served or failed once. */
-async function settled({ cluster }: LocalCluster, { server }: StartedServer): Promise<void> {
-  const declared = POLICY_KINDS.reduce((count, kind) => count + [...cluster.state.list(kind)].length, 0);
-  const isSettled = (): boolean => {
-    const { policies } = server.policies();
-    return policies.length >= declared && policies.every(({ phase }) => phase !== 'Pending');
+interface Parts {
+  readonly local: LocalCluster;
+  readonly certificates: LocalCertificates;
+  readonly registry: Registry;
+  readonly log: Logger;
+  /** Where `file://./…` leads. */
+  readonly modulesUrl: URL;
+}
+
+function modulesUrl({ examples }: StartFlags): URL {
+  return pathToFileURL(examples === true ? EXAMPLES : `${process.cwd()}/`);
+}
+
+function controlTls({ controlCertFile, controlKeyFile, caFile }: LocalCertificates): ControlTls {
+  return { certFile: controlCertFile, keyFile: controlKeyFile, caFile };
+}
+
+function replicaOptions({ local, certificates, modulesUrl: folder }: Parts): ReplicaOptions {
+  return {
+    cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
+    namespace: PRODUCT_NAMESPACE,
+    policyServer: POLICY_SERVER,
+    name: REPLICA,
+    control: { host: HOST, port: 0, tls: controlTls(certificates) },
+    modulesUrl: folder,
   };
+}
+
+/** @param admission where the API server reaches the policy server */
+function localController(
+  { local, certificates, registry, log, modulesUrl: folder }: Parts,
+  admission: string,
+): AssembledController {
+  const ca = readFileSync(certificates.caFile, 'utf8');
+  return assembleController({
+    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: 'portcullis-controller' }),
+    namespace: PRODUCT_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    tls: controlTls(certificates),
+    target: () => ({ url: admission, ca }),
+    webhook: {
+      host: HOST,
+      port: 0,
+      tls: { certFile: certificates.certFile, keyFile: certificates.keyFile },
+      ca,
+      controllerUser: CONTROLLER_USER.username,
+      modulesUrl: folder,
+    },
+    registry,
+    metrics: new RuntimeMetrics(registry),
+    log,
+  });
+}
+
+/** Puts in what the cluster does not have yet: its PolicyServer; and into a new one the examples, when they are wanted. */
+async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean): Promise<void> {
+  if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
+    await applyObject(cluster, {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: POLICY_SERVER },
+      // It is this process: nothing is run of an image.
+      spec: { image: 'portcullis', replicas: 1 },
+    });
+  }
+  if (withExamples && isNew) {
+    const manifests = join(EXAMPLES, 'manifests');
+    for (const object of await readObjects([join(manifests, 'namespace.yaml'), manifests], false)) {
+      await applyObject(cluster, object);
+    }
+  }
+}
+
+/** Waits until it is known of every policy of the cluster what became of it. */
+async function settled({ cluster }: LocalCluster): Promise<void> {
+  const isSettled = (): boolean =>
+    POLICY_KINDS.every((kind) =>
+      [...cluster.state.list(kind)].every(({ metadata, status }) => {
+        const { phase = 'Pending', observedGeneration = 0 } = (status ?? {}) as PolicyStatus;
+        return phase !== 'Pending' && phase !== 'Updating' && observedGeneration >= (metadata.generation ?? 0);
+      }),
+    );
   const deadline = performance.now() + FIRST_TABLE_MS;
   while (!isSettled() && performance.now() < deadline) {
     await sleep(POLL_MS);
   }
-}
-
-function greeting(
-  local: LocalCluster,
-  { admission, operations }: StartedServer,
-  dataDir: string,
-  certificates: LocalCertificates,
-): string {
-  const rows = [
-    ['Cluster', `${local.url}   for kubectl, see below`],
-    ['Reviews', `${admission}/validate/POLICY`],
-    ['Status', `${operations}/policies   (also /metrics, /readyz)`],
-    ['Data', `${pathFromHere(dataDir)}   (\`npm run reset\` removes it)`],
-  ] as const;
-  const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
-  const review = example('required-labels/requests/rejected.json');
-  const caFile = pathFromHere(certificates.caFile);
-  const tour = [
-    'In another terminal: apply a policy, be rejected by it, break it, and see why it still serves.',
-    '',
-    `  export KUBECONFIG=${local.kubeconfig}`,
-    `  kubectl apply -f ${example('pinned-images/policy.yaml')}`,
-    '  kubectl run web --image=nginx',
-    `  kubectl patch cap pinned-images --type=merge -p '${BROKEN}'`,
-    '  kubectl describe cap pinned-images',
-    '',
-    'Without kubectl, `npx portcullis` has get, describe, apply, delete and wait. Reviews can be sent by anybody:',
-    '',
-    `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
-  ];
-  return `${headed(rows)}\n\n${tour.join('\n')}\n\nCtrl-C stops.\n`;
 }

@@ -24,7 +24,7 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'cluster' | 'registry' | 'onStatusChange' | 'log'>,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'registry' | 'log'>,
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {

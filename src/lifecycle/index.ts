@@ -1,4 +1,8 @@
-export { POLICY_KINDS, PolicyControllers } from './policy-controllers.ts';
+export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from './controller-rules.ts';
+export { LifecycleControllers } from './lifecycle-controllers.ts';
+export type { LifecycleOptions } from './lifecycle-controllers.ts';
+export { POLICY_KINDS } from './policy-kinds.ts';
+export { PolicyControllers } from './policy-controllers.ts';
 export type { PolicyControllersOptions } from './policy-controllers.ts';
 export { FilePolicySet } from './policy-set.ts';
 export type { PolicySet, ServedPolicy, WantedPolicy } from './policy-set.ts';
@@ -11,6 +15,7 @@ export type { ReplicaHubOptions } from './replicas/replica-hub.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 export type { DegradedBehaviour, RolloutSettings, RolloutStrategy } from './rollout/rollout-view.ts';
 export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
+export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export type { SettingsCheck } from './admission/policy-rules.ts';

@@ -19,7 +19,7 @@ import {
 } from '../runtime/index.ts';
 import type { AdmissionPolicyObject } from '../resources/index.ts';
 import type { PolicyEntryOptions } from '../server/index.ts';
-import { PolicyReconciler } from './policy-reconciler.ts';
+import { PolicyReconciler } from './old-policy-reconciler.ts';
 import type { PolicySet } from './policy-set.ts';
 import { MANAGED_BY, type WebhookTarget } from './webhook-configuration.ts';
 

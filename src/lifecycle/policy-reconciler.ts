@@ -1,216 +1,349 @@
-// Makes policies of one kind serve on one policy server, has the API server ask about them, and says in their status what
-// came of it.
+// Brings one policy further: looks at how it is, does the first thing that the plan of its rollout says, and looks again.
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
 import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  ANNOTATIONS,
   type JsonObject,
   keyOf,
-  type KubernetesObject,
   type ObjectKey,
+  policyId,
+  type PolicyRevision,
+  type PolicyServer,
   type PolicyStatus,
   type ResourceDefinition,
-  type ResourceType,
 } from '../resources/index.ts';
-import {
-  type EventSink,
-  generationChanged,
-  type ObjectCache,
-  type ObjectIndex,
-  watch,
-  type Watch,
-} from '../runtime/index.ts';
-import { type AdmissionPolicyObject, policyId } from '../resources/index.ts';
-import { policyEntry, type PolicyEntryOptions } from '../server/index.ts';
-import type { PolicySet, WantedPolicy } from './policy-set.ts';
-import { policyStatus } from './policy-status.ts';
-import {
-  corrected,
-  isMutating,
-  policyOf,
-  webhookConfiguration,
-  type WebhookConfiguration,
-  type WebhookTarget,
-} from './webhook-configuration.ts';
+import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
+import { FIELD_MANAGER } from './policy-kinds.ts';
+import type { PolicyWebhooks } from './policy-webhooks.ts';
+import { WebhookRefusal } from './policy-webhooks.ts';
+import type { Prevalidations } from './prevalidations.ts';
+import type { ReplicaDirectory } from './replicas/replica-directory.ts';
+import { revisionFacts, type RevisionStore } from './revision-store.ts';
+import { rollBack } from './rollbacks.ts';
+import { afterPrevalidation } from './rollout/after-prevalidation.ts';
+import { planRollout } from './rollout/plan-rollout.ts';
+import { policyStatus, type Refusal } from './rollout/policy-status.ts';
+import { REASONS } from './rollout/reasons.ts';
+import type { ReplicaFacts, RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
+import { parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
+import { WrittenObjects } from './written-objects.ts';
 
-/** Who owns the fields of what controllers write. */
-export const FIELD_MANAGER = 'portcullis-controller';
+/** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
+const MAX_STEPS = 64;
+/** While a rollout is under way its progress is told at most this often; its end at once. Milliseconds. */
+const PROGRESS_INTERVAL_MS = 1_000;
+/** When a plan that did not come to its end is gone on with. Milliseconds. */
+const GO_ON_MS = 10;
 
+/** Phases that pass. */
+const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
 /** Phases that users hear of by an event, and whether they are bad news. */
-const EVENT_TYPES: ReadonlyMap<string, 'Normal' | 'Warning'> = new Map([
+const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new Map([
   ['Active', 'Normal'],
+  ['RolledBack', 'Normal'],
   ['Degraded', 'Warning'],
   ['Error', 'Warning'],
 ]);
 
-/** How an API server says that it understood a configuration, and will not have it. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
-
-export interface PolicyReconcilerOptions extends PolicyEntryOptions {
+export interface PolicyReconcilerOptions {
   readonly cluster: Cluster;
   readonly policies: ObjectCache<AdmissionPolicyObject>;
-  readonly validating: ObjectCache;
-  readonly mutating: ObjectCache;
-  readonly set: PolicySet;
-  /** Where the API server reaches the policy server. */
-  readonly target: WebhookTarget;
+  readonly policyServers: ObjectCache<PolicyServer>;
+  readonly revisions: RevisionStore;
+  readonly webhooks: PolicyWebhooks;
+  readonly replicas: ReplicaDirectory;
+  readonly prevalidations: Prevalidations;
+  readonly settings: RolloutSettings;
   readonly events: EventSink;
+  /** A policy is in another phase than before. Milliseconds since its spec was seen to change, where it is at rest again. */
+  readonly phaseChanged?: (policy: AdmissionPolicyObject, phase: string) => void;
 }
 
-export class PolicyReconciler {
-  readonly #kind: ResourceDefinition;
-  readonly #options: PolicyReconcilerOptions;
-  readonly #byId: ObjectIndex<AdmissionPolicyObject>;
-  /** What was written about the policy as the cache has it: the cache learns of that later. */
-  readonly #reported = new WeakMap<AdmissionPolicyObject, PolicyStatus>();
+/** Why the API server does not ask as it should, and whether to try again. */
+interface Trouble {
+  refusal?: Refusal;
+  error?: unknown;
+}
 
-  constructor(kind: ResourceDefinition, options: PolicyReconcilerOptions) {
+/** Policies of one kind. */
+export class PolicyReconciler {
+  readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
+  readonly #options: PolicyReconcilerOptions;
+  readonly #policies: WrittenObjects<AdmissionPolicyObject>;
+  /** When the status of a policy was written last, by uid. */
+  readonly #told = new Map<string, number>();
+
+  constructor(kind: ResourceDefinition<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
     this.#kind = kind;
     this.#options = options;
-    this.#byId = options.policies.index((policy) => [policyId(policy)]);
+    this.#policies = new WrittenObjects(options.policies);
   }
 
-  /** The policies themselves, and the webhook configurations that were made for them. */
-  watches(): readonly Watch[] {
-    const { policies, validating, mutating } = this.#options;
-    const keys = (configuration: KubernetesObject): readonly ObjectKey[] => {
-      const key = policyOf(configuration);
-      return key === undefined || this.#idOf(key) !== configuration.metadata.name ? [] : [key];
-    };
-    return [watch(policies, { when: [generationChanged] }), watch(validating, { keys }), watch(mutating, { keys })];
-  }
-
-  /** Everything that shall serve now. */
-  wanted(): readonly WantedPolicy[] {
-    return this.#options.policies
-      .list()
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map((policy) => this.#wantedOf(policy));
-  }
-
-  /** The policy of an id, if it is of this kind. */
-  keyOf(id: string): ObjectKey | undefined {
-    const [policy] = this.#byId.get(id);
-    return policy === undefined ? undefined : keyOf(policy);
-  }
-
-  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
-    const { set, policies } = this.#options;
-    const policy = policies.get(key);
-    const id = this.#idOf(key);
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const policy = this.#policies.get(key);
+    const id = policyId({ kind: this.#kind.kind, metadata: key });
     if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
-      // First nobody asks any more, then nobody answers.
-      await this.#dismiss('Validating', id, signal);
-      await this.#dismiss('Mutating', id, signal);
-      await set.remove(id);
-      return;
+      await this.#dismiss(id, policy, signal);
+      return {};
     }
-    // First somebody answers, then the API server asks.
-    await set.put(this.#wantedOf(policy));
-    const refusal = await this.#enforce(policy, id, signal);
-    await this.#report(policy, id, refusal?.message, signal);
-    if (refusal?.code === 403) {
-      // Nothing tells of rights that are given later.
-      throw refusal;
+    const own = this.#revisionsOf(policy, id);
+    for (const revision of this.#options.revisions.of(id)) {
+      if (!own.includes(revision)) {
+        // Of a policy of the same name that was deleted.
+        await this.#options.revisions.delete(revision, signal);
+      }
+    }
+    if (policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] !== undefined) {
+      const { cluster, events } = this.#options;
+      const written = await rollBack(cluster, this.#kind, policy, own, events, signal);
+      this.#policies.wrote(key, written);
+    }
+    return await this.#rollOut(key, id, signal);
+  }
+
+  /** First nobody asks any more, then nobody answers. */
+  async #dismiss(id: string, policy: AdmissionPolicyObject | undefined, signal: AbortSignal): Promise<void> {
+    const { prevalidations, webhooks, revisions } = this.#options;
+    prevalidations.cancel(id);
+    this.#told.delete(policy?.metadata.uid ?? '');
+    await webhooks.dismiss(id, signal);
+    for (const revision of revisions.of(id)) {
+      await revisions.delete(revision, signal);
     }
   }
 
-  #idOf(key: ObjectKey): string {
-    return policyId({ kind: this.#kind.kind, metadata: key });
+  async #rollOut(key: ObjectKey, id: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const trouble: Trouble = {};
+    for (let count = 0; count < MAX_STEPS; count += 1) {
+      const policy = this.#policies.get(key);
+      if (policy === undefined) {
+        return {};
+      }
+      const view = this.#viewOf(policy, id);
+      const { steps, wakeAt } = planRollout(view);
+      if (!(await this.#takeFirst(steps, policy, id, view, trouble, signal))) {
+        const again = await this.#report(policy, this.#viewOf(policy, id), trouble.refusal, signal);
+        if (trouble.error !== undefined) {
+          throw trouble.error;
+        }
+        const times = [again, wakeAt].filter((time) => time !== undefined);
+        return times.length === 0 ? {} : { requeueAfterMs: Math.max(1, Math.min(...times) - Date.now()) };
+      }
+    }
+    return { requeueAfterMs: GO_ON_MS };
   }
 
-  #wantedOf(policy: AdmissionPolicyObject): WantedPolicy {
+  /** Does the first step that has something to write. Whether one had. */
+  async #takeFirst(
+    steps: readonly RolloutStep[],
+    policy: AdmissionPolicyObject,
+    id: string,
+    view: RolloutView,
+    trouble: Trouble,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (const step of steps) {
+      try {
+        if (await this.#take(step, policy, id, view, signal)) {
+          return true;
+        }
+      } catch (error) {
+        const isWebhook = step.type === 'widen' || step.type === 'enforce';
+        if (isWebhook && error instanceof WebhookRefusal) {
+          const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
+          if (refused !== undefined) {
+            const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
+            const reason = REASONS.webhookRefused;
+            return await this.#take({ ...to, reason, message: error.message }, policy, id, view, signal);
+          }
+          trouble.refusal = { reason: REASONS.webhookRefused, message: error.message };
+        } else if (isWebhook && error instanceof ApiError && error.code === 403) {
+          // Nothing tells of rights that are given later.
+          trouble.refusal = { reason: REASONS.webhookRefused, message: error.message };
+          trouble.error = error;
+          if (step.type === 'widen') {
+            // What comes after must not serve unasked.
+            return false;
+          }
+        } else {
+          throw error;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Whether anything was written. */
+  async #take(
+    step: RolloutStep,
+    policy: AdmissionPolicyObject,
+    id: string,
+    view: RolloutView,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { revisions, webhooks } = this.#options;
+    const snapshot = (number: number): AdmissionPolicySpec =>
+      view.revisions.find((one) => one.number === number)?.snapshot ?? policy.spec;
+    switch (step.type) {
+      case 'create':
+        await revisions.create(policy, step, signal);
+        return true;
+      case 'prevalidate':
+        return await this.#prevalidate(policy, id, step.revision, view, signal);
+      case 'transition':
+        await revisions.transition(this.#revision(policy, id, step.revision), step, view.now, signal);
+        return true;
+      case 'widen':
+        return await webhooks.widen(policy, step.revisions.map(snapshot), signal);
+      case 'enforce':
+        return await webhooks.enforce(
+          policy,
+          step.revision === undefined ? policy.spec : snapshot(step.revision),
+          signal,
+        );
+      case 'delete':
+        for (const number of step.revisions) {
+          await revisions.delete(this.#revision(policy, id, number), signal);
+        }
+        return true;
+      default:
+        return step satisfies never;
+    }
+  }
+
+  /** Whether the result of a trial was written; it may still be under way. */
+  async #prevalidate(
+    policy: AdmissionPolicyObject,
+    id: string,
+    number: number,
+    view: RolloutView,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { prevalidations, revisions } = this.#options;
+    const revision = this.#revision(policy, id, number);
+    const facts = revisionFacts(revision);
+    const { name = '', namespace } = policy.metadata;
+    const request = {
+      kind: policy.kind,
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+      spec: facts.snapshot,
+    };
+    const server = revision.spec.policyServer;
+    const result = prevalidations.result(id, revision.metadata.uid ?? '', server, request);
+    if (result === undefined) {
+      return false;
+    }
+    await revisions.tried(revision, afterPrevalidation(facts, result, view.now), view.now, signal);
+    return true;
+  }
+
+  #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {
+    const { policyServers, replicas, webhooks } = this.#options;
+    const annotations = policy.metadata.annotations ?? {};
+    const server = policy.spec.policyServer ?? 'default';
+    const policyServer = policyServers.get({ name: server });
+    const pin = annotations[ANNOTATIONS.pin];
+    const revisions = this.#revisionsOf(policy, id);
+    const known = replicas.replicas(server);
     return {
-      id: policyId(policy),
-      entry: policyEntry(policy, this.#options),
-      generation: generationOf(policy),
+      now: Date.now(),
+      generation: policy.metadata.generation ?? 0,
+      spec: policy.spec,
+      pin: pin === undefined ? undefined : parseRevisionNumber(pin),
+      settings: {
+        ...this.#options.settings,
+        ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
+        ...parseRolloutAnnotations(annotations).settings,
+      },
+      revisions: revisions.map((revision) => revisionFacts(revision)),
+      replicas: known?.map((replica) => replicaFacts(replica, id, revisions)),
+      hasPolicyServer: policyServer !== undefined,
+      isAsked: webhooks.isAsked(id),
     };
   }
 
-  /** Has the API server ask about the policy. Resolves with its refusal when it understood, and will not. */
-  async #enforce(policy: AdmissionPolicyObject, id: string, signal: AbortSignal): Promise<ApiError | undefined> {
-    const wanted = webhookConfiguration(policy, this.#options.target);
-    const [kind, other] = isMutating(policy)
-      ? (['Mutating', 'Validating'] as const)
-      : (['Validating', 'Mutating'] as const);
+  #revisionsOf({ metadata }: AdmissionPolicyObject, id: string): readonly PolicyRevision[] {
+    return this.#options.revisions.of(id).filter(({ spec }) => spec.policy.uid === metadata.uid);
+  }
+
+  #revision(policy: AdmissionPolicyObject, id: string, number: number): PolicyRevision {
+    const revision = this.#revisionsOf(policy, id).find(({ spec }) => spec.revision === number);
+    if (revision === undefined) {
+      throw new Error(`revision ${number} of ${id} is gone`);
+    }
+    return revision;
+  }
+
+  /** Writes the status when it differs. When to look again, if it was too early to tell; milliseconds since 1970. */
+  async #report(
+    policy: AdmissionPolicyObject,
+    view: RolloutView,
+    refusal: Refusal | undefined,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { cluster, events, phaseChanged } = this.#options;
+    const before = policy.status;
+    const status = policyStatus(view, refusal === undefined ? {} : { refusal }, before, view.now);
+    if (isSame(before, status)) {
+      return undefined;
+    }
+    const uid = policy.metadata.uid ?? '';
+    const next = (this.#told.get(uid) ?? 0) + PROGRESS_INTERVAL_MS;
+    const isProgress =
+      PASSING.has(status.phase) &&
+      status.phase === before?.phase &&
+      status.observedGeneration === before?.observedGeneration;
+    if (isProgress && view.now < next) {
+      return next;
+    }
+    const key = keyOf(policy);
+    // Fields that are not there any more are taken away.
+    const gone = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
+    const body = { status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } };
+    const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     try {
-      await this.#configure(this.#cacheOf(kind), wanted, signal);
+      const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
+      this.#policies.wrote(key, await cluster.patch(this.#kind, key, patch, options));
     } catch (error) {
-      if (error instanceof ApiError && REFUSALS.has(error.code)) {
-        return error;
+      if (isNotFound(error)) {
+        return undefined;
       }
       throw error;
     }
-    await this.#dismiss(other, id, signal);
+    this.#told.set(uid, view.now);
+    if (before?.phase !== status.phase || before?.reason !== status.reason) {
+      const type = EVENT_TYPES.get(status.phase);
+      if (type !== undefined) {
+        events.event(policy, type, status.reason ?? '', status.message ?? '');
+      }
+      phaseChanged?.(policy, status.phase ?? '');
+    }
     return undefined;
   }
-
-  async #configure(cache: ObjectCache, wanted: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const options = { fieldManager: FIELD_MANAGER, signal };
-    const key = keyOf(wanted);
-    const actual = cache.get(key);
-    if (actual === undefined) {
-      // One that lost its label is not in the cache, and taken over.
-      const body = wanted as unknown as JsonObject;
-      await cluster.patch(cache.type, key, { type: 'apply', body, force: true }, options);
-      return;
-    }
-    const change = corrected(actual, wanted);
-    if (change !== undefined) {
-      // Replaced, not applied: what others added is theirs, and applying leaves it.
-      await cluster.update(cache.type, change, options);
-    }
-  }
-
-  async #dismiss(kind: 'Validating' | 'Mutating', id: string, signal: AbortSignal): Promise<void> {
-    const cache = this.#cacheOf(kind);
-    if (cache.get({ name: id }) !== undefined) {
-      await unlessGone(this.#options.cluster.delete(cache.type, { name: id }, { signal }));
-    }
-  }
-
-  #cacheOf(kind: 'Validating' | 'Mutating'): ObjectCache {
-    return kind === 'Mutating' ? this.#options.mutating : this.#options.validating;
-  }
-
-  async #report(
-    policy: AdmissionPolicyObject,
-    id: string,
-    refusal: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { cluster, set, events, validating, mutating } = this.#options;
-    const before = this.#reported.get(policy) ?? policy.status;
-    const isAsked =
-      refusal === undefined || [validating, mutating].some((cache) => cache.get({ name: id }) !== undefined);
-    const facts = { generation: generationOf(policy), served: set.get(id), isAsked, refusal };
-    const status = policyStatus(facts, before, Date.now());
-    if (isDeepStrictEqual({ ...before, ...status }, before)) {
-      return;
-    }
-    const body = { status } as unknown as JsonObject;
-    const type: ResourceType = this.#kind;
-    const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
-    await unlessGone(cluster.patch(type, keyOf(policy), { type: 'merge', body }, options));
-    this.#reported.set(policy, { ...before, ...status });
-    const eventType = EVENT_TYPES.get(status.phase ?? '');
-    if (eventType !== undefined && (before?.phase !== status.phase || before?.reason !== status.reason)) {
-      events.event(policy, eventType, status.reason ?? '', status.message ?? '');
-    }
-  }
 }
 
-function generationOf({ metadata }: AdmissionPolicyObject): number {
-  return metadata.generation ?? 0;
+function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+  return before !== undefined && isDeepStrictEqual({ ...before }, { ...after });
 }
 
-/** What somebody else has deleted meanwhile needs nothing more. */
-async function unlessGone(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!isNotFound(error)) {
-      throw error;
-    }
-  }
+/** What a replica says of the revisions of a policy: not of others that had the same names before. */
+function replicaFacts(
+  replica: NonNullable<ReturnType<ReplicaDirectory['replicas']>>[number],
+  id: string,
+  revisions: readonly PolicyRevision[],
+): ReplicaFacts {
+  const uids = new Map(revisions.map(({ metadata }) => [metadata.name, metadata.uid]));
+  const reports = replica.reports(id).filter(({ name, uid }) => uids.get(name) === uid);
+  return {
+    name: replica.name,
+    state: replica.state,
+    revisions: new Map(
+      reports.map(({ revision, state, reason = '', message = '', nextRetry }) => [
+        revision,
+        { state, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
+      ]),
+    ),
+  };
 }

@@ -1,68 +1,93 @@
-// How policies are rolled out, as annotations of policies and PolicyServers say it.
+// How a policy is rolled out: settings of the controller, overridden by annotations of its PolicyServer, then by its own.
 import { ANNOTATIONS } from '../resources/index.ts';
-import type { RolloutSettings } from './rollout/rollout-view.ts';
+import type { RolloutSettings, RolloutStrategy } from './rollout/rollout-view.ts';
 
-/** An annotation that cannot be read. It counts as absent. */
+type Annotations = Readonly<Record<string, string>>;
+
+/** An annotation that does not say what it has to. */
 export interface AnnotationProblem {
-  /** Its key. */
   readonly annotation: string;
+  /** What it has to be. */
   readonly message: string;
 }
 
 export interface RolloutAnnotations {
-  /** What the annotations say; what they do not say is not there. */
+  /** What the annotations say, as far as they are right. */
   readonly settings: Partial<RolloutSettings>;
   readonly problems: readonly AnnotationProblem[];
 }
 
-/** Each is a small object; beyond these, a Git history is the better place. */
-const MAX_HISTORY_LIMIT = 1000;
-/** A progress deadline is long against fetching a module; a day is as good as never. Milliseconds. */
-const MAX_DEADLINE_MS = 24 * 60 * 60 * 1000;
+/** Revisions of one policy that anybody could want back. Each is an object of the size of the policy's spec. */
+export const MAX_HISTORY_LIMIT = 100;
+/** Time for a module to be fetched from a source that is near. Milliseconds. */
+export const MIN_PROGRESS_DEADLINE_MS = 1_000;
+/** A day: whoever waits longer means for ever. Milliseconds. */
+export const MAX_PROGRESS_DEADLINE_MS = 86_400_000;
 
-const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/;
+const STRATEGIES: readonly RolloutStrategy[] = ['Available', 'AllReplicas'];
 
-/** Reads the annotations of a policy or a PolicyServer. Others are passed over. */
-export function parseRolloutAnnotations(annotations: Readonly<Record<string, string>> = {}): RolloutAnnotations {
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+]);
+
+/** Reads the annotations of a policy, or of a PolicyServer, that say how policies are rolled out. Never throws. */
+export function parseRolloutAnnotations(annotations: Annotations = {}): RolloutAnnotations {
   const problems: AnnotationProblem[] = [];
-  const read = <T>(annotation: string, parse: (text: string) => T | undefined, expected: string): T | undefined => {
-    const text = Object.hasOwn(annotations, annotation) ? annotations[annotation] : undefined;
-    const value = text === undefined ? undefined : parse(text);
-    if (text !== undefined && value === undefined) {
-      problems.push({ annotation, message: `expected ${expected}` });
+  const read = <T>(annotation: string, parse: (text: string) => T | undefined, message: string): T | undefined => {
+    if (!Object.hasOwn(annotations, annotation)) {
+      return undefined;
+    }
+    const value = parse(annotations[annotation] ?? '');
+    if (value === undefined) {
+      problems.push({ annotation, message });
     }
     return value;
   };
-  const strategy = read(ANNOTATIONS.rolloutStrategy, parseStrategy, '"Available" or "AllReplicas"');
+  const historyLimit = read(
+    ANNOTATIONS.revisionHistoryLimit,
+    parseHistoryLimit,
+    `expected a whole number from 0 to ${MAX_HISTORY_LIMIT}, such as "10"`,
+  );
+  const strategy = read(
+    ANNOTATIONS.rolloutStrategy,
+    (text) => STRATEGIES.find((one) => one === text),
+    `expected ${STRATEGIES.map((one) => `"${one}"`).join(' or ')}`,
+  );
   const progressDeadlineMs = read(
     ANNOTATIONS.progressDeadline,
     parseDeadline,
-    'a time from "1s" to "24h", as "90s", "5m" or "1h30m"',
+    'expected a duration from 1s to 24h, such as "90s", "5m" or "1m30s"',
   );
-  const historyLimit = read(
-    ANNOTATIONS.revisionHistoryLimit,
-    parseLimit,
-    `a number of revisions from "0" to "${MAX_HISTORY_LIMIT}"`,
-  );
-  const settings = {
-    ...(strategy === undefined ? {} : { strategy }),
-    ...(progressDeadlineMs === undefined ? {} : { progressDeadlineMs }),
-    ...(historyLimit === undefined ? {} : { historyLimit }),
+  return {
+    settings: {
+      ...(historyLimit === undefined ? {} : { historyLimit }),
+      ...(strategy === undefined ? {} : { strategy }),
+      ...(progressDeadlineMs === undefined ? {} : { progressDeadlineMs }),
+    },
+    problems,
   };
-  return { settings, problems };
 }
 
-function parseStrategy(text: string): RolloutSettings['strategy'] | undefined {
-  return text === 'Available' || text === 'AllReplicas' ? text : undefined;
+/** The number of a revision that an annotation names; undefined when it is none. */
+export function parseRevisionNumber(text: string): number | undefined {
+  return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-function parseDeadline(text: string): number | undefined {
-  const [, hours = '0', minutes = '0', seconds = '0'] = DURATION.exec(text) ?? [];
-  const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
-  return ms > 0 && ms <= MAX_DEADLINE_MS ? ms : undefined;
-}
-
-function parseLimit(text: string): number | undefined {
-  const limit = /^(?:0|[1-9]\d{0,3})$/.test(text) ? Number(text) : undefined;
+function parseHistoryLimit(text: string): number | undefined {
+  const limit = /^[0-9]{1,9}$/.test(text) ? Number(text) : undefined;
   return limit !== undefined && limit <= MAX_HISTORY_LIMIT ? limit : undefined;
+}
+
+/** As `kubectl` takes durations: `1h`, `5m`, `90s`, or several of these. */
+function parseDeadline(text: string): number | undefined {
+  if (!/^(?:[0-9]{1,6}[hms]){1,3}$/.test(text)) {
+    return undefined;
+  }
+  const ms = [...text.matchAll(/([0-9]+)([hms])/g)].reduce(
+    (sum, [, digits = '', unit = '']) => sum + Number(digits) * (UNITS.get(unit) ?? 0),
+    0,
+  );
+  return ms >= MIN_PROGRESS_DEADLINE_MS && ms <= MAX_PROGRESS_DEADLINE_MS ? ms : undefined;
 }

@@ -15,7 +15,7 @@ export interface WebhookTarget {
 }
 
 /** Whether the API server asks the policy before objects are complete. */
-export function isMutating({ spec }: AdmissionPolicyObject): boolean {
+export function isMutating({ spec }: Pick<AdmissionPolicyObject, 'spec'>): boolean {
   return !isGroupSpec(spec) && spec.mutating;
 }
 
@@ -73,6 +73,45 @@ function namespaceSelector({ metadata, spec }: AdmissionPolicyObject): object {
     return { matchLabels: { 'kubernetes.io/metadata.name': metadata.namespace } };
   }
   return ('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {};
+}
+
+/** What two revisions of a policy may select differently, so that only what selects nothing covers both. */
+const SELECTORS = ['objectSelector', 'namespaceSelector', 'matchConditions'] as const;
+
+/**
+ * One configuration for all requests that any of them is for: more is asked about than each of them says, for as long as one
+ * revision takes another's place. What cannot be united is as in the last.
+ */
+export function widened(last: WebhookConfiguration, others: readonly WebhookConfiguration[]): WebhookConfiguration {
+  const webhooks = [...others, last].flatMap(({ webhooks: [webhook] = [] }) => webhook ?? []) as readonly Webhook[];
+  const own = webhooks.at(-1);
+  if (own === undefined || webhooks.length === 1) {
+    return last;
+  }
+  const wide: Record<string, unknown> = { ...own };
+  wide['rules'] = webhooks
+    .flatMap(({ rules }) => rules)
+    .filter((rule, index, all) => all.findIndex((other) => isDeepStrictEqual(other, rule)) === index);
+  wide['timeoutSeconds'] = Math.max(...webhooks.map(({ timeoutSeconds }) => timeoutSeconds));
+  for (const field of SELECTORS) {
+    if (!webhooks.every((webhook) => isDeepStrictEqual(webhook[field], own[field]))) {
+      if (field === 'matchConditions') {
+        delete wide[field];
+      } else {
+        wide[field] = {};
+      }
+    }
+  }
+  if (webhooks.some(({ matchPolicy }) => matchPolicy === 'Equivalent')) {
+    wide['matchPolicy'] = 'Equivalent';
+  }
+  return { ...last, webhooks: [wide] };
+}
+
+interface Webhook extends Readonly<Record<(typeof SELECTORS)[number], unknown>> {
+  readonly rules: readonly object[];
+  readonly timeoutSeconds: number;
+  readonly matchPolicy: string;
 }
 
 /** What is in the cluster, put right; undefined when it is right. Labels and annotations of others stay. */

@@ -36,4 +36,17 @@ group:
     assert.equal(kinds.apply(change([{ id: 'group', failed: { message: 'gone', failurePolicy: 'Fail' } }])), true);
     assert.deepEqual(kinds.list(), []);
   });
+
+  it('has kinds of what is loaded beside, so that they are there when it begins to serve', () => {
+    const kinds = new DeclaredKinds();
+    const [one] = entries('one: {module: m, contextAwareResources: [{apiVersion: v1, kind: Pod}]}');
+    assert.ok(one !== undefined && 'definition' in one);
+    assert.equal(kinds.apply(change([]), new Map([['one', [one.definition]]])), true);
+    assert.deepEqual(kinds.list(), [PODS]);
+    assert.equal(kinds.apply(change([one]), new Map([['one', []]])), true);
+    assert.deepEqual(kinds.list(), [PODS]);
+    assert.equal(kinds.apply(change([]), new Map([['one', [one.definition]]])), true);
+    assert.equal(kinds.apply(change([], ['one'])), true);
+    assert.deepEqual(kinds.list(), []);
+  });
 });

@@ -104,7 +104,7 @@ export class ServerMetrics {
     });
     this.#reloadSeconds = new Histogram({
       name: 'portcullis_policy_reload_duration_seconds',
-      help: 'Time from a change of the policies file to the new version in every worker',
+      help: 'Time from a change of the policies file, or of the revision that is to serve, to the new version in every worker',
       buckets: SECONDS_BUCKETS,
       registers,
     });

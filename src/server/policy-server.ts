@@ -1,6 +1,6 @@
 // One policy server: its two ports, its threads, its policies. Assembly only; each part is in a file of its own.
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
+import type { Server as SecureServer } from 'node:https';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
+import { type AdmissionServer, type ClientTimeouts, createAdmissionServer } from './admission-server.ts';
 import { ServerError } from './errors.ts';
 import { CapabilityService } from './capability-service.ts';
 import type { ClusterSource } from './cluster-source.ts';
@@ -28,7 +29,7 @@ import type { ControlTls, ReplicaOptions } from './replica/replica-options.ts';
 import { CONTROL_NAME } from './replica/replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica/replica-protocol.ts';
 import { ServingRecord } from './serving-record.ts';
-import { type TlsFiles, watchTls } from './tls.ts';
+import type { TlsFiles } from './tls.ts';
 import { type Answer, WorkerPool } from './worker-pool.ts';
 
 /** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
@@ -39,35 +40,12 @@ const LAST_BYTES_MS = 1_000;
 const DRAIN_CHECK_MS = 10;
 /** Two at least, so that a policy that does not answer never holds the last one. */
 export const MIN_DEFAULT_WORKERS = 2;
-/** A client that has not sent its headers by then is cut off. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-/** A client that has not sent its whole request by then is cut off: the longest that any webhook may take. Milliseconds. */
-const REQUEST_TIMEOUT_MS = 30_000;
-/** How often slow clients are looked for. Milliseconds. */
-const CONNECTION_CHECK_MS = 2_000;
-/** Longer than the API server keeps idle connections (90 s), so that it is never the one to find them closed. Milliseconds. */
-const KEEP_ALIVE_MS = 120_000;
-/** A connection on which nothing moves for so long in the middle of a request or an answer is cut off. Milliseconds. */
-const SILENT_SOCKET_MS = 60_000;
 /**
  * How long readiness waits for the first versions of policies: the server is ready with those that it has then, and
  * answers 503 for the others. Less than a rollout or a probe is usually given (a pod of ours is loaded in seconds), so
  * that no source of one policy keeps all the others from serving. Milliseconds.
  */
 export const READY_WAIT_MS = 10_000;
-/** Connections at once; an API server opens a few dozen. */
-const MAX_CONNECTIONS = 5_000;
-
-/** How long clients may take. Milliseconds. */
-export interface ClientTimeouts {
-  /** For the TLS handshake, and for the headers of a request. Default: 10 s. */
-  readonly headersMs?: number;
-  /** For a whole request. Default: 30 s, the longest that a webhook may take. */
-  readonly requestMs?: number;
-  /** How often slow clients are looked for. Default: 2 s. */
-  readonly checkMs?: number;
-}
-
 /** How a {@link PolicyServer} is set up. */
 export interface PolicyServerOptions {
   /** Path of policies.yml; watched. Either this or `replica`. */
@@ -136,8 +114,9 @@ export class PolicyServer {
   #replica: Replica | undefined;
   #admission: Server | SecureServer | undefined;
   #operations: Server | undefined;
-  #tls: { readonly check: () => Promise<void>; readonly stop: () => void } | undefined;
+  #tls: AdmissionServer['tls'];
   readonly #cacheDir: string;
+  #listening: Promise<Addresses> | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(options: PolicyServerOptions) {
@@ -217,15 +196,22 @@ export class PolicyServer {
 
   /**
    * Starts listening, then loads the policies; resolves when every policy has served or failed once, at most
-   * `readyWaitMs` after their loading began.
+   * `readyWaitMs` after their loading began; or when it is stopped.
    * @throws ServerError 'port-busy', 'tls-invalid'.
    */
   async start(): Promise<Addresses> {
     try {
-      const addresses = await this.#listen();
-      await this.#pool.start();
-      this.#policies ??= await this.#becomeReplica();
-      await this.#policies.start();
+      this.#listening = this.#listen();
+      const addresses = await this.#listening;
+      if (!this.#isStopping()) {
+        await this.#pool.start();
+      }
+      if (!this.#isStopping()) {
+        this.#policies ??= await this.#becomeReplica();
+      }
+      if (!this.#isStopping()) {
+        await this.#policies?.start();
+      }
       return addresses;
     } catch (error) {
       await this.stop();
@@ -286,12 +272,19 @@ export class PolicyServer {
     return this.#stopping;
   }
 
+  #isStopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
   async #stop(): Promise<void> {
-    await this.#policies?.stop();
+    // What is not open yet cannot be closed.
+    await this.#listening?.catch(() => undefined);
     this.#tls?.stop();
+    // Changes are followed, and told of, for as long as reviews are answered.
     if (this.#admission !== undefined) {
       await this.#drain(this.#admission);
     }
+    await this.#policies?.stop();
     await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
     await this.#policies?.close();
     const operations = this.#operations;
@@ -337,7 +330,10 @@ export class PolicyServer {
       }
       handler(request, response);
     };
-    this.#admission = await this.#createAdmissionServer(admitUnlessStopping);
+    const { tls, clientTimeouts: timeouts } = this.#options;
+    const created = await createAdmissionServer({ handler: admitUnlessStopping, tls, timeouts, log: this.#log });
+    this.#admission = created.server;
+    this.#tls = created.tls;
     this.#operations = createServer(
       operationsHandler({
         notReady: () => this.#notReady(),
@@ -352,45 +348,6 @@ export class PolicyServer {
       admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${hostText(host)}:${port}`,
       operations: `http://${hostText(operationsHost)}:${operationsPort}`,
     };
-  }
-
-  async #createAdmissionServer(handler: ReturnType<typeof admissionHandler>): Promise<Server | SecureServer> {
-    const {
-      headersMs = HEADERS_TIMEOUT_MS,
-      requestMs = REQUEST_TIMEOUT_MS,
-      checkMs = CONNECTION_CHECK_MS,
-    } = this.#options.clientTimeouts ?? {};
-    const limits = {
-      handshakeTimeout: headersMs,
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: checkMs,
-      noDelay: true,
-    };
-    const files = this.#options.tls;
-    let server: Server | SecureServer;
-    if (files === undefined) {
-      server = createServer(limits, handler);
-    } else {
-      const { options, ...watch } = await watchTls(files, {
-        reloaded: (changed) => {
-          secure.setSecureContext(changed);
-          this.#log.info({ file: files.certFile }, 'certificate reloaded');
-        },
-        failed: (error) => this.#log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
-      });
-      this.#tls = watch;
-      const isMutual = (files.clientCaFiles ?? []).length > 0;
-      const secure = createSecureServer(
-        { ...limits, ...options, requestCert: isMutual, rejectUnauthorized: isMutual },
-        handler,
-      );
-      server = secure;
-    }
-    server.maxConnections = MAX_CONNECTIONS;
-    server.timeout = SILENT_SOCKET_MS;
-    return server;
   }
 
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {

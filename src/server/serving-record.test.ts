@@ -24,6 +24,7 @@ const policies: PinnedPolicy[] = parsePolicies(text, 'policies.yml').policies.ma
   settingsHash: settingsHash(definition),
   digests: { 'file:///a.wasm': `sha256:${'0'.repeat(64)}` },
   since: '2026-01-01T00:00:00.000Z',
+  ...(definition.id === 'group' ? { revision: { name: 'group-3', uid: 'u', number: 3 } } : {}),
 }));
 
 async function setUp(): Promise<{ folder: string; log: LogMessage[]; open: () => ServingRecord } & AsyncDisposable> {
@@ -90,6 +91,10 @@ describe('the record of what serves', () => {
     'has a definition of no kind': JSON.stringify({
       format: 1,
       policies: [{ definition: { id: 'x' }, hash: 'h', settingsHash: 's', digests: {}, since: '2026-01-01T00:00:00Z' }],
+    }),
+    'has a revision without a number': JSON.stringify({
+      format: 1,
+      policies: [{ ...policies[0], revision: { name: 'a-1', uid: 'u' } }],
     }),
     'has digests that are null': JSON.stringify({ format: 1, policies: [{ ...policies[0], digests: null }] }),
   })) {

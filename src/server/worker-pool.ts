@@ -155,6 +155,8 @@ export class WorkerPool {
   #heldReviews = 0;
   #heldBytes = 0;
   #version = 0;
+  /** End the wait for workers to start. */
+  readonly #starting: (() => void)[] = [];
   readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
   #watchdog: NodeJS.Timeout | undefined;
   #watchedAt = 0;
@@ -165,7 +167,7 @@ export class WorkerPool {
     this.#options = options;
   }
 
-  /** Starts the workers; resolves when each is ready. */
+  /** Starts the workers; resolves when each is ready, or when they are ended. */
   async start(): Promise<void> {
     this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
     this.#watchdog.unref();
@@ -173,6 +175,7 @@ export class WorkerPool {
       Array.from({ length: this.#options.size }, () => {
         const { promise, resolve } = Promise.withResolvers<void>();
         this.#members.push(this.#spawn(resolve));
+        this.#starting.push(resolve);
         return promise;
       }),
     );
@@ -273,7 +276,7 @@ export class WorkerPool {
     clearInterval(this.#watchdog);
     clearImmediate(this.#dispatching);
     await Promise.all(this.#members.map((member) => member.worker.terminate()));
-    for (const { resolve } of this.#awaitingVersion) {
+    for (const resolve of [...this.#starting, ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }
   }

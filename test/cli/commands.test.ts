@@ -24,6 +24,7 @@ describe('portcullis', { concurrency: 2 }, () => {
     for (const command of [
       'start',
       'serve',
+      'rollout',
       'run',
       'test',
       'export',
@@ -43,9 +44,15 @@ describe('portcullis', { concurrency: 2 }, () => {
     assert.match(stderr, /unknown command 'rnu'\n\(Did you mean run\?\)/);
   });
 
-  for (const command of ['serve', 'run', 'test', 'export', 'reset']) {
+  it('suggests the command below another one that was meant', async () => {
+    const { stderr, code } = await portcullis(['rollout', 'undu', 'cap/x']);
+    assert.equal(code, 2);
+    assert.match(stderr, /unknown command 'undu'\n\(Did you mean undo\?\)/);
+  });
+
+  for (const command of ['serve', 'rollout', 'rollout undo', 'run', 'test', 'export', 'reset']) {
     it(`shows how to use ${command}, with an example`, async () => {
-      const { stdout, code } = await portcullis([command, '--help']);
+      const { stdout, code } = await portcullis([...command.split(' '), '--help']);
       assert.equal(code, 0);
       assert.match(stdout, /^Examples?:\n {2}\S/m);
     });
@@ -206,9 +213,11 @@ describe('portcullis completion', { concurrency: 2 }, () => {
       complete_words portcullis run --allow-c
       complete_words portcullis run -e gate
       complete_words portcullis inspect LICEN
-      complete_words portcullis completion fi`;
+      complete_words portcullis completion fi
+      complete_words portcullis rollout hist
+      complete_words portcullis rollout undo --to-`;
     const { stdout } = await run('bash', ['-c', asked]);
-    assert.equal(stdout, 'inspect\n--allow-context-aware\ngatekeeper\nLICENSE\nfish\n');
+    assert.equal(stdout, 'inspect\n--allow-context-aware\ngatekeeper\nLICENSE\nfish\nhistory\n--to-revision\n');
   });
 
   it('has scripts for zsh and fish', async () => {

@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { Findings } from '../../src/lifecycle/admission/findings.ts';
+import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registration.ts';
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
 import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
 import { webhookConfiguration } from '../../src/lifecycle/webhook-configuration.ts';
@@ -20,6 +21,7 @@ import { eventually } from '../cluster/eventually.ts';
 
 const CONTROLLER = 'controller';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const GROUPS = ['policies.kubewarden.io', 'portcullis.dev'];
 const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
 const REVISIONS = '/apis/portcullis.dev/v1/namespaces/default/policyrevisions';
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
@@ -48,11 +50,26 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
   const apply = (object: KubernetesObject, user?: string): Promise<KubectlResult> =>
     cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object), ...(user === undefined ? {} : { user }) });
 
+  /** Lets the controller do something, and nothing else. */
+  async function grant(rules: readonly object[]): Promise<void> {
+    const apiVersion = 'rbac.authorization.k8s.io/v1';
+    const metadata = { name: CONTROLLER };
+    const path = `/apis/${apiVersion}`;
+    await cluster.expect('POST', `${path}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata, rules });
+    await cluster.expect('POST', `${path}/clusterrolebindings`, {
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: CONTROLLER },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: CONTROLLER }],
+    });
+  }
+
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-own-kinds-'));
     const [certificates, started] = await Promise.all([
       ensureLocalCertificates(join(folder, 'pki')),
-      startCluster({ users: { [CONTROLLER]: { groups: ['system:masters'] } } }),
+      startCluster({ users: { [CONTROLLER]: {} } }),
     ]);
     cluster = started;
     for (const kind of OWN_KINDS) {
@@ -62,6 +79,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
         customResourceDefinition(kind),
       );
     }
+    await grant([...OWN_KINDS_RULES, { apiGroups: GROUPS, resources: ['*'], verbs: ['get', 'create', 'patch'] }]);
     const connection = new KubernetesCluster({
       server: cluster.url,
       ca: readFileSync(cluster.caFile, 'utf8'),

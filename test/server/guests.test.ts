@@ -41,7 +41,7 @@ const refusedAtLoad: Readonly<Record<string, { readonly reason: string; readonly
   'loop-in-init': { reason: 'InvalidModule', message: /fuel|loop|time/ },
   'loop-in-start': { reason: 'InvalidModule', message: /fuel|loop|time/ },
   'loop-in-settings': { reason: 'SettingsCheckFailed', message: /fuel|loop|time|did not end/ },
-  'minimum-version-99': { reason: 'InvalidModule', message: /99/ },
+  'minimum-version-99': { reason: 'UnsupportedVersion', message: /99/ },
   'no-metadata': { reason: 'InvalidModule', message: /metadata|protocol/ },
   'protocol-v2': { reason: 'InvalidModule', message: /protocol/ },
   'settings-refused': { reason: 'InvalidSettings', message: /./ },

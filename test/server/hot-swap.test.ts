@@ -171,7 +171,7 @@ describe('a change of the policies file', () => {
       },
       'a module that needs a newer server': {
         entry: () => ({ module: guest('minimum-version-99') }),
-        reason: 'InvalidModule',
+        reason: 'UnsupportedVersion',
         message: /99\.0\.0/,
       },
       'a module with another digest': {

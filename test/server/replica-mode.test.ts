@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
 import type { EmbeddedCluster } from '../../src/cluster/index.ts';
+import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
+import type { SourcesConfig } from '../../src/modules/index.ts';
+import { POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
 import type { PrevalidationResult } from '../../src/server/index.ts';
 import {
   example,
@@ -16,7 +20,15 @@ import {
   type TestServer,
   until,
 } from './harness.ts';
-import { openCluster, pinned, requiresLabel, Revisions, startReplica, SwitchedCluster } from './replica-lab.ts';
+import {
+  NAMESPACE,
+  openCluster,
+  pinned,
+  requiresLabel,
+  Revisions,
+  startReplica,
+  SwitchedCluster,
+} from './replica-lab.ts';
 
 const idOf = (policy: string): string => Revisions.id(policy);
 const OTHER_DIGEST = `sha256:${'0'.repeat(64)}`;
@@ -29,13 +41,29 @@ async function labelNow(server: TestServer, policy: string): Promise<string | un
   return [...labels][0];
 }
 
+function isFile(module: string): boolean {
+  return module.startsWith('file:///');
+}
+
 async function statusOf(server: TestServer, policy: string): Promise<number> {
   return (await server.post(`/validate/${idOf(policy)}`, JSON.stringify(review()))).status;
+}
+
+function withoutTls({ host }: ModuleSource): SourcesConfig {
+  return { ...DEFAULT_SOURCES, insecureSources: [host] };
 }
 
 function prevalidate(server: TestServer, policy: string, spec: unknown): Promise<PrevalidationResult> {
   const metadata = { name: policy };
   return server.server.prevalidate({ kind: 'ClusterAdmissionPolicy', metadata, spec: spec as never });
+}
+
+async function whileRunning(
+  start: () => Promise<TestServer>,
+  work: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  await using server = await start();
+  await work(server);
 }
 
 describe('a replica', () => {
@@ -165,7 +193,7 @@ describe('a replica', () => {
       await serve(policy, 1);
       await serves(policy, 1);
       const module = String(spec['module']);
-      const known = digest ?? (await digestOf(module, server));
+      const known = digest ?? (isFile(module) ? digestOf(await moduleBytes(module)) : OTHER_DIGEST);
       const modules = [{ name: policy, module, digest: known }];
       await revisions.create(policy, 2, spec, { state: 'Serving', order: 2, modules });
       const status = await server.reaches(idOf(policy), { phase: 'Degraded' });
@@ -265,28 +293,17 @@ describe('a replica', () => {
 
   it('tries a policy with what its source has now', async () => {
     await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(guest('accept')) });
-    const spec = requiresLabel('x', { module: source.url });
-    const sources = { insecureSources: [source.host] };
-    await using other = await startReplica({ cluster: cluster.admin, name: 'other', sources: sources as never });
+    const spec = requiresLabel('x', { module: source.url, settings: {} });
+    await using other = await startReplica({ cluster: cluster.admin, name: 'other', sources: withoutTls(source) });
     const before = pinned(await prevalidate(other, 'tagged', spec));
     source.behaviour = { kind: 'down' };
     const unreachable = await prevalidate(other, 'tagged', spec);
     assert.ok(!unreachable.ok, 'the cache does not stand in for what the source may have by now');
     assert.deepEqual([unreachable.reason, unreachable.isTransient], ['FetchFailed', true]);
-    source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('reject')) };
+    source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) };
     const after = pinned(await prevalidate(other, 'tagged', spec));
     assert.notEqual(before[0]?.digest, after[0]?.digest);
   });
-
-  /** The digest of a module that could be served as such; any, where it cannot be read. */
-  async function digestOf(module: string, of: TestServer): Promise<string> {
-    if (module.startsWith('file:///')) {
-      const { digestOf: digest } = await import('../../src/modules/index.ts');
-      return digest(await moduleBytes(module));
-    }
-    void of;
-    return OTHER_DIGEST;
-  }
 });
 
 describe('a replica that starts again', () => {
@@ -299,54 +316,56 @@ describe('a replica that starts again', () => {
       kind: 'serve',
       bytes: await moduleBytes(example('required-labels')),
     });
-    const options = { cluster: cluster.view, folder, sources: { insecureSources: [source.host] } as never };
+    const options = { cluster: cluster.view, folder, sources: withoutTls(source) };
     const spec = requiresLabel('kept', { module: source.url });
     const start = (): Promise<TestServer> => startReplica({ ...options, readyWaitMs: 5_000 });
 
-    let server = await start();
-    const modules = pinned(await prevalidate(server, 'p', spec));
-    await revisions.create('p', 1, spec, { state: 'Serving', order: 1, modules });
-    await revisions.create('q', 1, requiresLabel('q', { module: source.url }), { state: 'Serving', order: 1, modules });
-    const { serving } = await server.reaches(idOf('p'), { phase: 'Active' });
-    await server.reaches(idOf('q'), { phase: 'Active' });
-    await server.stop();
+    const record = { serving: undefined as unknown };
+
+    await whileRunning(start, async (server) => {
+      const modules = pinned(await prevalidate(server, 'p', spec));
+      const serving = { state: 'Serving', order: 1, modules } as const;
+      await revisions.create('p', 1, spec, serving);
+      await revisions.create('q', 1, requiresLabel('q', { module: source.url }), serving);
+      record.serving = (await server.reaches(idOf('p'), { phase: 'Active' })).serving;
+      await server.reaches(idOf('q'), { phase: 'Active' });
+    });
 
     cluster.isDown = true;
     source.behaviour = { kind: 'down' };
-    server = await start();
-    assert.equal((await server.get('/readyz')).status, 200);
-    const restored = await server.reaches(idOf('p'), { phase: 'Updating', reason: 'ServingFromRecord' });
-    assert.deepEqual(restored.serving, serving);
-    assert.equal(await labelNow(server, 'p'), 'kept');
-    assert.match((await server.source()).error ?? '', /switched off/);
-
-    await revisions.delete('q', 1);
-    cluster.isDown = false;
-    await server.reaches(idOf('p'), { phase: 'Active' });
-    await until(async () => (await statusOf(server, 'q')) === 404);
-    assert.equal((await server.source()).error, null);
-    await server.stop();
+    await whileRunning(start, async (server) => {
+      assert.equal((await server.get('/readyz')).status, 200);
+      const restored = await server.reaches(idOf('p'), { phase: 'Updating', reason: 'ServingFromRecord' });
+      assert.deepEqual(restored.serving, record.serving);
+      assert.equal(await labelNow(server, 'p'), 'kept');
+      assert.match((await server.source()).error ?? '', /switched off/);
+      // Then what the cluster says.
+      await revisions.delete('q', 1);
+      cluster.isDown = false;
+      await server.reaches(idOf('p'), { phase: 'Active' });
+      await until(async () => (await statusOf(server, 'q')) === 404);
+      assert.equal((await server.source()).error, null);
+    });
 
     // Without the cache there is nothing to serve, and the server is well all the same.
     cluster.isDown = true;
     await rm(join(folder.dataDir, 'modules'), { recursive: true });
-    server = await start();
-    assert.equal((await server.get('/readyz')).status, 200);
-    const failed = await server.reaches(idOf('p'), { phase: 'Error', reason: 'FetchFailed' });
-    assert.ok(failed.nextRetry !== null);
-    assert.equal((await server.review(idOf('p'), review())).status?.code, 500);
-    cluster.isDown = false;
-    await until(async () => (await server.source()).loadedAt !== null);
-    assert.equal((await server.status(idOf('p'))).phase, 'Error');
-
-    source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) };
-    await server.server.reload();
-    assert.equal((await server.status(idOf('p'))).reason, 'DigestMismatch', 'no other module than the pinned one');
-    source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('required-labels')) };
-    await server.server.reload();
-    await server.reaches(idOf('p'), { phase: 'Active' });
-    assert.equal(await labelNow(server, 'p'), 'kept');
-    await server.stop();
+    await whileRunning(start, async (server) => {
+      assert.equal((await server.get('/readyz')).status, 200);
+      const failed = await server.reaches(idOf('p'), { phase: 'Error', reason: 'FetchFailed' });
+      assert.ok(failed.nextRetry !== null);
+      assert.equal((await server.review(idOf('p'), review())).status?.code, 500);
+      cluster.isDown = false;
+      await until(async () => (await server.source()).loadedAt !== null);
+      assert.equal((await server.status(idOf('p'))).phase, 'Error');
+      source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('pod-privileged')) };
+      await server.server.reload();
+      assert.equal((await server.status(idOf('p'))).reason, 'DigestMismatch', 'no other module than the pinned one');
+      source.behaviour = { kind: 'serve', bytes: await moduleBytes(example('required-labels')) };
+      await server.server.reload();
+      await server.reaches(idOf('p'), { phase: 'Active' });
+      assert.equal(await labelNow(server, 'p'), 'kept');
+    });
   });
 
   it('is not ready while it knows nothing, and is as soon as it does', async () => {
@@ -362,5 +381,18 @@ describe('a replica that starts again', () => {
     cluster.isDown = false;
     await until(async () => (await server.get('/readyz')).status === 200);
     assert.equal(await statusOf(server, 'p'), 404);
+  });
+
+  it('may be stopped at any moment of its start, and leaves nothing behind', async () => {
+    await using embedded = await openCluster();
+    await using folder = await TestFolder.create();
+    for (const patienceMs of [0, 50, 150, 300, 500]) {
+      const server = await startReplica({ cluster: embedded.admin, folder, isLoading: true });
+      await sleep(patienceMs);
+      await server.stop();
+      await server.started.catch(() => undefined);
+      const { items } = await embedded.admin.list(POLICY_SERVER_REPLICAS, { namespace: NAMESPACE });
+      assert.deepEqual(items, [], `after ${patienceMs} ms`);
+    }
   });
 });

@@ -56,9 +56,10 @@ describe('replicas', () => {
       return one?.servingRevisions === 1 && one.setHash === two?.setHash;
     });
 
-    // What has lost its cache has it from the others, too.
-    await rm(join(second.folder.dataDir, 'modules'), { recursive: true });
+    // What has lost its disk has it from the others, too, although the source is back.
+    source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('accept')) };
     await second.server.stop();
+    await rm(second.folder.dataDir, { recursive: true });
     await using again = await startReplica({ cluster: cluster.admin, folder: otherFolder, name: 'replica-1' });
     await again.reaches(id, { phase: 'Active' });
     assert.equal(source.requests, 1);

@@ -44,9 +44,9 @@ describe('rolloutProgress', () => {
 
   it('says how far it is while it is under way', () => {
     const updating = { phase: 'Updating', desiredRevision: 5, readyReplicas: 1 } as const;
-    assert.deepEqual(progress({ ...updating, reason: 'Staging', message: 'one replica loads it' }), {
+    assert.deepEqual(progress({ ...updating, reason: 'Staging', message: 'revision 5 is loaded by 1 of 2 replicas' }), {
       kind: 'waiting',
-      text: 'Updating: revision 5 serves on 1 of 2 replicas (Staging: one replica loads it)',
+      text: 'Updating: Staging: revision 5 is loaded by 1 of 2 replicas',
     });
   });
 
@@ -55,12 +55,15 @@ describe('rolloutProgress', () => {
     const degraded = progress({ ...failed, phase: 'Degraded', servingRevision: 4 });
     assert.equal(degraded.kind, 'failed');
     assert.equal(degraded.text, 'Degraded: InvalidSettings: labels: expected a list');
-    assert.match(degraded.kind === 'failed' ? degraded.hint : '', /Revision 4 still serves\..*rollout undo cap\/p$/);
+    assert.match(
+      degraded.kind === 'failed' ? degraded.hint : '',
+      /^Mend the policy .*, or go back: portcullis rollout undo cap\/p$/,
+    );
     const nextRetry = '2026-01-01T00:00:00Z';
     const broken = progress({ ...failed, phase: 'Error', servingRevision: 0, nextRetry });
     assert.equal(
       broken.kind === 'failed' ? broken.hint : '',
-      `Nothing serves; requests are rejected. It is tried again at ${nextRetry}. Mend the policy and apply it again.`,
+      `It is tried again at ${nextRetry}. Mend the policy and apply it again.`,
     );
   });
 });

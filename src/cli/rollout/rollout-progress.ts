@@ -25,16 +25,15 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
   if (phase === 'Degraded' || phase === 'Error') {
     return { kind: 'failed', text: `${phase}: ${why}`, hint: remedy(policy, command) };
   }
-  const how = `${phase}: revision ${desiredRevision} serves on ${replicas}`;
   if (phase === 'Pending' || phase === 'Updating') {
-    return waiting(why === '' ? how : `${how} (${why})`);
+    return waiting(`${phase}: ${why}`);
   }
   const pin = metadata.annotations?.[ANNOTATIONS.pin];
   if (pin === undefined && phase === 'RolledBack') {
     return waiting('that it was unpinned has not been seen by the controller yet');
   }
   return pin === undefined || pin === String(desiredRevision)
-    ? { kind: 'done', text: how }
+    ? { kind: 'done', text: `${phase}: revision ${desiredRevision} serves on ${replicas}` }
     : waiting(`the pin to revision ${oneLine(pin, 20)} has not been seen by the controller yet`);
 }
 
@@ -49,16 +48,17 @@ export function commandsFor({ type, key }: Pick<RolloutTarget, 'type' | 'key'>):
   return { undo: () => `portcullis rollout undo ${type.shortNames[0] ?? type.resource}/${key.name}${namespace}` };
 }
 
-function remedy({ spec, status }: AdmissionPolicyObject, command: RolloutCommands): string {
+/** The message of the status has said what serves meanwhile. */
+function remedy({ status }: AdmissionPolicyObject, command: RolloutCommands): string {
   const { servingRevision = 0, desiredRevision = 0, nextRetry = '' } = status ?? {};
-  const retry = nextRetry === '' ? '' : ` It is tried again at ${nextRetry}.`;
+  const retry = nextRetry === '' ? [] : [`It is tried again at ${nextRetry}.`];
+  const mend = 'Mend the policy and apply it again';
   if (servingRevision === 0) {
-    const requests = spec.failurePolicy === 'Ignore' ? 'admitted without being checked' : 'rejected';
-    return `Nothing serves; requests are ${requests}.${retry} Mend the policy and apply it again.`;
+    return [...retry, `${mend}.`].join(' ');
   }
   return servingRevision === desiredRevision
-    ? `Revision ${servingRevision} serves, but not on every replica.${retry}`
-    : `Revision ${servingRevision} still serves.${retry} Mend the policy and apply it again, or go back: ${command.undo()}`;
+    ? [...retry, `Revision ${servingRevision} serves, but not on every replica.`].join(' ')
+    : [...retry, `${mend}, or go back: ${command.undo()}`].join(' ');
 }
 
 function waiting(text: string): RolloutProgress {

@@ -33,13 +33,18 @@ export class Findings {
     return this.#errors.some((error) => error.field === field || /^[.[]/.test(below(error.field, field)));
   }
 
-  reject(code: RejectionCode, ...errors: readonly FieldError[]): void {
+  reject(code: RejectionCode, error: FieldError): void {
+    if (this.#errors.length === MAX_FINDINGS) {
+      this.#leftOut += 1;
+    } else {
+      this.#errors.push({ ...error, message: `${cut(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
+    }
+  }
+
+  /** A hostile object has more errors than a call takes arguments. */
+  rejectAll(code: RejectionCode, errors: readonly FieldError[]): void {
     for (const error of errors) {
-      if (this.#errors.length === MAX_FINDINGS) {
-        this.#leftOut += 1;
-      } else {
-        this.#errors.push({ ...error, message: `${cut(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
-      }
+      this.reject(code, error);
     }
   }
 

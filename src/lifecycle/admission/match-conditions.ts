@@ -19,7 +19,7 @@ export class MatchConditions {
         findings.reject('condition-name', required(`${path}.name`, 'expected a name for messages and metrics'));
       } else {
         const errors = qualifiedNameProblems(name).map((problem) => invalid(`${path}.name`, name, problem));
-        findings.reject('condition-name', ...errors);
+        findings.rejectAll('condition-name', errors);
       }
       if (expression.trim() === '') {
         const detail =

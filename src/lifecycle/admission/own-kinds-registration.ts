@@ -9,6 +9,7 @@ import {
   type SharedCaches,
   watch,
 } from '../../runtime/index.ts';
+import type { AccessRule } from '../../server/index.ts';
 import { corrected, MANAGED_BY, type WebhookConfiguration } from '../webhook-configuration.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 
@@ -19,6 +20,15 @@ const CONFIGURATIONS: ResourceType<WebhookConfiguration> = {
   kind: 'ValidatingWebhookConfiguration',
   namespaced: false,
 };
+
+/** What the registration needs to be allowed (RBAC). */
+export const OWN_KINDS_RULES: readonly AccessRule[] = [
+  {
+    apiGroups: [CONFIGURATIONS.group],
+    resources: [CONFIGURATIONS.resource],
+    verbs: ['get', 'list', 'watch', 'create', 'update'],
+  },
+];
 
 const KEY = { name: OWN_KINDS_CONFIGURATION };
 

@@ -71,7 +71,7 @@ export class OwnKindsRules {
       return ALLOWED;
     }
     const findings = new Findings();
-    findings.reject('revision-writer', ...causes);
+    findings.rejectAll('revision-writer', causes);
     const { group, kind } = POLICY_REVISIONS;
     const name = nameOf(review);
     const texts = findings.errors.map(({ field, message }) => `${field}: ${message}`).join(', ');
@@ -134,7 +134,7 @@ export class OwnKindsRules {
     schema.applyDefaults(copy);
     const checked = copy as unknown as KubernetesObject;
     const errors = schema.validate(checked);
-    findings.reject('schema', ...errors);
+    findings.rejectAll('schema', errors);
     return errors.length === 0 ? checked : undefined;
   }
 }

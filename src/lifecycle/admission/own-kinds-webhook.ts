@@ -106,6 +106,8 @@ export class OwnKindsWebhook implements Runnable {
         (request, response) => this.#handle(request, response),
       );
       const bound = await listen(server, port, host);
+      // A connection that could not be taken, for want of file descriptors: the next one may be.
+      server.on('error', (error) => this.#log.error({ error: error.message }, 'a connection could not be taken'));
       this.#url.resolve(this.#options.url ?? `https://${hostText(host)}:${bound}`);
       await aborted(signal);
     } catch (error) {

@@ -62,7 +62,7 @@ function checkNames(spec: Spec, findings: Findings): void {
     const name = spec[field];
     if (name !== undefined && name !== '') {
       const errors = dnsSubdomainProblems(name).map((problem) => invalid(`spec.${field}`, name, problem));
-      findings.reject('reference-name', ...errors);
+      findings.rejectAll('reference-name', errors);
     }
   }
   if (spec.image.trim() === '') {
@@ -81,11 +81,14 @@ function checkCapabilities(patterns: readonly string[], findings: Findings): voi
 }
 
 function checkPodMetadata(spec: Spec, findings: Findings): void {
-  findings.reject('pod-metadata', ...labelErrors(spec.labels ?? {}, 'spec.labels'));
+  findings.rejectAll('pod-metadata', labelErrors(spec.labels ?? {}, 'spec.labels'));
   for (const key of Object.keys(spec.annotations ?? {})) {
     // As API servers do it: keys of annotations may have capital letters.
     const problems = qualifiedNameProblems(key.toLowerCase());
-    findings.reject('pod-metadata', ...problems.map((problem) => invalid('spec.annotations', key, problem)));
+    findings.rejectAll(
+      'pod-metadata',
+      problems.map((problem) => invalid('spec.annotations', key, problem)),
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import type { Findings } from './findings.ts';
 
 /** A `metav1.LabelSelector` at a path, where there is one. */
 export function checkSelector(selector: unknown, path: string, findings: Findings): void {
-  findings.reject('selector', ...labelSelectorErrors(selector, path).map(withAdvice));
+  findings.rejectAll('selector', labelSelectorErrors(selector, path).map(withAdvice));
 }
 
 /** API servers do not say which operators there are. */

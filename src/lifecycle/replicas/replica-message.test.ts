@@ -94,7 +94,7 @@ describe('parseReplicaMessage', () => {
           assert.ok(error instanceof TypeError && error.message.length < 300, String(error));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

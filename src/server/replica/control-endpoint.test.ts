@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { DEFAULT_MAX_MODULE_BYTES, ModuleCache, digestOf } from '../../modules/index.ts';
 import { RequestRefused } from '../errors.ts';
 import { ensureLocalCertificates, LocalAuthority } from '../local-certificates.ts';
@@ -406,6 +408,43 @@ describe('the control port', () => {
     assert.equal((await calls.call('/stream', { method: 'POST' })).status, 405);
     assert.equal((await calls.call('/prevalidate')).status, 405);
     assert.equal((await calls.call('/modules/x', { method: 'DELETE' })).status, 405);
+  });
+
+  it('lives on when what comes is no HTTP, no TLS, or only half of either', async () => {
+    const { port, caller: calls } = await start();
+    const trusted = {
+      host: '127.0.0.1',
+      port,
+      cert: readFileSync(pki.controlCertFile),
+      key: readFileSync(pki.controlKeyFile),
+      ca: readFileSync(pki.caFile),
+      servername: CONTROL_NAME,
+    };
+    const garbage = randomBytes(50_000);
+    const sockets = [
+      ...[
+        '\r\n\r\n',
+        garbage,
+        'GET /stream HTTP/1.1\r\n',
+        'POST /prevalidate HTTP/1.1\r\ncontent-length: 9\r\n\r\n{',
+      ].map((bytes) => {
+        const socket = connectTls(trusted, () => socket.write(bytes));
+        return socket;
+      }),
+      ...['', garbage, 'GET / HTTP/1.1\r\n\r\n'].map((bytes) => {
+        const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+        return socket;
+      }),
+    ];
+    for (const socket of sockets) {
+      socket.on('error', () => undefined).resume();
+    }
+    await sleep(50);
+    assert.equal((await calls.call('/')).status, 404);
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+    assert.equal((await calls.prevalidate(REQUEST)).status, 200);
   });
 
   describe('certificates', () => {

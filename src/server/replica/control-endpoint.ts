@@ -221,17 +221,19 @@ export class ControlEndpoint {
       throw new RequestRefused(503, `${MAX_PREVALIDATIONS} policies are being tried; try again`);
     }
     this.#prevalidations += 1;
+    let limit: NodeJS.Timeout | undefined;
     try {
       const wanted = parsePrevalidation(await this.#body(request));
-      const gone = new AbortController();
-      response.once('close', () => gone.abort(new ServerError('stopping', 'nobody waits for the answer any more')));
-      const late = AbortSignal.timeout(PREVALIDATION_TIMEOUT_MS);
-      const signal = AbortSignal.any([gone.signal, late, this.#stopped.signal]);
+      const ended = new AbortController();
+      response.once('close', () => ended.abort(new ServerError('stopping', 'nobody waits for the answer any more')));
+      limit = setTimeout(() => ended.abort(tooLong()), PREVALIDATION_TIMEOUT_MS);
+      const signal = AbortSignal.any([ended.signal, this.#stopped.signal]);
       const result = await this.#options.prevalidate(wanted, signal);
       if (!response.destroyed) {
         sendJson(response, 200, JSON.stringify(result));
       }
     } finally {
+      clearTimeout(limit);
       this.#prevalidations -= 1;
     }
   }
@@ -241,6 +243,13 @@ export class ControlEndpoint {
     readBody(request, this.#budget, (error, body) => (error === undefined ? resolve(body) : reject(error)));
     return promise;
   }
+}
+
+function tooLong(): RequestRefused {
+  return new RequestRefused(
+    503,
+    `the policy could not be tried within ${PREVALIDATION_TIMEOUT_MS / 1000} s; try again`,
+  );
 }
 
 /**

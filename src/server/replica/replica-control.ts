@@ -5,12 +5,16 @@ import type { PolicyServerReplica } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
 import { hostText } from '../listen.ts';
 import type { Logger } from '../log.ts';
+import { settledWithin } from '../policy-source.ts';
 import { ControlEndpoint } from './control-endpoint.ts';
 import type { ControlEndpointOptions } from './control-endpoint.ts';
 import { PeerDirectory } from './peer-directory.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaView } from './replica-view.ts';
+
+/** Some times what a cluster that is there takes to list a few objects. Milliseconds. */
+export const PEERS_WAIT_MS = 1_000;
 
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ReplicaOptions;
@@ -51,7 +55,8 @@ export class ReplicaControl {
   }
 
   /**
-   * Begins to listen and to report. Resolves with `host:port` where others reach it, without waiting for the cluster.
+   * Begins to listen and to report. Resolves with `host:port` where others reach it, once peers are known: what is loaded
+   * from then on need not be asked of sources. A cluster that is down is waited for {@link PEERS_WAIT_MS} at the most.
    * @throws ServerError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<string> {
@@ -74,8 +79,11 @@ export class ReplicaControl {
     });
     new PeerDirectory({ replicas, namespace, policyServer, name }).subscribe(peersChanged);
     this.#ended = [replicas.start(this.#following.signal), reporter.start(this.#reporting.signal)];
-    // A cache that is stopped before it was filled rejects those who wait for it: nobody does.
-    replicas.synced.catch(() => undefined);
+    // A cache that is stopped before it was filled rejects.
+    await settledWithin(
+      replicas.synced.catch(() => undefined),
+      PEERS_WAIT_MS,
+    );
     return controlAddress;
   }
 

@@ -24,6 +24,8 @@ export class Replica implements PolicySource {
   readonly #stopping = new AbortController();
   readonly #isDown = Promise.withResolvers<void>();
   #following: Promise<void> | undefined;
+  /** Policies that served before; undefined before the start. */
+  #restored: number | undefined;
   #loadedAt: string | null = null;
   #isLoaded = false;
 
@@ -84,9 +86,15 @@ export class Replica implements PolicySource {
   }
 
   async start(): Promise<void> {
-    const restored = this.#registry.restore();
-    this.#following = this.#feed.start(this.#stopping.signal);
+    this.#restored = this.#registry.restore();
+    // First, so that peers are known when the first modules are fetched.
     await this.#control.start();
+    if (this.#stopping.signal.aborted) {
+      await this.#control.stop();
+      return;
+    }
+    this.#following = this.#feed.start(this.#stopping.signal);
+    const restored = this.#restored;
     const known =
       restored === 0
         ? this.#registry.settled()
@@ -163,7 +171,7 @@ export class Replica implements PolicySource {
 
   async close(): Promise<void> {
     // Before the start nothing is known of what served, and the record stays as it is.
-    if (this.#following !== undefined) {
+    if (this.#restored !== undefined) {
       await this.#host.record.flush(this.#registry.lastGood());
     }
   }

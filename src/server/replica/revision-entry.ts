@@ -244,8 +244,8 @@ export function tableEntry(id: string, shown: Shown): TableEntry {
 }
 
 /** Whether all that is wanted has served, been staged, or failed once. */
-export function isSettled({ slots, shown, isEverywhere }: RevisionEntry): boolean {
-  return [...slots.values()].every(({ isLoading }) => !isLoading) && (shown === undefined || isEverywhere);
+export function isSettled(entry: RevisionEntry): boolean {
+  return slotsOf(entry).every(({ isLoading }) => !isLoading) && (entry.shown === undefined || entry.isEverywhere);
 }
 
 /** What there is to say of the revisions of a policy, by name. */

@@ -58,19 +58,25 @@ export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
 
 /** Whether a revision serves rather than another one; the number decides where the order does not. */
 function isAfter(one: PolicyRevision, other: PolicyRevision): boolean {
-  const difference = (one.status?.order ?? 0) - (other.status?.order ?? 0);
+  const difference = orderOf(one) - orderOf(other);
   return difference > 0 || (difference === 0 && one.spec.revision > other.spec.revision);
 }
 
+function orderOf({ status }: PolicyRevision): number {
+  const order: unknown = status?.order;
+  return typeof order === 'number' ? order : 0;
+}
+
 function failureOf(newest: PolicyRevision | undefined): FailedRevision | undefined {
-  const { state = 'Candidate', reason = '', message } = newest?.status ?? {};
+  const state = newest?.status?.state ?? 'Candidate';
+  const reason = textOf(newest?.status?.reason);
   if (newest === undefined || !(state === 'Failed' || (state === 'Candidate' && reason !== ''))) {
     return undefined;
   }
   const { revision, snapshot } = newest.spec;
   return {
     revision,
-    message: message === undefined || message === '' ? reason || 'the newest revision failed' : message,
+    message: textOf(newest.status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),
   };
 }
@@ -91,8 +97,19 @@ function wantedRevision({ metadata, spec, status }: PolicyRevision): WantedRevis
     uid: metadata.uid ?? '',
     revision: spec.revision,
     snapshot: spec.snapshot,
-    modules: status?.modules ?? [],
+    modules: modulesOf(status?.modules),
   };
+}
+
+function modulesOf(modules: unknown): PinnedModule[] {
+  return (Array.isArray(modules) ? modules : []).filter((module: Partial<PinnedModule> | null) => {
+    const { name, module: reference, digest } = module ?? {};
+    return [name, reference, digest].every((text) => typeof text === 'string');
+  }) as PinnedModule[];
+}
+
+function textOf(text: unknown): string {
+  return typeof text === 'string' ? text : '';
 }
 
 /**

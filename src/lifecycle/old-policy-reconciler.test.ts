@@ -14,7 +14,7 @@ import {
 import { aborted, ObjectCache } from '../runtime/index.ts';
 import type { PolicyStatus } from '../server/index.ts';
 import type { AdmissionPolicyObject } from '../resources/index.ts';
-import { PolicyReconciler } from './policy-reconciler.ts';
+import { PolicyReconciler } from './old-policy-reconciler.ts';
 import type { PolicySet } from './policy-set.ts';
 
 const KEY = { name: 'p' };

@@ -1,0 +1,54 @@
+// Who is who in the cluster of `portcullis start`: its controller and its policy server have users of their own, with no
+// more rights than they would have in any other cluster.
+import type { EmbeddedCluster, UserInfo } from '../cluster/index.ts';
+import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../lifecycle/index.ts';
+import type { KubernetesObject } from '../resources/index.ts';
+import { type AccessRule, REPLICA_RULES } from '../server/index.ts';
+import { applyObject } from './local-cluster.ts';
+import { PRODUCT_NAMESPACE } from './product-namespace.ts';
+
+const CONTROLLER = 'portcullis-controller';
+const REPLICA = 'portcullis-policy-server';
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+export const CONTROLLER_USER = serviceAccount(CONTROLLER);
+export const REPLICA_USER = serviceAccount(REPLICA);
+
+/** Makes the product's namespace, and grants its parts what they need. */
+export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
+  const metadata = { name: PRODUCT_NAMESPACE };
+  await applyObject(cluster, { apiVersion: 'v1', kind: 'Namespace', metadata });
+  for (const object of [
+    ...[CONTROLLER, REPLICA].map(serviceAccountObject),
+    ...grant(CONTROLLER, 'ClusterRole', [...CONTROLLER_RULES, ...OWN_KINDS_RULES]),
+    ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
+    ...grant(REPLICA, 'Role', REPLICA_RULES),
+  ]) {
+    await applyObject(cluster, object);
+  }
+}
+
+/** A service account, as API servers know it. */
+function serviceAccount(name: string): UserInfo {
+  return {
+    username: `system:serviceaccount:${PRODUCT_NAMESPACE}:${name}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${PRODUCT_NAMESPACE}`, 'system:authenticated'],
+  };
+}
+
+function serviceAccountObject(name: string): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: PRODUCT_NAMESPACE } };
+}
+
+/** Rights of a service account in the whole cluster, or in the product's namespace. */
+function grant(name: string, kind: 'ClusterRole' | 'Role', rules: readonly AccessRule[]): readonly KubernetesObject[] {
+  const namespace = PRODUCT_NAMESPACE;
+  const metadata = kind === 'Role' ? { name, namespace } : { name };
+  const rbac = { apiVersion: `${RBAC_GROUP}/v1`, metadata };
+  const roleRef = { apiGroup: RBAC_GROUP, kind, name };
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }];
+  return [
+    { ...rbac, kind, rules },
+    { ...rbac, kind: `${kind}Binding`, roleRef, subjects },
+  ];
+}

@@ -1,0 +1,45 @@
+// What `portcullis start` prints once everything runs: where it is, and a tour of four lines.
+import { join } from 'node:path';
+import { ANNOTATIONS } from '../resources/index.ts';
+import type { LocalCertificates } from '../server/index.ts';
+import { EXAMPLES } from './examples-folder.ts';
+import type { LocalCluster } from './local-cluster.ts';
+import { headed, pathFromHere, type StartedServer } from './start-server.ts';
+
+/** A change that looks right until it is tried: nobody has put the new module there. */
+const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
+const IS_DEGRADED = "'--for=jsonpath={.status.phase}=Degraded'";
+
+export interface GreetingOptions
+  extends Pick<LocalCluster, 'url' | 'kubeconfig'>, Pick<StartedServer, 'admission' | 'operations'> {
+  readonly dataDir: string;
+  readonly certificates: LocalCertificates;
+}
+
+export function greeting({ url, kubeconfig, admission, operations, dataDir, certificates }: GreetingOptions): string {
+  const rows = [
+    ['Cluster', `${url}   for kubectl, see below`],
+    ['Reviews', `${admission}/validate/POLICY`],
+    ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    ['Data', `${pathFromHere(dataDir)}   (\`npm run reset\` removes it)`],
+  ] as const;
+  const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
+  const review = example('required-labels/requests/rejected.json');
+  const caFile = pathFromHere(certificates.caFile);
+  const policy = 'cap/pinned-images';
+  const lines = [
+    'In another terminal: apply a policy; be rejected by it; break it, and see why it still serves; roll it back.',
+    '',
+    `  export KUBECONFIG=${kubeconfig}`,
+    `  kubectl apply -f ${example('pinned-images/policy.yaml')}`,
+    '  kubectl run web --image=nginx',
+    `  kubectl patch ${policy} --type=merge -p '${BROKEN}' && kubectl wait ${policy} ${IS_DEGRADED} && kubectl describe ${policy}`,
+    `  kubectl annotate ${policy} ${ANNOTATIONS.rollbackTo}=previous`,
+    '',
+    'Without kubectl, `npx portcullis` does the same: apply, get, describe, delete, wait, rollout. `npx portcullis rollout',
+    `history ${policy}\` lists its revisions. Reviews can be sent by anybody:`,
+    '',
+    `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
+  ];
+  return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}

@@ -1,0 +1,51 @@
+import type { AccessRule } from '../server/index.ts';
+
+/** The rights of a controller, in the whole cluster: policies are in all namespaces. */
+export const CONTROLLER_RULES: readonly AccessRule[] = [
+  {
+    apiGroups: ['policies.kubewarden.io'],
+    resources: [
+      'clusteradmissionpolicies',
+      'admissionpolicies',
+      'clusteradmissionpolicygroups',
+      'admissionpolicygroups',
+    ],
+    // To patch is to roll back.
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  {
+    apiGroups: ['policies.kubewarden.io'],
+    resources: [
+      'clusteradmissionpolicies/status',
+      'admissionpolicies/status',
+      'clusteradmissionpolicygroups/status',
+      'admissionpolicygroups/status',
+      'policyservers/status',
+    ],
+    verbs: ['patch', 'update'],
+  },
+  { apiGroups: ['policies.kubewarden.io'], resources: ['policyservers'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+  },
+  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+];
+
+/** The rights of a controller in the namespace of the product. */
+export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
+  {
+    apiGroups: ['portcullis.dev'],
+    resources: ['policyrevisions'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+  },
+  { apiGroups: ['portcullis.dev'], resources: ['policyrevisions/status'], verbs: ['update'] },
+  { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas'], verbs: ['get', 'list', 'watch', 'delete'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: ['get', 'create', 'update', 'delete'],
+  },
+];

@@ -1,0 +1,187 @@
+import type { Logger } from 'pino';
+import type { Cluster } from '../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  ANNOTATIONS,
+  keyOf,
+  type ObjectKey,
+  POLICY_REVISIONS,
+  POLICY_SERVERS,
+  policyId,
+  type PolicyServer,
+  type ResourceDefinition,
+} from '../resources/index.ts';
+import {
+  aborted,
+  annotationsChanged,
+  anyOf,
+  Controller,
+  errorText,
+  type EventSink,
+  generationChanged,
+  LOW_PRIORITY,
+  type ObjectCache,
+  type ObjectIndex,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+  watch,
+  type Watch,
+} from '../runtime/index.ts';
+import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
+import { PolicyReconciler } from './policy-reconciler.ts';
+import { PolicyWebhooks } from './policy-webhooks.ts';
+import { Prevalidations } from './prevalidations.ts';
+import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
+import { RevisionStore } from './revision-store.ts';
+import type { RolloutSettings } from './rollout/rollout-view.ts';
+import { MANAGED_BY, policyOf, type WebhookTarget } from './webhook-configuration.ts';
+
+/** Policies of a kind that are worked on at once: requests wait for the API server, not for this process. */
+const CONCURRENCY = 8;
+
+export interface LifecycleOptions {
+  /** Seen with the rights of `CONTROLLER_RULES`. */
+  readonly cluster: Cluster;
+  readonly caches: SharedCaches;
+  /** Of the product: where PolicyRevisions are. */
+  readonly namespace: string;
+  /** Where annotations say nothing else. */
+  readonly settings: RolloutSettings;
+  readonly replicas: ReplicaDirectory;
+  /** Where the API server reaches the replicas of a PolicyServer. */
+  readonly target: (policyServer: string) => WebhookTarget;
+  readonly events: EventSink;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+}
+
+interface Kind {
+  readonly policies: ObjectCache<AdmissionPolicyObject>;
+  readonly byId: ObjectIndex<AdmissionPolicyObject>;
+  readonly byServer: ObjectIndex<AdmissionPolicyObject>;
+  readonly controller: Controller;
+}
+
+/** The life of the admission policies of a cluster: revisions, rollouts, status, webhook configurations. One leader runs it. */
+export class LifecycleControllers implements Runnable {
+  readonly name = 'policies';
+  readonly ready: Promise<void>;
+  readonly #replicas: ReplicaDirectory;
+  readonly #kinds: readonly Kind[];
+  readonly #prevalidations: Prevalidations;
+  readonly #isReady = Promise.withResolvers<void>();
+
+  constructor(options: LifecycleOptions) {
+    const { cluster, caches, namespace, log } = options;
+    this.ready = this.#isReady.promise;
+    this.#replicas = options.replicas;
+    const labelSelector = Object.entries(MANAGED_BY)
+      .map(([key, value]) => `${key}=${value}`)
+      .join();
+    const validating = caches.cache(VALIDATING_WEBHOOKS, { labelSelector });
+    const mutating = caches.cache(MUTATING_WEBHOOKS, { labelSelector });
+    const policyServers = caches.cache(POLICY_SERVERS);
+    const revisions = caches.cache(POLICY_REVISIONS, { namespace });
+    this.#prevalidations = new Prevalidations({
+      replicas: options.replicas,
+      done: (policy) => this.#enqueue(policy),
+      failed: (policy, error) => log.warn({ policy, error: errorText(error) }, 'a policy could not be tried'),
+    });
+    const shared = {
+      ...options,
+      policyServers,
+      revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
+      webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target }),
+      prevalidations: this.#prevalidations,
+    };
+    this.#kinds = POLICY_KINDS.map((kind) => {
+      const policies = caches.cache(kind);
+      const byServer = policies.index(({ spec }) => [spec.policyServer ?? 'default']);
+      const reconciler = new PolicyReconciler(kind, { ...shared, policies });
+      const controller = new Controller({
+        name: kind.resource,
+        concurrency: CONCURRENCY,
+        reconcile: (key, signal) => reconciler.reconcile(key, signal),
+        watches: [
+          watch(policies, { when: [anyOf(generationChanged, annotationsChanged)] }),
+          watch(revisions, {
+            keys: ({ spec: { policy } }) => (policy.kind === kind.kind ? [policyKey(policy)] : []),
+          }),
+          watch(policyServers, {
+            keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
+            when: [({ before, after }) => before === undefined || after === undefined || isSet(before, after)],
+          }),
+          ...webhookWatches(kind, [validating, mutating]),
+        ],
+        events: { sink: options.events, of: (key) => policies.get(key) },
+        log,
+        ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
+      });
+      return { policies, byServer, byId: policies.index((policy) => [policyId(policy)]), controller };
+    });
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const unsubscribe = this.#replicas.subscribe((change) => this.#replicasChanged(change));
+    const running = this.#kinds.map(({ controller }) => controller.start(signal));
+    try {
+      await Promise.race([
+        aborted(signal),
+        Promise.all(this.#kinds.map(({ controller }) => controller.ready)),
+        ...running,
+      ]);
+      this.#isReady.resolve();
+      await Promise.all(running);
+    } finally {
+      unsubscribe();
+      this.#prevalidations.cancelAll();
+    }
+  }
+
+  #replicasChanged({ policyServer, policies }: ReplicaChange): void {
+    if (policies !== 'all') {
+      for (const policy of policies) {
+        this.#enqueue(policy);
+      }
+      return;
+    }
+    for (const { byServer, controller } of this.#kinds) {
+      for (const policy of byServer.get(policyServer)) {
+        controller.enqueue(keyOf(policy), { priority: LOW_PRIORITY });
+      }
+    }
+  }
+
+  #enqueue(id: string): void {
+    for (const { byId, controller } of this.#kinds) {
+      for (const policy of byId.get(id)) {
+        controller.enqueue(keyOf(policy));
+      }
+    }
+  }
+}
+
+function policyKey({ name, namespace }: { readonly name: string; readonly namespace?: string }): ObjectKey {
+  return namespace === undefined ? { name } : { namespace, name };
+}
+
+/** Whether the settings of rollouts may differ. */
+function isSet(before: PolicyServer, after: PolicyServer): boolean {
+  const settings = [ANNOTATIONS.rolloutStrategy, ANNOTATIONS.progressDeadline, ANNOTATIONS.revisionHistoryLimit];
+  return settings.some((key) => before.metadata.annotations?.[key] !== after.metadata.annotations?.[key]);
+}
+
+/** Configurations that were made for policies of a kind: edited by hand, they are put right; orphans are removed. */
+function webhookWatches(kind: ResourceDefinition, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
+  return caches.map((cache) =>
+    watch(cache, {
+      keys: (configuration) => {
+        const key = policyOf(configuration);
+        const id = key === undefined ? undefined : policyId({ kind: kind.kind, metadata: key });
+        return key === undefined || id !== configuration.metadata.name ? [] : [key];
+      },
+    }),
+  );
+}

@@ -1,0 +1,35 @@
+import {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  type AdmissionPolicyObject,
+  CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  type ResourceDefinition,
+  type ResourceType,
+} from '../resources/index.ts';
+import type { WebhookConfiguration } from './webhook-configuration.ts';
+
+/** The kinds of admission policies. */
+export const POLICY_KINDS: readonly ResourceDefinition<AdmissionPolicyObject>[] = [
+  CLUSTER_ADMISSION_POLICIES,
+  ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  ADMISSION_POLICY_GROUPS,
+];
+
+const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const;
+
+export const VALIDATING_WEBHOOKS: ResourceType<WebhookConfiguration> = {
+  ...ADMISSION,
+  resource: 'validatingwebhookconfigurations',
+  kind: 'ValidatingWebhookConfiguration',
+};
+
+export const MUTATING_WEBHOOKS: ResourceType<WebhookConfiguration> = {
+  ...ADMISSION,
+  resource: 'mutatingwebhookconfigurations',
+  kind: 'MutatingWebhookConfiguration',
+};
+
+/** Who owns the fields of what controllers write. */
+export const FIELD_MANAGER = 'portcullis-controller';

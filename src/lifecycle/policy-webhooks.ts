@@ -1,0 +1,150 @@
+// What the API server asks about each policy: one webhook configuration per policy, written only when it differs.
+import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  type JsonObject,
+  keyOf,
+  policyId,
+} from '../resources/index.ts';
+import type { ObjectCache } from '../runtime/index.ts';
+import { FIELD_MANAGER } from './policy-kinds.ts';
+import {
+  corrected,
+  isMutating,
+  webhookConfiguration,
+  type WebhookConfiguration,
+  type WebhookTarget,
+  widened,
+} from './webhook-configuration.ts';
+import { WrittenObjects } from './written-objects.ts';
+
+/** How an API server says that it understood a configuration, and will not have it. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
+
+/** The API server will not ask as it was told to. */
+export class WebhookRefusal extends Error {
+  override readonly name = 'WebhookRefusal';
+}
+
+interface Configurations {
+  readonly cache: ObjectCache<WebhookConfiguration>;
+  readonly objects: WrittenObjects<WebhookConfiguration>;
+}
+
+export interface PolicyWebhooksOptions {
+  readonly cluster: Cluster;
+  readonly validating: ObjectCache<WebhookConfiguration>;
+  readonly mutating: ObjectCache<WebhookConfiguration>;
+  /** Where the API server reaches the replicas of a PolicyServer. */
+  readonly target: (policyServer: string) => WebhookTarget;
+}
+
+export class PolicyWebhooks {
+  readonly #cluster: Cluster;
+  readonly #target: PolicyWebhooksOptions['target'];
+  readonly #validating: Configurations;
+  readonly #mutating: Configurations;
+
+  constructor({ cluster, validating, mutating, target }: PolicyWebhooksOptions) {
+    this.#cluster = cluster;
+    this.#target = target;
+    this.#validating = { cache: validating, objects: new WrittenObjects(validating) };
+    this.#mutating = { cache: mutating, objects: new WrittenObjects(mutating) };
+  }
+
+  /** Whether the API server asks about a policy, however it was declared then. */
+  isAsked(id: string): boolean {
+    return [this.#validating, this.#mutating].some(({ objects }) => objects.get({ name: id }) !== undefined);
+  }
+
+  /**
+   * Has the API server ask about all requests that any of the specs is for. Whether anything had to be written.
+   * @throws WebhookRefusal, ApiError
+   */
+  async widen(
+    policy: AdmissionPolicyObject,
+    specs: readonly AdmissionPolicySpec[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let isWritten = false;
+    for (const isForMutating of [false, true]) {
+      const ofKind = specs.filter((spec) => isMutating({ spec }) === isForMutating);
+      const last = ofKind.at(-1);
+      if (last !== undefined) {
+        const others = ofKind.slice(0, -1).map((spec) => this.#configurationOf(policy, spec));
+        const wanted = widened(this.#configurationOf(policy, last), others);
+        isWritten = (await this.#write(isForMutating ? this.#mutating : this.#validating, wanted, signal)) || isWritten;
+      }
+    }
+    return isWritten;
+  }
+
+  /** Has the API server ask exactly as a spec says. Whether anything had to be written. @throws WebhookRefusal, ApiError */
+  async enforce(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec, signal: AbortSignal): Promise<boolean> {
+    const [own, other] = isMutating({ spec }) ? [this.#mutating, this.#validating] : [this.#validating, this.#mutating];
+    const isWritten = await this.#write(own, this.#configurationOf(policy, spec), signal);
+    return (await this.#remove(other, policyId(policy), signal)) || isWritten;
+  }
+
+  /** The API server asks no more. */
+  async dismiss(id: string, signal: AbortSignal): Promise<void> {
+    await this.#remove(this.#validating, id, signal);
+    await this.#remove(this.#mutating, id, signal);
+  }
+
+  #configurationOf(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): WebhookConfiguration {
+    const object = { ...policy, spec } as AdmissionPolicyObject;
+    return webhookConfiguration(object, this.#target(spec.policyServer ?? 'default'));
+  }
+
+  async #write(
+    { cache, objects }: Configurations,
+    wanted: WebhookConfiguration,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const options = { fieldManager: FIELD_MANAGER, signal };
+    const key = keyOf(wanted);
+    const actual = objects.get(key);
+    try {
+      if (actual === undefined) {
+        // One that lost its label is not in the cache, and taken over.
+        const body = wanted as unknown as JsonObject;
+        const made = await this.#cluster.patch(cache.type, key, { type: 'apply', body, force: true }, options);
+        objects.wrote(key, made);
+        return true;
+      }
+      const change = corrected(actual, wanted);
+      if (change === undefined) {
+        return false;
+      }
+      // Replaced, not applied: what others added is theirs, and applying leaves it.
+      objects.wrote(key, await this.#cluster.update(cache.type, change, options));
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && REFUSALS.has(error.code)) {
+        throw new WebhookRefusal(error.message, { cause: error });
+      }
+      if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
+        objects.forget(key);
+      }
+      throw error;
+    }
+  }
+
+  async #remove({ cache, objects }: Configurations, id: string, signal: AbortSignal): Promise<boolean> {
+    const key = { name: id };
+    if (objects.get(key) === undefined) {
+      return false;
+    }
+    try {
+      await this.#cluster.delete(cache.type, key, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) {
+        throw error;
+      }
+    }
+    objects.wrote(key, undefined);
+    return true;
+  }
+}

@@ -1,0 +1,196 @@
+// The revisions of policies in the cluster, as they are read and written by the controller.
+import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  type JsonObject,
+  keyOf,
+  POLICY_REVISIONS,
+  POLICY_SERVER_LABEL,
+  POLICY_UID_LABEL,
+  policyId,
+  type PolicyRevision,
+  revisionName,
+} from '../resources/index.ts';
+import { type ObjectCache, type ObjectIndex, Waiting } from '../runtime/index.ts';
+import type { TriedRevision } from './rollout/after-prevalidation.ts';
+import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
+import { MANAGED_BY } from './webhook-configuration.ts';
+import { FIELD_MANAGER } from './policy-kinds.ts';
+import { WrittenObjects } from './written-objects.ts';
+
+/** How long a cache may take to show what its own process has created. Milliseconds. */
+const CACHE_BEHIND_MS = 50;
+
+type RevisionStatus = NonNullable<PolicyRevision['status']>;
+type Transition = RolloutStep & { readonly type: 'transition' };
+
+export interface RevisionStoreOptions {
+  readonly cluster: Cluster;
+  readonly cache: ObjectCache<PolicyRevision>;
+  /** Of the product: where revisions are. */
+  readonly namespace: string;
+}
+
+export class RevisionStore {
+  readonly #options: RevisionStoreOptions;
+  readonly #objects: WrittenObjects<PolicyRevision>;
+  readonly #byPolicy: ObjectIndex<PolicyRevision>;
+
+  constructor(options: RevisionStoreOptions) {
+    this.#options = options;
+    this.#objects = new WrittenObjects(options.cache);
+    this.#byPolicy = options.cache.index(({ spec }) => [spec.policyId]);
+  }
+
+  /** The revisions of whatever policies have, or had, this id; by number. */
+  of(id: string): readonly PolicyRevision[] {
+    return this.#objects
+      .current(this.#byPolicy.get(id), ({ spec }) => spec.policyId === id)
+      .toSorted((a, b) => a.spec.revision - b.spec.revision);
+  }
+
+  /** @throws ApiError; Waiting when there is one of that number that the cache has not shown yet */
+  async create(
+    policy: AdmissionPolicyObject,
+    { revision, rollbackOf }: RolloutStep & { readonly type: 'create' },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const id = policyId(policy);
+    const { apiVersion, kind, metadata, spec } = policy;
+    const { name = '', namespace, uid = '' } = metadata;
+    const policyServer = spec.policyServer ?? 'default';
+    const object: PolicyRevision = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyRevision',
+      metadata: {
+        name: revisionName(id, revision),
+        namespace: this.#options.namespace,
+        labels: { ...MANAGED_BY, [POLICY_SERVER_LABEL]: policyServer, [POLICY_UID_LABEL]: uid },
+      },
+      spec: {
+        policy: { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }), uid },
+        policyId: id,
+        policyServer,
+        revision,
+        policyGeneration: metadata.generation ?? 1,
+        ...(rollbackOf === undefined ? {} : { rollbackOf }),
+        snapshot: spec as unknown as JsonObject,
+      },
+    };
+    try {
+      const made = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
+      this.#objects.wrote(keyOf(made), made);
+    } catch (error) {
+      if (error instanceof ApiError && error.reason === 'AlreadyExists') {
+        throw new Waiting('CacheBehind', CACHE_BEHIND_MS, `${error.message}, and is not in the cache yet`);
+      }
+      throw error;
+    }
+  }
+
+  /** Writes how far a revision got; `now` in milliseconds since 1970. */
+  async transition(
+    revision: PolicyRevision,
+    { to, reason, message, order }: Transition,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { nextRetry: _, ...before } = revision.status ?? {};
+    const time = timeText(now);
+    await this.#writeStatus(
+      revision,
+      {
+        ...before,
+        state: to,
+        stateSince: time,
+        reason,
+        message,
+        ...(order === undefined ? {} : { order }),
+        ...(to === 'Serving' ? { servingSince: time } : {}),
+        ...(to === 'Retired' ? { retiredAt: time } : {}),
+      },
+      signal,
+    );
+  }
+
+  /** Writes what came of a trial. */
+  async tried(revision: PolicyRevision, tried: TriedRevision, now: number, signal: AbortSignal): Promise<void> {
+    const { nextRetry, modules, ...facts } = tried;
+    const before = revision.status ?? {};
+    await this.#writeStatus(
+      revision,
+      {
+        ...facts,
+        modules: modules.map(({ name, module, digest }) => ({ name, module, digest })),
+        stateSince: before.state === facts.state ? (before.stateSince ?? timeText(now)) : timeText(now),
+        ...(before.order === undefined ? {} : { order: before.order }),
+        ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
+        ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
+        ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
+      },
+      signal,
+    );
+  }
+
+  async delete(revision: PolicyRevision, signal: AbortSignal): Promise<void> {
+    const key = keyOf(revision);
+    const { uid } = revision.metadata;
+    try {
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await this.#options.cluster.delete(POLICY_REVISIONS, key, { ...preconditions, signal });
+    } catch (error) {
+      if (!isNotFound(error)) {
+        throw error;
+      }
+    }
+    this.#objects.wrote(key, undefined);
+  }
+
+  async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<void> {
+    const observedGeneration = revision.metadata.generation;
+    const body = {
+      ...revision,
+      status: { ...status, ...(observedGeneration === undefined ? {} : { observedGeneration }) },
+    };
+    const key = keyOf(revision);
+    try {
+      // With its resourceVersion: whoever was quicker knows more.
+      const written = await this.#options.cluster.update<PolicyRevision>(POLICY_REVISIONS, body, {
+        ...this.#writing(signal),
+        subresource: 'status',
+      });
+      this.#objects.wrote(key, written);
+    } catch (error) {
+      if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
+        this.#objects.forget(key);
+      }
+      throw error;
+    }
+  }
+
+  #writing(signal: AbortSignal): { fieldManager: string; signal: AbortSignal } {
+    return { fieldManager: FIELD_MANAGER, signal };
+  }
+}
+
+/** What a rollout is planned from. */
+export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {
+  return {
+    number: spec.revision,
+    state: status.state ?? 'Candidate',
+    reason: status.reason ?? '',
+    message: status.message ?? '',
+    modules: status.modules ?? [],
+    attempts: status.attempts ?? 0,
+    nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
+    stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
+    order: status.order ?? 0,
+    snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
+  };
+}
+
+/** RFC 3339, whole seconds, as Kubernetes writes times. */
+function timeText(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { EmbeddedCluster } from '../../cluster/index.ts';
+import {
+  customResourceDefinition,
+  type JsonObject,
+  kubernetesKind,
+  OWN_KINDS,
+  POLICY_REVISIONS,
+  POLICY_SERVER_LABEL,
+} from '../../resources/index.ts';
+import { RevisionFeed, type WantedChanges } from './revision-feed.ts';
+
+const NAMESPACE = 'portcullis';
+
+describe('a feed of revisions', () => {
+  let cluster: EmbeddedCluster;
+  let stop: AbortController;
+  let ended: Promise<void> | undefined;
+  let told: { changes: WantedChanges; isFirst: boolean }[];
+  beforeEach(async () => {
+    cluster = await EmbeddedCluster.open();
+    const definitions = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const namespaces = kubernetesKind('v1', 'Namespace');
+    assert.ok(definitions !== undefined && namespaces !== undefined);
+    for (const own of OWN_KINDS) {
+      await cluster.admin.create(definitions, customResourceDefinition(own));
+    }
+    await cluster.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+    stop = new AbortController();
+    told = [];
+  });
+  afterEach(async () => {
+    stop.abort();
+    await ended;
+    await cluster.close();
+  });
+
+  function start(): void {
+    const feed = new RevisionFeed({
+      cluster: cluster.admin,
+      namespace: NAMESPACE,
+      policyServer: 'default',
+      changed: (changes, isFirst) => told.push({ changes, isFirst }),
+      failed: () => undefined,
+      log: pino({ level: 'silent' }),
+    });
+    ended = feed.start(stop.signal);
+  }
+
+  async function create(
+    policy: string,
+    revision: number,
+    state: string,
+    server = 'default',
+    label = server,
+  ): Promise<void> {
+    const name = `kw.cap.${policy}-${revision}`;
+    await cluster.admin.create(POLICY_REVISIONS, {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyRevision',
+      metadata: { name, namespace: NAMESPACE, labels: { [POLICY_SERVER_LABEL]: label } },
+      spec: {
+        policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: policy, uid: 'u' },
+        policyId: `kw.cap.${policy}`,
+        policyServer: server,
+        revision,
+        policyGeneration: 1,
+        snapshot: { module: 'm' },
+      },
+    });
+    await setState(name, { state, order: revision });
+  }
+
+  async function setState(name: string, status: JsonObject): Promise<void> {
+    const patch = { type: 'merge', body: { status } } as const;
+    await cluster.admin.patch(POLICY_REVISIONS, { name, namespace: NAMESPACE }, patch, { subresource: 'status' });
+  }
+
+  /** Waits until this many changes were told. */
+  async function count(expected: number): Promise<void> {
+    for (let turns = 0; told.length < expected && turns < 10_000; turns += 1) {
+      await turn();
+    }
+    assert.equal(told.length, expected);
+  }
+
+  it('tells at first all that there is, and then what changed', async () => {
+    await create('a', 1, 'Serving');
+    await create('b', 1, 'Retired');
+    await create('other', 1, 'Serving', 'another');
+    await create('mislabelled', 1, 'Serving', 'another', 'default');
+    start();
+    await count(1);
+    assert.equal(told[0]?.isFirst, true);
+    assert.deepEqual([...(told[0]?.changes.keys() ?? [])].toSorted(), ['kw.cap.a', 'kw.cap.b']);
+    assert.equal(told[0]?.changes.get('kw.cap.a')?.serving?.revision, 1);
+    assert.deepEqual(told[0]?.changes.get('kw.cap.b'), { staged: [] });
+
+    await setState('kw.cap.b-1', { state: 'Validated' });
+    await count(2);
+    assert.equal(told[1]?.isFirst, false);
+    const staged = told[1]?.changes.get('kw.cap.b')?.staged ?? [];
+    assert.deepEqual(
+      staged.map(({ name, snapshot }) => [name, snapshot]),
+      [['kw.cap.b-1', { module: 'm' }]],
+    );
+
+    await cluster.admin.delete(POLICY_REVISIONS, { name: 'kw.cap.a-1', namespace: NAMESPACE });
+    await count(3);
+    assert.deepEqual([...(told[2]?.changes ?? [])], [['kw.cap.a', undefined]]);
+  });
+
+  it('tells that there is nothing', async () => {
+    start();
+    await count(1);
+    assert.deepEqual([told[0]?.isFirst, told[0]?.changes.size], [true, 0]);
+  });
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, it, mock } from 'node:test';
+import { parsePolicies } from '../../engine/index.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
+import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
+import type { PrevalidationRequest } from './replica-protocol.ts';
+import { HOLD_MS, RevisionPrevalidator } from './revision-prevalidator.ts';
+import { RevisionReader } from './revision-reader.ts';
+
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+function request(name: string, spec: object = {}): PrevalidationRequest {
+  const whole = { module: 'file://./policy.wasm', settings: {}, mutating: false, rules: [], ...spec };
+  return { kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: whole as unknown as PrevalidationRequest['spec'] };
+}
+
+function setUp(): {
+  prevalidator: RevisionPrevalidator;
+  /** One for each time that the loader was asked. */
+  loads: { readonly requests: readonly LoadRequest[]; readonly end: (outcome: LoadOutcome) => void }[];
+  held: number[];
+} {
+  const loads: ReturnType<typeof setUp>['loads'] = [];
+  const held: number[] = [];
+  const parse: ConstructorParameters<typeof RevisionReader>[0] = async (text, name) => {
+    const { policies, problems } = parsePolicies(text, name);
+    return { policies: policies.map((definition) => ({ definition, hash: '', settingsHash: '' })), problems };
+  };
+  const reader = new RevisionReader(parse, { modulesUrl: new URL('file:///modules/') });
+  const prevalidator = new RevisionPrevalidator({
+    read: (policies) => reader.read(policies),
+    load: (requests, done) =>
+      loads.push({ requests, end: (outcome) => done(new Map(requests.map((one) => [one, outcome]))) }),
+    heldChanged: () => held.push(prevalidator.held().length),
+  });
+  return { prevalidator, loads, held };
+}
+
+const good: LoadOutcome = {
+  ok: true,
+  digests: { 'file:///modules/policy.wasm': DIGEST },
+  modules: [{ digest: DIGEST } as unknown as CompiledPolicyModule],
+};
+
+/** Waits until specs were read. */
+async function read(): Promise<void> {
+  for (let turns = 0; turns < 5; turns += 1) {
+    await turn();
+  }
+}
+
+describe('pre-validation', () => {
+  it('asks once for what comes together, and tells digests by the references that the policies have', async () => {
+    const { prevalidator, loads } = setUp();
+    const results = [prevalidator.prevalidate(request('a')), prevalidator.prevalidate(request('b'))];
+    await read();
+    assert.equal(loads.length, 1);
+    assert.deepEqual(
+      loads[0]?.requests.map(({ id, digests, from }) => [id, digests, from]),
+      [
+        ['kw.cap.a', undefined, 'source'],
+        ['kw.cap.b', undefined, 'source'],
+      ],
+    );
+    loads[0]?.end(good);
+    assert.deepEqual(
+      await Promise.all(results),
+      ['a', 'b'].map((name) => ({ ok: true, modules: [{ name, module: 'file://./policy.wasm', digest: DIGEST }] })),
+    );
+    prevalidator.stop();
+  });
+
+  it('tells why it failed, and whether that may pass', async () => {
+    const { prevalidator, loads } = setUp();
+    const unread = prevalidator.prevalidate(request('a', { settings: 'text' }));
+    const unreachable = prevalidator.prevalidate(request('b'));
+    await read();
+    loads[0]?.end({ ok: false, reason: 'FetchFailed', message: 'down', transient: true });
+    const first = await unread;
+    assert.ok(!first.ok);
+    assert.deepEqual([first.reason, first.isTransient], ['InvalidDefinition', false]);
+    assert.match(first.message, /settings: expected a mapping/);
+    assert.deepEqual(await unreachable, { ok: false, reason: 'FetchFailed', message: 'down', isTransient: true });
+    assert.deepEqual(prevalidator.held(), []);
+  });
+
+  it('holds compiled modules for a while', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { prevalidator, loads, held } = setUp();
+      const result = prevalidator.prevalidate(request('a'));
+      await read();
+      loads[0]?.end(good);
+      await result;
+      assert.deepEqual(
+        prevalidator.held().map(({ digest }) => digest),
+        [DIGEST],
+      );
+      mock.timers.tick(HOLD_MS);
+      assert.deepEqual(prevalidator.held(), []);
+      assert.deepEqual(held, [1, 0]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('ends with the patience of whoever asked, and with the server', async () => {
+    const { prevalidator } = setUp();
+    const patience = new AbortController();
+    const given = prevalidator.prevalidate(request('a'), patience.signal);
+    const waiting = prevalidator.prevalidate(request('b'));
+    patience.abort(new Error('no patience'));
+    await assert.rejects(given, /no patience/);
+    prevalidator.stop();
+    await assert.rejects(waiting, { code: 'stopping' });
+    await assert.rejects(prevalidator.prevalidate(request('c')), { code: 'stopping' });
+  });
+});

@@ -1,0 +1,494 @@
+import assert from 'node:assert/strict';
+import { describe, it, mock } from 'node:test';
+import {
+  definitionHash,
+  type PolicyDefinition,
+  settingsHash,
+  type SinglePolicyDefinition,
+} from '../../engine/index.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
+import type { TableChange } from '../evaluation-protocol.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, PinnedPolicy } from '../policy-registry.ts';
+import type { PolicyStatus } from '../policy-status.ts';
+import type { RevisionReport } from './replica-protocol.ts';
+import type { WantedChanges } from './revision-feed.ts';
+import type { ReadPolicy } from './revision-reader.ts';
+import { RevisionRegistry } from './revision-registry.ts';
+import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
+
+const digestOf = (version: string): string => `sha256:${version}`;
+const MODULE = 'file:///policy.wasm';
+
+/** What a spec with this version reads as. */
+function declared(id: string, version: string): DeclaredPolicy {
+  const definition: SinglePolicyDefinition = {
+    kind: 'policy',
+    id,
+    mode: 'protect',
+    allowedToMutate: false,
+    module: MODULE,
+    settings: { version },
+    contextAwareResources: [],
+    hostCapabilities: [],
+    failurePolicy: 'Fail',
+  };
+  return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
+}
+
+/** Revision `number` of a policy, whose module is called like the number unless told otherwise. */
+function revision(id: string, number: number, module = String(number)): WantedRevision {
+  return {
+    name: `${id}-${number}`,
+    uid: `uid-${id}-${number}`,
+    revision: number,
+    snapshot: { version: String(number) },
+    modules: [{ name: id, module: MODULE, digest: digestOf(module) }],
+  };
+}
+
+const serving = (one: WantedRevision, ...staged: WantedRevision[]): WantedPolicy => ({ serving: one, staged });
+
+/** What served before a restart. */
+function recorded(id: string, number: number): PinnedPolicy {
+  return {
+    ...declared(id, String(number)),
+    digests: { [MODULE]: digestOf(String(number)) },
+    since: '2026-01-01T00:00:00.000Z',
+    revision: { name: `${id}-${number}`, uid: `uid-${id}-${number}`, number },
+  };
+}
+
+interface Pending {
+  readonly request: LoadRequest;
+  readonly end: (outcome: LoadOutcome) => void;
+}
+
+interface Scene {
+  readonly registry: RevisionRegistry;
+  readonly loads: Pending[];
+  readonly changes: TableChange[];
+  readonly staged: ReadonlyMap<string, readonly PolicyDefinition[]>[];
+  readonly ended: string[];
+  /** Takes the oldest load, and ends it well. */
+  readonly good: () => Promise<void>;
+  readonly bad: (message: string, transient?: boolean) => Promise<void>;
+  readonly want: (changes: Readonly<Record<string, WantedPolicy | undefined>>, isFirst?: boolean) => Promise<void>;
+  /** Every worker has changed over. */
+  readonly reach: () => Promise<void>;
+  readonly status: (id: string) => PolicyStatus;
+  /** State by revision. */
+  readonly reports: () => Record<string, string>;
+}
+
+const flush = async (): Promise<void> => {
+  for (let turns = 0; turns < 10; turns += 1) {
+    await Promise.resolve();
+  }
+};
+
+function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[]; holds?: boolean } = {}): Scene {
+  const loads: Pending[] = [];
+  const changes: TableChange[] = [];
+  const staged: ReadonlyMap<string, readonly PolicyDefinition[]>[] = [];
+  const ended: string[] = [];
+  let publishing: (() => void)[] = [];
+  const registry = new RevisionRegistry(
+    {
+      read: async (policies) =>
+        policies.map(({ id, spec }): ReadPolicy => {
+          const { version } = (spec ?? {}) as { version?: string };
+          return version === undefined ? { problem: 'no spec', isTransient: false } : declared(id, version);
+        }),
+      load: (requests, done) =>
+        loads.push(
+          ...requests.map((request) => ({ request, end: (one: LoadOutcome) => done(new Map([[request, one]])) })),
+        ),
+      publish: (change, beside) => {
+        changes.push(change);
+        staged.push(beside);
+        return holds ? new Promise((resolve) => publishing.push(resolve)) : Promise.resolve();
+      },
+      phaseChanged: () => undefined,
+      changeEnded: (result) => ended.push(result),
+      servingChanged: () => undefined,
+      flipTook: () => undefined,
+    },
+    new Map(record.map((one) => [one.definition.id, one])),
+  );
+  const next = (): Pending => loads.shift() ?? assert.fail('nothing is being loaded');
+  return {
+    registry,
+    loads,
+    changes,
+    staged,
+    ended,
+    good: async () => {
+      const { request, end } = next();
+      const digests = request.digests ?? {};
+      // The registry only looks at the digest.
+      const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
+      end({ ok: true, digests, modules });
+      await flush();
+    },
+    bad: async (message, transient = false) => {
+      next().end({ ok: false, reason: transient ? 'FetchFailed' : 'InvalidModule', message, transient });
+      await flush();
+    },
+    want: async (wanted, isFirst = false) => {
+      const all: WantedChanges = new Map(Object.entries(wanted));
+      registry.want(all, isFirst);
+      await flush();
+    },
+    reach: async () => {
+      const reached = publishing;
+      publishing = [];
+      for (const resolve of reached) {
+        resolve();
+      }
+      await flush();
+    },
+    status: (id) => registry.status(id) ?? assert.fail(`${id} is unknown`),
+    reports: () => Object.fromEntries([...registry.view.reports()].map(({ name, state }) => [name, state])),
+  };
+}
+
+const upsertIds = (change: TableChange | undefined): string[] => (change?.upserts ?? []).map(({ id }) => id);
+const isSettled = async (promise: Promise<void>): Promise<boolean> => {
+  let isOver = false;
+  void promise.then(() => (isOver = true));
+  await flush();
+  return isOver;
+};
+
+describe('a revision', () => {
+  it('is loaded with its pins, staged with its module, and flipped without one', async () => {
+    const { want, good, loads, changes, staged, status, reports } = setUp();
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    assert.deepEqual(reports(), { 'p-1': 'Loading' });
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('1') });
+    assert.equal(loads[0]?.request.from, undefined);
+    await good();
+    assert.deepEqual(reports(), { 'p-1': 'Staged' });
+    assert.deepEqual([upsertIds(changes[0]), changes[0]?.modules.map(({ digest }) => digest)], [[], [digestOf('1')]]);
+    assert.equal(staged[0]?.get('p')?.length, 1);
+    assert.equal(status('p').phase, 'Pending');
+
+    await want({ p: serving(revision('p', 1)) });
+    assert.equal(loads.length, 0);
+    assert.deepEqual([upsertIds(changes[1]), changes[1]?.modules], [['p'], []]);
+    assert.equal(staged[1]?.get('p')?.length, 0);
+    assert.deepEqual(reports(), { 'p-1': 'Serving' });
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
+  });
+
+  it('is told to serve only when every worker has changed over, and its predecessor until then', async () => {
+    const { want, good, reach, reports, status } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Staged' }, 'Updating']);
+    await reach();
+    assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Serving' }, 'Active']);
+    await want({ p: serving(revision('p', 1), revision('p', 2)) });
+    await good();
+    await reach();
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
+    await reach();
+    assert.deepEqual(reports(), { 'p-2': 'Serving' });
+  });
+
+  it('leaves its predecessor, whatever the cluster says of that one, until it is loaded', async () => {
+    const { want, good, bad, status, reports, registry, changes } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Loading' });
+    assert.deepEqual(
+      [...registry.view.deviations()].map(({ revision: number, state }) => [number, state]),
+      [[2, 'Stale']],
+    );
+    const published = changes.length;
+    await bad('broken');
+    assert.equal(changes.length, published);
+    const { phase, reason, message, serving: now, desired } = status('p');
+    assert.deepEqual([phase, reason, message], ['Degraded', 'InvalidModule', 'broken']);
+    assert.deepEqual([now?.revision, desired?.revision], [1, 2]);
+    assert.deepEqual(
+      [...registry.view.served()].map(({ policy, revision: number }) => [policy, number]),
+      [['p', 1]],
+    );
+    assert.deepEqual(
+      [...registry.view.deviations()].map(({ state, message: text }) => [state, text]),
+      [['Failed', 'broken']],
+    );
+    assert.equal(registry.lastGood()[0]?.revision?.number, 1);
+  });
+
+  it('keeps its module while it serves or is staged, and no longer', async () => {
+    const { want, good, changes, registry } = setUp();
+    await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
+    await good();
+    await good();
+    assert.equal(registry.modules().length, 2);
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(changes.at(-1)?.retired, [digestOf('1')]);
+    await want({ p: undefined });
+    assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['p'], [digestOf('2')]]);
+    assert.deepEqual([registry.statuses(), registry.lastGood(), [...registry.view.reports()]], [[], [], []]);
+  });
+
+  it('that served before is there at once when it is wanted again while it still serves', async () => {
+    const { want, good, loads, status } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    await want({ p: serving(revision('p', 2)) });
+    await want({ p: serving(revision('p', 1)) });
+    assert.equal(loads.length, 1, 'only the other one');
+    await good();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
+  });
+
+  it('with other modules than before is another thing to load', async () => {
+    const { want, good, loads } = setUp();
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    await good();
+    await want({ p: { staged: [revision('p', 1, 'other')] } });
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('other') });
+  });
+
+  it('that nobody wants any more does not come back with a late outcome', async () => {
+    const { want, loads, good, status } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    const late = loads.shift();
+    await want({ p: serving(revision('p', 2)) });
+    await good();
+    late?.end({ ok: false, reason: 'InvalidModule', message: 'late', transient: false });
+    late?.end({ ok: true, digests: { [MODULE]: digestOf('1') }, modules: [] });
+    await flush();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 2]);
+  });
+
+  it('that says no digest of its module, or has no spec, is refused without asking a source', async () => {
+    const { want, loads, registry } = setUp();
+    await want(
+      {
+        p: serving({ ...revision('p', 1), modules: [] }),
+        q: serving({ ...revision('q', 1), snapshot: undefined }),
+      },
+      true,
+    );
+    assert.equal(loads.length, 0);
+    assert.deepEqual(
+      registry.statuses().map(({ phase, reason }) => [phase, reason]),
+      [
+        ['Error', 'InvalidDefinition'],
+        ['Error', 'InvalidDefinition'],
+      ],
+    );
+  });
+
+  it('that a worker cannot take up is told as failed, not as serving', async () => {
+    const { want, good, reach, registry, status } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    registry.activationFailed('p', 'no memory');
+    await reach();
+    const report = registry.view.report('p-1') as RevisionReport;
+    assert.deepEqual([report.state, report.reason, report.message], ['Failed', 'ActivationFailed', 'no memory']);
+    assert.equal(status('p').phase, 'Error');
+  });
+});
+
+describe('revisions of several policies', () => {
+  it('that are to serve at the same time are flipped by one change', async () => {
+    const { want, good, changes } = setUp();
+    const ids = ['a', 'b', 'c'];
+    await want(Object.fromEntries(ids.map((id) => [id, { staged: [revision(id, 1)] }])), true);
+    for (const _ of ids) {
+      await good();
+    }
+    const before = changes.length;
+    await want(Object.fromEntries(ids.map((id) => [id, serving(revision(id, 1))])));
+    assert.equal(changes.length, before + 1);
+    assert.deepEqual(upsertIds(changes.at(-1)), ids);
+  });
+
+  it('share a module: posted once, retired with the last', async () => {
+    const { want, good, changes } = setUp();
+    await want({ a: serving(revision('a', 1, 'm')), b: serving(revision('b', 1, 'm')) }, true);
+    await good();
+    await good();
+    assert.deepEqual(
+      changes.map(({ modules }) => modules.length),
+      [1, 0],
+    );
+    await want({ a: undefined });
+    assert.deepEqual(changes.at(-1)?.retired, []);
+    await want({ b: undefined });
+    assert.deepEqual(changes.at(-1)?.retired, [digestOf('m')]);
+  });
+});
+
+describe('a policy of which nothing is to serve', () => {
+  const failed = { staged: [], failed: { revision: 2, message: 'bad settings', failurePolicy: 'Ignore' } } as const;
+
+  it('is answered by the failurePolicy of the revision that failed, even where something served', async () => {
+    const { want, good, changes, status } = setUp();
+    await want({ p: failed, q: serving(revision('q', 1)) }, true);
+    await good();
+    assert.deepEqual(changes[0]?.upserts, [{ id: 'p', failed: { message: 'bad settings', failurePolicy: 'Ignore' } }]);
+    assert.deepEqual([status('p').phase, status('p').reason], ['Error', 'RevisionFailed']);
+    await want({ q: failed });
+    assert.equal(status('q').serving, null);
+    assert.equal(changes.at(-1)?.retired.length, 1);
+  });
+
+  it('keeps what it has while the next revision is on its way', async () => {
+    const { want, good, changes, status } = setUp();
+    await want({ p: serving(revision('p', 1)), q: failed }, true);
+    await good();
+    const before = changes.length;
+    await want({ p: { staged: [] }, q: { staged: [revision('q', 3)] } });
+    await good();
+    assert.deepEqual(changes.slice(before).flatMap(upsertIds), []);
+    assert.equal(status('p').serving?.revision, 1);
+    await want({ q: serving(revision('q', 3)) });
+    assert.equal(status('q').phase, 'Active');
+  });
+
+  it('that failed here only says so, and is tried again where that may help', async () => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    try {
+      const { want, bad, good, loads, status, changes, registry } = setUp();
+      await want({ p: serving(revision('p', 1)) }, true);
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        await bad('the source is down', true);
+        const { nextRetry = '' } = registry.view.report('p-1') ?? {};
+        const wait = Date.parse(nextRetry) - Date.now();
+        assert.ok(wait >= 100 && wait <= 1000 * 2 ** (attempt - 1), `attempt ${attempt} waits ${wait} ms`);
+        assert.deepEqual(upsertIds(changes[0]), ['p']);
+        assert.equal(changes.length, 1, 'the same is not published again');
+        mock.timers.tick(wait);
+        assert.equal(registry.view.report('p-1')?.state, 'Failed', 'it does not flicker while it is tried');
+      }
+      await good();
+      assert.deepEqual([status('p').phase, status('p').nextRetry], ['Active', null]);
+      mock.timers.tick(1_000_000);
+      assert.equal(loads.length, 0);
+      await want({ p: serving(revision('p', 2)) });
+      await bad('down', true);
+      await want({ p: serving(revision('p', 1)) });
+      mock.timers.tick(1_000_000);
+      assert.equal(loads.length, 0, 'the retry of what nobody wants is off');
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('is tried again at once when that is asked for, and not after the end', async () => {
+    const { want, bad, loads, registry } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await bad('down', true);
+    registry.retryNow();
+    assert.equal(loads.length, 1);
+    registry.retryNow();
+    assert.equal(loads.length, 1, 'once is enough');
+    await bad('down', true);
+    registry.stop();
+    registry.retryNow();
+    assert.equal(loads.length, 0);
+  });
+});
+
+describe('what served before a restart', () => {
+  it('serves again, and is the revision that the cluster means', async () => {
+    const { registry, good, want, loads, status, reports } = setUp({ record: [recorded('p', 1)] });
+    assert.equal(registry.restore(), 1);
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('1') });
+    await good();
+    assert.deepEqual([status('p').phase, status('p').reason], ['Updating', 'ServingFromRecord']);
+    assert.deepEqual(reports(), { 'p-1': 'Serving' });
+    await want({ p: serving(revision('p', 1)) }, true);
+    assert.equal(loads.length, 0);
+    assert.equal(status('p').phase, 'Active');
+    assert.equal(status('p').serving?.since, '2026-01-01T00:00:00.000Z', 'it served all the time');
+  });
+
+  it('stands in for a revision that is not there yet, and goes with its policy', async () => {
+    const { registry, good, bad, want, status } = setUp({ record: [recorded('p', 1), recorded('gone', 1)] });
+    registry.restore();
+    await want({ p: serving(revision('p', 2)) }, true);
+    assert.equal(registry.status('gone'), undefined);
+    await good();
+    assert.equal(status('p').serving?.revision, 1);
+    await bad('ignored: it is of a policy that is gone');
+    await bad('the source is down', true);
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Degraded', 1]);
+    assert.deepEqual(
+      registry.lastGood().map(({ revision: one }) => one?.number),
+      [1],
+    );
+  });
+
+  it('is not lost when it comes later than the failure of its successor', async () => {
+    const { registry, loads, good, bad, want, status, changes } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    await want({ p: serving(revision('p', 2)) }, true);
+    const [first] = loads.splice(0, 1);
+    assert.ok(first);
+    await bad('broken');
+    assert.deepEqual(changes.flatMap(upsertIds), [], 'nothing is rejected that may be judged in a moment');
+    loads.push(first);
+    await good();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Degraded', 1]);
+  });
+
+  it('that cannot be loaded says why, and stays in the record', async () => {
+    const { registry, bad, status, changes } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    await bad('the cache is empty, the source is down', true);
+    assert.deepEqual([status('p').phase, status('p').reason], ['Error', 'FetchFailed']);
+    assert.deepEqual(upsertIds(changes[0]), ['p']);
+    assert.equal(registry.lastGood()[0]?.revision?.number, 1);
+    registry.stop();
+  });
+
+  it('of a file is nothing to a replica', () => {
+    const { revision: _, ...ofFile } = recorded('p', 1);
+    const { registry } = setUp({ record: [ofFile] });
+    assert.equal(registry.restore(), 0);
+  });
+});
+
+describe('a registry of revisions', () => {
+  it('is settled when the cluster has been read and everything loaded or failed once', async () => {
+    const { registry, want, good, bad } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    const settled = registry.settled();
+    const restored = registry.restored();
+    assert.equal(await isSettled(restored), false);
+    await good();
+    assert.deepEqual([await isSettled(restored), await isSettled(settled)], [true, false]);
+    await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);
+    assert.equal(await isSettled(settled), false);
+    await bad('down', true);
+    assert.equal(await isSettled(settled), true);
+    registry.stop();
+  });
+
+  it('tells others what is different, and that it has read the cluster', async () => {
+    const { registry, want, good } = setUp();
+    const told: (readonly string[])[] = [];
+    const end = registry.view.subscribe((names) => told.push(names));
+    await want({}, true);
+    assert.deepEqual([told, registry.view.isSynced], [[[]], true]);
+    await want({ p: serving(revision('p', 1)) });
+    await good();
+    await want({ p: undefined });
+    assert.deepEqual(told, [[], ['p-1'], ['p-1'], ['p-1'], ['p-1']]);
+    assert.equal(registry.view.report('p-1'), undefined);
+    end();
+    await want({ q: serving(revision('q', 1)) });
+    assert.equal(told.length, 5);
+  });
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { PolicyRevision, RevisionState } from '../../resources/index.ts';
+import { keptOf, wantedOf } from './revision-wanted.ts';
+
+type Status = NonNullable<PolicyRevision['status']>;
+
+function revision(number: number, state: RevisionState | undefined, status: Status = {}): PolicyRevision {
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyRevision',
+    metadata: { name: `p-${number}`, namespace: 'portcullis', uid: `uid-${number}`, annotations: { some: 'text' } },
+    spec: {
+      policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'p', uid: 'u' },
+      policyId: 'kw.cap.p',
+      policyServer: 'default',
+      revision: number,
+      policyGeneration: number,
+      snapshot: { module: 'm', failurePolicy: 'Ignore' },
+    },
+    status: { ...(state === undefined ? {} : { state }), ...status },
+  };
+}
+
+/** The numbers of what is wanted. */
+function numbers(...revisions: PolicyRevision[]): {
+  serving: number | undefined;
+  staged: number[];
+  failed: string | undefined;
+} {
+  const { serving, staged, failed } = wantedOf(revisions);
+  return { serving: serving?.revision, staged: staged.map((one) => one.revision), failed: failed?.message };
+}
+
+describe('revisions of a policy', () => {
+  it('that are to serve: the one with the highest order does', () => {
+    assert.deepEqual(
+      numbers(revision(1, 'Serving', { order: 3 }), revision(2, 'Serving', { order: 1 }), revision(3, 'Retired')),
+      { serving: 1, staged: [], failed: undefined },
+    );
+    assert.equal(numbers(revision(1, 'Serving', { order: 1 }), revision(2, 'Serving', { order: 1 })).serving, 2);
+  });
+
+  it('that were validated are staged by number, whatever else there is', () => {
+    assert.deepEqual(
+      numbers(
+        revision(4, 'Staged'),
+        revision(2, 'Serving', { order: 1 }),
+        revision(3, 'Validated'),
+        revision(5, 'Failed'),
+      ),
+      { serving: 2, staged: [3, 4], failed: undefined },
+    );
+  });
+
+  it('that are new want nothing', () => {
+    assert.deepEqual(numbers(revision(1, undefined)), { serving: undefined, staged: [], failed: undefined });
+    assert.deepEqual(numbers(revision(1, 'Candidate'), revision(2, 'Superseded')), {
+      serving: undefined,
+      staged: [],
+      failed: undefined,
+    });
+  });
+
+  it('of which the newest failed, and none is to serve, are told with its message and failurePolicy', () => {
+    const failed = revision(2, 'Failed', { reason: 'InvalidSettings', message: 'no list' });
+    assert.deepEqual(wantedOf([revision(1, 'Retired'), failed]).failed, {
+      revision: 2,
+      message: 'no list',
+      failurePolicy: 'Ignore',
+    });
+    assert.equal(wantedOf([revision(1, 'Candidate', { reason: 'FetchFailed' })]).failed?.message, 'FetchFailed');
+    assert.equal(wantedOf([failed, revision(3, 'Candidate')]).failed, undefined, 'the newest has not failed');
+    assert.equal(wantedOf([failed, revision(1, 'Validated')]).failed, undefined, 'one may serve soon');
+  });
+
+  it('are kept without what nobody loads', () => {
+    for (const state of ['Validated', 'Staged', 'Serving'] as const) {
+      assert.deepEqual(keptOf(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });
+    }
+    for (const state of [undefined, 'Candidate', 'Retired', 'Failed', 'Superseded'] as const) {
+      const { spec, metadata } = keptOf(revision(1, state));
+      assert.deepEqual(spec.snapshot, { failurePolicy: 'Ignore' });
+      assert.deepEqual(metadata, { name: 'p-1', namespace: 'portcullis', uid: 'uid-1' });
+    }
+  });
+
+  it('whose snapshot is anything are answered by Fail', () => {
+    for (const snapshot of [undefined, null, 7, 'text', [], { failurePolicy: 'Maybe' }]) {
+      const broken = { ...revision(1, 'Failed'), spec: { ...revision(1, 'Failed').spec, snapshot: snapshot as never } };
+      assert.equal(wantedOf([keptOf(broken)]).failed?.failurePolicy, 'Fail');
+    }
+  });
+
+  it('of any shape are read without an error', () => {
+    const anything = fc.jsonValue();
+    const spec = fc.record({ policyId: fc.string(), revision: fc.integer(), snapshot: anything });
+    const state = fc.constantFrom('Candidate', 'Validated', 'Serving', 'Failed');
+    const status = fc.oneof(
+      anything,
+      fc.record({ state, order: anything, reason: anything, message: anything, modules: fc.array(anything) }),
+      fc.record({ state, modules: anything }),
+    );
+    const metadata = fc.record({ name: fc.string(), uid: fc.string() });
+    fc.assert(
+      fc.property(fc.array(fc.record({ metadata, spec, status })), (revisions) => {
+        const { serving, staged, failed } = wantedOf(revisions.map((one) => keptOf(one as unknown as PolicyRevision)));
+        for (const { modules } of [...(serving === undefined ? [] : [serving]), ...staged]) {
+          assert.ok(modules.every(({ digest }) => typeof digest === 'string'));
+        }
+        assert.equal(typeof (failed?.message ?? ''), 'string');
+      }),
+    );
+  });
+});

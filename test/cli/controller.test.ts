@@ -1,0 +1,189 @@
+// `portcullis controller` and `portcullis serve --policy-server` as processes: what they refuse, and how they work together.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { grantAccess, CONTROLLER_USER, REPLICA_USER } from '../../src/cli/start-access.ts';
+import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/cluster/index.ts';
+import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/server/index.ts';
+import { portcullis } from './command.ts';
+import { LoggingProcess } from './logging-process.ts';
+
+const CONTROL = ['--control-cert-file', 'c', '--control-key-file', 'k', '--control-ca-file', 'a'];
+const SERVERS = ['--policy-server-url', 'https://{name}.example.com', '--policy-server-ca-file', 'package.json'];
+
+const flagged = (flags: object): string[] =>
+  Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+
+describe('the command line of processes in clusters', { concurrency: 2 }, () => {
+  for (const { what, args, message } of [
+    { what: 'no cluster', args: ['controller', ...SERVERS, ...CONTROL], message: /no cluster is named/ },
+    {
+      what: 'two clusters',
+      args: ['controller', ...SERVERS, ...CONTROL, '--kubeconfig', 'x', '--in-cluster'],
+      message: /cannot be used with option '--in-cluster'/,
+    },
+    { what: 'no certificates', args: ['controller', ...SERVERS, '--context', 'x'], message: /need certificates/ },
+    {
+      what: 'no address of policy servers',
+      args: ['controller', ...CONTROL, '--context', 'x'],
+      message: /'--policy-server-url <url>' not specified/,
+    },
+    {
+      what: 'an address that no API server calls',
+      args: ['controller', '--policy-server-url', 'http://{name}'],
+      message: /expected https:\/\/HOST:PORT, \{name\} standing for a name, got http:/,
+    },
+    {
+      what: 'half a webhook',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--webhook-port', '0'],
+      message: /--webhook-port needs --webhook-cert-file/,
+    },
+    {
+      what: 'a webhook without a port',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--webhook-url', 'https://x'],
+      message: /without --webhook-port/,
+    },
+    {
+      what: 'a deadline that is none',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--progress-deadline', 'soon'],
+      message: /--progress-deadline soon: expected a duration/,
+    },
+    {
+      what: 'a lease that is too short',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--lease-duration', '1s'],
+      message: /--lease-duration 1s: expected at least 3s/,
+    },
+    {
+      what: 'a replica that has a file, too',
+      args: ['serve', '--policy-server', 'default', '--policies', 'policies.yml'],
+      message: /'--policy-server <name>' cannot be used with option '--policies <file>'/,
+    },
+    {
+      what: 'a replica that nobody finds',
+      args: ['serve', '--policy-server', 'default', '--context', 'x', ...CONTROL],
+      message: /--control-addr 0\.0\.0\.0 does not say where others find this replica/,
+    },
+    {
+      what: 'a replica of no cluster',
+      args: ['serve', '--policy-server', 'default', '--control-advertise', 'localhost', ...CONTROL],
+      message: /no cluster is named/,
+    },
+  ]) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr, stdout } = await portcullis(args, { env: { POD_IP: '' } });
+      assert.equal(code, 2, stderr + stdout);
+      assert.match(stderr, message);
+    });
+  }
+});
+
+describe('controller and replica in processes of their own', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-controller-'));
+  let cluster: EmbeddedCluster;
+  let gateway: Gateway;
+  let certificates: LocalCertificates;
+  before(async () => {
+    certificates = await ensureLocalCertificates(join(folder, 'pki'));
+    cluster = await EmbeddedCluster.open({
+      tokens: [
+        { token: 'controller', user: CONTROLLER_USER },
+        { token: 'replica', user: REPLICA_USER },
+        { token: 'admin', user: ADMIN_USER },
+      ],
+    });
+    const type = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition') ?? assert.fail('no such kind');
+    for (const kind of OWN_KINDS) {
+      await cluster.admin.create(type, customResourceDefinition(kind));
+    }
+    await grantAccess(cluster);
+    const read = (file: string): string => readFileSync(file, 'utf8');
+    const { caFile, certFile, keyFile } = certificates;
+    const tls = { cert: read(certFile), key: read(keyFile) };
+    gateway = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
+    const { url } = await gateway.start({ port: 0 });
+    for (const token of ['controller', 'replica', 'admin']) {
+      await writeKubeconfig(join(folder, token), { server: url, ca: read(caFile), token });
+    }
+  });
+  after(async () => {
+    await gateway.stop();
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const kubectl = (...args: readonly string[]) => portcullis(args, { env: { KUBECONFIG: join(folder, 'admin') } });
+  const control = (): object => ({
+    'control-cert-file': certificates.controlCertFile,
+    'control-key-file': certificates.controlKeyFile,
+    'control-ca-file': certificates.caFile,
+  });
+
+  function replica(): LoggingProcess {
+    const flags = {
+      'policy-server': 'default',
+      'replica-name': 'one',
+      kubeconfig: join(folder, 'replica'),
+      addr: '127.0.0.1',
+      port: 0,
+      'readiness-probe-port': 0,
+      'cert-file': certificates.certFile,
+      'key-file': certificates.keyFile,
+      'control-addr': '127.0.0.1',
+      'control-port': 0,
+      'policies-download-dir': join(folder, 'replica-data'),
+      ...control(),
+    };
+    return new LoggingProcess(['serve', ...flagged(flags)]);
+  }
+
+  function controller(admission: string): LoggingProcess {
+    const flags = {
+      kubeconfig: join(folder, 'controller'),
+      'operations-port': 0,
+      'policy-server-url': admission,
+      'policy-server-ca-file': certificates.caFile,
+      'webhook-port': 0,
+      'webhook-addr': '127.0.0.1',
+      'webhook-cert-file': certificates.certFile,
+      'webhook-key-file': certificates.keyFile,
+      'webhook-ca-file': certificates.caFile,
+      ...control(),
+    };
+    return new LoggingProcess(['controller', ...flagged(flags)]);
+  }
+
+  it('bring a policy to a state that serves, tell of themselves, and stop cleanly', async () => {
+    await using serving = replica();
+    const { admission } = await serving.says('policy server ready');
+    await using leading = controller(String(admission));
+    const { operations, webhook } = await leading.says('controller ready');
+    assert.match(String(webhook), /^https:/);
+    await leading.says('leading');
+    assert.equal(await (await fetch(`${String(operations)}/readyz`)).text(), 'ok\n');
+    assert.match(await (await fetch(`${String(operations)}/metrics`)).text(), /^leader_election_master_status.* 1$/m);
+    assert.equal((await fetch(`${String(operations)}/nowhere`)).status, 404);
+
+    const applied = await portcullis(['apply', '-f', 'examples/pinned-images/policy.yaml'], {
+      env: { KUBECONFIG: join(folder, 'admin') },
+    });
+    assert.equal(applied.code, 0, applied.stderr);
+    const status = await kubectl('rollout', 'status', 'cap/pinned-images', '--timeout', '20s');
+    assert.equal(status.code, 0, status.stderr);
+    assert.match(status.stdout, /Active: revision 1 serves on 1 of 1 replicas/);
+
+    leading.signal('SIGTERM');
+    await leading.says('stopped');
+    assert.equal(await leading.ended(), 0);
+    const lease = cluster.state.get(
+      { group: 'coordination.k8s.io', resource: 'leases' },
+      'portcullis',
+      'portcullis-controller',
+    );
+    assert.equal((lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity, '');
+    serving.signal('SIGTERM');
+    assert.equal(await serving.ended(), 0);
+  });
+});
