@@ -203,7 +203,10 @@ describe('README.md', () => {
       it('sees what it was, and rolls it back', () => {
         const said = sh(command(/rollout undo/));
         assert.match(said, /^REVISION +STATE +SINCE +CAUSE +DIGEST\n1 +Serving /m);
-        assert.match(said, /pinned-images rolled back to the revision before\n.*: Active: revision 3 serves/);
+        assert.match(
+          said,
+          /pinned-images rolled back to the revision before\n[^]*pinned-images: Active: revision 3 serves/,
+        );
       });
     });
 

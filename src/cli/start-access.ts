@@ -16,16 +16,20 @@ export const REPLICA_USER = serviceAccount(REPLICA);
 
 /** Makes the product's namespace, and grants its parts what they need. */
 export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
-  const metadata = { name: PRODUCT_NAMESPACE };
-  await applyObject(cluster, { apiVersion: 'v1', kind: 'Namespace', metadata });
-  for (const object of [
+  for (const object of accessObjects()) {
+    await applyObject(cluster, object);
+  }
+}
+
+/** The product's namespace, its service accounts, and their rights. */
+export function accessObjects(): readonly KubernetesObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
     ...[CONTROLLER, REPLICA].map(serviceAccountObject),
     ...grant(CONTROLLER, 'ClusterRole', [...CONTROLLER_RULES, ...OWN_KINDS_RULES]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),
-  ]) {
-    await applyObject(cluster, object);
-  }
+  ];
 }
 
 /** A service account, as API servers know it. */

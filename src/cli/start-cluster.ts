@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
 import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../lifecycle/index.ts';
-import { POLICY_SERVERS, type PolicyStatus } from '../resources/index.ts';
+import { type AdmissionPolicyObject, POLICY_SERVERS } from '../resources/index.ts';
 import { RuntimeMetrics } from '../runtime/index.ts';
 import type { ControlTls, LocalCertificates, Logger, ReplicaOptions } from '../server/index.ts';
 import { readObjects } from './cluster/apply-files.ts';
@@ -145,17 +145,24 @@ async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean):
   }
 }
 
-/** Waits until it is known of every policy of the cluster what became of it. */
+/** Waits until it is known of every policy of the policy server what became of it. */
 async function settled({ cluster }: LocalCluster): Promise<void> {
   const isSettled = (): boolean =>
     POLICY_KINDS.every((kind) =>
-      [...cluster.state.list(kind)].every(({ metadata, status }) => {
-        const { phase = 'Pending', observedGeneration = 0 } = (status ?? {}) as PolicyStatus;
-        return phase !== 'Pending' && phase !== 'Updating' && observedGeneration >= (metadata.generation ?? 0);
-      }),
+      // The schema of the kind has checked them.
+      ([...cluster.state.list(kind)] as AdmissionPolicyObject[])
+        .filter(({ spec }) => spec.policyServer === POLICY_SERVER)
+        .every(hasSettled),
     );
   const deadline = performance.now() + FIRST_TABLE_MS;
   while (!isSettled() && performance.now() < deadline) {
     await sleep(POLL_MS);
   }
+}
+
+/** What an earlier version wrote names no revision. */
+function hasSettled({ metadata, status }: AdmissionPolicyObject): boolean {
+  const { phase = 'Pending', desiredRevision = 0, observedGeneration = 0 } = status ?? {};
+  const isUnderWay = phase === 'Pending' || phase === 'Updating';
+  return !isUnderWay && desiredRevision > 0 && observedGeneration >= (metadata.generation ?? 0);
 }

@@ -2,10 +2,6 @@ export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from './controller-rules
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
-export { PolicyControllers } from './policy-controllers.ts';
-export type { PolicyControllersOptions } from './policy-controllers.ts';
-export { FilePolicySet } from './policy-set.ts';
-export type { PolicySet, ServedPolicy, WantedPolicy } from './policy-set.ts';
 export type { WebhookTarget } from './webhook-configuration.ts';
 export { PolicyServerController, READY_CONDITION, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';

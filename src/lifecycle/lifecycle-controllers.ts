@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import type { Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -28,6 +29,7 @@ import {
   watch,
   type Watch,
 } from '../runtime/index.ts';
+import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { PolicyWebhooks } from './policy-webhooks.ts';
@@ -54,6 +56,8 @@ export interface LifecycleOptions {
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** Where policies and rollouts are counted. Default: nowhere. */
+  readonly registry?: Registry;
 }
 
 interface Kind {
@@ -88,8 +92,11 @@ export class LifecycleControllers implements Runnable {
       done: (policy) => this.#enqueue(policy),
       failed: (policy, error) => log.warn({ policy, error: errorText(error) }, 'a policy could not be tried'),
     });
+    const { registry, metrics: _, ...passed } = options;
+    const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
     const shared = {
-      ...options,
+      ...passed,
+      ...(registry === undefined ? {} : { metrics: new LifecycleMetrics(registry, all) }),
       policyServers,
       revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
       webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target }),

@@ -15,9 +15,10 @@ import {
   type ResourceDefinition,
 } from '../resources/index.ts';
 import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
+import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { FIELD_MANAGER } from './policy-kinds.ts';
-import type { PolicyWebhooks } from './policy-webhooks.ts';
-import { WebhookRefusal } from './policy-webhooks.ts';
+import { annotationProblems, policyView } from './policy-view.ts';
+import { type PolicyWebhooks, WebhookRefusal } from './policy-webhooks.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts, type RevisionStore } from './revision-store.ts';
@@ -26,8 +27,7 @@ import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { planRollout } from './rollout/plan-rollout.ts';
 import { policyStatus, type Refusal } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
-import type { ReplicaFacts, RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
-import { parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
+import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
@@ -36,6 +36,9 @@ const MAX_STEPS = 64;
 const PROGRESS_INTERVAL_MS = 1_000;
 /** When a plan that did not come to its end is gone on with. Milliseconds. */
 const GO_ON_MS = 10;
+
+/** The event when an annotation does not say what it has to; it is taken as absent. */
+export const INVALID_ANNOTATION = 'InvalidAnnotation';
 
 /** Phases that pass. */
 const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
@@ -57,8 +60,7 @@ export interface PolicyReconcilerOptions {
   readonly prevalidations: Prevalidations;
   readonly settings: RolloutSettings;
   readonly events: EventSink;
-  /** A policy is in another phase than before. Milliseconds since its spec was seen to change, where it is at rest again. */
-  readonly phaseChanged?: (policy: AdmissionPolicyObject, phase: string) => void;
+  readonly metrics?: LifecycleMetrics;
 }
 
 /** Why the API server does not ask as it should, and whether to try again. */
@@ -72,8 +74,10 @@ export class PolicyReconciler {
   readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
   readonly #options: PolicyReconcilerOptions;
   readonly #policies: WrittenObjects<AdmissionPolicyObject>;
-  /** When the status of a policy was written last, by uid. */
+  /** When the status of a policy was written last, by id. Milliseconds since 1970. */
   readonly #told = new Map<string, number>();
+  /** What was said of the annotations of a policy, by id. */
+  readonly #complaints = new Map<string, string>();
 
   constructor(kind: ResourceDefinition<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
     this.#kind = kind;
@@ -85,7 +89,7 @@ export class PolicyReconciler {
     const policy = this.#policies.get(key);
     const id = policyId({ kind: this.#kind.kind, metadata: key });
     if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
-      await this.#dismiss(id, policy, signal);
+      await this.#dismiss(id, signal);
       return {};
     }
     const own = this.#revisionsOf(policy, id);
@@ -100,14 +104,30 @@ export class PolicyReconciler {
       const written = await rollBack(cluster, this.#kind, policy, own, events, signal);
       this.#policies.wrote(key, written);
     }
+    this.#complain(policy, id);
     return await this.#rollOut(key, id, signal);
   }
 
+  /** Tells of annotations that nobody can act on, once. */
+  #complain(policy: AdmissionPolicyObject, id: string): void {
+    const { events, policyServers } = this.#options;
+    const problems = annotationProblems(policy, policyServers.get({ name: policy.spec.policyServer ?? 'default' }));
+    const text = problems.join('; ');
+    if (text === '') {
+      this.#complaints.delete(id);
+    } else if (this.#complaints.get(id) !== text) {
+      this.#complaints.set(id, text);
+      events.event(policy, 'Warning', INVALID_ANNOTATION, text);
+    }
+  }
+
   /** First nobody asks any more, then nobody answers. */
-  async #dismiss(id: string, policy: AdmissionPolicyObject | undefined, signal: AbortSignal): Promise<void> {
-    const { prevalidations, webhooks, revisions } = this.#options;
+  async #dismiss(id: string, signal: AbortSignal): Promise<void> {
+    const { metrics, prevalidations, webhooks, revisions } = this.#options;
     prevalidations.cancel(id);
-    this.#told.delete(policy?.metadata.uid ?? '');
+    metrics?.forget(id);
+    this.#told.delete(id);
+    this.#complaints.delete(id);
     await webhooks.dismiss(id, signal);
     for (const revision of revisions.of(id)) {
       await revisions.delete(revision, signal);
@@ -124,7 +144,11 @@ export class PolicyReconciler {
       const view = this.#viewOf(policy, id);
       const { steps, wakeAt } = planRollout(view);
       if (!(await this.#takeFirst(steps, policy, id, view, trouble, signal))) {
-        const again = await this.#report(policy, this.#viewOf(policy, id), trouble.refusal, signal);
+        if (!steps.some(({ type }) => type === 'prevalidate')) {
+          // Nobody wants to know any more.
+          this.#options.prevalidations.cancel(id);
+        }
+        const again = await this.#report(policy, id, trouble.refusal, signal);
         if (trouble.error !== undefined) {
           throw trouble.error;
         }
@@ -153,7 +177,10 @@ export class PolicyReconciler {
         const isWebhook = step.type === 'widen' || step.type === 'enforce';
         if (isWebhook && error instanceof WebhookRefusal) {
           const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
-          if (refused !== undefined) {
+          const isInForce =
+            view.isAsked && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
+          // What is asked about already stays: an API server that has changed its mind ends no enforcement.
+          if (refused !== undefined && !isInForce) {
             const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
             const reason = REASONS.webhookRefused;
             return await this.#take({ ...to, reason, message: error.message }, policy, id, view, signal);
@@ -189,6 +216,7 @@ export class PolicyReconciler {
     switch (step.type) {
       case 'create':
         await revisions.create(policy, step, signal);
+        this.#options.metrics?.begun(id, view.generation, performance.now());
         return true;
       case 'prevalidate':
         return await this.#prevalidate(policy, id, step.revision, view, signal);
@@ -240,28 +268,7 @@ export class PolicyReconciler {
   }
 
   #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {
-    const { policyServers, replicas, webhooks } = this.#options;
-    const annotations = policy.metadata.annotations ?? {};
-    const server = policy.spec.policyServer ?? 'default';
-    const policyServer = policyServers.get({ name: server });
-    const pin = annotations[ANNOTATIONS.pin];
-    const revisions = this.#revisionsOf(policy, id);
-    const known = replicas.replicas(server);
-    return {
-      now: Date.now(),
-      generation: policy.metadata.generation ?? 0,
-      spec: policy.spec,
-      pin: pin === undefined ? undefined : parseRevisionNumber(pin),
-      settings: {
-        ...this.#options.settings,
-        ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
-        ...parseRolloutAnnotations(annotations).settings,
-      },
-      revisions: revisions.map((revision) => revisionFacts(revision)),
-      replicas: known?.map((replica) => replicaFacts(replica, id, revisions)),
-      hasPolicyServer: policyServer !== undefined,
-      isAsked: webhooks.isAsked(id),
-    };
+    return policyView(this.#options, policy, id, this.#revisionsOf(policy, id), Date.now());
   }
 
   #revisionsOf({ metadata }: AdmissionPolicyObject, id: string): readonly PolicyRevision[] {
@@ -279,18 +286,18 @@ export class PolicyReconciler {
   /** Writes the status when it differs. When to look again, if it was too early to tell; milliseconds since 1970. */
   async #report(
     policy: AdmissionPolicyObject,
-    view: RolloutView,
+    id: string,
     refusal: Refusal | undefined,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const { cluster, events, phaseChanged } = this.#options;
+    const { cluster, events, metrics } = this.#options;
+    const view = this.#viewOf(policy, id);
     const before = policy.status;
     const status = policyStatus(view, refusal === undefined ? {} : { refusal }, before, view.now);
     if (isSame(before, status)) {
       return undefined;
     }
-    const uid = policy.metadata.uid ?? '';
-    const next = (this.#told.get(uid) ?? 0) + PROGRESS_INTERVAL_MS;
+    const next = (this.#told.get(id) ?? 0) + PROGRESS_INTERVAL_MS;
     const isProgress =
       PASSING.has(status.phase) &&
       status.phase === before?.phase &&
@@ -301,24 +308,29 @@ export class PolicyReconciler {
     const key = keyOf(policy);
     // Fields that are not there any more are taken away.
     const gone = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
-    const body = { status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } };
+    const body = {
+      // Of what was looked at: a newer spec, or another controller, is looked at first.
+      metadata: { resourceVersion: policy.metadata.resourceVersion },
+      status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) },
+    };
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     try {
       const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
       this.#policies.wrote(key, await cluster.patch(this.#kind, key, patch, options));
     } catch (error) {
+      this.#policies.forget(key);
       if (isNotFound(error)) {
         return undefined;
       }
       throw error;
     }
-    this.#told.set(uid, view.now);
+    this.#told.set(id, view.now);
+    metrics?.told(id, status.phase ?? '', view.generation, performance.now());
     if (before?.phase !== status.phase || before?.reason !== status.reason) {
       const type = EVENT_TYPES.get(status.phase);
       if (type !== undefined) {
         events.event(policy, type, status.reason ?? '', status.message ?? '');
       }
-      phaseChanged?.(policy, status.phase ?? '');
     }
     return undefined;
   }
@@ -326,24 +338,4 @@ export class PolicyReconciler {
 
 function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
   return before !== undefined && isDeepStrictEqual({ ...before }, { ...after });
-}
-
-/** What a replica says of the revisions of a policy: not of others that had the same names before. */
-function replicaFacts(
-  replica: NonNullable<ReturnType<ReplicaDirectory['replicas']>>[number],
-  id: string,
-  revisions: readonly PolicyRevision[],
-): ReplicaFacts {
-  const uids = new Map(revisions.map(({ metadata }) => [metadata.name, metadata.uid]));
-  const reports = replica.reports(id).filter(({ name, uid }) => uids.get(name) === uid);
-  return {
-    name: replica.name,
-    state: replica.state,
-    revisions: new Map(
-      reports.map(({ revision, state, reason = '', message = '', nextRetry }) => [
-        revision,
-        { state, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
-      ]),
-    ),
-  };
 }

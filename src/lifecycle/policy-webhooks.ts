@@ -1,4 +1,5 @@
 // What the API server asks about each policy: one webhook configuration per policy, written only when it differs.
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -73,8 +74,9 @@ export class PolicyWebhooks {
       const last = ofKind.at(-1);
       if (last !== undefined) {
         const others = ofKind.slice(0, -1).map((spec) => this.#configurationOf(policy, spec));
-        const wanted = widened(this.#configurationOf(policy, last), others);
-        isWritten = (await this.#write(isForMutating ? this.#mutating : this.#validating, wanted, signal)) || isWritten;
+        const exact = this.#configurationOf(policy, last);
+        const own = isForMutating ? this.#mutating : this.#validating;
+        isWritten = (await this.#write(own, widened(exact, others), signal, exact)) || isWritten;
       }
     }
     return isWritten;
@@ -102,6 +104,8 @@ export class PolicyWebhooks {
     { cache, objects }: Configurations,
     wanted: WebhookConfiguration,
     signal: AbortSignal,
+    /** Tried before `wanted` is written: what it will have to be in the end. */
+    next: WebhookConfiguration = wanted,
   ): Promise<boolean> {
     const options = { fieldManager: FIELD_MANAGER, signal };
     const key = keyOf(wanted);
@@ -117,6 +121,10 @@ export class PolicyWebhooks {
       const change = corrected(actual, wanted);
       if (change === undefined) {
         return false;
+      }
+      if (!isDeepStrictEqual(next, wanted)) {
+        // What is left out of a wider one may be what the API server refuses.
+        await this.#cluster.update(cache.type, corrected(actual, next) ?? actual, { ...options, dryRun: true });
       }
       // Replaced, not applied: what others added is theirs, and applying leaves it.
       objects.wrote(key, await this.#cluster.update(cache.type, change, options));

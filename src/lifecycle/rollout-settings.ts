@@ -17,8 +17,8 @@ export interface RolloutAnnotations {
   readonly problems: readonly AnnotationProblem[];
 }
 
-/** Revisions of one policy that anybody could want back. Each is an object of the size of the policy's spec. */
-export const MAX_HISTORY_LIMIT = 100;
+/** More than three years of daily changes. Each is an object of the size of the policy's spec. */
+export const MAX_HISTORY_LIMIT = 1_000;
 /** Time for a module to be fetched from a source that is near. Milliseconds. */
 export const MIN_PROGRESS_DEADLINE_MS = 1_000;
 /** A day: whoever waits longer means for ever. Milliseconds. */

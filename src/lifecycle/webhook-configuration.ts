@@ -105,6 +105,9 @@ export function widened(last: WebhookConfiguration, others: readonly WebhookConf
   if (webhooks.some(({ matchPolicy }) => matchPolicy === 'Equivalent')) {
     wide['matchPolicy'] = 'Equivalent';
   }
+  if (webhooks.some(({ failurePolicy }) => failurePolicy === 'Fail')) {
+    wide['failurePolicy'] = 'Fail';
+  }
   return { ...last, webhooks: [wide] };
 }
 
@@ -112,6 +115,7 @@ interface Webhook extends Readonly<Record<(typeof SELECTORS)[number], unknown>> 
   readonly rules: readonly object[];
   readonly timeoutSeconds: number;
   readonly matchPolicy: string;
+  readonly failurePolicy: string;
 }
 
 /** What is in the cluster, put right; undefined when it is right. Labels and annotations of others stay. */

@@ -3,49 +3,49 @@
 import { keyOf, keyText, type KubernetesObject, type ObjectKey } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
 
-interface Written<T> {
-  /** What was written last; undefined when it was deleted. */
-  readonly object: T | undefined;
-  /** The versions that a cache may still show although it is behind. */
-  readonly older: ReadonlySet<string | undefined>;
-}
+type Written<T> =
+  | { readonly key: ObjectKey; readonly object: T }
+  /** It was deleted: the cache may still have the object of this uid. */
+  | { readonly key: ObjectKey; readonly goneUid: string | undefined };
 
 /** A cache as if it knew of its process's own writes at once. */
 export class WrittenObjects<T extends KubernetesObject = KubernetesObject> {
-  readonly #cache: ObjectCache<T>;
+  readonly #cache: Pick<ObjectCache<T>, 'get' | 'subscribe'>;
+  /** What the cache is behind of. */
   readonly #written = new Map<string, Written<T>>();
 
-  constructor(cache: ObjectCache<T>) {
+  constructor(cache: Pick<ObjectCache<T>, 'get' | 'subscribe'>) {
     this.#cache = cache;
     cache.subscribe(({ before, after }) => {
       const object = after ?? before;
-      const key = object === undefined ? '' : keyText(keyOf(object));
-      const written = this.#written.get(key);
-      // Anything but a version from before the write is at least as new as it.
-      if (written !== undefined && !written.older.has(after?.metadata.resourceVersion)) {
-        this.#written.delete(key);
+      const text = object === undefined ? '' : keyText(keyOf(object));
+      const written = this.#written.get(text);
+      if (written !== undefined && (after === undefined ? isSameObject(before, written) : !isBehind(after, written))) {
+        this.#written.delete(text);
       }
     });
   }
 
   get(key: ObjectKey): T | undefined {
+    const cached = this.#cache.get(key);
     const written = this.#written.get(keyText(key));
-    return written === undefined ? this.#cache.get(key) : written.object;
+    if (written === undefined || (cached !== undefined && !isBehind(cached, written))) {
+      return cached;
+    }
+    return 'object' in written ? written.object : undefined;
   }
 
   /** What the cluster answered to a write. `object` undefined: it is gone. */
   wrote(key: ObjectKey, object: T | undefined): void {
     const text = keyText(key);
-    const before = this.#written.get(text);
-    const cached = this.#cache.get(key)?.metadata.resourceVersion;
-    if (object?.metadata.resourceVersion === cached) {
-      // Nothing was changed by it, or the cache was quicker.
+    const written: Written<T> = object === undefined ? { key, goneUid: this.get(key)?.metadata.uid } : { key, object };
+    const cached = this.#cache.get(key);
+    if (cached === undefined ? object === undefined : !isBehind(cached, written)) {
+      // The cache was quicker, or nothing was changed by it.
       this.#written.delete(text);
-      return;
+    } else {
+      this.#written.set(text, written);
     }
-    const older = new Set([...(before?.older ?? []), before?.object?.metadata.resourceVersion, cached]);
-    older.delete(object?.metadata.resourceVersion);
-    this.#written.set(text, { object, older });
   }
 
   /** Forgets what was written: the cluster says that it is not so any more. */
@@ -55,11 +55,35 @@ export class WrittenObjects<T extends KubernetesObject = KubernetesObject> {
 
   /** The objects of a list of the cache's, as they are now, and those that it has not seen yet and that belong to it. */
   current(cached: readonly T[], belongs: (object: T) => boolean): readonly T[] {
-    const seen = new Set(cached.map((object) => keyText(keyOf(object))));
     const known = cached.flatMap((object) => this.get(keyOf(object)) ?? []);
-    const unseen = [...this.#written].flatMap(([key, { object }]) =>
-      object !== undefined && !seen.has(key) && belongs(object) ? [object] : [],
-    );
+    const unseen = this.#written
+      .values()
+      .flatMap((written) =>
+        'object' in written && this.#cache.get(written.key) === undefined && belongs(written.object)
+          ? [written.object]
+          : [],
+      );
     return [...known, ...unseen];
   }
+}
+
+/**
+ * Whether an object of a cache is from before a write. Versions of one object grow (KEP-5504); where one is no number, the
+ * cache is believed.
+ */
+function isBehind<T extends KubernetesObject>({ metadata }: T, written: Written<T>): boolean {
+  if (!('object' in written)) {
+    return metadata.uid === written.goneUid;
+  }
+  return versionOf(metadata.resourceVersion) < versionOf(written.object.metadata.resourceVersion);
+}
+
+/** Whether a write was to this object, and not to another one that had its name before or since. */
+function isSameObject<T extends KubernetesObject>(object: T | undefined, written: Written<T>): boolean {
+  return object?.metadata.uid === ('object' in written ? written.object.metadata.uid : written.goneUid);
+}
+
+/** Exact: versions of a cluster that counts in nanoseconds are past 2 ** 53. */
+function versionOf(resourceVersion: string | undefined): bigint {
+  return resourceVersion !== undefined && /^[0-9]{1,30}$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }

@@ -122,7 +122,14 @@ export type { PolicyStatus } from './policies/common-schemas.ts';
 export { OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { KindDeclaration, OwnKind } from './policies/own-kind.ts';
-export { ANNOTATIONS, isGroupSpec, POLICY_SERVER_LABEL, POLICY_UID_LABEL, policyId, revisionName } from './policies/policy-names.ts';
+export {
+  ANNOTATIONS,
+  isGroupSpec,
+  POLICY_SERVER_LABEL,
+  POLICY_UID_LABEL,
+  policyId,
+  revisionName,
+} from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
 export { POLICY_REVISIONS, REVISION_STATES } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState } from './policies/policy-revision.ts';

@@ -65,6 +65,8 @@ const store = new ModuleStore({
 });
 /** Compiled modules by digest: those that serve, and those of loads under way. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
+/** Those that were compiled since the main thread last said what to keep: it may not have known of them. */
+const fresh = new Set<string>();
 const guests = new Map<string, PolicyGuest>();
 /** The first change prunes: a thread that has little to do ends before its fiftieth. */
 let changesSincePrune = CHANGES_PER_PRUNE;
@@ -284,6 +286,7 @@ function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<Com
     }
   })();
   compiled.set(digest, module);
+  fresh.add(digest);
   // A failure is not kept: it is told to whoever waits, and the next load looks anew.
   module.catch(() => compiled.delete(digest));
   return module;
@@ -379,10 +382,11 @@ function receive(message: ToLoader): void {
     case 'keep': {
       const kept = new Set(message.digests);
       for (const digest of compiled.keys()) {
-        if (!kept.has(digest)) {
+        if (!kept.has(digest) && !fresh.has(digest)) {
           compiled.delete(digest);
         }
       }
+      fresh.clear();
       pruneSometimes(kept);
       // Guests are for checking settings; what serves runs in the workers.
       guests.clear();

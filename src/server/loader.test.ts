@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdtempDisposable, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
+import { digestOf } from '../modules/index.ts';
 import { Loader } from './loader.ts';
 import type { LoadOutcome, LoadRequest } from './policy-registry.ts';
 
@@ -19,7 +20,7 @@ const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
 async function setUp(): Promise<
   {
     loader: Loader;
-    load: (text: string) => Promise<Map<string, LoadOutcome>>;
+    load: (text: string, rest?: Partial<LoadRequest>) => Promise<Map<string, LoadOutcome>>;
     connections: () => number;
   } & AsyncDisposable
 > {
@@ -41,9 +42,9 @@ async function setUp(): Promise<
     },
     () => undefined,
   );
-  const load = async (text: string): Promise<Map<string, LoadOutcome>> => {
+  const load = async (text: string, rest: Partial<LoadRequest> = {}): Promise<Map<string, LoadOutcome>> => {
     const { policies } = await loader.parse(text, 'policies.yml');
-    const requests: LoadRequest[] = policies.map(({ definition }) => ({ id: definition.id, definition }));
+    const requests: LoadRequest[] = policies.map(({ definition }) => ({ id: definition.id, definition, ...rest }));
     const outcomes = new Map<string, LoadOutcome>();
     const { promise, resolve } = Promise.withResolvers<void>();
     loader.load(requests, (arrived) => {
@@ -105,6 +106,35 @@ describe('the loader', () => {
     at.loader.renew();
     assert.equal((await at.load(accept)).get('accept')?.ok, true);
     assert.equal(at.connections(), 3);
+  });
+
+  it('takes pinned modules from where they are, and no others', async () => {
+    await using at = await setUp();
+    const reference = `file://${guests}/accept.wasm`;
+    const one = async (rest: Partial<LoadRequest>, text = accept): Promise<LoadOutcome> =>
+      (await at.load(text, rest)).get('accept') ?? assert.fail('no outcome');
+    const digest = digestOf(await readFile(join(guests, 'accept.wasm')));
+    const other = `sha256:${'0'.repeat(64)}`;
+    const refused = async (rest: Partial<LoadRequest>, text?: string): Promise<LoadOutcome & { ok: false }> => {
+      const outcome = await one(rest, text);
+      assert.ok(!outcome.ok);
+      return outcome;
+    };
+
+    const early = await refused({ digests: { [reference]: digest }, from: 'cache' });
+    assert.deepEqual([early.reason, early.transient], ['FetchFailed', true], 'the cache is empty');
+    const pinned = await one({ digests: { [reference]: digest } });
+    assert.deepEqual(pinned.ok && pinned.digests, { [reference]: digest });
+    assert.equal((await one({ digests: { [reference]: digest }, from: 'cache' })).ok, true);
+    const moved = await refused({ digests: { [reference]: other } });
+    assert.deepEqual([moved.reason, moved.transient], ['DigestMismatch', true]);
+    assert.match(moved.message, /has another module now.*change the policy/);
+    const contradiction = await refused(
+      { digests: { [`${reference}@${other}`]: digest } },
+      `accept:\n  module: ${reference}@${other}\n`,
+    );
+    assert.equal(contradiction.reason, 'DigestMismatch');
+    assert.match(contradiction.message, /two different modules/);
   });
 
   it('tells where a file is not YAML', async () => {

@@ -141,7 +141,10 @@ describe('portcullis rollout', () => {
   it('pins a revision, which serves whatever is applied, until it is unpinned', async () => {
     assert.equal(succeeded(await rollout('pin', 'cap/no-latest', '--revision', '2')), `${NAME} pinned to revision 2\n`);
     assert.equal(await status(), `${NAME}: RolledBack: revision 2 serves on 1 of 1 replicas\n`);
-    await apply(policy('fourth'));
+    // The rollbacks have made fields the controller's.
+    const conflict = await started.portcullis(['apply', '-f', '-'], policy('fourth'));
+    assert.match(conflict.stderr, /conflict with "portcullis-controller"/);
+    succeeded(await started.portcullis(['apply', '-f', '-', '--force-conflicts'], policy('fourth')));
     assert.match(await status(), /RolledBack: revision 2 serves/);
     assert.match(await rejection(), /denied the request: second/);
     assert.ok((await history()).some(([, state]) => state === 'Serving, pinned'));

@@ -71,6 +71,9 @@ export interface KubernetesObject {
   readonly [key: string]: unknown;
 }
 
+/** Where processes are in the list of a cluster. */
+const PROCESS_INDEX = { 'kube-apiserver': 0, etcd: 1 } as const;
+
 interface Ports {
   readonly etcdClient: number;
   readonly etcdPeer: number;
@@ -87,7 +90,8 @@ export class Cluster implements AsyncDisposable {
   readonly caFile: string;
   /** File for KUBECONFIG, readable by this user only: the admin, and each user of the options under its name. */
   readonly kubeconfig: string;
-  readonly #processes: readonly SupervisedProcess[];
+  /** The API server, then etcd. */
+  readonly #processes: SupervisedProcess[];
   readonly #tokens: ReadonlyMap<string, string>;
   readonly #kubectl: string;
   readonly #agent: Agent;
@@ -105,7 +109,7 @@ export class Cluster implements AsyncDisposable {
     this.caFile = parts.caFile;
     this.#tokens = parts.tokens;
     this.#kubectl = parts.kubectl;
-    this.#processes = parts.processes;
+    this.#processes = [...parts.processes];
     this.#agent = new Agent({ keepAlive: true, ca: readFileSync(this.caFile) });
     this.kubeconfig = join(this.folder, 'kubeconfig.json');
     writeFileSync(this.kubeconfig, JSON.stringify(this.#kubeconfigObject()), { mode: 0o600 });
@@ -219,6 +223,24 @@ export class Cluster implements AsyncDisposable {
   /** The last lines of the API server's log, for messages of failed tests. */
   apiServerLog(lines = 50): string {
     return this.#processes[0]?.logTail(lines) ?? '';
+  }
+
+  /** Kills the API server or etcd at once, as a lost machine would. Everything else runs on, for {@link revive}. */
+  async crash(which: 'kube-apiserver' | 'etcd'): Promise<void> {
+    await this.#processes[PROCESS_INDEX[which]]?.kill();
+  }
+
+  /** Starts what was killed again, on its own port and data, and waits until the API server is ready. */
+  async revive(): Promise<void> {
+    for (const [index, process] of this.#processes.entries()) {
+      if (process.exit !== undefined) {
+        this.#processes[index] = new SupervisedProcess(process.options);
+      }
+    }
+    const [server, etcd] = this.#processes;
+    if (server !== undefined && etcd !== undefined) {
+      await becomeReady({ server, etcd, signal: undefined }, () => this);
+    }
   }
 
   /** Stops the API server, then etcd, and deletes their data. Idempotent. */

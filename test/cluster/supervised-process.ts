@@ -44,6 +44,8 @@ export interface ProcessOptions {
 
 /** A running program with a supervisor; neither keeps Node's event loop alive. */
 export class SupervisedProcess {
+  /** How it was started. */
+  readonly options: ProcessOptions;
   readonly #child: ChildProcess;
   readonly #logFile: string;
   readonly #ended: Promise<void>;
@@ -51,6 +53,7 @@ export class SupervisedProcess {
 
   /** Starts the program at once; that it could not be started shows as {@link exit}. */
   constructor(options: ProcessOptions) {
+    this.options = options;
     this.#logFile = options.logFile;
     const log = openSync(options.logFile, 'a', 0o600);
     const args = ['-c', supervisor, 'supervisor', options.scratch ?? '', options.program, ...options.args];
@@ -82,6 +85,16 @@ export class SupervisedProcess {
   /** The last lines of its log, without the newline at the end. */
   logTail(lines = 20): string {
     return readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /** Kills the program and its supervisor at once, as a lost machine would, and waits until they are gone. */
+  async kill(): Promise<void> {
+    if (this.#exit === undefined && this.#child.pid !== undefined) {
+      this.#child.ref();
+      // The supervisor leads the group that both are in.
+      process.kill(-this.#child.pid, 'SIGKILL');
+    }
+    await this.#ended;
   }
 
   /** Ends the program (SIGTERM, SIGKILL five seconds later) and waits until it and its supervisor have. Idempotent. */

@@ -1,6 +1,12 @@
 // Where modules come from in the lab: a web server that misbehaves on demand, and a road to it for each replica that can
 // be blocked.
-import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What the server does with requests for a path. */

@@ -4,8 +4,8 @@ import type { Command } from 'commander';
 import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import type { WebhookTarget } from '../../lifecycle/index.ts';
-import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
-import { createLog } from '../../server/index.ts';
+import { LeaderElector, type Runtime, RuntimeMetrics } from '../../runtime/index.ts';
+import { createLog, type Logger } from '../../server/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { CliError, fileProblem } from '../errors.ts';
 import { stopSignal } from '../signals.ts';
@@ -33,68 +33,59 @@ export function controllerCommand(): Command {
 }
 
 async function controller(flags: ControllerFlags): Promise<void> {
-  const settings = rolloutSettings(flags);
-  const tls = controlTlsOf(flags);
+  const parts = { settings: rolloutSettings(flags), tls: controlTlsOf(flags), target: webhookTarget(flags) };
   const times = electionTimes(flags);
-  const webhookPort = webhookFlags(flags);
-  const target = webhookTarget(flags);
+  const webhook = webhookFlags(flags);
   const connection = await connectionOf(flags);
   const stopped = stopSignal(['SIGINT', 'SIGTERM']);
+  const stop = new AbortController();
+  void stopped.then(() => stop.abort());
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: process.stdout.isTTY });
-  // What runs already is stopped when the rest cannot start.
-  await using running = new AsyncDisposableStack();
-  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
   const registry = new Registry();
   const metrics = new RuntimeMetrics(registry);
-  const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
-  const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
-  const { namespace } = flags;
-  const { runtime, ready, webhook } = assembleController({
-    cluster,
-    ...(flags.leaderElect
-      ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
-      : {}),
-    namespace,
-    settings,
-    tls,
-    target,
-    ...(await webhookOption(webhookPort, cluster)),
-    registry,
-    metrics,
-    log,
-  });
+  // What runs already is stopped when the rest cannot start.
+  await using running = new AsyncDisposableStack();
+  let runtime: Runtime | undefined;
   const operations = new OperationsServer({
     host: flags.operationsAddr,
     port: flags.operationsPort,
-    notReady: () => runtime.notReady(),
+    notReady: () => (runtime === undefined ? 'the API server has not answered yet' : runtime.notReady()),
     registry,
   });
   running.defer(() => operations.stop());
   const address = await operations.start();
-  const stop = new AbortController();
+  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
+  const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
+  const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
+  const { namespace } = flags;
+  const shared = { ...parts, cluster, namespace, registry, metrics, log };
+  const assembled = assembleController({
+    ...shared,
+    ...(flags.leaderElect
+      ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
+      : {}),
+    ...(webhook === undefined ? {} : { webhook: await webhookOption(webhook, cluster, log, stop.signal) }),
+  });
+  ({ runtime } = assembled);
   const ended = runtime.run(stop.signal);
-  await Promise.race([ready, ended]);
-  log.info(
-    { operations: address, ...(webhook === undefined ? {} : { webhook: await webhook.url }) },
-    'controller ready',
-  );
-  const signal = await Promise.race([stopped, ended]);
-  log.info({ signal }, 'stopping');
-  stop.abort();
+  void assembled.ready.then(async () => {
+    const url = await assembled.webhook?.url;
+    log.info({ operations: address, ...(url === undefined ? {} : { webhook: url }) }, 'controller ready');
+  });
+  log.info({ signal: await Promise.race([stopped, ended]) }, 'stopping');
   await ended;
   log.info('stopped');
 }
 
 async function webhookOption(
-  webhook: WebhookFlags | undefined,
+  { host, port, certFile, keyFile, caFile, url }: WebhookFlags,
   cluster: KubernetesCluster,
-): Promise<Pick<ControllerOptions, 'webhook'>> {
-  if (webhook === undefined) {
-    return {};
-  }
-  const { host, port, certFile, keyFile, caFile, url } = webhook;
-  const controllerUser = await usernameIn(cluster);
-  return { webhook: { host, port, tls: { certFile, keyFile }, ca: readPem(caFile), url, controllerUser } };
+  log: Logger,
+  signal: AbortSignal,
+): Promise<NonNullable<ControllerOptions['webhook']>> {
+  const ca = readPem(caFile);
+  const controllerUser = await usernameIn(cluster, log, signal);
+  return { host, port, tls: { certFile, keyFile }, ca, url, controllerUser };
 }
 
 /** Files are read each time: certificates are renewed while this runs. */

@@ -1,12 +1,35 @@
-import type { KubernetesCluster } from '../../cluster/index.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError, Backoff, ClusterError, type KubernetesCluster } from '../../cluster/index.ts';
 import { isJsonObject, textOf } from '../../resources/index.ts';
+import type { Logger } from '../../server/index.ts';
 import { CliError } from '../errors.ts';
 
-/** Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). @throws ApiError, ClusterError */
-export async function usernameIn(cluster: KubernetesCluster): Promise<string> {
+const PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+/**
+ * Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). One that is away is waited for.
+ * @throws what aborted the signal; ApiError when the server refuses; CliError when its answer names nobody
+ */
+export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal: AbortSignal): Promise<string> {
+  const backoff = new Backoff();
+  for (;;) {
+    try {
+      return await asked(cluster, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const isAway = error instanceof ClusterError || (error instanceof ApiError && error.code >= 500);
+      if (!isAway) {
+        throw error;
+      }
+      log.warn({ error: error.message }, 'the API server does not answer, it is asked again');
+      await sleep(backoff.failed(performance.now()), undefined, { signal });
+    }
+  }
+}
+
+async function asked(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-  const answer = await cluster.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body });
-  const review = answer.json();
+  const review = (await cluster.request('POST', PATH, { body, signal })).json();
   const status = isJsonObject(review) && isJsonObject(review['status']) ? review['status'] : {};
   const user = isJsonObject(status['userInfo']) ? textOf(status['userInfo']['username']) : '';
   if (user === '') {

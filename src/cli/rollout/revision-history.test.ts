@@ -23,6 +23,7 @@ describe('the history of a policy', () => {
     assert.equal(causeOf(first, undefined), 'generation 11');
     assert.equal(causeOf(second, first), 'generation 12: message, mode, settings');
     assert.equal(causeOf(revision(3, { ...(first.spec.snapshot as object) }), first), 'generation 13');
+    assert.equal(causeOf({ ...first, status: { state: 'Retired', reason: 'Replaced' } }, undefined), 'generation 11');
     const back = { ...second, spec: { ...second.spec, rollbackOf: 1 }, status: { reason: 'FetchFailed' } };
     assert.equal(causeOf(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
   });

@@ -105,13 +105,17 @@ export function sinceText({ status, metadata }: PolicyRevision, now: number): st
   return ageOf(status?.stateSince ?? metadata.creationTimestamp ?? '', now);
 }
 
-/** Where it comes from: what differs from the revision before, if that one is kept. */
-export function causeOf({ spec, status }: PolicyRevision, before: PolicyRevision | undefined): string {
+/** States whose reason says what went wrong; those of others say what came after them. */
+const TROUBLED: ReadonlySet<string> = new Set(['Candidate', 'Failed']);
+
+/** Where it comes from: what differs from the revision before, if that one is kept; and what is wrong with it. */
+export function causeOf(revision: PolicyRevision, before: PolicyRevision | undefined): string {
+  const { spec, status } = revision;
   const made =
     spec.rollbackOf === undefined
       ? [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': ')
       : `rollback to ${spec.rollbackOf}`;
-  const reason = status?.reason ?? '';
+  const reason = TROUBLED.has(stateOf(revision)) ? (status?.reason ?? '') : '';
   return oneLine(reason === '' ? made : `${made} (${reason})`);
 }
 

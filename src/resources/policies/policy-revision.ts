@@ -1,5 +1,5 @@
 import { anything, choice, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
-import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
+import { PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
@@ -86,22 +86,18 @@ const policyRevision = {
         }),
       ),
     ),
-    readyReplicas: optional(integer('Replicas that have loaded it.', { minimum: 0 })),
-    totalReplicas: optional(integer('Replicas that there are.', { minimum: 0 })),
     observedGeneration: optional(
       integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
     ),
     servingSince: optional(time('Since when it serves, or when it last began to.')),
     retiredAt: optional(time('When it ceased to serve.')),
     nextRetry: optional(time('When what failed is tried again.')),
-    conditions: optional(CONDITIONS),
   }),
   columns: [
     column('Kind', '.spec.policy.kind'),
     column('Policy', '.spec.policy.name'),
     column('Revision', '.spec.revision', { type: 'integer' }),
     column('State', '.status.state'),
-    column('Ready', '.status.readyReplicas', { type: 'integer' }),
     column('Reason', '.status.reason'),
     AGE_COLUMN,
     column('Policy Namespace', '.spec.policy.namespace', { isWide: true }),

@@ -1,0 +1,93 @@
+// What is known of one policy now, gathered from caches and replicas: what its rollout is planned from.
+import {
+  type AdmissionPolicyObject,
+  ANNOTATIONS,
+  type ObjectKey,
+  type PolicyRevision,
+  type PolicyServer,
+} from '../resources/index.ts';
+import type { PolicyWebhooks } from './policy-webhooks.ts';
+import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
+import { revisionFacts } from './revision-store.ts';
+import type { ReplicaFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
+import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
+
+export interface ViewSources {
+  readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
+  readonly replicas: Pick<ReplicaDirectory, 'replicas'>;
+  readonly webhooks: Pick<PolicyWebhooks, 'isAsked'>;
+  /** Where annotations say nothing else. */
+  readonly settings: RolloutSettings;
+}
+
+/** @param revisions those of this very policy; @param now milliseconds since 1970 */
+export function policyView(
+  sources: ViewSources,
+  policy: AdmissionPolicyObject,
+  id: string,
+  revisions: readonly PolicyRevision[],
+  now: number,
+): RolloutView {
+  const { policyServers, replicas, settings, webhooks } = sources;
+  const { generation = 0, annotations = {} } = policy.metadata;
+  const server = policy.spec.policyServer ?? 'default';
+  const policyServer = policyServers.get({ name: server });
+  const pin = annotations[ANNOTATIONS.pin];
+  return {
+    now,
+    generation,
+    spec: policy.spec,
+    pin: pin === undefined ? undefined : parseRevisionNumber(pin),
+    settings: {
+      ...settings,
+      ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
+      ...parseRolloutAnnotations(annotations).settings,
+    },
+    revisions: revisions.map((revision) => revisionFacts(revision)),
+    replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
+    hasPolicyServer: policyServer !== undefined,
+    isAsked: webhooks.isAsked(id),
+  };
+}
+
+/** What the annotations of a policy, and of its PolicyServer, do not say as they have to. */
+export function annotationProblems(
+  { metadata }: AdmissionPolicyObject,
+  policyServer: PolicyServer | undefined,
+): readonly string[] {
+  const own = [...parseRolloutAnnotations(metadata.annotations).problems, ...pinProblem(metadata.annotations)];
+  const tell =
+    (annotations: Readonly<Record<string, string>> = {}, of: string) =>
+    ({ annotation, message }: AnnotationProblem): string =>
+      `annotation ${annotation}${of}: ${message}, got ${JSON.stringify(annotations[annotation])}; it is taken as absent`;
+  const server = policyServer?.metadata;
+  return [
+    ...own.map(tell(metadata.annotations, '')),
+    ...parseRolloutAnnotations(server?.annotations).problems.map(
+      tell(server?.annotations, ` of PolicyServer ${server?.name ?? ''}`),
+    ),
+  ];
+}
+
+function pinProblem(annotations: Readonly<Record<string, string>> = {}): readonly AnnotationProblem[] {
+  const pin = annotations[ANNOTATIONS.pin];
+  return pin === undefined || parseRevisionNumber(pin) !== undefined
+    ? []
+    : [{ annotation: ANNOTATIONS.pin, message: 'expected the number of a revision, such as "3"' }];
+}
+
+/** What a replica says of the revisions of a policy: not of others that had the same names before. */
+function replicaFacts(replica: KnownReplica, id: string, revisions: readonly PolicyRevision[]): ReplicaFacts {
+  const uids = new Map(revisions.map(({ metadata }) => [metadata.name, metadata.uid]));
+  const reports = replica.reports(id).filter(({ name, uid }) => uids.get(name) === uid);
+  return {
+    name: replica.name,
+    state: replica.state,
+    revisions: new Map(
+      reports.map(({ revision, state, reason = '', message = '', nextRetry }) => [
+        revision,
+        { state, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,85 @@
+// One process of the product, as its users run it, which can be ended or killed, and started again with what it has on disk.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/portcullis.mjs', import.meta.url));
+/** Lines of its output that are kept for messages of failed tests. */
+const KEPT_LINES = 200;
+
+/** A line of the log. */
+export type LogEntry = Readonly<Record<string, unknown>> & { readonly msg?: string };
+
+export class LabProcess {
+  readonly name: string;
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #output: string[] = [];
+  readonly #entries: LogEntry[] = [];
+  #waiting: { readonly message: string; readonly found: (entry: LogEntry) => void }[] = [];
+  readonly #ended: Promise<void>;
+
+  constructor(name: string, args: readonly string[], cwd: string) {
+    this.name = name;
+    this.#child = spawn(process.execPath, [PROGRAM, ...args, '--log-fmt', 'json'], { cwd, stdio: 'pipe' });
+    this.#child.stdin.end();
+    this.#ended = once(this.#child, 'exit').then(() => undefined);
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#keep(text));
+    createInterface({ input: this.#child.stdout }).on('line', (line) => this.#line(line));
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** The end of what it printed. */
+  get tail(): string {
+    return `${this.name}:\n${this.#output.slice(-40).join('\n')}`;
+  }
+
+  /** Resolves with the first line of its log with this message. */
+  async says(message: string): Promise<LogEntry> {
+    const said = this.#entries.find(({ msg }) => msg === message);
+    if (said !== undefined) {
+      return said;
+    }
+    const { promise, resolve } = Promise.withResolvers<LogEntry>();
+    this.#waiting.push({ message, found: resolve });
+    const gone = this.#ended.then(() => {
+      throw new Error(`ended before it said "${message}": ${this.tail}`);
+    });
+    return await Promise.race([promise, gone]);
+  }
+
+  hasSaid(message: string): boolean {
+    return this.#entries.some(({ msg }) => msg === message);
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    if (this.isRunning) {
+      this.#child.kill(signal);
+    }
+    await this.#ended;
+  }
+
+  #keep(text: string): void {
+    this.#output.push(text.trimEnd());
+    this.#output.splice(0, this.#output.length - KEPT_LINES);
+  }
+
+  #line(line: string): void {
+    this.#keep(line);
+    try {
+      const entry = JSON.parse(line) as LogEntry;
+      this.#entries.push(entry);
+      this.#waiting = this.#waiting.filter(({ message, found }) => {
+        if (message === entry.msg) {
+          found(entry);
+        }
+        return message !== entry.msg;
+      });
+    } catch {
+      // A line of another sort; it is kept for messages.
+    }
+  }
+}

@@ -1,0 +1,388 @@
+// A cluster with everything that rolls out policies: an API server behind a proxy, two policy servers behind one address,
+// controllers, and a source of modules. All of the product runs as processes with the rights that it declares to need.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  ApiError,
+  type Cluster,
+  ClusterError,
+  KubernetesCluster,
+  kubeconfigText,
+  tokenCredentials,
+} from '../../src/cluster/index.ts';
+import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/index.ts';
+import {
+  CLUSTER_ADMISSION_POLICIES,
+  customResourceDefinition,
+  type JsonObject,
+  type KubernetesObject,
+  kubernetesKind,
+  type ObjectKey,
+  OWN_KINDS,
+  POLICY_REVISIONS,
+  type PolicyRevision,
+  type PolicyStatus,
+  type ResourceType,
+} from '../../src/resources/index.ts';
+import { ensureLocalCertificates, type LocalCertificates, REPLICA_RULES } from '../../src/server/index.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { moduleBytes, example } from '../server/harness.ts';
+import { Balancer } from './rollout-lab-balancer.ts';
+import { LabProcess } from './rollout-lab-process.ts';
+import { ApiProxy } from './rollout-lab-proxy.ts';
+import { ModuleWeb, Road } from './rollout-lab-sources.ts';
+import type { LabTarget, LabUser } from './rollout-lab-target.ts';
+
+/** The namespace of the product. */
+export const NAMESPACE = 'portcullis';
+/** What is waited for takes a second or two; a machine under load takes ten times as long. Milliseconds. */
+const WAIT_MS = 45_000;
+
+/** A policy as scenarios look at it. */
+export interface Policy extends KubernetesObject {
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: PolicyStatus;
+}
+
+export const POLICIES = CLUSTER_ADMISSION_POLICIES as unknown as ResourceType<Policy>;
+
+/** A kind that API servers have. */
+export function kind(apiVersion: string, name: string): ResourceType {
+  const type = kubernetesKind(apiVersion, name) ?? OWN_KINDS.find((own) => own.kind === name);
+  assert.ok(type, `no kind ${name}`);
+  return type as unknown as ResourceType;
+}
+
+/** A policy server of the lab. */
+export interface LabReplica {
+  readonly name: string;
+  readonly road: Road;
+  /** Its data: module cache and the record of what serves. */
+  readonly folder: string;
+  process: LabProcess;
+  /** Base URL of its admission port. */
+  admission: string;
+}
+
+/** What a scenario may want otherwise. */
+export interface LabOptions {
+  /** Default: 2. */
+  readonly replicas?: number;
+  /** Default: 1. With more they elect a leader. */
+  readonly controllers?: number;
+}
+
+export class RolloutLab implements AsyncDisposable {
+  readonly target: LabTarget;
+  readonly proxy: ApiProxy;
+  readonly web: ModuleWeb;
+  readonly balancer: Balancer;
+  readonly folder: string;
+  readonly certificates: LocalCertificates;
+  /** As the owner of the cluster, not through the proxy's faults: they are for those who run here. */
+  readonly cluster: Cluster;
+  readonly replicas: LabReplica[] = [];
+  readonly controllers: LabProcess[] = [];
+  readonly #stack: AsyncDisposableStack;
+  readonly #clients = new Map<LabUser, KubernetesCluster>();
+  #started = 0;
+
+  private constructor(parts: {
+    target: LabTarget;
+    proxy: ApiProxy;
+    web: ModuleWeb;
+    balancer: Balancer;
+    folder: string;
+    certificates: LocalCertificates;
+    stack: AsyncDisposableStack;
+  }) {
+    this.target = parts.target;
+    this.proxy = parts.proxy;
+    this.web = parts.web;
+    this.balancer = parts.balancer;
+    this.folder = parts.folder;
+    this.certificates = parts.certificates;
+    this.#stack = parts.stack;
+    this.cluster = this.as('admin');
+  }
+
+  static async start(open: () => Promise<LabTarget>, options: LabOptions = {}): Promise<RolloutLab> {
+    const stack = new AsyncDisposableStack();
+    try {
+      const folder = await mkdtemp(join(tmpdir(), 'portcullis-rollout-lab-'));
+      stack.defer(() => rm(folder, { recursive: true, force: true }));
+      const target = stack.use(await open());
+      const users = new Map(Object.entries(target.tokens).map(([user, token]) => [token, user]));
+      const proxy = stack.use(await ApiProxy.start(target.upstream, users));
+      const web = stack.use(await ModuleWeb.start());
+      const balancer = stack.use(await Balancer.start());
+      const certificates = await ensureLocalCertificates(join(folder, 'pki'));
+      const lab = new RolloutLab({ target, proxy, web, balancer, folder, certificates, stack });
+      stack.defer(() => lab.#clients.forEach((client) => client.close()));
+      stack.defer(() => lab.endProcesses('SIGKILL'));
+      await lab.#install();
+      await Promise.all(Array.from({ length: options.replicas ?? 2 }, () => lab.addReplica()));
+      const controllers = options.controllers ?? 1;
+      await Promise.all(Array.from({ length: controllers }, () => lab.addController(controllers > 1)));
+      return lab;
+    } catch (error) {
+      await stack.disposeAsync();
+      throw error;
+    }
+  }
+
+  /** The cluster as a user sees it. */
+  as(user: LabUser): KubernetesCluster {
+    let client = this.#clients.get(user);
+    if (client === undefined) {
+      const credentials = tokenCredentials(this.target.tokens[user]);
+      client = new KubernetesCluster({ server: this.proxy.url, ca: this.proxy.ca, credentials });
+      this.#clients.set(user, client);
+    }
+    return client;
+  }
+
+  /** A kubeconfig of a user, for programs. */
+  async kubeconfig(user: LabUser): Promise<string> {
+    const file = join(this.folder, `${user}.kubeconfig`);
+    const { url: server, ca } = this.proxy;
+    await writeFile(file, kubeconfigText({ server, ca, token: this.target.tokens[user] }), { mode: 0o600 });
+    return file;
+  }
+
+  /** Starts another policy server, and waits until it answers. */
+  async addReplica(): Promise<LabReplica> {
+    const name = `replica-${(this.#started += 1)}`;
+    const road = this.#stack.use(await Road.start());
+    const folder = join(this.folder, name);
+    await mkdir(folder);
+    await writeFile(join(folder, 'sources.yml'), `proxies: {http_proxy: '${road.url}'}\n`);
+    const process = await this.#serve(name, folder);
+    const replica = { name, road, folder, process, admission: '' };
+    this.replicas.push(replica);
+    await this.#answers(replica);
+    return replica;
+  }
+
+  /** Starts a policy server again that was ended. */
+  async restartReplica(replica: LabReplica): Promise<void> {
+    replica.process = await this.#serve(replica.name, replica.folder);
+    await this.#answers(replica);
+  }
+
+  /** Starts a controller, and waits until it works, or until it waits for another one to cease to lead. */
+  async addController(isElected = false): Promise<LabProcess> {
+    const { certificates } = this;
+    const process = new LabProcess(
+      `controller-${(this.#started += 1)}`,
+      [
+        'controller',
+        ...['--kubeconfig', await this.kubeconfig('controller'), '--namespace', NAMESPACE],
+        ...(isElected ? ['--leader-elect', '--lease-duration', '3s'] : ['--no-leader-elect']),
+        ...['--policy-server-url', `https://localhost:${this.balancer.port}`],
+        ...['--policy-server-ca-file', certificates.caFile],
+        ...['--control-cert-file', certificates.controlCertFile, '--control-key-file', certificates.controlKeyFile],
+        ...['--control-ca-file', certificates.caFile, '--operations-port', '0', '--log-level', 'info'],
+      ],
+      this.folder,
+    );
+    this.controllers.push(process);
+    await process.says('controller ready');
+    return process;
+  }
+
+  async endProcesses(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const running = [...this.controllers, ...this.replicas.map(({ process }) => process)];
+    await Promise.all(running.map((process) => process.end(signal)));
+  }
+
+  /** The API server is back after a crash. */
+  async revive(): Promise<void> {
+    await this.target.revive();
+    this.proxy.setUpstream(this.target.upstream);
+    await eventually(() => this.cluster.get(kind('v1', 'Namespace'), { name: NAMESPACE }), { timeoutMs: WAIT_MS });
+  }
+
+  create<T extends KubernetesObject>(object: T): Promise<T> {
+    return this.cluster.create<T>(kind(object.apiVersion, object.kind) as ResourceType<T>, object);
+  }
+
+  /** A namespace whose label `scenario` is its name. */
+  async namespace(name: string): Promise<void> {
+    await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { scenario: name } } });
+  }
+
+  merge(name: string, body: JsonObject): Promise<Policy> {
+    return this.cluster.patch(POLICIES, { name }, { type: 'merge', body });
+  }
+
+  change(name: string, spec: JsonObject): Promise<Policy> {
+    return this.merge(name, { spec });
+  }
+
+  annotate(name: string, annotations: Readonly<Record<string, string | null>>): Promise<Policy> {
+    return this.merge(name, { metadata: { annotations: { ...annotations } } });
+  }
+
+  policy(name: string): Promise<Policy> {
+    return this.cluster.get(POLICIES, { name });
+  }
+
+  /** The revisions of a cluster-wide policy, oldest first. */
+  async revisions(name: string): Promise<readonly PolicyRevision[]> {
+    const { items } = await this.cluster.list(POLICY_REVISIONS, { namespace: NAMESPACE });
+    return items
+      .filter(({ spec }) => spec.policy.name === name && spec.policy.namespace === undefined)
+      .toSorted((a, b) => a.spec.revision - b.spec.revision);
+  }
+
+  /** Waits until the status of a policy, for the spec that is declared, is as wanted. */
+  async reaches(name: string, phase: string, isSo: (status: PolicyStatus) => boolean = () => true): Promise<Policy> {
+    let last: Policy | undefined;
+    return await this.eventually(
+      async () => {
+        last = await this.policy(name);
+        const { status, metadata } = last;
+        const isDone = status?.phase === phase && status.observedGeneration === metadata.generation && isSo(status);
+        assert.ok(isDone);
+        return last;
+      },
+      () =>
+        `policy ${name} to be ${phase}, last ${JSON.stringify(last?.status)} of generation ${last?.metadata.generation}`,
+    );
+  }
+
+  /** Tries again until it does not throw. What it waited for, and what processes said, is told when it never does. */
+  async eventually<T>(attempt: () => Promise<T>, what: () => string): Promise<T> {
+    try {
+      return await eventually(attempt, { timeoutMs: WAIT_MS, intervalMs: 10 });
+    } catch (error) {
+      const tails = [...this.controllers, ...this.replicas.map(({ process }) => process)].map(({ tail }) => tail);
+      throw new Error(`waited for ${what()}\n${tails.join('\n')}`, { cause: error });
+    }
+  }
+
+  /** What the API server does with a config map in a namespace; nothing is stored. */
+  async refusal(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string | undefined> {
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'asked-', namespace, labels } };
+    try {
+      await this.cluster.create(kind('v1', 'ConfigMap'), map, { dryRun: true });
+      return undefined;
+    } catch (error) {
+      if (error instanceof ApiError || error instanceof ClusterError) {
+        return error.message;
+      }
+      throw error;
+    }
+  }
+
+  /** Modules of the web server: the example that requires labels, under a name of its own. */
+  async module(name: string): Promise<string> {
+    return this.web.put(name, { kind: 'serve', bytes: await moduleBytes(example('required-labels')) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+
+  async #serve(name: string, folder: string): Promise<LabProcess> {
+    const { certificates } = this;
+    return new LabProcess(
+      name,
+      [
+        'serve',
+        ...['--policy-server', 'default', '--kubeconfig', await this.kubeconfig('replica')],
+        ...['--namespace', NAMESPACE, '--replica-name', name],
+        ...['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0', '--workers', '1'],
+        ...['--cert-file', certificates.certFile, '--key-file', certificates.keyFile],
+        ...['--control-addr', '127.0.0.1', '--control-port', '0', '--control-advertise', '127.0.0.1'],
+        ...['--control-cert-file', certificates.controlCertFile, '--control-key-file', certificates.controlKeyFile],
+        ...['--control-ca-file', certificates.caFile],
+        ...['--policies-download-dir', join(folder, 'data'), '--sources-path', join(folder, 'sources.yml')],
+      ],
+      folder,
+    );
+  }
+
+  async #answers(replica: LabReplica): Promise<void> {
+    const { admission } = await replica.process.says('policy server ready');
+    replica.admission = String(admission);
+    this.balance();
+  }
+
+  /** Connections go to the replicas that run. */
+  balance(): void {
+    this.balancer.backends = this.replicas
+      .filter(({ process, admission }) => process.isRunning && admission !== '')
+      .map(({ admission }) => Number(new URL(admission).port));
+  }
+
+  get ca(): string {
+    return readFileSync(this.certificates.caFile, 'utf8');
+  }
+
+  async #install(): Promise<void> {
+    for (const own of OWN_KINDS) {
+      await this.create(customResourceDefinition(own));
+    }
+    await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+    await this.grant('controller', CONTROLLER_RULES);
+    await this.grant('controller', CONTROLLER_NAMESPACE_RULES, NAMESPACE);
+    await this.grant('replica', REPLICA_RULES, NAMESPACE);
+    const server = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: 'default' },
+      spec: { image: 'portcullis', replicas: 2 },
+    };
+    await this.eventually(
+      () => this.create(server),
+      () => 'the kinds to be served',
+    );
+  }
+
+  /** Gives a user rights: in the whole cluster, or in one namespace. */
+  async grant(user: LabUser, rules: readonly object[], namespace?: string): Promise<void> {
+    const prefix = namespace === undefined ? 'Cluster' : '';
+    const metadata: ObjectKey = { name: `lab-${user}`, ...(namespace === undefined ? {} : { namespace }) };
+    const apiVersion = 'rbac.authorization.k8s.io/v1';
+    await this.create({ apiVersion, kind: `${prefix}Role`, metadata, rules } as KubernetesObject);
+    await this.create({
+      apiVersion,
+      kind: `${prefix}RoleBinding`,
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name: metadata.name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+    } as KubernetesObject);
+  }
+}
+
+/** A policy that config maps of a scenario's namespace must have a label for, which a rejection names. */
+export function requiresLabel(
+  name: string,
+  module: string,
+  label: string,
+  rest: Readonly<Record<string, unknown>> = {},
+): Policy {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name },
+    spec: {
+      module,
+      settings: { labels: [label] },
+      mutating: false,
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
+      namespaceSelector: { matchLabels: { scenario: name } },
+      ...rest,
+    },
+  };
+}
+
+/** The label that a refusal names. */
+export function labelOf(message: string | undefined): string | undefined {
+  return /has no label "([^"]*)"/.exec(message ?? '')?.[1];
+}

@@ -1,0 +1,137 @@
+// Reviews without a pause: through the API server and straight to every replica, as long as something happens to a policy.
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { labelOf, type RolloutLab } from './rollout-lab.ts';
+
+/** What came of one review. Times are those of `performance.now()`. */
+export interface Verdict {
+  /** `api-server`, or the name of a replica. */
+  readonly via: string;
+  readonly sentAt: number;
+  readonly receivedAt: number;
+  /** The label that the rejection names; `admitted`; or what went wrong. */
+  readonly what: string;
+}
+
+export interface StreamOptions {
+  /** Streams to the API server and to each replica at once. Default: 1. */
+  readonly width?: number;
+  /** Between two reviews of one stream. Milliseconds. Default: 5. */
+  readonly pauseMs?: number;
+  /** Only through the API server. Default: replicas are asked, too. */
+  readonly isApiServerOnly?: boolean;
+  /** Called with each verdict. */
+  readonly onVerdict?: (verdict: Verdict) => void;
+}
+
+/** Asks about an object that no version of the policy lets pass. */
+export class ReviewStream implements AsyncDisposable {
+  readonly verdicts: Verdict[] = [];
+  readonly #lab: RolloutLab;
+  readonly #policy: string;
+  readonly #options: StreamOptions;
+  readonly #agent: Agent;
+  readonly #body: (name: string) => string;
+  readonly #running: Promise<unknown>;
+  #isOver = false;
+
+  constructor(lab: RolloutLab, policy: string, options: StreamOptions = {}) {
+    this.#lab = lab;
+    this.#policy = policy;
+    this.#options = options;
+    this.#agent = new Agent({ keepAlive: true, ca: readFileSync(lab.certificates.caFile) });
+    this.#body = reviewBody(policy);
+    const width = options.width ?? 1;
+    const viaApiServer = Array.from({ length: width }, () => this.#ask('api-server', () => this.#viaApiServer()));
+    const direct =
+      options.isApiServerOnly === true
+        ? []
+        : lab.replicas.flatMap((replica) =>
+            Array.from({ length: width }, () => this.#ask(replica.name, () => this.#directly(replica.admission))),
+          );
+    this.#running = Promise.all([...viaApiServer, ...direct]);
+  }
+
+  /** Verdicts that are neither of these labels. */
+  other(...labels: readonly string[]): readonly Verdict[] {
+    return this.verdicts.filter(({ what }) => !labels.includes(what));
+  }
+
+  async end(): Promise<readonly Verdict[]> {
+    this.#isOver = true;
+    await this.#running;
+    this.#agent.destroy();
+    return this.verdicts;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  async #ask(via: string, send: () => Promise<string>): Promise<void> {
+    while (!this.#isOver) {
+      const sentAt = performance.now();
+      const what = await send();
+      const verdict = { via, sentAt, receivedAt: performance.now(), what };
+      this.verdicts.push(verdict);
+      this.#options.onVerdict?.(verdict);
+      await sleep(this.#options.pauseMs ?? 5);
+    }
+  }
+
+  async #viaApiServer(): Promise<string> {
+    const refusal = await this.#lab.refusal(this.#policy);
+    return refusal === undefined ? 'admitted' : (labelOf(refusal) ?? refusal);
+  }
+
+  #directly(admission: string): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const url = new URL(`/validate/kw.cap.${this.#policy}`, admission);
+    const headers = { 'content-type': 'application/json' };
+    const post = request(url, { agent: this.#agent, method: 'POST', headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('error', (error) => resolve(`failed: ${error.message}`));
+      response.on('end', () => {
+        if (response.statusCode !== 200) {
+          resolve(`failed: ${response.statusCode} ${text}`);
+          return;
+        }
+        const answer = JSON.parse(text) as { response: { allowed: boolean; status?: { message?: string } } };
+        const message = answer.response.status?.message;
+        resolve(answer.response.allowed ? 'admitted' : (labelOf(message) ?? `rejected: ${message}`));
+      });
+    });
+    post.on('error', (error) => resolve(`failed: ${error.message}`));
+    post.end(this.#body('asked'));
+    return promise;
+  }
+}
+
+function reviewBody(namespace: string): (name: string) => string {
+  let count = 0;
+  return (name) => {
+    count += 1;
+    const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
+    const resource = { group: '', version: 'v1', resource: 'configmaps' };
+    return JSON.stringify({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: {
+        uid: `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`,
+        kind,
+        resource,
+        requestKind: kind,
+        requestResource: resource,
+        name,
+        namespace,
+        operation: 'CREATE',
+        userInfo: { username: 'lab', groups: [] },
+        object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
+        oldObject: null,
+        dryRun: true,
+      },
+    });
+  };
+}
