@@ -47,6 +47,7 @@ export function policyView(
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
     hasPolicyServer: policyServer !== undefined,
     isAsked: webhooks.isAsked(id),
+    phase: policy.status?.phase,
   };
 }
 

@@ -24,6 +24,7 @@ describe('portcullis', { concurrency: 2 }, () => {
     for (const command of [
       'start',
       'serve',
+      'controller',
       'rollout',
       'run',
       'test',
@@ -50,7 +51,7 @@ describe('portcullis', { concurrency: 2 }, () => {
     assert.match(stderr, /unknown command 'undu'\n\(Did you mean undo\?\)/);
   });
 
-  for (const command of ['serve', 'rollout', 'rollout undo', 'run', 'test', 'export', 'reset']) {
+  for (const command of ['serve', 'controller', 'rollout', 'rollout undo', 'run', 'test', 'export', 'reset']) {
     it(`shows how to use ${command}, with an example`, async () => {
       const { stdout, code } = await portcullis([...command.split(' '), '--help']);
       assert.equal(code, 0);

@@ -1,6 +1,6 @@
 // `portcullis controller` and `portcullis serve --policy-server` as processes: what they refuse, and how they work together.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -85,6 +85,7 @@ describe('controller and replica in processes of their own', () => {
   let cluster: EmbeddedCluster;
   let gateway: Gateway;
   let certificates: LocalCertificates;
+  let url = '';
   before(async () => {
     certificates = await ensureLocalCertificates(join(folder, 'pki'));
     cluster = await EmbeddedCluster.open({
@@ -103,7 +104,7 @@ describe('controller and replica in processes of their own', () => {
     const { caFile, certFile, keyFile } = certificates;
     const tls = { cert: read(certFile), key: read(keyFile) };
     gateway = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
-    const { url } = await gateway.start({ port: 0 });
+    ({ url } = await gateway.start({ port: 0 }));
     for (const token of ['controller', 'replica', 'admin']) {
       await writeKubeconfig(join(folder, token), { server: url, ca: read(caFile), token });
     }
@@ -139,8 +140,8 @@ describe('controller and replica in processes of their own', () => {
     return new LoggingProcess(['serve', ...flagged(flags)]);
   }
 
-  function controller(admission: string): LoggingProcess {
-    const flags = {
+  function controllerFlags(admission: string, others: object = {}): string[] {
+    return flagged({
       kubeconfig: join(folder, 'controller'),
       'operations-port': 0,
       'policy-server-url': admission,
@@ -151,9 +152,32 @@ describe('controller and replica in processes of their own', () => {
       'webhook-key-file': certificates.keyFile,
       'webhook-ca-file': certificates.caFile,
       ...control(),
-    };
-    return new LoggingProcess(['controller', ...flagged(flags)]);
+      ...others,
+    });
   }
+
+  function controller(admission: string, others: object = {}): LoggingProcess {
+    return new LoggingProcess(['controller', ...controllerFlags(admission, others)]);
+  }
+
+  it('waits for an API server that is away, lives meanwhile, and can be stopped', async () => {
+    const text = readFileSync(join(folder, 'controller'), 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
+    writeFileSync(join(folder, 'nowhere'), text);
+    await using waiting = controller('https://127.0.0.1:1', { kubeconfig: join(folder, 'nowhere') });
+    await waiting.says('the API server does not answer, it is asked again');
+    waiting.signal('SIGTERM');
+    await waiting.says('stopped');
+    assert.equal(await waiting.ended(), 0);
+  });
+
+  it('says which port of the controller is in use, and ends', async () => {
+    const { port } = new URL(url);
+    for (const flag of ['--operations-port', '--webhook-port']) {
+      const { code, stdout, stderr } = await portcullis(['controller', ...controllerFlags(url), flag, port]);
+      assert.equal(code, 1, stdout);
+      assert.match(stderr, new RegExp(`^error: cannot listen on 127\\.0\\.0\\.1:${port}: the port is in use\n$`));
+    }
+  });
 
   it('bring a policy to a state that serves, tell of themselves, and stop cleanly', async () => {
     await using serving = replica();

@@ -1,6 +1,7 @@
 // `portcullis start`: the first minute, with kubectl and without, and what stays over a restart.
 import assert from 'node:assert/strict';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -228,7 +229,11 @@ describe('portcullis start', () => {
     succeeded(await started.portcullis(['apply', '-f', POLICY]));
     succeeded(await started.portcullis(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']));
     await started.end('SIGKILL');
+    // Earlier versions kept the policies of the cluster there.
+    const former = join(started.dataDir, 'policies.yml');
+    writeFileSync(former, '{}');
     await started.begin();
+    assert.equal(existsSync(former), false);
     assert.match(started.output, /^kw\.cap\.pinned-images +policy +protect +Active /m);
     const rejected = await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('again', 'nginx'));
     assert.ok(rejected.stderr.includes(REJECTION), rejected.stderr + rejected.stdout);

@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiError } from '../../src/cluster/index.ts';
-import { policyId } from '../../src/resources/index.ts';
-import { keyOf, type KubernetesObject, type ObjectKey } from '../../src/resources/index.ts';
+import {
+  ANNOTATIONS,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  POLICY_REVISIONS,
+  policyId,
+} from '../../src/resources/index.ts';
 import { example, until } from '../server/harness.ts';
 import { kind, MUTATING, PODS, type Policy, PolicyLab, VALIDATING } from './policy-lab.ts';
 
@@ -158,6 +164,9 @@ describe('controllers of policies', () => {
     const cache = 'clusteradmissionpolicies.policies.kubewarden.io';
     assert.equal(await lab.server.metric('portcullis_cache_objects', { cache }), 1);
     assert.equal(await lab.server.metric('portcullis_policy_phase', { policy_name: policyId(object) }), 1);
+    assert.equal(await lab.server.metric('portcullis_policies', { policy_server: 'default', phase: 'Active' }), 1);
+    assert.ok((await lab.server.metric('portcullis_rollouts_total', { result: 'active' })) > 0);
+    assert.ok((await lab.server.metric('portcullis_rollout_seconds_count')) > 0);
     await remove(object);
   });
 
@@ -333,5 +342,100 @@ describe('controllers of policies', () => {
     assert.deepEqual(await lab.find(typeOf(stays), keyOf(stays)), before);
     assert.deepEqual(await lab.find(VALIDATING, { name: policyId(stays) }), webhook);
     await remove(stays);
+  });
+
+  it('writes at most eight times for each of fifty new policies, and nothing afterwards or after a restart', async () => {
+    const all = Array.from({ length: 50 }, (_, index) => policy({ name: `load-${index}` }, 'owner'));
+    const before = await lab.quiet();
+    await Promise.all(all.map((object) => lab.create(object)));
+    for (const object of all) {
+      await lab.reaches(object, 'Active');
+    }
+    const done = await lab.quiet();
+    const writes = (done - before) / all.length;
+    assert.ok(writes > 4 && writes <= 8, `${writes} writes for each policy`);
+    await lab.stopControllers();
+    await lab.startControllers();
+    for (const object of all) {
+      await lab.looksAgain(policyId(object));
+    }
+    assert.equal(await lab.quiet(), done);
+    await Promise.all(all.map((object) => remove(object)));
+    assert.deepEqual((await lab.cluster.admin.list(POLICY_REVISIONS)).items, []);
+  });
+
+  it('goes back to a revision, holds one, and lets go of it', async () => {
+    const object = policy({ name: 'back' }, 'owner');
+    const annotate = (name: string, value: string | null): Promise<void> =>
+      lab.merge(typeOf(object), keyOf(object), { metadata: { annotations: { [name]: value } } });
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: ['team'] } } });
+    await lab.reaches(object, 'Active');
+
+    await annotate(ANNOTATIONS.rollbackTo, 'previous');
+    const undone = await lab.sees(typeOf(object), keyOf(object), (found) => found?.status?.desiredRevision === 3);
+    assert.equal(undone?.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
+    assert.match(JSON.stringify(undone?.spec), /@sha256:[0-9a-f]{64}.*"owner"/);
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    const third = await lab.find(POLICY_REVISIONS, { namespace: 'portcullis', name: `${policyId(object)}-3` });
+    assert.equal(third?.spec.rollbackOf, 1);
+
+    await annotate(ANNOTATIONS.rollbackTo, '99');
+    await lab.sees(
+      typeOf(object),
+      keyOf(object),
+      (found) => found?.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined,
+    );
+    await annotate(ANNOTATIONS.pin, '2');
+    await lab.reaches(object, 'RolledBack');
+    assert.match((await refusal('shop')) ?? '', /team/);
+    await annotate(ANNOTATIONS.pin, null);
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    await annotate(ANNOTATIONS.progressDeadline, 'soon');
+    await lab.looksAgain(policyId(object));
+    await lab.looksAgain(policyId(object));
+    await lab.quiet();
+    const told = new Set(await lab.events('back'));
+    for (const event of ['RolledBack 1', 'RollbackFailed 1', 'Pinned 1', 'InvalidAnnotation 1']) {
+      assert.ok(told.has(event), `${event} in ${[...told].join()}`);
+    }
+    await remove(object);
+  });
+
+  it('begins anew with a policy that was deleted and made again while nobody looked', async () => {
+    const object = policy({ name: 'again' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.stopControllers();
+    await lab.cluster.admin.delete(typeOf(object), keyOf(object));
+    const again = policy({ name: 'again' }, 'team');
+    const { metadata } = await lab.create(again);
+    await lab.startControllers();
+    await lab.reaches(again, 'Active');
+    assert.match((await refusal('shop')) ?? '', /team/);
+    const { items } = await lab.cluster.admin.list(POLICY_REVISIONS);
+    assert.deepEqual(
+      items.map(({ spec }) => spec.policy.uid),
+      [metadata.uid],
+    );
+    await remove(again);
+  });
+
+  it('keeps what serves, and what is asked about, when the API server refuses the next configuration', async () => {
+    const object = policy({ name: 'kept' }, 'owner', { matchConditions: [{ name: 'a', expression: 'true' }] });
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.merge(typeOf(object), keyOf(object), {
+      spec: { settings: { labels: ['team'] }, matchConditions: [{ name: 'a', expression: 'nonsense(' }] },
+    });
+    const { status } = await lab.reaches(object, 'Degraded');
+    assert.equal(status?.reason, 'WebhookRefused');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    const found = await lab.find(VALIDATING, { name: policyId(object) });
+    assert.deepEqual(found?.webhooks[0]?.['matchConditions'], [{ name: 'a', expression: 'true' }]);
+    await remove(object);
   });
 });

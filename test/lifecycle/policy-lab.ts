@@ -2,28 +2,40 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { ApiError, EmbeddedCluster } from '../../src/cluster/index.ts';
-import { FilePolicySet, type PolicySet, PolicyControllers, type WantedPolicy } from '../../src/lifecycle/index.ts';
+import { ApiError, type Cluster, type EmbeddedCluster, type UserInfo } from '../../src/cluster/index.ts';
 import {
-  customResourceDefinition,
+  CONTROLLER_NAMESPACE_RULES,
+  CONTROLLER_RULES,
+  DEFAULT_ROLLOUT_SETTINGS,
+  type KnownReplica,
+  LifecycleControllers,
+  type ReplicaChange,
+  type ReplicaDirectory,
+  ReplicaHub,
+} from '../../src/lifecycle/index.ts';
+import {
   keyOf,
   type KubernetesObject,
   kubernetesKind,
   type ObjectKey,
   OWN_KINDS,
+  POLICY_SERVERS,
   type ResourceType,
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
-import { startServer, type TestServer, until } from '../server/harness.ts';
+import { type TestServer, until } from '../server/harness.ts';
+import { NAMESPACE, openCluster, startReplica } from '../server/replica-lab.ts';
 
 /** A policy as tests look at it. */
 export interface Policy extends KubernetesObject {
+  readonly spec: unknown;
   readonly status?: {
     readonly phase: string;
     readonly reason: string;
     readonly message: string;
     readonly policyStatus: string;
     readonly observedGeneration: number;
+    readonly desiredRevision: number;
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
   };
 }
@@ -49,30 +61,52 @@ export const VALIDATING = kind<WebhookConfiguration>(
 );
 export const MUTATING = kind<WebhookConfiguration>('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration');
 
-/** Counts how often a reconciliation looked at each policy. */
-class WatchedSet implements PolicySet {
+const WRITES: ReadonlySet<string | symbol> = new Set(['create', 'update', 'patch', 'delete', 'deleteCollection']);
+
+const CONTROLLER: UserInfo = {
+  username: 'system:serviceaccount:portcullis:controller',
+  groups: ['system:serviceaccounts', 'system:authenticated'],
+};
+
+/** Replicas as a hub knows them; counts how often somebody looked at what they say of each policy. */
+class WatchedReplicas implements ReplicaDirectory {
   readonly looks = new Map<string, number>();
-  readonly #set: PolicySet;
+  readonly #hub: ReplicaHub;
+  readonly #listeners = new Set<(change: ReplicaChange) => void>();
 
-  constructor(set: PolicySet) {
-    this.#set = set;
+  constructor(hub: ReplicaHub) {
+    this.#hub = hub;
   }
 
-  replace(policies: readonly WantedPolicy[]): Promise<void> {
-    return this.#set.replace(policies);
+  replicas(policyServer: string): readonly KnownReplica[] | undefined {
+    return this.#hub.replicas(policyServer)?.map((replica) => ({
+      name: replica.name,
+      policyServer: replica.policyServer,
+      state: replica.state,
+      reports: (policy) => {
+        this.looks.set(policy, (this.looks.get(policy) ?? 0) + 1);
+        return replica.reports(policy);
+      },
+    }));
   }
 
-  put(policy: WantedPolicy): Promise<void> {
-    return this.#set.put(policy);
+  subscribe(listener: (change: ReplicaChange) => void): () => void {
+    this.#listeners.add(listener);
+    const unsubscribe = this.#hub.subscribe(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      unsubscribe();
+    };
   }
 
-  remove(id: string): Promise<void> {
-    return this.#set.remove(id);
+  prevalidate(...parameters: Parameters<ReplicaDirectory['prevalidate']>): ReturnType<ReplicaDirectory['prevalidate']> {
+    return this.#hub.prevalidate(...parameters);
   }
 
-  get(id: string): ReturnType<PolicySet['get']> {
-    this.looks.set(id, (this.looks.get(id) ?? 0) + 1);
-    return this.#set.get(id);
+  changed(policy: string): void {
+    for (const listener of this.#listeners) {
+      listener({ policyServer: 'default', policies: [policy] });
+    }
   }
 }
 
@@ -80,68 +114,76 @@ class WatchedSet implements PolicySet {
 export class PolicyLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly server: TestServer;
+  readonly #registry: Registry;
   readonly #metrics: RuntimeMetrics;
-  #controllers: PolicyControllers | undefined;
-  #set: WatchedSet | undefined;
+  #replicas: WatchedReplicas | undefined;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #writes = 0;
 
   private constructor(cluster: EmbeddedCluster, server: TestServer, registry: Registry) {
     this.cluster = cluster;
     this.server = server;
+    this.#registry = registry;
     this.#metrics = new RuntimeMetrics(registry);
   }
 
   static async start(): Promise<PolicyLab> {
-    const cluster = await EmbeddedCluster.open();
-    for (const own of OWN_KINDS) {
-      const definition = customResourceDefinition(own);
-      await cluster.admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), definition);
-    }
+    const cluster = await openCluster();
+    await grantAccess(cluster);
+    await cluster.admin.create(POLICY_SERVERS, {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: 'default' },
+      spec: { image: 'portcullis', replicas: 1 },
+    } as KubernetesObject);
     const registry = new Registry();
-    const started: { lab?: PolicyLab } = {};
-    const onStatusChange = (id: string): void => started.lab?.statusChanged(id);
-    const server = await startServer({ policies: {}, workers: 1, registry, onStatusChange });
+    const server = await startReplica({ cluster: cluster.admin, workers: 1, registry });
     const lab = new PolicyLab(cluster, server, registry);
-    started.lab = lab;
     await lab.startControllers();
     return lab;
   }
 
-  statusChanged(id: string): void {
-    this.#controllers?.statusChanged(id);
-  }
-
+  /** Starts controllers that may do no more than they say that they need. */
   async startControllers(): Promise<void> {
     const log = pino({ level: 'silent' });
-    const cluster = this.cluster.admin;
-    const { folder, server, addresses } = this.server;
+    const cluster = this.#counted(this.cluster.as(CONTROLLER));
+    const { folder, addresses } = this.server;
+    const { controlCertFile: certFile, controlKeyFile: keyFile, caFile } = folder.certificates;
     const metrics = this.#metrics;
     const caches = new SharedCaches({ cluster, log, metrics });
     const events = new EventRecorder({ cluster, component: 'portcullis', log, metrics });
-    this.#set = new WatchedSet(new FilePolicySet(folder.policiesFile, server));
-    this.#controllers = new PolicyControllers({
+    const hub = new ReplicaHub({ cluster, caches, namespace: NAMESPACE, tls: { certFile, keyFile, caFile }, log });
+    this.#replicas = new WatchedReplicas(hub);
+    for (const name of ['portcullis_policies', 'portcullis_rollouts_total', 'portcullis_rollout_seconds']) {
+      this.#registry.removeSingleMetric(name);
+    }
+    const controllers = new LifecycleControllers({
       cluster,
       caches,
-      set: this.#set,
-      target: {
+      namespace: NAMESPACE,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      replicas: this.#replicas,
+      target: () => ({
         url: addresses.admission.replace('127.0.0.1', 'localhost'),
-        ca: readFileSync(folder.certificates.caFile, 'utf8'),
-      },
+        ca: readFileSync(caFile, 'utf8'),
+      }),
       events,
       log,
       metrics,
+      registry: this.#registry,
     });
     this.#stop = new AbortController();
     this.#running = new Runtime({ log })
       .add('cache', caches)
-      .add('leader', events, this.#controllers)
+      .add('leader', events, hub, controllers)
       .run(this.#stop.signal);
-    await Promise.race([this.#controllers.ready, this.#running]);
+    await Promise.race([controllers.ready, this.#running]);
+    await until(() => hub.replicas('default')?.[0]?.state === 'connected');
   }
 
   async stopControllers(): Promise<void> {
-    this.#controllers = undefined;
+    this.#replicas = undefined;
     this.#stop.abort();
     await this.#running;
   }
@@ -190,34 +232,44 @@ export class PolicyLab implements AsyncDisposable {
 
   /** Waits until controllers have looked at a policy once more, from beginning to end. */
   async looksAgain(id: string): Promise<void> {
-    const looks = this.#set?.looks.get(id) ?? 0;
-    this.statusChanged(id);
     // Never twice at once: when it looks for the second time the first one is over.
-    await until(
-      () => (this.#set?.looks.get(id) ?? 0) > looks,
-      () => `a look at ${id}`,
-    );
-    this.statusChanged(id);
-    await until(
-      () => (this.#set?.looks.get(id) ?? 0) > looks + 1,
-      () => `another look at ${id}`,
-    );
+    for (const time of ['a look', 'another look']) {
+      const looks = this.#replicas?.looks.get(id) ?? 0;
+      this.#replicas?.changed(id);
+      await until(
+        () => (this.#replicas?.looks.get(id) ?? 0) > looks,
+        () => `${time} at ${id}`,
+      );
+    }
   }
 
-  /** The version of the cluster when nothing has been written for some time. */
-  async quiet(): Promise<string> {
-    let last = '';
+  /** How often controllers have written, whatever it was, when they have not for some time. */
+  async quiet(): Promise<number> {
+    let last = -1;
     let since = 0;
     await until(
       () => {
-        const now = String(this.cluster.revision);
-        since = now === last ? since : performance.now();
-        last = now;
+        since = this.#writes === last ? since : performance.now();
+        last = this.#writes;
         return performance.now() - since > 150;
       },
-      () => 'the cluster to be quiet',
+      () => 'the controllers to be quiet',
     );
     return last;
+  }
+
+  #counted(cluster: Cluster): Cluster {
+    return new Proxy(cluster, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function'
+          ? (...parameters: unknown[]): unknown => {
+              this.#writes += WRITES.has(name) ? 1 : 0;
+              return Reflect.apply(member, target, parameters);
+            }
+          : member;
+      },
+    });
   }
 
   /** Reasons of the events about a policy with their counts, in no order. */
@@ -233,5 +285,26 @@ export class PolicyLab implements AsyncDisposable {
     await this.stopControllers();
     await this.server[Symbol.asyncDispose]();
     await this.cluster.close();
+  }
+}
+
+/** Gives the controller what it says that it needs, and no more. */
+async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
+  const rbac = 'rbac.authorization.k8s.io';
+  for (const [scope, rules] of [
+    ['ClusterRole', CONTROLLER_RULES],
+    ['Role', CONTROLLER_NAMESPACE_RULES],
+  ] as const) {
+    const metadata = { name: 'controller', ...(scope === 'Role' ? { namespace: NAMESPACE } : {}) };
+    const role = { apiVersion: `${rbac}/v1`, kind: scope, metadata, rules };
+    await cluster.admin.create(kind(role.apiVersion, scope), role as unknown as KubernetesObject);
+    const binding = {
+      apiVersion: `${rbac}/v1`,
+      kind: `${scope}Binding`,
+      metadata,
+      roleRef: { apiGroup: rbac, kind: scope, name: 'controller' },
+      subjects: [{ apiGroup: rbac, kind: 'User', name: CONTROLLER.username }],
+    };
+    await cluster.admin.create(kind(binding.apiVersion, binding.kind), binding as unknown as KubernetesObject);
   }
 }

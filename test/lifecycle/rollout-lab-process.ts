@@ -19,9 +19,11 @@ export class LabProcess {
   #waiting: { readonly message: string; readonly found: (entry: LogEntry) => void }[] = [];
   readonly #ended: Promise<void>;
 
-  constructor(name: string, args: readonly string[], cwd: string) {
+  /** A command that logs nothing has `isLogging` false. */
+  constructor(name: string, args: readonly string[], cwd: string, { isLogging = true } = {}) {
     this.name = name;
-    this.#child = spawn(process.execPath, [PROGRAM, ...args, '--log-fmt', 'json'], { cwd, stdio: 'pipe' });
+    const flags = isLogging ? ['--log-fmt', 'json'] : [];
+    this.#child = spawn(process.execPath, [PROGRAM, ...args, ...flags], { cwd, stdio: 'pipe' });
     this.#child.stdin.end();
     this.#ended = once(this.#child, 'exit').then(() => undefined);
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#keep(text));
@@ -30,6 +32,11 @@ export class LabProcess {
 
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** How it ended; null when a signal ended it. */
+  get exit(): Promise<number | null> {
+    return this.#ended.then(() => this.#child.exitCode);
   }
 
   /** The end of what it printed. */

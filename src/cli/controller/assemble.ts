@@ -70,6 +70,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     events,
     log,
     metrics,
+    registry,
   });
   const webhook =
     options.webhook === undefined

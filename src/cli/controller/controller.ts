@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import type { WebhookTarget } from '../../lifecycle/index.ts';
-import { LeaderElector, type Runtime, RuntimeMetrics } from '../../runtime/index.ts';
+import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
 import { createLog, type Logger } from '../../server/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { CliError, fileProblem } from '../errors.ts';
@@ -45,11 +45,11 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const metrics = new RuntimeMetrics(registry);
   // What runs already is stopped when the rest cannot start.
   await using running = new AsyncDisposableStack();
-  let runtime: Runtime | undefined;
+  let notReady = (): string | undefined => 'the API server has not answered yet';
   const operations = new OperationsServer({
     host: flags.operationsAddr,
     port: flags.operationsPort,
-    notReady: () => (runtime === undefined ? 'the API server has not answered yet' : runtime.notReady()),
+    notReady: () => notReady(),
     registry,
   });
   running.defer(() => operations.stop());
@@ -59,19 +59,26 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
   const { namespace } = flags;
   const shared = { ...parts, cluster, namespace, registry, metrics, log };
-  const assembled = assembleController({
+  const {
+    runtime,
+    ready,
+    webhook: checks,
+  } = assembleController({
     ...shared,
     ...(flags.leaderElect
       ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
       : {}),
     ...(webhook === undefined ? {} : { webhook: await webhookOption(webhook, cluster, log, stop.signal) }),
   });
-  ({ runtime } = assembled);
+  notReady = () => runtime.notReady();
   const ended = runtime.run(stop.signal);
-  void assembled.ready.then(async () => {
-    const url = await assembled.webhook?.url;
-    log.info({ operations: address, ...(url === undefined ? {} : { webhook: url }) }, 'controller ready');
-  });
+  ready
+    .then(async () => {
+      const url = await checks?.url;
+      log.info({ operations: address, ...(url === undefined ? {} : { webhook: url }) }, 'controller ready');
+    })
+    // What failed ends the runtime, which tells of it.
+    .catch(() => undefined);
   log.info({ signal: await Promise.race([stopped, ended]) }, 'stopping');
   await ended;
   log.info('stopped');

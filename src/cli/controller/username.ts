@@ -2,29 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, Backoff, ClusterError, type KubernetesCluster } from '../../cluster/index.ts';
 import { isJsonObject, textOf } from '../../resources/index.ts';
 import type { Logger } from '../../server/index.ts';
-import { CliError } from '../errors.ts';
+import { CliError, errorText } from '../errors.ts';
 
 const PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 /**
- * Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). One that is away is waited for.
- * @throws what aborted the signal; ApiError when the server refuses; CliError when its answer names nobody
+ * Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). One that is away is waited for, until
+ * the signal is aborted: then nobody is named.
+ * @throws ApiError when the server refuses; CliError when its answer names nobody
  */
 export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal: AbortSignal): Promise<string> {
   const backoff = new Backoff();
-  for (;;) {
+  while (!signal.aborted) {
     try {
       return await asked(cluster, signal);
     } catch (error) {
-      signal.throwIfAborted();
       const isAway = error instanceof ClusterError || (error instanceof ApiError && error.code >= 500);
-      if (!isAway) {
+      if (!signal.aborted && !isAway) {
         throw error;
       }
-      log.warn({ error: error.message }, 'the API server does not answer, it is asked again');
-      await sleep(backoff.failed(performance.now()), undefined, { signal });
+      log.warn({ error: errorText(error) }, 'the API server does not answer, it is asked again');
+      await sleep(backoff.failed(performance.now()), undefined, { signal }).catch(() => undefined);
     }
   }
+  return '';
 }
 
 async function asked(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {

@@ -1,153 +1,182 @@
 // What there is to do about one policy, from what is known of it. Pure: the same view gives the same plan.
-import { isDeepStrictEqual } from 'node:util';
 import { rollbackOf } from './pinned-spec.ts';
 import { REASONS } from './reasons.ts';
-import { desiredRevision, hasFailed, servingRevision } from './revision-choice.ts';
+import {
+  deadlineOf,
+  desiredRevision,
+  goalRevision,
+  isDeclared,
+  isFailedOn,
+  isLoadedBy,
+  isServedBy,
+  isStaging,
+  isUnservable,
+  lastGoodRevision,
+  servingRevision,
+} from './revision-choice.ts';
 import type { RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
 
 /** States from which a revision goes on towards serving. */
 const UNDER_WAY: ReadonlySet<RevisionFacts['state']> = new Set(['Candidate', 'Validated', 'Staged']);
-const STAGED: ReadonlySet<RevisionFacts['state']> = new Set(['Validated', 'Staged']);
 /** States that only history is left of. */
 const PAST: ReadonlySet<RevisionFacts['state']> = new Set(['Retired', 'Failed', 'Superseded']);
+/** Phases that promise that one revision serves everywhere. */
+const AT_REST: ReadonlySet<RolloutView['phase']> = new Set(['Active', 'RolledBack']);
 
-/** Plans one policy. A world that is as it should be has no steps but an `enforce` that finds nothing to write. */
+/**
+ * Plans one policy. The first step that has something to write is done, then the world is looked at anew. One that is as it
+ * should be has no steps but an `enforce` that finds nothing to write.
+ */
 export function planRollout(view: RolloutView): RolloutPlan {
-  const newest = view.revisions.at(-1);
-  if (newest === undefined || !isDeepStrictEqual(newest.snapshot, view.spec)) {
-    const revision = (newest?.number ?? 0) + 1;
+  if (!isDeclared(view)) {
+    const revision = (view.revisions.at(-1)?.number ?? 0) + 1;
     const rollback = rollbackOf(view.spec, view.revisions);
     return { steps: [{ type: 'create', revision, rollbackOf: rollback }], wakeAt: undefined };
   }
-  const desired = desiredRevision(view);
+  const goal = goalRevision(view);
   const steps = [
-    ...overtaken(view, desired),
-    ...(desired === undefined ? [] : towards(view, desired)),
-    ...enforcement(view, desired),
-    ...retirement(view, desired),
-    ...pruning(view, desired),
+    ...overtaken(view, goal),
+    ...retirement(view, goal),
+    ...(goal === undefined ? [] : towards(view, goal)),
+    ...enforcement(view, goal),
+    ...pruning(view, goal),
   ];
-  return { steps, wakeAt: wakeAt(view, desired) };
+  return { steps, wakeAt: wakeAt(view, goal) };
 }
 
 /** Revisions that were under way and are not wanted any more. The newest one waits for the end of a pin. */
-function overtaken(view: RolloutView, desired: RevisionFacts | undefined): RolloutStep[] {
+function overtaken(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const newest = view.revisions.at(-1);
+  const wanted = new Set([goal, desiredRevision(view)]);
   return view.revisions.flatMap((revision): RolloutStep[] => {
-    if (revision === desired || !UNDER_WAY.has(revision.state)) {
+    if (wanted.has(revision) || !UNDER_WAY.has(revision.state)) {
       return [];
+    }
+    if (revision.order > 0) {
+      return [transition(revision, 'Retired', REASONS.replaced, 'another revision is desired again')];
     }
     if (revision !== newest) {
       const message = `revision ${newest?.number ?? 0} came before it served`;
       return [transition(revision, 'Superseded', REASONS.superseded, message)];
     }
     const isHeld = revision.state === 'Candidate' && revision.reason === REASONS.pinned;
-    return isHeld ? [] : [transition(revision, 'Candidate', REASONS.pinned, `the policy is pinned to ${view.pin}`)];
+    const message = `the policy is pinned to revision ${view.pin}`;
+    return isHeld ? [] : [transition(revision, 'Candidate', REASONS.pinned, message)];
   });
 }
 
-function towards(view: RolloutView, desired: RevisionFacts): RolloutStep[] {
+/** All but one of those that read Serving: a leader may have ended between two writes. */
+function retirement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
-  switch (desired.state) {
+  return view.revisions.flatMap((revision): RolloutStep[] => {
+    if (revision.state !== 'Serving') {
+      return [];
+    }
+    if (revision !== serving) {
+      return [transition(revision, 'Retired', REASONS.replaced, `revision ${serving?.number ?? 0} serves`)];
+    }
+    const message = `revision ${desiredRevision(view)?.number ?? 0} failed, and degraded policies reject`;
+    return goal === undefined ? [transition(revision, 'Retired', REASONS.degradedRejected, message)] : [];
+  });
+}
+
+function towards(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
+  switch (goal.state) {
     case 'Candidate': {
-      const isDue = desired.nextRetry === undefined || desired.nextRetry <= view.now;
-      return isDue && isConnected(view) ? [{ type: 'prevalidate', revision: desired.number }] : [];
+      const isDue = goal.nextRetry === undefined || goal.nextRetry <= view.now;
+      return isDue && isConnected(view) ? [{ type: 'prevalidate', revision: goal.number }] : [];
     }
     case 'Retired':
     case 'Superseded':
-      return [transition(desired, desired.modules.length > 0 ? 'Validated' : 'Candidate', '', '')];
+      return [transition(goal, goal.modules.length > 0 ? 'Validated' : 'Candidate', '', '')];
     case 'Validated':
-    case 'Staged': {
-      const others = serving === undefined ? [] : [serving.number];
-      const widen: RolloutStep[] =
-        others.length === 0 ? [] : [{ type: 'widen', revisions: [...others, desired.number] }];
-      return mayServe(view, desired) ? [...widen, toServe(view, desired)] : [];
-    }
+    case 'Staged':
+      return mayServe(view, goal) && isTold(view) ? flip(view, goal) : [];
     case 'Serving':
-      // A pin goes back to one that was about to be retired.
-      return desired === serving ? [] : [toServe(view, desired)];
     case 'Failed':
       return [];
     default:
-      return desired.state satisfies never;
+      return goal.state satisfies never;
   }
 }
 
 /** Whether all replicas have the revision; or, when it took too long, whether the strategy does without some. */
-export function mayServe({ replicas = [], settings, now }: RolloutView, revision: RevisionFacts): boolean {
-  const have = replicas.filter(({ state, revisions }) => {
-    const report = revisions.get(revision.number)?.state;
-    return state === 'connected' && (report === 'Staged' || report === 'Serving');
-  });
-  if (have.length === 0) {
-    return false;
-  }
-  const isLate = now >= revision.stateSince + settings.progressDeadlineMs;
-  return have.length === replicas.length || (isLate && settings.strategy === 'Available');
+function mayServe(view: RolloutView, revision: RevisionFacts): boolean {
+  const { replicas = [], settings, now } = view;
+  const count = replicas.filter((replica) => isLoadedBy(replica, revision)).length;
+  const isLate = now >= deadlineOf(view, revision);
+  return count > 0 && (count === replicas.length || (isLate && settings.strategy === 'Available'));
 }
 
-/** Whether every replica that answers serves the revision, or had long enough to. */
-function servesEverywhere({ replicas, settings, now }: RolloutView, { number, stateSince }: RevisionFacts): boolean {
+/** Whether users read that verdicts may mix: what they read is written after the steps of a plan, so the next one flips. */
+function isTold({ phase }: RolloutView): boolean {
+  return !AT_REST.has(phase);
+}
+
+function flip(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
+  const serving = servingRevision(view);
+  const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
+  return [
+    ...(serving === undefined ? [] : [{ type: 'widen', revisions: [serving.number, revision.number] } as const]),
+    { ...transition(revision, 'Serving', '', ''), order },
+  ];
+}
+
+/** What the API server is to ask about. */
+function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
+  const serving = servingRevision(view);
+  if (serving === undefined) {
+    return isUnservable(view, desiredRevision(view)) ? [{ type: 'enforce', revision: undefined }] : [];
+  }
+  const isAboutToFlip = goal !== undefined && isStaging(goal) && mayServe(view, goal);
+  // A new policy answers before it is asked; what another one asked beyond it is asked until all have changed over.
+  return !isAboutToFlip && hasChangedOver(view, serving) ? [{ type: 'enforce', revision: serving.number }] : [];
+}
+
+/** Whether every replica that answers serves the revision, cannot, or had long enough to. */
+function hasChangedOver(view: RolloutView, serving: RevisionFacts): boolean {
+  const { replicas, now } = view;
   if (replicas === undefined) {
     return false;
   }
   const connected = replicas.filter(({ state }) => state === 'connected');
-  const isLate = now >= stateSince + settings.progressDeadlineMs;
-  return (
-    isLate || (connected.length > 0 && connected.every(({ revisions }) => revisions.get(number)?.state === 'Serving'))
-  );
+  const isDone = connected.every((replica) => isServedBy(replica, serving) || isFailedOn(replica, serving));
+  return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isServedBy(replica, serving)));
 }
 
-/** What the API server is to ask about. */
-function enforcement(view: RolloutView, desired: RevisionFacts | undefined): RolloutStep[] {
-  const serving = servingRevision(view);
-  if (serving === undefined) {
-    const isLost = desired !== undefined && hasFailed(desired, REASONS.pinned);
-    return isLost ? [{ type: 'enforce', revision: undefined }] : [];
-  }
-  if (desired !== undefined && STAGED.has(desired.state) && mayServe(view, desired)) {
-    // It is about to serve, and asked for already.
+/** The oldest that are past, beyond the limit: never what serves somewhere, is wanted, or is there to fall back on. */
+function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
+  const { replicas, revisions, settings } = view;
+  if (replicas === undefined) {
     return [];
   }
-  // A new policy answers before it is asked; what another one asked beyond it is asked until all have changed over.
-  return servesEverywhere(view, serving) || desired !== serving ? [{ type: 'enforce', revision: serving.number }] : [];
+  const kept = new Set([goal, desiredRevision(view), lastGoodRevision(view), revisions.at(-1)]);
+  const past = revisions.filter(({ state }) => PAST.has(state));
+  const numbers = past
+    .slice(0, Math.max(0, past.length - settings.historyLimit))
+    .filter((revision) => !kept.has(revision) && !replicas.some((replica) => isServedBy(replica, revision)))
+    .map(({ number }) => number);
+  return numbers.length === 0 ? [] : [{ type: 'delete', revisions: numbers }];
 }
 
-function retirement(view: RolloutView, desired: RevisionFacts | undefined): RolloutStep[] {
+function wakeAt(view: RolloutView, goal: RevisionFacts | undefined): number | undefined {
+  const { now } = view;
   const serving = servingRevision(view);
-  const steps = view.revisions
-    .filter((revision) => revision.state === 'Serving' && revision !== serving && revision !== desired)
-    .map((revision) => transition(revision, 'Retired', REASONS.replaced, `revision ${serving?.number ?? 0} serves`));
-  if (serving !== undefined && desired?.state === 'Failed' && view.settings.degraded === 'Reject') {
-    steps.push(transition(serving, 'Retired', REASONS.degradedRejected, `revision ${desired.number} failed`));
+  if (goal !== undefined && isStaging(goal) && mayServe(view, goal) && !isTold(view)) {
+    return now;
   }
-  return steps;
-}
-
-function pruning(view: RolloutView, desired: RevisionFacts | undefined): RolloutStep[] {
-  const newest = view.revisions.at(-1);
-  const past = view.revisions.filter(
-    (revision) => PAST.has(revision.state) && revision !== desired && revision !== newest,
-  );
-  const revisions = past.slice(0, Math.max(0, past.length - view.settings.historyLimit)).map(({ number }) => number);
-  return revisions.length === 0 ? [] : [{ type: 'delete', revisions }];
-}
-
-function wakeAt({ now, settings }: RolloutView, desired: RevisionFacts | undefined): number | undefined {
-  if (desired === undefined) {
-    return undefined;
-  }
-  const at = desired.state === 'Candidate' ? desired.nextRetry : desired.stateSince + settings.progressDeadlineMs;
-  return at !== undefined && at > now && !PAST.has(desired.state) ? at : undefined;
+  const isServedEverywhere =
+    serving === undefined || (view.replicas?.every((replica) => isServedBy(replica, serving)) ?? false);
+  const times = [
+    goal?.state === 'Candidate' ? goal.nextRetry : undefined,
+    goal !== undefined && isStaging(goal) ? deadlineOf(view, goal) : undefined,
+    isServedEverywhere ? undefined : deadlineOf(view, serving),
+  ].filter((time) => time !== undefined && time > now);
+  return times.length === 0 ? undefined : Math.min(...times.filter((time) => time !== undefined));
 }
 
 function isConnected({ replicas = [] }: RolloutView): boolean {
   return replicas.some(({ state }) => state === 'connected');
-}
-
-function toServe({ revisions }: RolloutView, revision: RevisionFacts): RolloutStep {
-  const order = Math.max(...revisions.map((one) => one.order)) + 1;
-  return { ...transition(revision, 'Serving', '', ''), order };
 }
 
 function transition(

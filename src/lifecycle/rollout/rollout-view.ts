@@ -1,6 +1,6 @@
 // What is known of one policy at one moment, and what there is to do about it. Plain data: the planner is a pure function
 // of a view, so that all that can happen can be tried.
-import type { AdmissionPolicySpec, RevisionState } from '../../resources/index.ts';
+import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
 import type { PinnedModule, ReplicaRevisionState } from '../../server/index.ts';
 
 /** What becomes of a rollout when not every replica has the revision at its deadline. */
@@ -88,15 +88,17 @@ export interface RolloutView {
   readonly hasPolicyServer: boolean;
   /** Whether the API server asks about the policy at all, if only as it was declared before. */
   readonly isAsked: boolean;
+  /** What users read in the policy's status now. */
+  readonly phase: PolicyStatus['phase'];
 }
 
-/** One thing to do. After it the world is looked at anew. */
+/** One thing to do. After one that wrote anything the world is looked at anew. */
 export type RolloutStep =
   /** Make a revision of the spec. */
   | { readonly type: 'create'; readonly revision: number; readonly rollbackOf: number | undefined }
   /** Ask a replica whether it could serve; then write what came of it, see {@link afterPrevalidation}. */
   | { readonly type: 'prevalidate'; readonly revision: number }
-  /** Write the status of a revision. */
+  /** Write the status of a revision: its modules and attempts stay, `nextRetry` goes. */
   | {
       readonly type: 'transition';
       readonly revision: number;

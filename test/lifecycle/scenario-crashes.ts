@@ -1,0 +1,145 @@
+// Scenario 5: whoever dies, at whichever step of a rollout, what was enforced stays enforced, and the rollout comes to its end.
+import assert from 'node:assert/strict';
+import type { JsonObject } from '../../src/resources/index.ts';
+import { ANNOTATIONS } from '../../src/resources/index.ts';
+import { type LabProcess } from './rollout-lab-process.ts';
+import { requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import type { ApiRequest } from './rollout-lab-proxy.ts';
+import type { CrashedPart } from './rollout-lab-target.ts';
+import { ReviewStream } from './scenario-stream.ts';
+import { enforced, refuses } from './scenario-updates.ts';
+
+/** The writes of a controller that an update consists of, in order. */
+const STEPS: readonly { readonly name: string; readonly is: (request: ApiRequest, policy: string) => boolean }[] = [
+  { name: 'a revision is made', is: ({ method, path }) => method === 'POST' && path.endsWith('/policyrevisions') },
+  { name: 'it is validated', is: writesState('Validated') },
+  { name: 'it serves', is: writesState('Serving') },
+  { name: 'the old one retires', is: writesState('Retired') },
+  {
+    name: 'the status says so',
+    is: ({ path, body }, policy) => path.endsWith(`/${policy}/status`) && statusOf(body)['phase'] === 'Active',
+  },
+];
+
+/** Who dies. */
+type Victim = 'controller' | 'replica' | CrashedPart;
+
+function writesState(state: string): (request: ApiRequest) => boolean {
+  return ({ path, body }) => path.includes('/policyrevisions/') && statusOf(body)['state'] === state;
+}
+
+function statusOf(body: unknown): Record<string, unknown> {
+  return ((body as { status?: unknown } | undefined)?.status ?? {}) as Record<string, unknown>;
+}
+
+export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
+  const name = 'crashes';
+  const policy = requiresLabel(name, await lab.module('crashes.wasm'), 'v0');
+  const annotations = { [ANNOTATIONS.revisionHistoryLimit]: '100' };
+  await enforced(lab, { ...policy, metadata: { name, annotations } }, 'v0');
+  let version = 0;
+  const victims: readonly Victim[] = ['controller', 'replica', ...lab.target.parts];
+  for (const victim of victims) {
+    for (const [index, step] of STEPS.entries()) {
+      // A controller dies before and after each of its writes; for the others they take turns.
+      const moments = victim === 'controller' ? (['before', 'after'] as const) : [index % 2 === 0 ? 'before' : 'after'] as const;
+      for (const when of moments) {
+        version += 1;
+        const what = `${victim} dies ${when} "${step.name}"`;
+        await crash(lab, { name, label: `v${version}`, victim, what, is: step.is, when });
+      }
+    }
+  }
+  const revisions = await lab.revisions(name);
+  const numbers = revisions.map(({ spec }) => spec.revision);
+  assert.deepEqual(
+    numbers,
+    Array.from({ length: numbers.length }, (_, index) => index + 1),
+    'no revision is lost',
+  );
+  const labels = revisions.map(({ spec }) => (spec.snapshot as { settings: { labels: string[] } }).settings.labels[0]);
+  const wanted = Array.from({ length: version + 1 }, (_, index) => `v${index}`);
+  assert.deepEqual(labels, wanted, 'each change is one revision');
+  const serving = revisions.filter(({ status }) => status?.state === 'Serving');
+  assert.deepEqual(
+    serving.map(({ spec }) => spec.revision),
+    [version + 1],
+  );
+}
+
+interface Crash {
+  readonly name: string;
+  readonly label: string;
+  readonly victim: Victim;
+  readonly what: string;
+  readonly is: (request: ApiRequest, policy: string) => boolean;
+  readonly when: 'before' | 'after';
+}
+
+async function crash(lab: RolloutLab, { name, label, victim, what, is, when }: Crash): Promise<void> {
+  await using stream = new ReviewStream(lab, name, { isApiServerOnly: true });
+  const hold = lab.proxy.hold((request) => request.user === 'controller' && is(request, name), when);
+  await lab.change(name, { settings: { labels: [label] } });
+  await Promise.race([
+    hold.reached,
+    new Promise((_, reject) => setTimeout(() => reject(new Error(`never came: ${what}`)), 20_000).unref()),
+  ]);
+  switch (victim) {
+    case 'controller':
+      await endController(lab);
+      hold.drop();
+      await lab.addController();
+      break;
+    case 'replica': {
+      const [replica] = lab.replicas;
+      assert.ok(replica);
+      await replica.process.end('SIGKILL');
+      lab.balance();
+      hold.release();
+      await lab.restartReplica(replica);
+      break;
+    }
+    default:
+      lab.proxy.isDown = true;
+      lab.proxy.disconnect();
+      hold.drop();
+      await lab.target.crash(victim);
+      lab.proxy.isDown = false;
+      await lab.revive();
+  }
+  await lab.reaches(name, 'Active', ({ readyReplicas, totalReplicas }) => readyReplicas === 2 && totalReplicas === 2);
+  await refuses(lab, name, label);
+  const verdicts = await stream.end();
+  const admitted = verdicts.filter((verdict) => verdict.what === 'admitted');
+  assert.equal(admitted.length, 0, `${what}: ${admitted.length} of ${verdicts.length} bad objects were admitted`);
+  if (victim === 'controller') {
+    assert.deepEqual(stream.verdicts.filter((verdict) => !/^v\d+$/.test(verdict.what)).slice(0, 3), [], what);
+  }
+}
+
+async function endController(lab: RolloutLab): Promise<void> {
+  await Promise.all(lab.controllers.map((controller) => controller.end('SIGKILL')));
+  lab.controllers.length = 0;
+}
+
+/** Of two controllers the one that leads is killed in the middle of a rollout; the other one finishes it. */
+export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
+  const name = 'leader';
+  await enforced(lab, requiresLabel(name, await lab.module('leader.wasm'), 'old'), 'old');
+  await endController(lab);
+  const first = await lab.addController(true);
+  await first.says('leading');
+  const second = await lab.addController(true);
+  assert.equal(second.hasSaid('leading'), false);
+  await using stream = new ReviewStream(lab, name);
+  const hold = lab.proxy.hold((request) => request.user === 'controller' && writesState('Serving')(request));
+  await lab.change(name, { settings: { labels: ['new'] } } satisfies JsonObject);
+  await hold.reached;
+  await first.end('SIGKILL');
+  hold.drop();
+  lab.controllers.splice(0, lab.controllers.length, second satisfies LabProcess);
+  await second.says('leading');
+  await lab.reaches(name, 'Active');
+  await refuses(lab, name, 'new');
+  assert.deepEqual((await stream.end()).filter(({ what }) => !['old', 'new'].includes(what)).slice(0, 3), []);
+}

@@ -1,0 +1,95 @@
+// Scenario 8: many policies at once, and then nothing: what an API server is asked for.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Policy, POLICIES, type RolloutLab } from './rollout-lab.ts';
+import type { ApiRequest } from './rollout-lab-proxy.ts';
+
+/** Writes of all kinds together that a policy may cost until it is enforced. */
+export const MAX_WRITES_PER_POLICY = 8;
+
+export interface ScaleFigures {
+  readonly writesPerPolicy: number;
+  readonly seconds: number;
+  /** By what is written. */
+  readonly writes: Readonly<Record<string, number>>;
+}
+
+function celPolicy(name: string): Policy {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name },
+    spec: {
+      module: 'builtin:cel',
+      settings: { validations: [{ expression: `object.metadata.name != '${name}'` }] },
+      mutating: false,
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
+      namespaceSelector: { matchLabels: { scenario: 'nobody' } },
+    },
+  };
+}
+
+/** Applies so many policies at once, and waits until all are enforced everywhere. */
+export async function applyMany(lab: RolloutLab, count: number, prefix: string): Promise<ScaleFigures> {
+  lab.proxy.requests = [];
+  const began = performance.now();
+  const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+  for (let first = 0; first < count; first += 50) {
+    await Promise.all(names.slice(first, first + 50).map((name) => lab.create(celPolicy(name))));
+  }
+  await lab.eventually(
+    async () => {
+      const { items } = await lab.cluster.list(POLICIES);
+      const active = items.filter(({ metadata, status }) => metadata.name?.startsWith(prefix) === true && status?.phase === 'Active');
+      assert.equal(active.length, count);
+      await sleep(200);
+    },
+    () => `${count} policies to be Active`,
+  );
+  const seconds = (performance.now() - began) / 1000;
+  await quiet(lab);
+  const written = lab.proxy.writes('controller');
+  const writes: Record<string, number> = {};
+  for (const request of written) {
+    const sort = sortOf(request);
+    writes[sort] = (writes[sort] ?? 0) + 1;
+  }
+  return { writesPerPolicy: written.length / count, seconds, writes };
+}
+
+/** Waits until neither controllers nor replicas have written for a second. */
+export async function quiet(lab: RolloutLab): Promise<void> {
+  for (let seen = -1; seen !== lab.proxy.writes('controller', 'replica').length; ) {
+    seen = lab.proxy.writes('controller', 'replica').length;
+    await sleep(1_000);
+  }
+}
+
+/** Requests by controllers and replicas in a time in which nothing happens. */
+export async function idleRequests(lab: RolloutLab, seconds: number): Promise<readonly string[]> {
+  lab.proxy.requests = [];
+  await sleep(seconds * 1000);
+  return lab.proxy.requests
+    .filter(({ user }) => user === 'controller' || user === 'replica')
+    .map(({ user, method, path }) => `${user} ${method} ${path}`);
+}
+
+function sortOf({ method, path, body }: ApiRequest): string {
+  const { state, phase } = ((body as { status?: { state?: string; phase?: string } } | undefined)?.status ?? {});
+  const resource = /(policyrevisions|clusteradmissionpolicies|policyservers|policyserverreplicas|events|[a-z]+webhookconfigurations)/.exec(path)?.[1];
+  return [method, resource ?? path, state ?? phase ?? ''].join(' ').trim();
+}
+
+export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promise<ScaleFigures> {
+  await applyMany(lab, 10, 'few');
+  const few = await idleRequests(lab, 4);
+  const figures = await applyMany(lab, count, 'many');
+  const many = await idleRequests(lab, 4);
+  assert.ok(
+    figures.writesPerPolicy <= MAX_WRITES_PER_POLICY,
+    `${figures.writesPerPolicy} writes per policy: ${JSON.stringify(figures.writes)}`,
+  );
+  // Leases are renewed by the clock: one more or less falls into the time.
+  assert.ok(many.length <= few.length + 3, `idle: ${few.length} requests with 10 policies, ${many.length} with ${count}: ${many.join(', ')}`);
+  return figures;
+}
