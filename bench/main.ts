@@ -4,7 +4,19 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** Each is a script of its own; see its first lines for its arguments. */
-const BENCHES = ['throughput', 'swaps', 'startup', 'loop', 'sandbox', 'rego', 'cel', 'start', 'watch', 'embedded'];
+const BENCHES = [
+  'throughput',
+  'swaps',
+  'startup',
+  'loop',
+  'sandbox',
+  'rego',
+  'cel',
+  'start',
+  'watch',
+  'embedded',
+  'rollout',
+];
 /** Only by name: it takes twenty minutes. */
 const LONG_BENCHES = ['soak'];
 

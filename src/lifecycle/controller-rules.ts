@@ -11,7 +11,7 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
       'admissionpolicygroups',
     ],
     // To patch is to roll back.
-    verbs: ['get', 'list', 'watch', 'patch'],
+    verbs: ['list', 'watch', 'patch'],
   },
   {
     apiGroups: ['policies.kubewarden.io'],
@@ -22,15 +22,15 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
       'admissionpolicygroups/status',
       'policyservers/status',
     ],
-    verbs: ['patch', 'update'],
+    verbs: ['patch'],
   },
-  { apiGroups: ['policies.kubewarden.io'], resources: ['policyservers'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['policies.kubewarden.io'], resources: ['policyservers'], verbs: ['list', 'watch'] },
   {
     apiGroups: ['admissionregistration.k8s.io'],
     resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    verbs: ['list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
-  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
 /** The rights of a controller in the namespace of the product. */
@@ -38,7 +38,7 @@ export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
   {
     apiGroups: ['portcullis.dev'],
     resources: ['policyrevisions'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+    verbs: ['list', 'watch', 'create', 'delete'],
   },
   { apiGroups: ['portcullis.dev'], resources: ['policyrevisions/status'], verbs: ['update'] },
   { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas'], verbs: ['get', 'list', 'watch', 'delete'] },

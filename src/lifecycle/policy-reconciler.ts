@@ -32,8 +32,13 @@ import { WrittenObjects } from './written-objects.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
 const MAX_STEPS = 64;
-/** While a rollout is under way its progress is told at most this often; its end at once. Milliseconds. */
-const PROGRESS_INTERVAL_MS = 1_000;
+/**
+ * While a rollout is under way its progress is told after this time, and then each time after ten times as long; its end, and
+ * whatever goes wrong, at once. When a thousand policies are applied each is told of twice or three times. Milliseconds.
+ */
+export const FIRST_PROGRESS_MS = 5_000;
+/** When an API server is asked again that refused what it had taken before. Milliseconds. */
+const REFUSED_AGAIN_MS = 30_000;
 /** When a plan that did not come to its end is gone on with. Milliseconds. */
 const GO_ON_MS = 10;
 
@@ -67,6 +72,14 @@ export interface PolicyReconcilerOptions {
 interface Trouble {
   refusal?: Refusal;
   error?: unknown;
+  /** When to look again, although nothing changed. Milliseconds since 1970. */
+  again?: number;
+}
+
+/** When the status of a policy was written last, in milliseconds since 1970, and when it is again at the earliest. */
+interface Progress {
+  readonly intervalMs: number;
+  readonly next: number;
 }
 
 /** Policies of one kind. */
@@ -74,8 +87,8 @@ export class PolicyReconciler {
   readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
   readonly #options: PolicyReconcilerOptions;
   readonly #policies: WrittenObjects<AdmissionPolicyObject>;
-  /** When the status of a policy was written last, by id. Milliseconds since 1970. */
-  readonly #told = new Map<string, number>();
+  /** What was told of policies whose rollout is under way, by id. */
+  readonly #progress = new Map<string, Progress>();
   /** What was said of the annotations of a policy, by id. */
   readonly #complaints = new Map<string, string>();
 
@@ -126,7 +139,7 @@ export class PolicyReconciler {
     const { metrics, prevalidations, webhooks, revisions } = this.#options;
     prevalidations.cancel(id);
     metrics?.forget(id);
-    this.#told.delete(id);
+    this.#progress.delete(id);
     this.#complaints.delete(id);
     await webhooks.dismiss(id, signal);
     for (const revision of revisions.of(id)) {
@@ -152,7 +165,7 @@ export class PolicyReconciler {
         if (trouble.error !== undefined) {
           throw trouble.error;
         }
-        const times = [again, wakeAt].filter((time) => time !== undefined);
+        const times = [again, wakeAt, trouble.again].filter((time) => time !== undefined);
         return times.length === 0 ? {} : { requeueAfterMs: Math.max(1, Math.min(...times) - Date.now()) };
       }
     }
@@ -186,6 +199,7 @@ export class PolicyReconciler {
             return await this.#take({ ...to, reason, message: error.message }, policy, id, view, signal);
           }
           trouble.refusal = { reason: REASONS.webhookRefused, message: error.message };
+          trouble.again = view.now + REFUSED_AGAIN_MS;
         } else if (isWebhook && error instanceof ApiError && error.code === 403) {
           // Nothing tells of rights that are given later.
           trouble.refusal = { reason: REASONS.webhookRefused, message: error.message };
@@ -297,13 +311,13 @@ export class PolicyReconciler {
     if (isSame(before, status)) {
       return undefined;
     }
-    const next = (this.#told.get(id) ?? 0) + PROGRESS_INTERVAL_MS;
     const isProgress =
       PASSING.has(status.phase) &&
-      status.phase === before?.phase &&
+      PASSING.has(before?.phase) &&
       status.observedGeneration === before?.observedGeneration;
-    if (isProgress && view.now < next) {
-      return next;
+    const told = isProgress ? this.#progress.get(id) : undefined;
+    if (told !== undefined && view.now < told.next) {
+      return told.next;
     }
     const key = keyOf(policy);
     // Fields that are not there any more are taken away.
@@ -324,7 +338,8 @@ export class PolicyReconciler {
       }
       throw error;
     }
-    this.#told.set(id, view.now);
+    const intervalMs = told === undefined ? FIRST_PROGRESS_MS : told.intervalMs * 10;
+    this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
     metrics?.told(id, status.phase ?? '', view.generation, performance.now());
     if (before?.phase !== status.phase || before?.reason !== status.reason) {
       const type = EVENT_TYPES.get(status.phase);

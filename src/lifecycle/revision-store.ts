@@ -11,6 +11,7 @@ import {
   policyId,
   type PolicyRevision,
   revisionName,
+  timeText,
 } from '../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, Waiting } from '../runtime/index.ts';
 import type { TriedRevision } from './rollout/after-prevalidation.ts';
@@ -127,7 +128,7 @@ export class RevisionStore {
         ...(before.order === undefined ? {} : { order: before.order }),
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
         ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
-        ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
+        ...(nextRetry === undefined ? {} : { nextRetry: timeText(Math.ceil(nextRetry / 1000) * 1000) }),
       },
       signal,
     );
@@ -135,12 +136,14 @@ export class RevisionStore {
 
   async delete(revision: PolicyRevision, signal: AbortSignal): Promise<void> {
     const key = keyOf(revision);
-    const { uid } = revision.metadata;
+    const { uid = '', resourceVersion = '' } = revision.metadata;
     try {
-      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-      await this.#options.cluster.delete(POLICY_REVISIONS, key, { ...preconditions, signal });
+      // Not one that another leader has made serve meanwhile.
+      const preconditions = { uid, resourceVersion };
+      await this.#options.cluster.delete(POLICY_REVISIONS, key, { preconditions, signal });
     } catch (error) {
       if (!isNotFound(error)) {
+        this.#objects.forget(key);
         throw error;
       }
     }
@@ -188,9 +191,4 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     order: status.order ?? 0,
     snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
   };
-}
-
-/** RFC 3339, whole seconds, as Kubernetes writes times. */
-function timeText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AdmissionPolicyObject } from '../resources/index.ts';
-import { corrected, policyOf, webhookConfiguration, type WebhookConfiguration } from './webhook-configuration.ts';
+import {
+  corrected,
+  policyOf,
+  type WebhookConfiguration,
+  webhookConfiguration,
+  widened,
+} from './webhook-configuration.ts';
 
 const TARGET = { url: 'https://localhost:8443', ca: 'PEM' };
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
@@ -101,5 +107,43 @@ describe('corrected', () => {
       labels: { 'app.kubernetes.io/managed-by': 'portcullis', a: 'b' },
     });
     assert.deepEqual(corrected({ ...wanted, webhooks: [] }, wanted)?.webhooks, wanted.webhooks);
+  });
+});
+
+describe('widened', () => {
+  const made = (spec: object): WebhookConfiguration =>
+    webhookConfiguration(policy('ClusterAdmissionPolicy', { name: 'p' }, spec), TARGET);
+
+  it('is the last one where they are the same', () => {
+    assert.deepEqual(widened(made({}), [made({})]), made({}));
+  });
+
+  it('asks about what any of them is for, and as strictly as the strictest', () => {
+    const other = { ...RULE, resources: ['services'] };
+    const selector = { matchLabels: { a: 'b' } };
+    const old = made({
+      rules: [RULE],
+      objectSelector: selector,
+      matchConditions: [{ name: 'a', expression: 'true' }],
+      timeoutSeconds: 20,
+      failurePolicy: 'Fail',
+    });
+    const next = made({
+      rules: [other],
+      namespaceSelector: selector,
+      matchPolicy: 'Exact',
+      failurePolicy: 'Ignore',
+    });
+    const webhook = webhookOf(widened(next, [old]));
+    assert.deepEqual(
+      webhook['rules'],
+      [RULE, other].map((rule) => ({ ...rule, scope: '*' })),
+    );
+    assert.deepEqual([webhook['objectSelector'], webhook['namespaceSelector']], [{}, {}]);
+    assert.ok(!('matchConditions' in webhook));
+    assert.deepEqual(
+      [webhook['timeoutSeconds'], webhook['matchPolicy'], webhook['failurePolicy']],
+      [20, 'Equivalent', 'Fail'],
+    );
   });
 });

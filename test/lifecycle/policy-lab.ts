@@ -136,7 +136,7 @@ export class PolicyLab implements AsyncDisposable {
       kind: 'PolicyServer',
       metadata: { name: 'default' },
       spec: { image: 'portcullis', replicas: 1 },
-    } as KubernetesObject);
+    });
     const registry = new Registry();
     const server = await startReplica({ cluster: cluster.admin, workers: 1, registry });
     const lab = new PolicyLab(cluster, server, registry);
@@ -297,7 +297,7 @@ async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
   ] as const) {
     const metadata = { name: 'controller', ...(scope === 'Role' ? { namespace: NAMESPACE } : {}) };
     const role = { apiVersion: `${rbac}/v1`, kind: scope, metadata, rules };
-    await cluster.admin.create(kind(role.apiVersion, scope), role as unknown as KubernetesObject);
+    await cluster.admin.create(kind(role.apiVersion, scope), role);
     const binding = {
       apiVersion: `${rbac}/v1`,
       kind: `${scope}Binding`,
@@ -305,6 +305,6 @@ async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
       roleRef: { apiGroup: rbac, kind: scope, name: 'controller' },
       subjects: [{ apiGroup: rbac, kind: 'User', name: CONTROLLER.username }],
     };
-    await cluster.admin.create(kind(binding.apiVersion, binding.kind), binding as unknown as KubernetesObject);
+    await cluster.admin.create(kind(binding.apiVersion, binding.kind), binding);
   }
 }

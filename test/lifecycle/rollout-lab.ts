@@ -53,7 +53,7 @@ export const POLICIES = CLUSTER_ADMISSION_POLICIES as unknown as ResourceType<Po
 export function kind(apiVersion: string, name: string): ResourceType {
   const type = kubernetesKind(apiVersion, name) ?? OWN_KINDS.find((own) => own.kind === name);
   assert.ok(type, `no kind ${name}`);
-  return type as unknown as ResourceType;
+  return type;
 }
 
 /** A policy server of the lab. */
@@ -180,12 +180,18 @@ export class RolloutLab implements AsyncDisposable {
       `controller-${(this.#started += 1)}`,
       [
         'controller',
-        ...['--kubeconfig', await this.kubeconfig('controller'), '--namespace', NAMESPACE],
-        ...(isElected ? ['--leader-elect', '--lease-duration', '3s'] : ['--no-leader-elect']),
-        ...['--policy-server-url', `https://localhost:${this.balancer.port}`],
-        ...['--policy-server-ca-file', certificates.caFile],
-        ...['--control-cert-file', certificates.controlCertFile, '--control-key-file', certificates.controlKeyFile],
-        ...['--control-ca-file', certificates.caFile, '--operations-port', '0', '--log-level', 'info'],
+        isElected ? '--leader-elect' : '--no-leader-elect',
+        ...flags({
+          kubeconfig: await this.kubeconfig('controller'),
+          namespace: NAMESPACE,
+          'lease-duration': '3s',
+          'policy-server-url': `https://localhost:${this.balancer.port}`,
+          'policy-server-ca-file': certificates.caFile,
+          'control-cert-file': certificates.controlCertFile,
+          'control-key-file': certificates.controlKeyFile,
+          'control-ca-file': certificates.caFile,
+          'operations-port': '0',
+        }),
       ],
       this.folder,
     );
@@ -294,14 +300,26 @@ export class RolloutLab implements AsyncDisposable {
       name,
       [
         'serve',
-        ...['--policy-server', 'default', '--kubeconfig', await this.kubeconfig('replica')],
-        ...['--namespace', NAMESPACE, '--replica-name', name],
-        ...['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0', '--workers', '1'],
-        ...['--cert-file', certificates.certFile, '--key-file', certificates.keyFile],
-        ...['--control-addr', '127.0.0.1', '--control-port', '0', '--control-advertise', '127.0.0.1'],
-        ...['--control-cert-file', certificates.controlCertFile, '--control-key-file', certificates.controlKeyFile],
-        ...['--control-ca-file', certificates.caFile],
-        ...['--policies-download-dir', join(folder, 'data'), '--sources-path', join(folder, 'sources.yml')],
+        ...flags({
+          'policy-server': 'default',
+          kubeconfig: await this.kubeconfig('replica'),
+          namespace: NAMESPACE,
+          'replica-name': name,
+          addr: '127.0.0.1',
+          port: '0',
+          'readiness-probe-port': '0',
+          workers: '1',
+          'cert-file': certificates.certFile,
+          'key-file': certificates.keyFile,
+          'control-addr': '127.0.0.1',
+          'control-port': '0',
+          'control-advertise': '127.0.0.1',
+          'control-cert-file': certificates.controlCertFile,
+          'control-key-file': certificates.controlKeyFile,
+          'control-ca-file': certificates.caFile,
+          'policies-download-dir': join(folder, 'data'),
+          'sources-path': join(folder, 'sources.yml'),
+        }),
       ],
       folder,
     );
@@ -349,15 +367,20 @@ export class RolloutLab implements AsyncDisposable {
     const prefix = namespace === undefined ? 'Cluster' : '';
     const metadata: ObjectKey = { name: `lab-${user}`, ...(namespace === undefined ? {} : { namespace }) };
     const apiVersion = 'rbac.authorization.k8s.io/v1';
-    await this.create({ apiVersion, kind: `${prefix}Role`, metadata, rules } as KubernetesObject);
+    await this.create({ apiVersion, kind: `${prefix}Role`, metadata, rules });
     await this.create({
       apiVersion,
       kind: `${prefix}RoleBinding`,
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name: metadata.name },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-    } as KubernetesObject);
+    });
   }
+}
+
+/** `--name value` for each. */
+function flags(values: Readonly<Record<string, string>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
 /** A policy that config maps of a scenario's namespace must have a label for, which a rejection names. */

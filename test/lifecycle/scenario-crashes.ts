@@ -42,7 +42,8 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
   for (const victim of victims) {
     for (const [index, step] of STEPS.entries()) {
       // A controller dies before and after each of its writes; for the others they take turns.
-      const moments = victim === 'controller' ? (['before', 'after'] as const) : [index % 2 === 0 ? 'before' : 'after'] as const;
+      const moments =
+        victim === 'controller' ? (['before', 'after'] as const) : ([index % 2 === 0 ? 'before' : 'after'] as const);
       for (const when of moments) {
         version += 1;
         const what = `${victim} dies ${when} "${step.name}"`;

@@ -10,9 +10,14 @@ import { enforced, refuses } from './scenario-updates.ts';
 
 /** Runs `portcullis rollout …`; it must succeed. */
 async function rollout(lab: RolloutLab, ...args: readonly string[]): Promise<void> {
-  const process = new LabProcess('rollout', ['rollout', ...args, '--kubeconfig', await lab.kubeconfig('admin')], lab.folder, {
-    isLogging: false,
-  });
+  const process = new LabProcess(
+    'rollout',
+    ['rollout', ...args, '--kubeconfig', await lab.kubeconfig('admin')],
+    lab.folder,
+    {
+      isLogging: false,
+    },
+  );
   assert.equal(await process.exit, 0, process.tail);
 }
 

@@ -40,7 +40,9 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
   await lab.eventually(
     async () => {
       const { items } = await lab.cluster.list(POLICIES);
-      const active = items.filter(({ metadata, status }) => metadata.name?.startsWith(prefix) === true && status?.phase === 'Active');
+      const active = items.filter(
+        ({ metadata, status }) => metadata.name?.startsWith(prefix) === true && status?.phase === 'Active',
+      );
       assert.equal(active.length, count);
       await sleep(200);
     },
@@ -59,7 +61,7 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
 
 /** Waits until neither controllers nor replicas have written for a second. */
 export async function quiet(lab: RolloutLab): Promise<void> {
-  for (let seen = -1; seen !== lab.proxy.writes('controller', 'replica').length; ) {
+  for (let seen = -1; seen !== lab.proxy.writes('controller', 'replica').length;) {
     seen = lab.proxy.writes('controller', 'replica').length;
     await sleep(1_000);
   }
@@ -75,8 +77,11 @@ export async function idleRequests(lab: RolloutLab, seconds: number): Promise<re
 }
 
 function sortOf({ method, path, body }: ApiRequest): string {
-  const { state, phase } = ((body as { status?: { state?: string; phase?: string } } | undefined)?.status ?? {});
-  const resource = /(policyrevisions|clusteradmissionpolicies|policyservers|policyserverreplicas|events|[a-z]+webhookconfigurations)/.exec(path)?.[1];
+  const { state, phase } = (body as { status?: { state?: string; phase?: string } } | undefined)?.status ?? {};
+  const resource =
+    /(policyrevisions|clusteradmissionpolicies|policyservers|policyserverreplicas|events|[a-z]+webhookconfigurations)/.exec(
+      path,
+    )?.[1];
   return [method, resource ?? path, state ?? phase ?? ''].join(' ').trim();
 }
 
@@ -90,6 +95,9 @@ export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promis
     `${figures.writesPerPolicy} writes per policy: ${JSON.stringify(figures.writes)}`,
   );
   // Leases are renewed by the clock: one more or less falls into the time.
-  assert.ok(many.length <= few.length + 3, `idle: ${few.length} requests with 10 policies, ${many.length} with ${count}: ${many.join(', ')}`);
+  assert.ok(
+    many.length <= few.length + 3,
+    `idle: ${few.length} requests with 10 policies, ${many.length} with ${count}: ${many.join(', ')}`,
+  );
   return figures;
 }

@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { ApiError } from '../../src/cluster/index.ts';
-import { ADMISSION_POLICIES, POLICY_REVISIONS, type KubernetesObject, type ResourceType } from '../../src/resources/index.ts';
+import {
+  ADMISSION_POLICIES,
+  POLICY_REVISIONS,
+  type KubernetesObject,
+  type ResourceType,
+} from '../../src/resources/index.ts';
 import { findBinary } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { kind, NAMESPACE, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
@@ -14,7 +19,12 @@ const NAMESPACED = ADMISSION_POLICIES as unknown as ResourceType<Policy>;
 const GROUP = 'policies.kubewarden.io';
 
 async function kubectl(lab: RolloutLab, user: LabUser, ...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: await lab.kubeconfig(user), KUBECACHEDIR: `${lab.folder}/${user}`, KUBERC: 'off' };
+  const env = {
+    ...process.env,
+    KUBECONFIG: await lab.kubeconfig(user),
+    KUBECACHEDIR: `${lab.folder}/${user}`,
+    KUBERC: 'off',
+  };
   return (await promisify(execFile)(findBinary('kubectl') ?? 'kubectl', [...args], { env })).stdout;
 }
 

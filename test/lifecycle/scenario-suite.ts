@@ -45,8 +45,7 @@ export function describeScenarios(
     it('6: undo, pin and unpin serve what a revision was, whatever its address leads to now', () => undoesAndPins(lab));
     it('7: whoever may only get a policy learns from describe why it fails', () => statusIsEnough(lab));
     it('7: tenants see nothing of each other', () => tenantsSeeTheirOwn(lab));
-    it('9: with every source and the API server down, what served serves after a restart', () =>
-      restartsFromDisk(lab));
+    it('9: with every source and the API server down, what served serves after a restart', () => restartsFromDisk(lab));
     it('9: with an empty cache it is an error, and recovers by itself', () => recoversWithoutCache(lab));
     it('8: many policies at once cost a few writes each, and nothing afterwards', async () => {
       await manyPoliciesAtOnce(lab, MANY);

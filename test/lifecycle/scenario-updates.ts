@@ -77,7 +77,13 @@ const BAD_UPDATES: readonly BadUpdate[] = [
 ];
 
 async function annotated(lab: RolloutLab, name: string, metadata: JsonObject): Promise<string> {
-  const described = { protocolVersion: 'v1', mutating: false, rules: [], executionMode: 'kubewarden-wapc', ...metadata };
+  const described = {
+    protocolVersion: 'v1',
+    mutating: false,
+    rules: [],
+    executionMode: 'kubewarden-wapc',
+    ...metadata,
+  };
   const bytes = writeMetadata(await MODULE(), described as never);
   return lab.web.put(name, { kind: 'serve', bytes });
 }
@@ -140,7 +146,10 @@ export async function neverLoads(lab: RolloutLab): Promise<void> {
       await sleep(300);
       assert.equal(await lab.refusal(name), undefined);
     }
-    assert.ok(lab.replicas.every(({ process }) => process.isRunning), 'the servers live');
+    assert.ok(
+      lab.replicas.every(({ process }) => process.isRunning),
+      'the servers live',
+    );
     await lab.change(name, { settings: { labels: ['fine'] } });
     await lab.reaches(name, 'Active');
     await refuses(lab, name, 'fine');
@@ -186,10 +195,17 @@ export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   second.road.isBlocked = true;
   await lab.restartReplica(second);
   // No connection reaches it: it is a pod that is not ready, which answers by the failurePolicy.
-  await lab.reaches('backoff', 'Degraded', ({ readyReplicas, totalReplicas }) => readyReplicas === 1 && totalReplicas === 2);
+  await lab.reaches(
+    'backoff',
+    'Degraded',
+    ({ readyReplicas, totalReplicas }) => readyReplicas === 1 && totalReplicas === 2,
+  );
   second.road.isBlocked = false;
   await lab.reaches('backoff', 'Active', ({ readyReplicas }) => readyReplicas === 2);
-  assert.deepEqual((await stream.end()).filter(({ what }) => what === 'admitted'), []);
+  assert.deepEqual(
+    (await stream.end()).filter(({ what }) => what === 'admitted'),
+    [],
+  );
 }
 
 /** Scenario 4. */
@@ -209,7 +225,10 @@ export async function changesUnderLoad(lab: RolloutLab, changes = 8): Promise<vo
     // Whoever asks after the first new verdict is told that the policy is being updated, or that all of it is done.
     const { status } = await lab.policy('load');
     const isTold = status?.phase !== 'Active' || status.observedGeneration === metadata.generation;
-    assert.ok(isTold, `verdicts mix while the policy says ${JSON.stringify(status)} of generation ${metadata.generation}`);
+    assert.ok(
+      isTold,
+      `verdicts mix while the policy says ${JSON.stringify(status)} of generation ${metadata.generation}`,
+    );
     await lab.reaches('load', 'Active', ({ servingRevision }) => servingRevision === change + 1);
     const activeAt = performance.now();
     await sleep(150);
@@ -246,13 +265,16 @@ export async function recoversWithoutCache(lab: RolloutLab): Promise<void> {
   await Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica)));
   lab.controllers.length = 0;
   await lab.addController();
-  const { status } = await lab.reaches('empty', 'Error');
-  assert.match(status?.message ?? '', /empty\.wasm/);
-  assert.match((await lab.refusal('empty')) ?? 'admitted', /empty\.wasm|denied|failed/);
+  try {
+    const { status } = await lab.reaches('empty', 'Error');
+    assert.match(status?.message ?? '', /empty\.wasm/);
+    assert.match((await lab.refusal('empty')) ?? 'admitted', /empty\.wasm|denied|failed/);
+  } finally {
+    // Also for the scenarios after this one, when it fails.
+    lab.web.isDown = false;
+  }
   const processes = lab.replicas.map(({ process }) => process);
-  lab.web.isDown = false;
   await lab.reaches('empty', 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
   await refuses(lab, 'empty', 'kept');
   assert.ok(processes.every(({ isRunning }) => isRunning));
 }
-

@@ -11,7 +11,7 @@ const MAX_WARNING_CHARACTERS = 400;
 
 /** What is wrong with an object, and what may not be meant. Each ends in the code of its rule, as the documentation lists it. */
 export class Findings {
-  readonly #errors: FieldError[] = [];
+  #errors: FieldError[] = [];
   readonly #warnings: string[] = [];
   #leftOut = 0;
 
@@ -48,11 +48,25 @@ export class Findings {
     }
   }
 
+  /** Turns what was wrong before, and is as it was, into warnings: who mends one thing need not mend all at once. */
+  pardon(before: Findings): void {
+    const known = new Set(before.#errors.map(keyOf));
+    const old = this.#errors.filter((error) => known.has(keyOf(error)));
+    this.#errors = this.#errors.filter((error) => !known.has(keyOf(error)));
+    for (const { field, message } of old) {
+      this.warn('wrong-before', field, message);
+    }
+  }
+
   warn(code: WarningCode, field: string, text: string): void {
     if (this.#warnings.length < MAX_WARNINGS) {
       this.#warnings.push(`${field}: ${cut(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS)} [${code}]`);
     }
   }
+}
+
+function keyOf({ field, message }: FieldError): string {
+  return JSON.stringify([field, message]);
 }
 
 /** What comes behind a path in a longer one; empty when the longer one does not begin with it. */

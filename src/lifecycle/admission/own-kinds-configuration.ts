@@ -32,9 +32,9 @@ export interface OwnKindsTarget {
 
 /**
  * The configuration that makes an API server ask. It fails closed: what nobody looked at is not written. That locks nobody
- * out, because it is for our kinds only, never for deletions, and not for what leaves spec and annotations as they are; the
- * controller goes on whoever runs this endpoint, and whether somebody does. Nothing is left to defaults, so that differences
- * show.
+ * out, because it is for our kinds only, never for deletions, and not for what leaves alone the parts that are judged: garbage
+ * collectors go on, and so does the controller, whoever runs this endpoint, and whether somebody does. Nothing is left to
+ * defaults, so that differences show.
  */
 export function ownKindsConfiguration({ url, ca, controllerUser }: OwnKindsTarget): WebhookConfiguration {
   const notTheController = {
@@ -88,7 +88,14 @@ export function ownKindsConfiguration({ url, ca, controllerUser }: OwnKindsTarge
         name: 'revisions.own-kinds.portcullis.dev',
         ...common,
         rules: [rule([PORTCULLIS_GROUP], [revisions, `${revisions}/status`])],
-        matchConditions: [notTheController],
+        matchConditions: [
+          notTheController,
+          {
+            name: 'spec-status-or-labels-differ',
+            expression:
+              "request.operation == 'CREATE' || object.?spec != oldObject.?spec || object.?status != oldObject.?status || object.metadata.?labels != oldObject.metadata.?labels",
+          },
+        ],
       },
     ],
   };

@@ -83,30 +83,31 @@ export class OwnKindsRules {
   }
 
   #check(kind: OwnKind, { oldObject, operation }: OwnKindsReview, object: JsonObject, findings: Findings): void {
-    const isServer = kind.kind === POLICY_SERVERS.kind;
-    const isNew = operation === 'CREATE' || oldObject === undefined;
-    const [annotations, before] = [annotationsOf(object), annotationsOf(oldObject ?? {})];
-    if (isServer) {
-      checkServerAnnotations(annotations, before, findings);
-    } else {
-      checkPolicyAnnotations(annotations, before, findings);
+    const before = operation === 'CREATE' ? undefined : oldObject;
+    const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
+    if (before === undefined || !isDeepStrictEqual(own(object, 'spec'), own(before, 'spec'))) {
+      this.#checkSpec(kind, object, findings);
+      if (before === undefined) {
+        this.#checkName(kind, object, findings);
+      } else if (findings.errors.length > 0) {
+        const old = new Findings();
+        this.#checkSpec(kind, before, old);
+        findings.pardon(old);
+      }
     }
-    if (!isNew && isDeepStrictEqual(own(object, 'spec'), own(oldObject, 'spec'))) {
-      return;
-    }
+    checkAnnotations(annotationsOf(object), annotationsOf(before ?? {}), findings);
+  }
+
+  #checkSpec(kind: OwnKind, object: JsonObject, findings: Findings): void {
     const checked = this.#read(kind, object, findings);
     if (checked === undefined) {
       return;
     }
-    if (isServer) {
+    if (kind.kind === POLICY_SERVERS.kind) {
       checkPolicyServer((checked as PolicyServer).spec, findings);
-      return;
+    } else {
+      this.#policies.checkSpec(checked as AdmissionPolicyObject, findings);
     }
-    const policy = checked as AdmissionPolicyObject;
-    if (isNew) {
-      this.#policies.checkName(policy, findings);
-    }
-    this.#policies.checkSpec(policy, findings);
   }
 
   /**

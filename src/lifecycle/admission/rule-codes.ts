@@ -34,6 +34,7 @@ export const REJECTIONS = [
 
 /** Rules whose violation is told, and accepted. */
 export const WARNINGS = [
+  'wrong-before',
   'module-registry',
   'settings',
   'rules-everything',

@@ -5,29 +5,35 @@ import { type AdmissionPolicySpec, isGroupSpec } from '../../resources/index.ts'
 import type { PinnedModule } from '../../server/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
-/** The spec with `@sha256:…` behind each reference that names no digest. Builtin modules are the product's own version. */
+const SHA256 = 'sha256:';
+
+/**
+ * The spec with `@sha256:…` behind each reference that names no digest. Builtin modules are the product's own version.
+ *
+ * @param modules as they were found: of a group by the names of its members
+ */
 export function pinnedSpec(spec: AdmissionPolicySpec, modules: readonly PinnedModule[]): AdmissionPolicySpec {
-  const digests = new Map(modules.map(({ module, digest }) => [module, digest]));
-  const pinned = (module: string): string => {
-    const digest = digests.get(module);
-    return digest === undefined || !digest.startsWith('sha256:') || module.endsWith(`@${digest}`)
-      ? module
-      : `${module}@${digest}`;
-  };
   if (!isGroupSpec(spec)) {
-    return { ...spec, module: pinned(spec.module) };
+    return { ...spec, module: pinned(spec.module, modules) };
   }
-  const members = Object.entries(spec.policies).map(([name, member]) => [
-    name,
-    { ...member, module: pinned(member.module) },
-  ]);
+  const members = Object.entries(spec.policies).map(([member, policy]) => {
+    const own = modules.filter(({ name }) => name === member);
+    return [member, { ...policy, module: pinned(policy.module, own) }];
+  });
   return { ...spec, policies: Object.fromEntries(members) as typeof spec.policies };
 }
 
-/** The newest revision before the last whose spec this is, pinned: the one that was gone back to. */
+function pinned(reference: string, modules: readonly PinnedModule[]): string {
+  const digest = modules.find(({ module }) => module === reference)?.digest ?? '';
+  return digest.startsWith(SHA256) && !reference.includes(`@${SHA256}`) ? `${reference}@${digest}` : reference;
+}
+
+/**
+ * The newest revision that was once found good and whose spec, pinned, this is: the one that was gone back to. An earlier
+ * spec that names digests, or builtin modules only, and is applied again by hand counts as well: it is the same.
+ */
 export function rollbackOf(spec: AdmissionPolicySpec, revisions: readonly RevisionFacts[]): number | undefined {
-  return revisions
-    .slice(0, -1)
-    .findLast(({ snapshot, modules, order }) => order > 0 && isDeepStrictEqual(pinnedSpec(snapshot, modules), spec))
-    ?.number;
+  return revisions.findLast(
+    ({ snapshot, modules }) => modules.length > 0 && isDeepStrictEqual(pinnedSpec(snapshot, modules), spec),
+  )?.number;
 }

@@ -38,6 +38,19 @@ export function goalRevision(view: RolloutView): RevisionFacts | undefined {
   return isRejecting ? undefined : (servingRevision(view) ?? lastGoodRevision(view));
 }
 
+/**
+ * The revision that requests are answered by: what replicas that answer say; while none does, what they were told last.
+ * Undefined: none, so far as it is known.
+ */
+export function answeringRevision(view: RolloutView): RevisionFacts | undefined {
+  const { replicas = [], revisions } = view;
+  const connected = replicas.filter(({ state }) => state === 'connected');
+  if (connected.length > 0) {
+    return latest(revisions.filter((revision) => connected.some((replica) => isServedBy(replica, revision))));
+  }
+  return replicas.length > 0 || view.replicas === undefined ? servingRevision(view) : undefined;
+}
+
 /** Whether a revision could not get further, for now or for good; one that waits for the end of a pin did not fail. */
 export function hasFailed({ state, reason }: RevisionFacts): boolean {
   return state === 'Failed' || (state === 'Candidate' && reason !== '' && reason !== REASONS.pinned);
@@ -88,7 +101,9 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
 function latest(revisions: readonly RevisionFacts[]): RevisionFacts | undefined {
   return revisions.reduce<RevisionFacts | undefined>(
     (last, one) =>
-      last === undefined || one.order > last.order || (one.order === last.order && one.number > last.number) ? one : last,
+      last === undefined || one.order > last.order || (one.order === last.order && one.number > last.number)
+        ? one
+        : last,
     undefined,
   );
 }

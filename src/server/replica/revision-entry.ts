@@ -42,6 +42,16 @@ export type Shown =
   | { readonly kind: 'serving'; readonly loaded: LoadedRevision }
   | { readonly kind: 'failed'; readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
 
+/** A worker could not take up what was shown to it. */
+export interface ActivationFailure {
+  /** What that was. */
+  readonly of: Shown;
+  readonly message: string;
+  readonly attempts: number;
+  readonly nextRetry: Date;
+  readonly retry: NodeJS.Timeout;
+}
+
 /** Where a policy is now. */
 export interface PhaseFacts {
   readonly phase: PolicyPhase;
@@ -63,8 +73,8 @@ export interface RevisionEntry {
   isEverywhere: boolean;
   /** What some workers may still answer by. */
   before: LoadedRevision | undefined;
-  /** Set when a worker could not take up what is shown. */
-  activationFailure: string | undefined;
+  /** Set when a worker could not take up what is shown, until all have. */
+  activationFailure: ActivationFailure | undefined;
   /** When the revision that is to serve became it; `performance.now()`. Undefined when it serves. */
   waitingSince: number | undefined;
   facts: PhaseFacts | undefined;
@@ -272,7 +282,8 @@ function stateOf(
 ): Pick<RevisionReport, 'state' | 'reason' | 'message' | 'nextRetry'> {
   const isShown = loaded !== undefined && servingOf(entry) === loaded;
   if (isShown && entry.activationFailure !== undefined) {
-    return { state: 'Failed', reason: 'ActivationFailed', message: entry.activationFailure };
+    const { message, nextRetry: next } = entry.activationFailure;
+    return { state: 'Failed', reason: 'ActivationFailed', message, nextRetry: next.toISOString() };
   }
   if (loaded !== undefined) {
     return { state: isShown && entry.isEverywhere ? 'Serving' : 'Staged' };
@@ -298,7 +309,7 @@ export function phaseOf(entry: RevisionEntry): PhaseFacts {
     nextRetry,
   });
   if (activationFailure !== undefined) {
-    return facts('Error', 'ActivationFailed', activationFailure);
+    return facts('Error', 'ActivationFailed', activationFailure.message, activationFailure.nextRetry);
   }
   const desired = desiredOf(entry);
   if (desired === undefined) {

@@ -2,34 +2,29 @@
 // replaced by what is loaded only, and by all policies of one batch at once. Holds no sockets, files or threads.
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
+import { jitteredBackoff } from '../backoff.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
 import type { PinnedPolicy, RegistryCollaborators } from '../policy-registry.ts';
 import type { PolicyPhase, PolicyStatus } from '../policy-status.ts';
+import { forgetActivation, forgetRetries, show, stagedBeside, want } from './revision-changes.ts';
 import {
   isSettled,
   loadedRevision,
-  loadedSlot,
   newEntry,
-  newSlot,
-  nextShown,
   phaseOf,
   recordedSlot,
   type RevisionEntry,
   servingOf,
-  type Slot,
-  slotKey,
   slotsOf,
   statusOf,
   tableEntry,
   targetOf,
-  wantedKey,
 } from './revision-entry.ts';
 import type { WantedChanges } from './revision-feed.ts';
 import { type EndedLoad, type LoadCollaborators, type RevisionLoad, RevisionLoads } from './revision-loads.ts';
 import { RevisionModules } from './revision-modules.ts';
 import { RevisionView } from './revision-view.ts';
-import type { WantedPolicy } from './revision-wanted.ts';
 
 /** Whom the registry asks and tells. */
 export interface RevisionCollaborators
@@ -64,6 +59,7 @@ export class RevisionRegistry {
   readonly #recorded: ReadonlyMap<string, PinnedPolicy>;
   readonly #waiting = new Set<{ readonly isOver: () => boolean; readonly resolve: () => void }>();
   #isSynced = false;
+  #stopped = false;
 
   /** @param recorded what served before a restart, by id. */
   constructor(collaborators: RevisionCollaborators, recorded: ReadonlyMap<string, PinnedPolicy> = new Map()) {
@@ -133,17 +129,26 @@ export class RevisionRegistry {
           .map((slot): RevisionLoad => [entry, slot]),
       ),
     );
+    for (const entry of this.#entries.values()) {
+      this.#activateAgain(entry);
+    }
   }
 
-  /** A worker could not take up a revision that the loader found good. */
+  /** A worker could not take up a revision that the loader found good: it was out of memory, perhaps. Tried again later. */
   activationFailed(id: string, message: string): void {
     const entry = this.#entries.get(id);
     // Every worker tells it, and every one that is replaced.
-    if (entry !== undefined && entry.activationFailure === undefined) {
-      entry.activationFailure = message;
-      this.#with.changeEnded('failed');
-      this.#look([entry]);
+    if (entry?.shown === undefined || entry.activationFailure?.of === entry.shown || this.#stopped) {
+      return;
     }
+    const attempts = (entry.activationFailure?.attempts ?? 0) + 1;
+    const delayMs = jitteredBackoff(attempts);
+    forgetActivation(entry);
+    const retry = setTimeout(() => this.#activateAgain(entry), delayMs);
+    retry.unref();
+    entry.activationFailure = { of: entry.shown, message, attempts, nextRetry: new Date(Date.now() + delayMs), retry };
+    this.#with.changeEnded('failed');
+    this.#look([entry]);
   }
 
   has(id: string): boolean {
@@ -185,12 +190,15 @@ export class RevisionRegistry {
     }
   }
 
-  /** Begins no more loads. */
+  /** Begins no more loads; whoever waits for some waits no longer. */
   stop(): void {
+    this.#stopped = true;
     this.#loads.stop();
     for (const entry of this.#entries.values()) {
       forgetRetries(slotsOf(entry));
+      forgetActivation(entry);
     }
+    this.#tellSettled();
   }
 
   #loaded(loads: readonly EndedLoad[]): void {
@@ -213,16 +221,37 @@ export class RevisionRegistry {
     const shown = entries.filter((entry) => show(entry));
     const { modules, retired } = this.#modules.change(this.#usedDigests(), loaded);
     if (shown.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
-      const upserts = shown.flatMap((entry) => (entry.shown === undefined ? [] : [tableEntry(entry.id, entry.shown)]));
-      const removals = removed.map(({ id }) => id);
       const staged = new Map(entries.map((entry) => [entry.id, stagedBeside(entry)]));
-      const then = shown.map((entry) => [entry, entry.shown] as const);
-      void this.#with.publish({ upserts, removals, modules, retired }, staged).then(() => {
-        this.#reached(then.filter(([entry, what]) => entry.shown === what).map(([entry]) => entry));
-      });
+      this.#publish(shown, { removals: removed.map(({ id }) => id), modules, retired }, staged);
       this.#with.servingChanged();
     }
     this.#look(entries, removed);
+  }
+
+  #publish(
+    shown: readonly RevisionEntry[],
+    rest: Omit<TableChange, 'upserts'>,
+    staged: ReadonlyMap<string, readonly PolicyDefinition[]>,
+  ): void {
+    const upserts = shown.flatMap((entry) => (entry.shown === undefined ? [] : [tableEntry(entry.id, entry.shown)]));
+    const then = shown.map((entry) => [entry, entry.shown] as const);
+    void this.#with.publish({ upserts, ...rest }, staged).then(() => {
+      this.#reached(then.filter(([entry, what]) => entry.shown === what).map(([entry]) => entry));
+    });
+  }
+
+  /** Gives the workers once more what one of them could not take up, if there is such. */
+  #activateAgain(entry: RevisionEntry): void {
+    const { shown, activationFailure } = entry;
+    if (shown === undefined || activationFailure?.of !== shown || this.#stopped) {
+      return;
+    }
+    forgetActivation(entry);
+    // Another one to tell apart what becomes of it; until that is known the failure stays.
+    entry.shown = { ...shown };
+    entry.isEverywhere = false;
+    const staged = new Map([[entry.id, stagedBeside(entry)]]);
+    this.#publish([entry], { removals: [], modules: [], retired: [] }, staged);
   }
 
   #usedDigests(): Set<string> {
@@ -241,6 +270,7 @@ export class RevisionRegistry {
     const entry = this.#entries.get(id);
     if (entry !== undefined) {
       forgetRetries(slotsOf(entry));
+      forgetActivation(entry);
       this.#entries.delete(id);
       this.#with.phaseChanged(id, undefined);
       this.#with.changeEnded('removed');
@@ -253,6 +283,9 @@ export class RevisionRegistry {
     for (const entry of entries) {
       entry.isEverywhere = true;
       entry.before = undefined;
+      if (entry.activationFailure?.of !== entry.shown) {
+        entry.activationFailure = undefined;
+      }
       const serves = servingOf(entry);
       if (serves !== undefined && entry.activationFailure === undefined) {
         this.#with.changeEnded('served');
@@ -278,7 +311,11 @@ export class RevisionRegistry {
       }
     }
     this.view.update(current, removed, this.#isSynced);
-    for (const waiting of [...this.#waiting].filter(({ isOver }) => isOver())) {
+    this.#tellSettled();
+  }
+
+  #tellSettled(): void {
+    for (const waiting of [...this.#waiting].filter(({ isOver }) => this.#stopped || isOver())) {
       this.#waiting.delete(waiting);
       waiting.resolve();
     }
@@ -289,83 +326,11 @@ export class RevisionRegistry {
   }
 
   #when(isOver: () => boolean): Promise<void> {
-    if (isOver()) {
+    if (this.#stopped || isOver()) {
       return Promise.resolve();
     }
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add({ isOver, resolve });
     return promise;
-  }
-}
-
-/** Notes what is wanted of a policy. What is to be loaded for it. */
-function want(entry: RevisionEntry, wanted: WantedPolicy): Slot[] {
-  const known = entry.slots;
-  const target = targetOf(entry)?.key;
-  const serves = servingOf(entry);
-  const servingKey = serves && slotKey(serves.revision.uid, Object.values(serves.digests));
-  const slots = new Map<string, Slot>();
-  const loads: Slot[] = [];
-  for (const revision of [...(wanted.serving === undefined ? [] : [wanted.serving]), ...wanted.staged]) {
-    const key = wantedKey(revision);
-    let slot = known.get(key) ?? (entry.standIn?.key === key ? entry.standIn : undefined);
-    if (slot === undefined && serves !== undefined && key === servingKey) {
-      slot = loadedSlot(revision, serves);
-    }
-    if (slot === undefined) {
-      slot = newSlot(revision);
-      loads.push(slot);
-    }
-    slots.set(key, slot);
-  }
-  entry.wanted = wanted;
-  entry.slots = slots;
-  forgetRetries([...known.values()].filter((slot) => slots.get(slot.key) !== slot && slot !== entry.standIn));
-  const now = targetOf(entry)?.key;
-  if (now !== target) {
-    entry.waitingSince = now === undefined ? undefined : performance.now();
-  }
-  return loads;
-}
-
-/** Takes over what workers are to have of a policy. Whether that is something else than before. */
-function show(entry: RevisionEntry): boolean {
-  const next = nextShown(entry);
-  const isNew = next !== entry.shown;
-  if (isNew) {
-    // Until every worker has changed over, the one before still answers.
-    entry.before = entry.isEverywhere ? servingOf(entry) : entry.before;
-    entry.shown = next;
-    entry.isEverywhere = false;
-    entry.activationFailure = undefined;
-    const serves = servingOf(entry);
-    if (serves !== undefined && serves.since === '') {
-      serves.since = new Date().toISOString();
-    }
-  }
-  const { standIn } = entry;
-  if (standIn !== undefined && isPast(entry)) {
-    entry.standIn = undefined;
-    forgetRetries(entry.slots.get(standIn.key) === standIn ? [] : [standIn]);
-  }
-  return isNew;
-}
-
-/** Whether what served before a restart has nothing more to do: something newer serves, or nothing is to. */
-function isPast(entry: RevisionEntry): boolean {
-  const serves = servingOf(entry);
-  const isReplaced = serves !== undefined && targetOf(entry)?.loaded === serves;
-  return isReplaced || entry.wanted?.failed !== undefined;
-}
-
-/** What is loaded of a policy and does not serve. */
-function stagedBeside(entry: RevisionEntry): PolicyDefinition[] {
-  const serves = servingOf(entry);
-  return slotsOf(entry).flatMap(({ loaded }) => (loaded === undefined || loaded === serves ? [] : [loaded.definition]));
-}
-
-function forgetRetries(slots: readonly Slot[]): void {
-  for (const { retry } of slots) {
-    clearTimeout(retry);
   }
 }

@@ -31,7 +31,7 @@ export class RevisionView implements ReplicaView {
   *served(): Iterable<ServedRevision> {
     for (const entry of this.#entries.values()) {
       const serves = servingOf(entry);
-      if (serves !== undefined && entry.isEverywhere) {
+      if (serves !== undefined && entry.isEverywhere && entry.activationFailure === undefined) {
         yield { policy: entry.id, revision: serves.revision.number, digest: serves.version };
       }
     }
@@ -95,7 +95,7 @@ function deviationOf(entry: RevisionEntry, slot: Slot): Deviation | undefined {
   const serves = servingOf(entry);
   const isShown = slot.loaded !== undefined && serves === slot.loaded;
   if (isShown && entry.activationFailure !== undefined) {
-    return { ...of, state: 'Failed', reason: 'ActivationFailed', message: entry.activationFailure };
+    return { ...of, state: 'Failed', reason: 'ActivationFailed', message: entry.activationFailure.message };
   }
   if (isShown && entry.isEverywhere) {
     return undefined;

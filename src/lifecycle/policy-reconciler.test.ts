@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { ApiError, type Cluster, EmbeddedCluster } from '../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  CLUSTER_ADMISSION_POLICIES,
+  type ClusterAdmissionPolicy,
+  customResourceDefinition,
+  kubernetesKind,
+  type KubernetesObject,
+  OWN_KINDS,
+  POLICY_REVISIONS,
+  POLICY_SERVERS,
+  type ResourceType,
+} from '../resources/index.ts';
+import { aborted, ObjectCache } from '../runtime/index.ts';
+import type { RevisionReport } from '../server/index.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
+import { PolicyReconciler } from './policy-reconciler.ts';
+import { PolicyWebhooks } from './policy-webhooks.ts';
+import { Prevalidations } from './prevalidations.ts';
+import type { ReplicaDirectory } from './replicas/replica-directory.ts';
+import { RevisionStore } from './revision-store.ts';
+import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
+
+const KEY = { name: 'p' };
+const NAMESPACE = 'portcullis';
+const { signal } = new AbortController();
+
+function builtin(apiVersion: string, kind: string): ResourceType {
+  const type = kubernetesKind(apiVersion, kind);
+  assert.ok(type);
+  return type;
+}
+
+/** A replica that takes whatever is tried, and has at once whatever revision there is. */
+function willing(embedded: EmbeddedCluster): ReplicaDirectory {
+  const report = ({
+    metadata,
+    spec,
+    status,
+  }: KubernetesObject & { spec?: unknown; status?: unknown }): RevisionReport => ({
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    policy: 'kw.cap.p',
+    revision: (spec as { revision: number }).revision,
+    state: (status as { state?: string } | undefined)?.state === 'Serving' ? 'Serving' : 'Staged',
+  });
+  return {
+    replicas: () => [
+      {
+        name: 'r',
+        policyServer: 'default',
+        state: 'connected',
+        reports: () => [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report),
+      },
+    ],
+    subscribe: () => () => undefined,
+    prevalidate: () =>
+      Promise.resolve({ ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] }),
+  };
+}
+
+/** A cluster with a policy, and a reconciler whose caches saw it at the start and nothing since. */
+class Scene implements AsyncDisposable {
+  readonly cluster: EmbeddedCluster;
+  readonly told: string[] = [];
+  readonly reconciler: PolicyReconciler;
+  readonly #stop = new AbortController();
+  readonly #caches: readonly ObjectCache[];
+  readonly #running: readonly Promise<void>[];
+  #tried = Promise.withResolvers<void>();
+
+  private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
+    this.cluster = embedded;
+    const deaf: Pick<Cluster, 'list' | 'watch'> = {
+      list: (type, options) => embedded.admin.list(type, options),
+      // eslint-disable-next-line require-yield
+      async *watch(_type, options) {
+        await aborted(options?.signal ?? new AbortController().signal);
+      },
+    };
+    const cacheOf = <T extends KubernetesObject>(type: ResourceType<T>): ObjectCache<T> =>
+      new ObjectCache({ cluster: deaf, type, log: pino({ level: 'silent' }) });
+    const policies = cacheOf<AdmissionPolicyObject>(CLUSTER_ADMISSION_POLICIES);
+    const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
+    const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
+    this.#caches = [policies, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
+    this.#running = this.#caches.map((cache) => cache.start(this.#stop.signal));
+    const replicas = willing(embedded);
+    this.reconciler = new PolicyReconciler(CLUSTER_ADMISSION_POLICIES, {
+      cluster,
+      policies,
+      policyServers,
+      revisions: new RevisionStore({ cluster, cache: revisions, namespace: NAMESPACE }),
+      webhooks: new PolicyWebhooks({
+        cluster,
+        validating,
+        mutating,
+        target: () => ({ url: 'https://localhost:8443', ca: 'PEM' }),
+      }),
+      replicas,
+      prevalidations: new Prevalidations({
+        replicas,
+        done: () => this.#tried.resolve(),
+        failed: () => undefined,
+      }),
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      events: { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) },
+    });
+  }
+
+  static async open(through: (cluster: Cluster) => Cluster = (cluster) => cluster): Promise<Scene> {
+    const embedded = await EmbeddedCluster.open();
+    const crds = builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    for (const kind of OWN_KINDS) {
+      await embedded.admin.create(crds, customResourceDefinition(kind));
+    }
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    await embedded.admin.create(builtin('v1', 'Namespace'), namespace);
+    const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+    await embedded.admin.create<KubernetesObject & { spec: unknown }>(CLUSTER_ADMISSION_POLICIES, {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: KEY,
+      spec: { module: 'builtin:cel', mutating: false, rules },
+    });
+    const scene = new Scene(embedded, through(embedded.admin));
+    await Promise.all(scene.#caches.map(({ synced }) => synced));
+    return scene;
+  }
+
+  /** From the policy to what came of it, with a trial between. */
+  async rollOut(): Promise<void> {
+    await this.reconciler.reconcile(KEY, signal);
+    await this.#tried.promise;
+    await this.reconciler.reconcile(KEY, signal);
+  }
+
+  policy(): Promise<ClusterAdmissionPolicy> {
+    return this.cluster.admin.get(CLUSTER_ADMISSION_POLICIES, KEY);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#running);
+    await this.cluster.close();
+  }
+}
+
+/** A cluster that refuses webhook configurations. */
+function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
+  return (cluster) =>
+    new Proxy(cluster, {
+      get: (target, property) => {
+        const member: unknown = Reflect.get(target, property);
+        return typeof member !== 'function'
+          ? member
+          : (...args: unknown[]): unknown =>
+              property === 'patch' && (args[0] as ResourceType).group === 'admissionregistration.k8s.io'
+                ? Promise.reject(new ApiError(code, code === 403 ? 'Forbidden' : 'Invalid', 'not these'))
+                : Reflect.apply(member, target, args);
+      },
+    });
+}
+
+describe('PolicyReconciler', () => {
+  it('tells of a rollout before a slow trial, and then of its end', async () => {
+    await using scene = await Scene.open();
+    await scene.reconciler.reconcile(KEY, signal);
+    const { status } = await scene.policy();
+    assert.deepEqual([status?.phase, status?.observedGeneration], ['Pending', 1]);
+    await scene.rollOut();
+    assert.equal((await scene.policy()).status?.phase, 'Active');
+  });
+
+  it('writes and tells nothing twice while its caches are behind', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    assert.equal((await scene.policy()).status?.phase, 'Active');
+    const { revision } = scene.cluster;
+    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconciler.reconcile(KEY, signal);
+    assert.equal(scene.cluster.revision, revision);
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+    assert.deepEqual(scene.told, ['Normal Serving']);
+  });
+
+  it('makes no second revision when its cache does not show one of another process', async () => {
+    await using scene = await Scene.open();
+    await using other = await Scene.open();
+    await scene.rollOut();
+    const [made] = [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)];
+    assert.ok(made);
+    const { resourceVersion: _, uid: __, ...metadata } = made.metadata;
+    await other.cluster.admin.create(POLICY_REVISIONS, { ...made, metadata });
+    await assert.rejects(other.reconciler.reconcile(KEY, signal), { name: 'Waiting', reason: 'CacheBehind' });
+    assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+  });
+
+  it('says that a configuration was refused, and does not insist', async () => {
+    await using scene = await Scene.open(refusing(422));
+    await scene.rollOut();
+    const { status } = await scene.policy();
+    assert.deepEqual([status?.phase, status?.reason], ['Error', 'WebhookRefused']);
+    assert.match(status?.message ?? '', /not these/);
+    assert.deepEqual(scene.told, ['Warning WebhookRefused']);
+  });
+
+  it('says that it may not write configurations, and tries again', async () => {
+    await using scene = await Scene.open(refusing(403));
+    await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
+    assert.equal((await scene.policy()).status?.reason, 'WebhookRefused');
+  });
+});
