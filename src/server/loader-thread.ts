@@ -244,12 +244,19 @@ async function fetchModule(
   from: LoadRequest['from'],
 ): Promise<FetchedModule> {
   const parsed = parseReference(reference, start.baseDir === undefined ? {} : { baseDir: start.baseDir });
-  if (digest === undefined || !isDigest(digest)) {
+  if (digest === undefined) {
     const fetched = await store.fetch(parsed, { offline: from === 'cache' });
     if (from === 'source' && fetched.sourceError !== undefined) {
       throw fetched.sourceError;
     }
     return fetched;
+  }
+  if (!isDigest(digest)) {
+    // Never any other module than the one that is meant.
+    throw new ModuleError(
+      'reference-invalid',
+      `${parsed.shown} is pinned to what is no digest: expected sha256: and 64 lower-case hexadecimal digits`,
+    );
   }
   if (parsed.digest !== undefined && parsed.digest !== digest) {
     throw new ModuleError(

@@ -190,7 +190,7 @@ export class PolicyRegistry {
 
   /** Resolves when every declared policy has served or failed once. */
   settled(): Promise<void> {
-    if (this.#settling.size === 0) {
+    if (this.#settling.size === 0 || this.#stopped) {
       return Promise.resolve();
     }
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -257,6 +257,9 @@ export class PolicyRegistry {
     }
     for (const timer of this.#standInTimers) {
       clearTimeout(timer);
+    }
+    for (const { resolve } of this.#settled.splice(0)) {
+      resolve();
     }
   }
 

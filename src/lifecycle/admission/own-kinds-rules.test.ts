@@ -56,8 +56,22 @@ describe('changes of objects of our kinds', () => {
   });
 
   it('are judged when the spec differs', () => {
-    const next = object('cap', { ...broken, mode: 'monitor' });
-    assert.deepEqual(judged(review('cap', next, object('cap', broken))).errors, ['spec.module [module-reference]']);
+    const old = object('cap', { ...SPEC, mode: 'monitor' });
+    assert.deepEqual(judged(review('cap', object('cap', broken), old)).errors, ['spec.module [module-reference]']);
+  });
+
+  it('may leave wrong what was wrong before, and make nothing else wrong', () => {
+    const twice = { ...conditions('1 +', '2 +'), sideEffects: 'Some' };
+    const old = object('cap', twice);
+    const mended = judged(review('cap', object('cap', { ...twice, sideEffects: 'None' }), old));
+    const conditionsLeft = [0, 1].map((index) => `spec.matchConditions[${index}].expression [wrong-before]`);
+    assert.deepEqual([mended.errors, mended.warnings], [[], conditionsLeft]);
+    const worse = judged(review('cap', object('cap', { ...twice, ...conditions('1 +', '3 +') }), old));
+    assert.deepEqual(worse.errors, ['spec.matchConditions[1].expression [condition-expression]']);
+    assert.deepEqual(worse.warnings, [
+      'spec.matchConditions[0].expression [wrong-before]',
+      'spec.sideEffects [wrong-before]',
+    ]);
   });
 
   it('are taken when the object is being deleted, and deletions always', () => {

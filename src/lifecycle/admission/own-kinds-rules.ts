@@ -30,7 +30,8 @@ const ALLOWED: OwnKindsVerdict = { warnings: [] };
 
 /**
  * What may be written of our own kinds, beyond what their schemas say. Judges what is new: a spec that is as it was, a
- * deletion and an object that is being deleted are never refused.
+ * deletion and an object that is being deleted are never refused, and what was wrong before is told, and not held against
+ * a change of something else.
  */
 export class OwnKindsRules {
   readonly #controllerUser: string;
@@ -83,31 +84,35 @@ export class OwnKindsRules {
   }
 
   #check(kind: OwnKind, { oldObject, operation }: OwnKindsReview, object: JsonObject, findings: Findings): void {
-    const before = operation === 'CREATE' ? undefined : oldObject;
-    const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
-    if (before === undefined || !isDeepStrictEqual(own(object, 'spec'), own(before, 'spec'))) {
-      this.#checkSpec(kind, object, findings);
-      if (before === undefined) {
-        this.#checkName(kind, object, findings);
-      } else if (findings.errors.length > 0) {
-        const old = new Findings();
-        this.#checkSpec(kind, before, old);
-        findings.pardon(old);
+    const old = operation === 'CREATE' ? undefined : oldObject;
+    if (old === undefined) {
+      this.#checkSpec(kind, object, true, findings);
+    } else if (!isDeepStrictEqual(own(object, 'spec'), own(old, 'spec'))) {
+      this.#checkSpec(kind, object, false, findings);
+      if (findings.errors.length > 0) {
+        const before = new Findings();
+        this.#checkSpec(kind, old, false, before);
+        findings.pardon(before);
       }
     }
-    checkAnnotations(annotationsOf(object), annotationsOf(before ?? {}), findings);
+    const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
+    checkAnnotations(annotationsOf(object), annotationsOf(old ?? {}), findings);
   }
 
-  #checkSpec(kind: OwnKind, object: JsonObject, findings: Findings): void {
+  #checkSpec(kind: OwnKind, object: JsonObject, isNew: boolean, findings: Findings): void {
     const checked = this.#read(kind, object, findings);
     if (checked === undefined) {
       return;
     }
     if (kind.kind === POLICY_SERVERS.kind) {
       checkPolicyServer((checked as PolicyServer).spec, findings);
-    } else {
-      this.#policies.checkSpec(checked as AdmissionPolicyObject, findings);
+      return;
     }
+    const policy = checked as AdmissionPolicyObject;
+    if (isNew) {
+      this.#policies.checkName(policy, findings);
+    }
+    this.#policies.checkSpec(policy, findings);
   }
 
   /**

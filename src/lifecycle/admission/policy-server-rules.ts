@@ -4,7 +4,6 @@ import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
 import {
   dnsSubdomainProblems,
-  duplicate,
   forbidden,
   invalid,
   labelErrors,
@@ -19,8 +18,8 @@ type Spec = PolicyServer['spec'];
 /** What the ports are where nothing is said. */
 const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
 
-/** `host` or `host:port`, as sources of modules are named. */
-const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
+/** `host` or `host:port`, as sources of modules are named. Names of containers may have `_`. */
+const HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
 /** What containers take for the name of a variable (apimachinery, relaxed names). */
 const VARIABLE = /^[\x20-\x3C\x3E-\x7E]+$/;
 
@@ -131,31 +130,25 @@ function amountsOf(amounts: Readonly<Record<string, string | number>>): Readonly
   return new Map(read.filter((entry): entry is readonly [string, Quantity] => entry[1] instanceof Quantity));
 }
 
-/** All three are ports of one pod. */
+/** Two are ports of one process. The third is one of the metrics' service, or of a collector beside it, if there is any. */
 function checkPorts(spec: Spec, findings: Findings): void {
-  const taken = new Map<number, string>();
-  for (const field of ['webhookPort', 'readinessProbePort', 'metricsPort'] as const) {
-    const port = spec[field] ?? DEFAULT_PORTS[field];
-    const other = taken.get(port);
-    if (other !== undefined) {
-      const detail = `expected another port than spec.${other}, which has this one`;
-      findings.reject('ports', invalid(`spec.${field}`, port, detail));
-    }
-    taken.set(port, field);
+  const { webhookPort, readinessProbePort, metricsPort } = { ...DEFAULT_PORTS, ...spec };
+  if (readinessProbePort === webhookPort) {
+    const detail = 'expected another port than spec.webhookPort, which has this one';
+    findings.reject('ports', invalid('spec.readinessProbePort', readinessProbePort, detail));
+  }
+  if (metricsPort === webhookPort || metricsPort === readinessProbePort) {
+    const other = metricsPort === webhookPort ? 'webhookPort' : 'readinessProbePort';
+    findings.warn('ports', 'spec.metricsPort', `metrics have the port of spec.${other}, ${metricsPort}`);
   }
 }
 
 function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, findings: Findings): void {
   const expected = 'expected a host with an optional port, as "registry.example.com:5000", without scheme and path';
-  const seen = new Set<string>();
   for (const [index, host] of insecureSources.entries()) {
-    const field = `spec.insecureSources[${index}]`;
     if (!HOST.test(host)) {
-      findings.reject('source-host', invalid(field, host, expected));
-    } else if (seen.has(host)) {
-      findings.reject('source-host', duplicate(field, host));
+      findings.reject('source-host', invalid(`spec.insecureSources[${index}]`, host, expected));
     }
-    seen.add(host);
   }
   for (const [host, certificates] of Object.entries(sourceAuthorities)) {
     if (!HOST.test(host)) {

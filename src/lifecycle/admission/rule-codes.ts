@@ -41,6 +41,7 @@ export const WARNINGS = [
   'rule-never-matches',
   'annotation-unknown',
   'pin-outlasts-rollback',
+  'ports',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];

@@ -5,6 +5,7 @@ import {
   deadlineOf,
   desiredRevision,
   goalRevision,
+  isAnsweredBy,
   isDeclared,
   isFailedOn,
   isLoadedBy,
@@ -144,7 +145,7 @@ function hasChangedOver(view: RolloutView, serving: RevisionFacts): boolean {
   return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isServedBy(replica, serving)));
 }
 
-/** The oldest that are past, beyond the limit: never what serves somewhere, is wanted, or is there to fall back on. */
+/** Those that are past, beyond the limit: never what serves somewhere, is wanted, or is there to fall back on. */
 function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const { replicas, revisions, settings } = view;
   if (replicas === undefined) {
@@ -152,9 +153,11 @@ function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutSte
   }
   const kept = new Set([goal, desiredRevision(view), lastGoodRevision(view), revisions.at(-1)]);
   const past = revisions.filter(({ state }) => PAST.has(state));
-  const numbers = past
+  // Many attempts that never served do not push out what there is to go back to.
+  const byWorth = [...past.filter(({ order }) => order === 0), ...past.filter(({ order }) => order > 0)];
+  const numbers = byWorth
     .slice(0, Math.max(0, past.length - settings.historyLimit))
-    .filter((revision) => !kept.has(revision) && !replicas.some((replica) => isServedBy(replica, revision)))
+    .filter((revision) => !kept.has(revision) && !replicas.some((replica) => isAnsweredBy(replica, revision)))
     .map(({ number }) => number);
   return numbers.length === 0 ? [] : [{ type: 'delete', revisions: numbers }];
 }

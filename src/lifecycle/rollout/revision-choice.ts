@@ -46,7 +46,7 @@ export function answeringRevision(view: RolloutView): RevisionFacts | undefined 
   const { replicas = [], revisions } = view;
   const connected = replicas.filter(({ state }) => state === 'connected');
   if (connected.length > 0) {
-    return latest(revisions.filter((revision) => connected.some((replica) => isServedBy(replica, revision))));
+    return latest(revisions.filter((revision) => connected.some((replica) => isAnsweredBy(replica, revision))));
   }
   return replicas.length > 0 || view.replicas === undefined ? servingRevision(view) : undefined;
 }
@@ -66,9 +66,18 @@ export function deadlineOf({ settings }: Pick<RolloutView, 'settings'>, { stateS
   return stateSince + settings.progressDeadlineMs;
 }
 
-/** Whether a replica answers, and requests with this revision. */
-export function isServedBy({ state, revisions }: ReplicaFacts, { number }: RevisionFacts): boolean {
+/** Whether a replica answers the controller, and requests with this revision. */
+export function isAnsweredBy({ state, revisions }: ReplicaFacts, { number }: RevisionFacts): boolean {
   return state === 'connected' && revisions.get(number)?.state === 'Serving';
+}
+
+/**
+ * Whether a replica serves the revision for good: because it was told to as often as the controller said so. One that has yet
+ * to hear of two flips, to another revision and back, still answers by this one, but not for long.
+ */
+export function isServedBy(replica: ReplicaFacts, revision: RevisionFacts): boolean {
+  const { order = revision.order } = replica.revisions.get(revision.number) ?? {};
+  return isAnsweredBy(replica, revision) && order >= revision.order;
 }
 
 /** Whether a replica answers, and has loaded the revision, be it beside another one. */

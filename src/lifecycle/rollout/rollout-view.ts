@@ -65,6 +65,8 @@ export interface ReplicaFacts {
 
 export interface ReplicaRevisionFacts {
   readonly state: ReplicaRevisionState;
+  /** Where it serves: the revision's `order` as the replica has read it. Absent when it does not say. */
+  readonly order?: number | undefined;
   readonly reason: string;
   readonly message: string;
   /** Milliseconds since 1970. */

@@ -96,7 +96,7 @@ export class RevisionLoads {
       slot.isLoading = false;
       slot.attempts += 1;
       slot.nextRetry = undefined;
-      if (!outcome.ok && outcome.transient && !this.#stopped) {
+      if (!outcome.ok && mayPass(outcome) && !this.#stopped) {
         const delayMs = jitteredBackoff(slot.attempts);
         slot.nextRetry = new Date(Date.now() + delayMs);
         slot.retry = setTimeout(() => this.begin([[entry, slot]]), delayMs);
@@ -107,6 +107,14 @@ export class RevisionLoads {
       this.#ended(wanted);
     }
   }
+}
+
+/**
+ * Whether trying again may help. The revision was found good with these very modules, so what they do here only, being too
+ * slow for a busy machine or running out of memory, may pass as well.
+ */
+function mayPass({ transient, reason }: LoadOutcome & { ok: false }): boolean {
+  return transient || reason === 'InvalidModule' || reason === 'SettingsCheckFailed';
 }
 
 /** Notes what a spec says. Why nothing more is to be done with it, if so. */

@@ -296,6 +296,71 @@ describe('a revision', () => {
     const report = registry.view.report('p-1') as RevisionReport;
     assert.deepEqual([report.state, report.reason, report.message], ['Failed', 'ActivationFailed', 'no memory']);
     assert.equal(status('p').phase, 'Error');
+    assert.deepEqual([...registry.view.served()], []);
+    registry.stop();
+  });
+
+  it('that a worker could not take up is given to the workers again, until all have it', async () => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    try {
+      const { want, good, reach, registry, status, changes, reports } = setUp({ holds: true });
+      await want({ p: serving(revision('p', 1)) }, true);
+      await good();
+      registry.activationFailed('p', 'no memory');
+      registry.activationFailed('p', 'no memory, says another worker');
+      await reach();
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const before = changes.length;
+        const { nextRetry = '' } = registry.view.report('p-1') ?? {};
+        mock.timers.tick(Date.parse(nextRetry) - Date.now());
+        assert.deepEqual([changes.length, upsertIds(changes.at(-1))], [before + 1, ['p']]);
+        assert.equal(reports()['p-1'], 'Failed', 'it does not flicker while it is tried');
+        if (attempt < 3) {
+          registry.activationFailed('p', 'no memory');
+        }
+        await reach();
+      }
+      assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Serving' }, 'Active']);
+      mock.timers.tick(1_000_000);
+      assert.equal(changes.length, 4, 'and then no more');
+      registry.activationFailed('p', 'no memory in a worker that was replaced');
+      registry.retryNow();
+      assert.equal(changes.length, 5);
+      registry.activationFailed('p', 'no memory');
+      await want({ p: undefined });
+      const ended = changes.length;
+      mock.timers.tick(1_000_000);
+      assert.equal(changes.length, ended, 'a policy that is gone is not tried again');
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('that comes back while its successor is on its way is told to serve when every worker has it again', async () => {
+    const { want, good, reach, reports } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
+    await good();
+    await good();
+    await reach();
+    await want({ p: { serving: revision('p', 2), staged: [revision('p', 1)] } });
+    await want({ p: serving(revision('p', 1), revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Staged', 'p-2': 'Staged' });
+    await reach();
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
+  });
+
+  it('that failed here only, although it was found good, is tried again; one that is not understood is not', async () => {
+    const { want, loads, registry } = setUp();
+    await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);
+    for (const [reason, isTriedAgain] of [
+      ['SettingsCheckFailed', true],
+      ['InvalidSettings', false],
+    ] as const) {
+      const { request, end } = loads.shift() ?? assert.fail();
+      end({ ok: false, reason, message: 'it did not end', transient: false });
+      assert.equal(registry.view.report(`${request.id}-1`)?.nextRetry !== undefined, isTriedAgain, reason);
+    }
+    registry.stop();
   });
 });
 
@@ -474,6 +539,15 @@ describe('a registry of revisions', () => {
     await bad('down', true);
     assert.equal(await isSettled(settled), true);
     registry.stop();
+  });
+
+  it('has nothing to wait for once it is stopped', async () => {
+    const { registry, want } = setUp();
+    await want({ p: serving(revision('p', 1)) });
+    const before = registry.settled();
+    assert.equal(await isSettled(before), false);
+    registry.stop();
+    assert.deepEqual([await isSettled(before), await isSettled(registry.settled())], [true, true]);
   });
 
   it('tells others what is different, and that it has read the cluster', async () => {

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { afterPrevalidation, LONGEST_RETRY_MS } from './after-prevalidation.ts';
+import { MODULES, NOW } from './testing/rollout-scene.ts';
+
+describe('what a trial means for a revision', () => {
+  const transient = { ok: false, reason: 'FetchFailed', message: 'no route', isTransient: true } as const;
+
+  it('is good: validated, its modules pinned, nothing left of failures before', () => {
+    assert.deepEqual(afterPrevalidation({ attempts: 2 }, { ok: true, modules: MODULES }, NOW), {
+      state: 'Validated',
+      reason: '',
+      message: '',
+      modules: MODULES,
+      attempts: 3,
+      nextRetry: undefined,
+    });
+  });
+
+  it('fails for good: failed, with reason and message, and is not tried again', () => {
+    const result = { ok: false, reason: 'InvalidSettings', message: 'expected a list', isTransient: false } as const;
+    assert.deepEqual(afterPrevalidation({ attempts: 0 }, result, NOW), {
+      state: 'Failed',
+      reason: 'InvalidSettings',
+      message: 'expected a list',
+      modules: [],
+      attempts: 1,
+      nextRetry: undefined,
+    });
+  });
+
+  it('fails for now: a candidate still, tried again after waits that double up to a limit', () => {
+    const waits = [0, 1, 2, 8, 9, 1_000_000].map((attempts) => {
+      const { state, nextRetry } = afterPrevalidation({ attempts }, transient, NOW, () => 0);
+      assert.equal(state, 'Candidate');
+      return (nextRetry ?? 0) - NOW;
+    });
+    assert.deepEqual(waits, [1_000, 2_000, 4_000, 256_000, LONGEST_RETRY_MS, LONGEST_RETRY_MS]);
+  });
+
+  it('spreads retries over half of the wait', () => {
+    const { nextRetry = 0 } = afterPrevalidation({ attempts: 2 }, transient, NOW, () => 0.5);
+    assert.equal(nextRetry - NOW, 3_000);
+    const drawn = afterPrevalidation({ attempts: 2 }, transient, NOW).nextRetry ?? 0;
+    assert.ok(drawn - NOW >= 2_000 && drawn - NOW <= 4_000, String(drawn - NOW));
+  });
+});

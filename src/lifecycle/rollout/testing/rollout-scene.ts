@@ -1,0 +1,93 @@
+// Small worlds to try the rollout of one policy in.
+import type { AdmissionPolicySpec, RevisionState } from '../../../resources/index.ts';
+import type { ReplicaRevisionState } from '../../../server/index.ts';
+import {
+  DEFAULT_ROLLOUT_SETTINGS,
+  type ReplicaFacts,
+  type ReplicaRevisionFacts,
+  type RevisionFacts,
+  type RolloutView,
+} from '../rollout-view.ts';
+
+/** When everything in a scene happens that says nothing else. Milliseconds since 1970. */
+export const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+/** The spec of a policy that differs from others by its settings alone. */
+export function spec(settings: string, rest: object = {}): AdmissionPolicySpec {
+  return {
+    module: 'registry://example.com/policy:v1',
+    settings: { settings },
+    policyServer: 'default',
+    mode: 'protect',
+    mutating: false,
+    rules: [],
+    timeoutSeconds: 10,
+    ...rest,
+  } as unknown as AdmissionPolicySpec;
+}
+
+export const MODULES = [
+  { name: 'policy', module: 'registry://example.com/policy:v1', digest: `sha256:${'a'.repeat(64)}` },
+] as const;
+
+/** A revision whose spec is `spec(number)`; one that came as far as its state says. */
+export function revision(number: number, state: RevisionState, rest: Partial<RevisionFacts> = {}): RevisionFacts {
+  const served = state === 'Serving' || state === 'Retired';
+  const wasTried = served || state === 'Validated' || state === 'Staged';
+  return {
+    number,
+    state,
+    reason: '',
+    message: '',
+    modules: wasTried ? MODULES : [],
+    attempts: wasTried ? 1 : 0,
+    nextRetry: undefined,
+    stateSince: NOW,
+    order: served ? number : 0,
+    snapshot: spec(String(number)),
+    ...rest,
+  };
+}
+
+/** What a replica says of revisions, by number: their states, or more. */
+type Reports = Readonly<Record<number, ReplicaRevisionState | Partial<ReplicaRevisionFacts>>>;
+
+export function replica(name: string, reports: Reports = {}, state: ReplicaFacts['state'] = 'connected'): ReplicaFacts {
+  return {
+    name,
+    state,
+    revisions: new Map(
+      Object.entries(reports).map(([number, report]) => [
+        Number(number),
+        {
+          state: 'Loading',
+          reason: '',
+          message: '',
+          nextRetry: undefined,
+          ...(typeof report === 'string' ? { state: report } : report),
+        },
+      ]),
+    ),
+  };
+}
+
+/** A policy whose spec is that of its newest revision, on the replicas given. */
+export function view(
+  revisions: readonly RevisionFacts[],
+  replicas: readonly ReplicaFacts[] | undefined,
+  rest: Partial<RolloutView> = {},
+): RolloutView {
+  return {
+    now: NOW,
+    generation: 1,
+    spec: revisions.at(-1)?.snapshot ?? spec('1'),
+    pin: undefined,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    revisions,
+    replicas,
+    hasPolicyServer: true,
+    isAsked: revisions.some(({ order }) => order > 0),
+    phase: undefined,
+    ...rest,
+  };
+}
