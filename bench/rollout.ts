@@ -17,7 +17,7 @@ const policies = Number(policiesText);
 /** Times that a replica is ended and started. */
 const LOSSES = 5;
 /** For idle requests. */
-const IDLE_SECONDS = 20;
+const IDLE_SECONDS = 10;
 const NAME = 'measured';
 
 type Row = readonly [what: string, figure: string];
@@ -109,18 +109,21 @@ async function measure(target: string, open: () => Promise<LabTarget>): Promise<
   await enforced(lab, requiresLabel(NAME, await lab.module('measured.wasm'), 'v0'), 'v0');
   console.log(`\nrollout: ${target} API server, two policy servers and a controller as processes; ${machine()}`);
   const rows: Row[] = [...(await changesOf(lab)), await badChangesOf(lab), ...(await lossesOf(lab))];
+  printTable(['what', 'figure'], rows);
   await quiet(lab);
   const idleFew = await idleRequests(lab, IDLE_SECONDS);
   const many = await applyMany(lab, policies, 'many');
   const idleMany = await idleRequests(lab, IDLE_SECONDS);
   const perSecond = (requests: readonly string[]): string => (requests.length / IDLE_SECONDS).toFixed(2);
-  rows.push(
-    [`${policies} policies applied at once, all Active`, `${many.seconds.toFixed(1)} s`],
-    ['writes of the controller for each of them', many.writesPerPolicy.toFixed(2)],
-    ['idle requests per second, one policy', perSecond(idleFew)],
-    [`idle requests per second, ${policies + 1} policies`, perSecond(idleMany)],
+  printTable(
+    [],
+    [
+      [`${policies} policies applied at once, all Active`, `${many.seconds.toFixed(1)} s`],
+      ['writes of the controller for each of them', many.writesPerPolicy.toFixed(2)],
+      ['idle requests per second, one policy', perSecond(idleFew)],
+      [`idle requests per second, ${policies + 1} policies`, perSecond(idleMany)],
+    ],
   );
-  printTable(['what', 'figure'], rows);
   const refusal = labelOf(await lab.refusal(NAME));
   if (refusal === undefined) {
     throw new Error('the policy is not enforced any more');

@@ -99,7 +99,7 @@ export class LifecycleControllers implements Runnable {
       ...(registry === undefined ? {} : { metrics: new LifecycleMetrics(registry, all) }),
       policyServers,
       revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
-      webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target }),
+      webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target, namespace }),
       prevalidations: this.#prevalidations,
     };
     this.#kinds = POLICY_KINDS.map((kind) => {

@@ -99,6 +99,7 @@ class Scene implements AsyncDisposable {
         validating,
         mutating,
         target: () => ({ url: 'https://localhost:8443', ca: 'PEM' }),
+        namespace: NAMESPACE,
       }),
       replicas,
       prevalidations: new Prevalidations({

@@ -31,6 +31,8 @@ export class WebhookRefusal extends Error {
 interface Configurations {
   readonly cache: ObjectCache<WebhookConfiguration>;
   readonly objects: WrittenObjects<WebhookConfiguration>;
+  /** By name: those that differ from what was written, as the API server keeps them. */
+  readonly taken: Map<string, Taken>;
 }
 
 export interface PolicyWebhooksOptions {
@@ -39,19 +41,29 @@ export interface PolicyWebhooksOptions {
   readonly mutating: ObjectCache<WebhookConfiguration>;
   /** Where the API server reaches the replicas of a PolicyServer. */
   readonly target: (policyServer: string) => WebhookTarget;
+  /** Of the product. */
+  readonly namespace: string;
+}
+
+/** What the API server made of what it was told: it leaves out what is empty, and others may add to it. */
+interface Taken {
+  readonly wanted: WebhookConfiguration;
+  readonly version: string | undefined;
 }
 
 export class PolicyWebhooks {
   readonly #cluster: Cluster;
   readonly #target: PolicyWebhooksOptions['target'];
+  readonly #namespace: string;
   readonly #validating: Configurations;
   readonly #mutating: Configurations;
 
-  constructor({ cluster, validating, mutating, target }: PolicyWebhooksOptions) {
+  constructor({ cluster, validating, mutating, target, namespace }: PolicyWebhooksOptions) {
     this.#cluster = cluster;
     this.#target = target;
-    this.#validating = { cache: validating, objects: new WrittenObjects(validating) };
-    this.#mutating = { cache: mutating, objects: new WrittenObjects(mutating) };
+    this.#namespace = namespace;
+    this.#validating = { cache: validating, objects: new WrittenObjects(validating), taken: new Map() };
+    this.#mutating = { cache: mutating, objects: new WrittenObjects(mutating), taken: new Map() };
   }
 
   /** Whether the API server asks about a policy, however it was declared then. */
@@ -97,16 +109,17 @@ export class PolicyWebhooks {
 
   #configurationOf(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): WebhookConfiguration {
     const object = { ...policy, spec } as AdmissionPolicyObject;
-    return webhookConfiguration(object, this.#target(spec.policyServer ?? 'default'));
+    return webhookConfiguration(object, this.#target(spec.policyServer ?? 'default'), this.#namespace);
   }
 
   async #write(
-    { cache, objects }: Configurations,
+    own: Configurations,
     wanted: WebhookConfiguration,
     signal: AbortSignal,
     /** Tried before `wanted` is written: what it will have to be in the end. */
     next: WebhookConfiguration = wanted,
   ): Promise<boolean> {
+    const { cache, objects, taken } = own;
     const options = { fieldManager: FIELD_MANAGER, signal };
     const key = keyOf(wanted);
     const actual = objects.get(key);
@@ -127,7 +140,13 @@ export class PolicyWebhooks {
         await this.#cluster.update(cache.type, corrected(actual, next) ?? actual, { ...options, dryRun: true });
       }
       // Replaced, not applied: what others added is theirs, and applying leaves it.
-      objects.wrote(key, await this.#cluster.update(cache.type, change, options));
+      const made = await this.#cluster.update(cache.type, change, options);
+      objects.wrote(key, made);
+      if (corrected(made, wanted) === undefined) {
+        taken.delete(key.name);
+      } else {
+        taken.set(key.name, { wanted, version: made.metadata.resourceVersion });
+      }
       return true;
     } catch (error) {
       if (error instanceof ApiError && REFUSALS.has(error.code)) {
@@ -140,8 +159,9 @@ export class PolicyWebhooks {
     }
   }
 
-  async #remove({ cache, objects }: Configurations, id: string, signal: AbortSignal): Promise<boolean> {
+  async #remove({ cache, objects, taken }: Configurations, id: string, signal: AbortSignal): Promise<boolean> {
     const key = { name: id };
+    taken.delete(id);
     if (objects.get(key) === undefined) {
       return false;
     }
@@ -155,4 +175,13 @@ export class PolicyWebhooks {
     objects.wrote(key, undefined);
     return true;
   }
+}
+
+/** Whether a configuration is what the API server made of what is wanted, and nobody has touched it since. */
+function isTaken(taken: Taken | undefined, { metadata }: WebhookConfiguration, wanted: WebhookConfiguration): boolean {
+  return (
+    taken !== undefined &&
+    taken.version === metadata.resourceVersion &&
+    isDeepStrictEqual(taken.wanted.webhooks, wanted.webhooks)
+  );
 }

@@ -1,11 +1,30 @@
 // The webhook configuration that makes an API server ask about a policy (contract section 6).
 import { isDeepStrictEqual } from 'node:util';
-import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
-import { isGroupSpec, policyId } from '../resources/index.ts';
-import type { AdmissionPolicyObject } from '../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  isGroupSpec,
+  type KubernetesObject,
+  type ObjectKey,
+  POLICIES_GROUP,
+  policyId,
+  PORTCULLIS_GROUP,
+} from '../resources/index.ts';
 
 /** Found on everything that we write for a policy. */
 export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'portcullis' } as const;
+
+/** What all namespaces have: a label with their name (KEP-2161). */
+const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
+
+/** Of reviews: who is this? A controller asks before it works. */
+const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+/** Groups of our own kinds. */
+const OWN_GROUPS = [POLICIES_GROUP, PORTCULLIS_GROUP] as const;
+/** The condition that keeps a policy away from what it takes to mend it. */
+const RECOVERY_CONDITION = 'portcullis.dev/recovery';
+/** Conditions that an API server takes for one webhook. */
+const MAX_MATCH_CONDITIONS = 64;
 
 export interface WebhookTarget {
   /** Base URL of the policy server's admission port. */
@@ -27,10 +46,18 @@ export interface WebhookConfiguration extends KubernetesObject {
 /**
  * The configuration for one policy, named by its id. Nothing is left to the API server's defaults: a field that a policy no
  * longer sets, or that somebody set by hand, is seen to differ.
+ *
+ * @param productNamespace where a policy of the whole cluster asks nothing, unless it says that it does: replicas that are
+ *   all gone could not come back there
  */
-export function webhookConfiguration(policy: AdmissionPolicyObject, target: WebhookTarget): WebhookConfiguration {
+export function webhookConfiguration(
+  policy: AdmissionPolicyObject,
+  target: WebhookTarget,
+  productNamespace: string,
+): WebhookConfiguration {
   const { spec } = policy;
   const id = policyId(policy);
+  const matchConditions = [...(spec.matchConditions ?? []), ...recoveryConditions(spec)];
   const { namespace } = policy.metadata;
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -54,11 +81,9 @@ export function webhookConfiguration(policy: AdmissionPolicyObject, target: Webh
         rules: spec.rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' })),
         failurePolicy: spec.failurePolicy ?? 'Fail',
         matchPolicy: spec.matchPolicy ?? 'Equivalent',
-        ...(spec.matchConditions === undefined || spec.matchConditions.length === 0
-          ? {}
-          : { matchConditions: spec.matchConditions }),
+        ...(matchConditions.length === 0 ? {} : { matchConditions }),
         objectSelector: spec.objectSelector ?? {},
-        namespaceSelector: namespaceSelector(policy),
+        namespaceSelector: namespaceSelector(policy, productNamespace),
         sideEffects: spec.sideEffects ?? 'None',
         timeoutSeconds: spec.timeoutSeconds,
         ...(isMutating(policy) ? { reinvocationPolicy: 'Never' } : {}),
@@ -67,16 +92,40 @@ export function webhookConfiguration(policy: AdmissionPolicyObject, target: Webh
   };
 }
 
-/** A policy of a namespace is for that namespace only. */
-function namespaceSelector({ metadata, spec }: AdmissionPolicyObject): object {
+/** A policy of a namespace is for that namespace only; one of the cluster for all but the product's (contract section 6). */
+function namespaceSelector({ metadata, spec }: AdmissionPolicyObject, productNamespace: string): LabelSelector {
   if (metadata.namespace !== undefined) {
-    return { matchLabels: { 'kubernetes.io/metadata.name': metadata.namespace } };
+    return { matchLabels: { [NAMESPACE_NAME]: metadata.namespace } };
   }
-  return ('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {};
+  const own: LabelSelector = ('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {};
+  if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace === true) {
+    return own;
+  }
+  const elsewhere = { key: NAMESPACE_NAME, operator: 'NotIn', values: [productNamespace] };
+  return { ...own, matchExpressions: [...(own.matchExpressions ?? []), elsewhere] };
 }
 
-/** What two revisions of a policy may select differently, so that only what selects nothing covers both. */
-const SELECTORS = ['objectSelector', 'namespaceSelector', 'matchConditions'] as const;
+/**
+ * Keeps a policy whose rules are for our own kinds away from what it takes to mend it. Always: statuses, and what only the
+ * product writes. Where it names the kinds by a wildcard only: all of our kinds, so that it can be edited, rolled back and
+ * deleted although it rejects everything, and reviews of who a controller is.
+ */
+function recoveryConditions({ rules, matchConditions = [] }: AdmissionPolicySpec): readonly object[] {
+  const names = (group: string): boolean => rules.some(({ apiGroups = [] }) => apiGroups.includes(group));
+  const isWild = names('*');
+  // One that has all the conditions that there may be looks after itself.
+  if ((!isWild && !OWN_GROUPS.some(names)) || matchConditions.length >= MAX_MATCH_CONDITIONS) {
+    return [];
+  }
+  const isOf = (group: string): string => `request.resource.group == "${group}"`;
+  const isStatus = 'has(request.subResource) && request.subResource == "status"';
+  const exempt = [
+    isOf(PORTCULLIS_GROUP),
+    names(POLICIES_GROUP) ? `(${isOf(POLICIES_GROUP)} && ${isStatus})` : isOf(POLICIES_GROUP),
+    ...(isWild && !names(AUTHENTICATION_GROUP) ? [isOf(AUTHENTICATION_GROUP)] : []),
+  ];
+  return [{ name: RECOVERY_CONDITION, expression: `!(${exempt.join(' || ')})` }];
+}
 
 /**
  * One configuration for all requests that any of them is for: more is asked about than each of them says, for as long as one
@@ -93,14 +142,14 @@ export function widened(last: WebhookConfiguration, others: readonly WebhookConf
     .flatMap(({ rules }) => rules)
     .filter((rule, index, all) => all.findIndex((other) => isDeepStrictEqual(other, rule)) === index);
   wide['timeoutSeconds'] = Math.max(...webhooks.map(({ timeoutSeconds }) => timeoutSeconds));
-  for (const field of SELECTORS) {
-    if (!webhooks.every((webhook) => isDeepStrictEqual(webhook[field], own[field]))) {
-      if (field === 'matchConditions') {
-        delete wide[field];
-      } else {
-        wide[field] = {};
-      }
-    }
+  for (const field of ['objectSelector', 'namespaceSelector'] as const) {
+    wide[field] = widestSelector(webhooks.map((webhook) => webhook[field]));
+  }
+  const conditions = common(webhooks.map(({ matchConditions = [] }) => matchConditions));
+  if (conditions.length > 0) {
+    wide['matchConditions'] = conditions;
+  } else {
+    delete wide['matchConditions'];
   }
   if (webhooks.some(({ matchPolicy }) => matchPolicy === 'Equivalent')) {
     wide['matchPolicy'] = 'Equivalent';
@@ -111,7 +160,31 @@ export function widened(last: WebhookConfiguration, others: readonly WebhookConf
   return { ...last, webhooks: [wide] };
 }
 
-interface Webhook extends Readonly<Record<(typeof SELECTORS)[number], unknown>> {
+/** What all of them demand: each selects less than that. */
+function widestSelector(selectors: readonly LabelSelector[]): LabelSelector {
+  const labels = common(selectors.map(({ matchLabels = {} }) => Object.entries(matchLabels)));
+  const expressions = common(selectors.map(({ matchExpressions = [] }) => matchExpressions));
+  return {
+    ...(labels.length === 0 ? {} : { matchLabels: Object.fromEntries(labels) }),
+    ...(expressions.length === 0 ? {} : { matchExpressions: expressions }),
+  };
+}
+
+/** What is in every list. */
+function common<T>([first = [], ...others]: readonly (readonly T[])[]): readonly T[] {
+  return first.filter((one) => others.every((other) => other.some((another) => isDeepStrictEqual(another, one))));
+}
+
+/** As far as it matters here; what is in it is the API server's to check. */
+interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly object[];
+}
+
+interface Webhook {
+  readonly objectSelector: LabelSelector;
+  readonly namespaceSelector: LabelSelector;
+  readonly matchConditions?: readonly object[];
   readonly rules: readonly object[];
   readonly timeoutSeconds: number;
   readonly matchPolicy: string;

@@ -18,6 +18,8 @@ export type ModuleErrorCode =
   | 'source-status'
   /** The server redirects too often, or to where a module must not come from. */
   | 'source-redirect'
+  /** A policy of a namespace names a file of the server, or a loopback or link-local address. */
+  | 'source-forbidden'
   /** The transfer ended before all announced bytes had come. */
   | 'source-truncated'
   /** The module is larger than allowed. */

@@ -2,11 +2,13 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AgentOptions } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { getCACertificates } from 'node:tls';
 
 import { ModuleError, systemCode } from './errors.ts';
 import { redactUrl } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
+import { assertForeignHost, foreignLookup } from './own-network.ts';
 import { authoritiesOf } from './sources.ts';
 import type { SourcesConfig } from './sources.ts';
 import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
@@ -40,6 +42,10 @@ export interface DownloadOptions {
   readonly timeouts?: FetchTimeouts;
   readonly signal?: AbortSignal;
   readonly onProgress?: ProgressListener;
+  /** Refuses loopback and link-local addresses, however they are come to. Default: false. */
+  readonly isForTenant?: boolean;
+  /** Default: that of the system. */
+  readonly lookup?: LookupFunction;
 }
 
 const REDIRECT_STATUS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -48,7 +54,7 @@ const TLS_FAILURE =
 
 /**
  * Downloads a module over HTTP or HTTPS.
- * @throws ModuleError `source-…`, `module-too-large`, `not-wasm`, `file-unreadable` (an authority); the signal's reason when it is aborted
+ * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `not-wasm`, `file-unreadable` (an authority); the signal's reason when it is aborted
  */
 export async function downloadModule(reference: HttpReference, options: DownloadOptions): Promise<Uint8Array> {
   const limits = new TimeLimits(reference, options.timeouts ?? {}, options.signal);
@@ -159,10 +165,15 @@ function redirectTarget(from: URL, location: string | undefined): URL {
 async function send(
   url: URL,
   reference: HttpReference,
-  { sources }: DownloadOptions,
+  { sources, isForTenant = false, lookup }: DownloadOptions,
   limits: TimeLimits,
 ): Promise<IncomingMessage> {
+  if (isForTenant) {
+    assertForeignHost(url.hostname);
+  }
+  const lookingUp = isForTenant ? foreignLookup(url.hostname, lookup) : lookup;
   const requestOptions: RequestOptions = {
+    ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
     headers: {
       accept: 'application/wasm, application/octet-stream;q=0.9, */*;q=0.1',
       'accept-encoding': 'identity',

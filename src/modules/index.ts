@@ -31,6 +31,7 @@ export {
   PEERS_AT_ONCE,
 } from './peer-source.ts';
 export type { PeerSource } from './peer-source.ts';
+export { isInside, isOwnHost } from './own-network.ts';
 export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
 export type { PolicyCode, PolicyModule, PolicyModuleOptions } from './policy-module.ts';
 export type { PolicyOperation, PolicyRule } from './policy-rule.ts';

@@ -5,6 +5,7 @@ import type { FetchTimeouts } from './http-source.ts';
 import { digestOf, ModuleCache } from './module-cache.ts';
 import { parseReference } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
+import { assertTenantFile } from './own-network.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
@@ -31,6 +32,8 @@ export interface ModuleStoreOptions {
   readonly fetchTimeoutMs?: number;
   /** Finer time limits; `fetchTimeoutMs` wins over their `totalMs`. */
   readonly timeouts?: FetchTimeouts;
+  /** Absolute folder whose files tenants may have modules from. Default: none. */
+  readonly tenantFolder?: string;
   /** Other processes that are asked for pinned modules before their source is. Default: none. */
   readonly peers?: PeerSource;
 }
@@ -40,6 +43,11 @@ export interface FetchOptions {
   readonly signal?: AbortSignal;
   /** Takes the module from the cache, whatever the source may have by now. Default: false. */
   readonly offline?: boolean;
+  /**
+   * The module is for somebody who does not run this machine: neither its files are read for them, except those of
+   * `tenantFolder`, nor servers that only it can reach. Default: false.
+   */
+  readonly isForTenant?: boolean;
   /** Absolute folder for relative `file://` references that are given as text. */
   readonly baseDir?: string;
   /** Called as bytes arrive; not when the module comes from the cache. */
@@ -65,6 +73,13 @@ interface Progress {
   readonly total: number | undefined;
 }
 
+/** One transfer, and for whom it is. */
+interface Transfer {
+  readonly signal: AbortSignal;
+  readonly isForTenant: boolean;
+  readonly report: (progress: Progress) => void;
+}
+
 /**
  * Gets modules: from their source, verified and kept in the cache, or from the cache when the source is down. Pinned ones
  * also from peers, if there are any.
@@ -76,6 +91,7 @@ export class ModuleStore {
   readonly #maxCacheBytes: number;
   readonly #timeouts: FetchTimeouts;
   readonly #peers: PeerSource | undefined;
+  readonly #tenantFolder: string | undefined;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -85,6 +101,7 @@ export class ModuleStore {
     this.#cache = new ModuleCache(options.cacheDir, this.#maxBytes);
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;
+    this.#tenantFolder = options.tenantFolder;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -95,14 +112,15 @@ export class ModuleStore {
    * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
    */
   async fetch(reference: string | ModuleReference, options: FetchOptions = {}): Promise<FetchedModule> {
-    const { signal, offline = false, baseDir, onProgress } = options;
+    const { signal, offline = false, isForTenant = false, baseDir, onProgress } = options;
     const parsed =
       typeof reference === 'string' ? parseReference(reference, baseDir === undefined ? {} : { baseDir }) : reference;
     const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
-    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline]);
+    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline, isForTenant]);
     return await this.#tasks.run(
       key,
-      async (shared, report) => (offline ? await this.#fromCache(parsed) : await this.#resolve(parsed, shared, report)),
+      async (shared, report) =>
+        offline ? await this.#fromCache(parsed) : await this.#resolve(parsed, { signal: shared, isForTenant, report }),
       {
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
@@ -126,22 +144,18 @@ export class ModuleStore {
     return known;
   }
 
-  async #resolve(
-    reference: ModuleReference,
-    signal: AbortSignal,
-    report: (progress: Progress) => void,
-  ): Promise<FetchedModule> {
+  async #resolve(reference: ModuleReference, transfer: Transfer): Promise<FetchedModule> {
     const pinned = reference.digest === undefined ? undefined : await this.#lastKnown(reference).catch(() => undefined);
     if (pinned !== undefined) {
       return pinned;
     }
-    const asked = await this.#fromPeers(reference, signal);
+    const asked = await this.#fromPeers(reference, transfer.signal);
     if (asked.bytes !== undefined) {
       return await this.#fetched(reference, asked.bytes, 'peer');
     }
     let bytes: Uint8Array;
     try {
-      bytes = await this.#fromSource(reference, signal, report);
+      bytes = await this.#fromSource(reference, transfer);
     } catch (failure) {
       if (!(failure instanceof ModuleError)) {
         throw failure;
@@ -173,12 +187,11 @@ export class ModuleStore {
     return { url: reference.shown, digest, bytes, origin, ...(cacheError === undefined ? {} : { cacheError }) };
   }
 
-  async #fromSource(
-    reference: ModuleReference,
-    signal: AbortSignal,
-    report: (progress: Progress) => void,
-  ): Promise<Uint8Array> {
+  async #fromSource(reference: ModuleReference, { signal, isForTenant, report }: Transfer): Promise<Uint8Array> {
     if (reference.kind === 'file') {
+      if (isForTenant) {
+        assertTenantFile(reference, this.#tenantFolder);
+      }
       return await readModuleFile(reference, this.#maxBytes);
     }
     return await downloadModule(reference, {
@@ -186,6 +199,7 @@ export class ModuleStore {
       maxBytes: this.#maxBytes,
       timeouts: this.#timeouts,
       signal,
+      isForTenant,
       onProgress: (received, total) => report({ received, total }),
     });
   }

@@ -125,6 +125,7 @@ export type { KindDeclaration, OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
   isGroupSpec,
+  isNamespacedPolicyId,
   POLICY_SERVER_LABEL,
   POLICY_UID_LABEL,
   policyId,

@@ -45,6 +45,8 @@ export interface LoaderStart {
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number | undefined;
+  /** Folder that modules of tenants may be in; undefined: none. */
+  readonly tenantFolder?: string | undefined;
   /** How other replicas are asked for modules by digest; undefined: there are none. */
   readonly peers?: PeerAccess | undefined;
   /** `host:port` of other replicas. */
@@ -313,13 +315,14 @@ export class LoaderLane {
     if (stage === 'check' || module === undefined || others.length > 0) {
       return [culprit];
     }
-    const isAlike = ({ definition, digests, from }: LoadRequest): boolean => {
+    const isAlike = ({ definition, digests, from, isForTenant }: LoadRequest): boolean => {
       const modules = modulesOf(definition);
       return (
         modules.length === 1 &&
         modules[0] === module &&
         digests?.[module] === request?.digests?.[module] &&
-        from === request?.from
+        from === request?.from &&
+        isForTenant === request?.isForTenant
       );
     };
     return [...this.#loads].filter(([, other]) => isAlike(other)).map(([seq]) => seq);

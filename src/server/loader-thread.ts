@@ -61,6 +61,7 @@ const store = new ModuleStore({
   cacheDir: start.cacheDir,
   ...(start.sources === undefined ? {} : { sources: start.sources }),
   ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
+  ...(start.tenantFolder === undefined ? {} : { tenantFolder: start.tenantFolder }),
   ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),
 });
 /** Compiled modules by digest: those that serve, and those of loads under way. */
@@ -226,14 +227,15 @@ function enter(seq: number, stage: Stage, timeoutMs: number): void {
   activity.enter(seq, timeoutMs, STAGES.indexOf(stage));
 }
 
-function fetchOnce(reference: string, { digests, from }: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
+function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
+  const { digests, from, isForTenant } = request;
   const digest = digests?.[reference];
-  const key = JSON.stringify([reference, digest, from]);
+  const key = JSON.stringify([reference, digest, from, isForTenant]);
   const known = fetches.get(key);
   if (known !== undefined) {
     return known;
   }
-  const fetched = fetchModule(reference, digest, from);
+  const fetched = fetchModule(reference, digest, request);
   fetches.set(key, fetched);
   return fetched;
 }
@@ -241,11 +243,11 @@ function fetchOnce(reference: string, { digests, from }: LoadRequest, fetches: F
 async function fetchModule(
   reference: string,
   digest: string | undefined,
-  from: LoadRequest['from'],
+  { from, isForTenant = false }: LoadRequest,
 ): Promise<FetchedModule> {
   const parsed = parseReference(reference, start.baseDir === undefined ? {} : { baseDir: start.baseDir });
   if (digest === undefined) {
-    const fetched = await store.fetch(parsed, { offline: from === 'cache' });
+    const fetched = await store.fetch(parsed, { offline: from === 'cache', isForTenant });
     if (from === 'source' && fetched.sourceError !== undefined) {
       throw fetched.sourceError;
     }
@@ -265,7 +267,7 @@ async function fetchModule(
     );
   }
   try {
-    return await store.fetch({ ...parsed, digest }, { offline: from === 'cache' });
+    return await store.fetch({ ...parsed, digest }, { offline: from === 'cache', isForTenant });
   } catch (error) {
     if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {
       throw new ModuleError(
@@ -336,6 +338,7 @@ function reasonOf(error: unknown): PolicyReason {
         return 'DigestMismatch';
       case 'reference-invalid':
       case 'registry-unsupported':
+      case 'source-forbidden':
         return 'InvalidDefinition';
       case 'version-unsupported':
         return 'UnsupportedVersion';

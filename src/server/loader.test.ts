@@ -126,6 +126,8 @@ describe('the loader', () => {
     const pinned = await one({ digests: { [reference]: digest } });
     assert.deepEqual(pinned.ok && pinned.digests, { [reference]: digest });
     assert.equal((await one({ digests: { [reference]: digest }, from: 'cache' })).ok, true);
+    const malformed = await refused({ digests: { [reference]: 'sha256:0' } });
+    assert.deepEqual([malformed.reason, malformed.transient], ['InvalidDefinition', false]);
     const moved = await refused({ digests: { [reference]: other } });
     assert.deepEqual([moved.reason, moved.transient], ['DigestMismatch', true]);
     assert.match(moved.message, /has another module now.*change the policy/);
@@ -135,6 +137,14 @@ describe('the loader', () => {
     );
     assert.equal(contradiction.reason, 'DigestMismatch');
     assert.match(contradiction.message, /two different modules/);
+  });
+
+  it('reads no files for people who do not run the server', async () => {
+    await using at = await setUp();
+    const outcome = (await at.load(accept, { isForTenant: true })).get('accept');
+    assert.ok(outcome !== undefined && !outcome.ok);
+    assert.deepEqual([outcome.reason, outcome.transient], ['InvalidDefinition', false]);
+    assert.match(outcome.message, /of a namespace cannot name files/);
   });
 
   it('tells where a file is not YAML', async () => {

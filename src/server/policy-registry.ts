@@ -53,6 +53,8 @@ export interface LoadRequest {
    * for it. Default: the source, or the cache when that is down.
    */
   readonly from?: 'cache' | 'source';
+  /** Whether it is a policy of people who do not run this server, see `isForTenant` of the module store. Default: no. */
+  readonly isForTenant?: boolean;
 }
 
 /** What became of a {@link LoadRequest}. */

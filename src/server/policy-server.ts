@@ -4,6 +4,7 @@ import type { Server as SecureServer } from 'node:https';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
@@ -172,6 +173,7 @@ export class PolicyServer {
         memoryLimitBytes: options.memoryLimitBytes,
         connectCapabilities: () => this.#capabilities.connect(),
         modules: () => this.#policies?.modules() ?? [],
+        tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),
         peers: options.replica && peerAccess(options.replica.control.tls),
       },
       log,

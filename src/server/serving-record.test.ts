@@ -80,6 +80,21 @@ describe('the record of what serves', () => {
     assert.deepEqual([...at.open().read().keys()], ['single']);
   });
 
+  it('of another version of the product is of no revision that the cluster has', async () => {
+    await using at = await setUp();
+    await at.open().flush(policies);
+    const file = join(at.folder, 'serving.json');
+    const content = JSON.parse(await readFile(file, 'utf8')) as { version: string };
+    await writeFile(file, JSON.stringify({ ...content, version: `${content.version}-next` }));
+    const read = at.open().read();
+    assert.deepEqual(read.get('single'), policies[0], 'a file has no revisions');
+    const { revision, ...rest } = read.get('group') ?? assert.fail('it serves on');
+    const { revision: written, ...expected } = policies[1] ?? assert.fail();
+    assert.deepEqual(rest, expected);
+    assert.notEqual(revision?.uid, written?.uid);
+    assert.deepEqual(at.log, []);
+  });
+
   for (const [what, content] of Object.entries({
     'is cut off': '{"format":1,"policies":[',
     'is empty': '',

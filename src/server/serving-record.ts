@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PolicyDefinition } from '../engine/index.ts';
+import { PRODUCT_VERSION } from '../modules/index.ts';
 import type { LogMessage } from './evaluation-protocol.ts';
 import type { PinnedPolicy } from './policy-registry.ts';
 
@@ -28,11 +29,16 @@ export class ServingRecord {
   /** What served when the record was last written, by id. A record that cannot be read is set aside and said. */
   read(): Map<string, PinnedPolicy> {
     try {
-      const record = JSON.parse(readFileSync(this.#path, 'utf8')) as { format: unknown; policies: PinnedPolicy[] };
+      const record = JSON.parse(readFileSync(this.#path, 'utf8')) as {
+        format: unknown;
+        version: unknown;
+        policies: PinnedPolicy[];
+      };
       if (record.format !== FORMAT || !Array.isArray(record.policies) || !record.policies.every(isPinned)) {
         throw new Error(`expected format ${FORMAT}, got ${String(record.format)} or incomplete policies`);
       }
-      return new Map(record.policies.map((policy) => [policy.definition.id, policy]));
+      const isOurs = record.version === PRODUCT_VERSION;
+      return new Map(record.policies.map((policy) => [policy.definition.id, isOurs ? policy : ofOtherVersion(policy)]));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
         this.#setAside(error);
@@ -53,7 +59,7 @@ export class ServingRecord {
   flush(policies: readonly PinnedPolicy[]): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const text = JSON.stringify({ format: FORMAT, policies });
+    const text = JSON.stringify({ format: FORMAT, version: PRODUCT_VERSION, policies });
     this.#writing = this.#writing.then(async () => {
       const temporary = `${this.#path}.${process.pid}.new`;
       try {
@@ -87,6 +93,16 @@ export class ServingRecord {
       fields: { file: aside, error: String(error) },
     });
   }
+}
+
+/**
+ * A policy that another version of the product read. It may serve, but it is not taken for the revision: that is read anew,
+ * and may mean something else by now.
+ */
+function ofOtherVersion(policy: PinnedPolicy): PinnedPolicy {
+  return policy.revision === undefined
+    ? policy
+    : { ...policy, revision: { ...policy.revision, uid: `${policy.revision.uid} of another version` } };
 }
 
 function isPinned(value: unknown): value is PinnedPolicy {

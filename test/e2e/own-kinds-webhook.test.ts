@@ -196,7 +196,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       const findings = new Findings();
       judge.checkSpec(object, findings);
       const configuration = {
-        ...webhookConfiguration(object, { url: 'https://127.0.0.1:1', ca: '' }),
+        ...webhookConfiguration(object, { url: 'https://127.0.0.1:1', ca: '' }, 'portcullis'),
         kind: 'ValidatingWebhookConfiguration',
       };
       const { status, body } = await cluster.request('POST', `${CONFIGURATIONS}?dryRun=All`, configuration);

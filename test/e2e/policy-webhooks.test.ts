@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../src/lifecycle/policy-kinds.ts';
+import { PolicyWebhooks } from '../../src/lifecycle/policy-webhooks.ts';
 import {
   corrected,
   webhookConfiguration,
@@ -13,12 +15,15 @@ import {
 import {
   type AdmissionPolicyObject,
   keyOf,
+  type KubernetesObject,
   kubernetesKind,
   type JsonObject,
   type ResourceType,
 } from '../../src/resources/index.ts';
+import { ObjectCache } from '../../src/runtime/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
 
 const RULE = { apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'], operations: ['CREATE'] };
 
@@ -58,10 +63,14 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     await server?.[Symbol.asyncDispose]();
   });
 
-  function typeOf({ apiVersion, kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> {
+  function builtin<T extends KubernetesObject & { spec?: unknown }>(apiVersion: string, kind: string): ResourceType<T> {
     const type = kubernetesKind(apiVersion, kind);
     assert.ok(type);
-    return type;
+    return type as unknown as ResourceType<T>;
+  }
+
+  function typeOf({ apiVersion, kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> {
+    return builtin(apiVersion, kind);
   }
 
   for (const object of [
@@ -70,9 +79,10 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     policy('mutating', { mutating: true }),
     policy('mutating-everything', { ...ALL, mutating: true }),
     policy('own', {}, 'shop'),
+    policy('wild', { rules: [{ ...RULE, apiGroups: ['*'], resources: ['*/*'] }] }),
   ]) {
     it(`of ${object.metadata.name}: kept as they are, and put right`, async () => {
-      const wanted = webhookConfiguration(object, target);
+      const wanted = webhookConfiguration(object, target, 'portcullis');
       const type = typeOf(wanted);
       const options = { fieldManager: 'portcullis-controller' };
       const body = wanted as unknown as JsonObject;
@@ -97,4 +107,58 @@ describe('webhook configurations of policies on a real API server', { skip: skip
       assert.equal(again.metadata.resourceVersion, mended.metadata.resourceVersion);
     });
   }
+
+  it('is left alone where the server leaves out what is empty', async () => {
+    const log = pino({ level: 'silent' });
+    const caches = [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS].map((type) => new ObjectCache({ cluster, type, log }));
+    const [validating, mutating] = caches;
+    assert.ok(validating && mutating);
+    const stop = new AbortController();
+    const running = caches.map((cache) => cache.start(stop.signal));
+    await Promise.all(caches.map(({ synced }) => synced));
+    const webhooks = new PolicyWebhooks({
+      cluster,
+      validating,
+      mutating,
+      target: () => target,
+      namespace: 'portcullis',
+    });
+    const object = policy('empty', {
+      objectSelector: { matchLabels: {}, matchExpressions: [{ key: 'a', operator: 'Exists', values: [] }] },
+    });
+    const writes: boolean[] = [];
+    for (let time = 0; time < 4; time += 1) {
+      writes.push(await webhooks.enforce(object, object.spec, stop.signal));
+    }
+    assert.deepEqual(writes.slice(2), [false, false]);
+    stop.abort();
+    await Promise.all(running);
+  });
+
+  it('leaves the way open for whoever mends what rejects everything', async () => {
+    // Nobody listens there, and failurePolicy is Fail.
+    const nobody = { url: 'https://127.0.0.1:1', ca: target.ca };
+    const wild = policy('lock', {
+      rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }],
+    });
+    const configuration = webhookConfiguration(wild, nobody, 'portcullis');
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'portcullis' } };
+    await cluster.create(builtin('v1', 'Namespace'), namespace);
+    await cluster.create(typeOf(configuration), configuration);
+    try {
+      const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', spec: {} };
+      const create = async (name: string): Promise<unknown> =>
+        await cluster.create(builtin('coordination.k8s.io/v1', 'Lease'), {
+          ...lease,
+          metadata: { name, namespace: name },
+        });
+      await eventually(async () => assert.rejects(create('default'), /failed calling webhook/));
+      await create('portcullis');
+      await cluster.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+        body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+      });
+    } finally {
+      await cluster.delete(typeOf(configuration), keyOf(configuration));
+    }
+  });
 });

@@ -37,17 +37,16 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
   for (let first = 0; first < count; first += 50) {
     await Promise.all(names.slice(first, first + 50).map((name) => lab.create(celPolicy(name))));
   }
-  await lab.eventually(
-    async () => {
-      const { items } = await lab.cluster.list(POLICIES);
-      const active = items.filter(
-        ({ metadata, status }) => metadata.name?.startsWith(prefix) === true && status?.phase === 'Active',
-      );
-      assert.equal(active.length, count);
-      await sleep(200);
-    },
-    () => `${count} policies to be Active`,
-  );
+  let active = 0;
+  const deadline = performance.now() + SETTLING_MS + count * 100;
+  while (active < count) {
+    // A list of all of them is work for the API server that is measured: rarely.
+    await sleep(POLL_MS);
+    const { items } = await lab.cluster.list(POLICIES);
+    const ours = items.filter(({ metadata }) => metadata.name?.startsWith(prefix) === true);
+    active = ours.filter(({ status }) => status?.phase === 'Active').length;
+    assert.ok(performance.now() < deadline, `${active} of ${count} policies are Active`);
+  }
   const seconds = (performance.now() - began) / 1000;
   await quiet(lab);
   const written = lab.proxy.writes('controller');
@@ -59,11 +58,18 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
   return { writesPerPolicy: written.length / count, seconds, writes };
 }
 
-/** Waits until neither controllers nor replicas have written for a second. */
+/** How often it is looked whether all are enforced. Milliseconds. */
+const POLL_MS = 1_000;
+/** What is given besides a tenth of a second for each policy. Milliseconds. */
+const SETTLING_MS = 30_000;
+/** Longer than replicas wait between two reports of their own. Milliseconds. */
+const QUIET_MS = 2_500;
+
+/** Waits until neither controllers nor replicas have written for some time. */
 export async function quiet(lab: RolloutLab): Promise<void> {
   for (let seen = -1; seen !== lab.proxy.writes('controller', 'replica').length;) {
     seen = lab.proxy.writes('controller', 'replica').length;
-    await sleep(1_000);
+    await sleep(QUIET_MS);
   }
 }
 
@@ -87,17 +93,16 @@ function sortOf({ method, path, body }: ApiRequest): string {
 
 export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promise<ScaleFigures> {
   await applyMany(lab, 10, 'few');
-  const few = await idleRequests(lab, 4);
+  const few = await idleRequests(lab, 3);
   const figures = await applyMany(lab, count, 'many');
-  const many = await idleRequests(lab, 4);
+  const many = await idleRequests(lab, 3);
   assert.ok(
     figures.writesPerPolicy <= MAX_WRITES_PER_POLICY,
     `${figures.writesPerPolicy} writes per policy: ${JSON.stringify(figures.writes)}`,
   );
-  // Leases are renewed by the clock: one more or less falls into the time.
-  assert.ok(
-    many.length <= few.length + 3,
-    `idle: ${few.length} requests with 10 policies, ${many.length} with ${count}: ${many.join(', ')}`,
-  );
+  // Leases are renewed by the clock, so that none or one of each falls into the time, whatever the number.
+  const beside = many.filter((request) => !request.includes('/leases/'));
+  assert.deepEqual(beside, [], `with ${count} policies; with 10: ${few.join(', ')}`);
+  assert.ok(many.length <= 2 * lab.replicas.length, many.join(', '));
   return figures;
 }

@@ -6,9 +6,6 @@ import type { Findings } from './findings.ts';
 
 type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
 
-/** Of one expression. Each is shown with its line, which may be the whole expression. */
-const MAX_ISSUES = 10;
-
 /** Compiles match conditions as API servers compile those of webhooks. */
 export class MatchConditions {
   /** Made when the first condition comes: most policies have none. */
@@ -51,7 +48,7 @@ export class MatchConditions {
       return `expected an expression that is true or false, got ${advice}`;
     } catch (error) {
       if (error instanceof CelError) {
-        const text = error.issues.length === 0 ? error.message : error.issues.slice(0, MAX_ISSUES).map(describeIssue).join('\n');
+        const text = error.issues.length === 0 ? error.message : error.issues.map(describeIssue).join('\n');
         return `the expression does not compile: ${text}`;
       }
       throw error;

@@ -1,12 +1,12 @@
 // Where the code of policies may come from.
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { isAbsolute, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestKey } from '../../engine/index.ts';
 import {
   BUILTIN_MODULES,
   type BuiltinName,
   isBuiltin,
+  isInside,
+  isOwnHost,
   ModuleError,
   type ModuleReference,
   parseBuiltin,
@@ -26,15 +26,6 @@ export interface ModuleScope {
 const SCHEMES = ['file', 'http', 'https', 'registry', 'builtin'];
 /** A reference in a message. */
 const MAX_SHOWN_CHARACTERS = 200;
-
-/** Addresses of the machine itself, and those that only have a meaning beside it: metadata services of clouds are there. */
-const OWN_ADDRESSES = new BlockList();
-OWN_ADDRESSES.addSubnet('0.0.0.0', 8, 'ipv4');
-OWN_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4');
-OWN_ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4');
-OWN_ADDRESSES.addAddress('::', 'ipv6');
-OWN_ADDRESSES.addAddress('::1', 'ipv6');
-OWN_ADDRESSES.addSubnet('fe80::', 10, 'ipv6');
 
 /** Checks the reference of a module. The name of the builtin module, where it is one. */
 export function checkModule(
@@ -102,23 +93,6 @@ function checkSource(
     const detail = `policies of a namespace cannot name loopback and link-local addresses, got ${reference.url.hostname}: use the name of a server that the policy server reaches over the network`;
     findings.reject('module-source', forbidden(field, detail));
   }
-}
-
-function isInside(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way);
-}
-
-/** Of the host of a URL that was parsed: other spellings of an address are gone. */
-function isOwnHost(hostname: string): boolean {
-  const host = hostname
-    .replace(/^\[|\]$/g, '')
-    .replace(/\.$/, '')
-    .toLowerCase();
-  if (isIPv4(host) || isIPv6(host)) {
-    return OWN_ADDRESSES.check(host, isIPv4(host) ? 'ipv4' : 'ipv6');
-  }
-  return host === 'localhost' || host.endsWith('.localhost');
 }
 
 function schemeHint(module: string): string {

@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { connect as tlsConnect } from 'node:tls';
 import { pino } from 'pino';
 import { type Cluster, EmbeddedCluster } from '../../cluster/index.ts';
 import {
@@ -206,6 +207,41 @@ describe('the webhook for our own kinds', () => {
     await assert.rejects(user.create(POLICIES, policy('still-asked', { sideEffects: 'Some' })), { code: 422 });
   });
 
+  it('answers one review in a turn of the event loop, so that many large ones leave time for other work', async () => {
+    let turn = 0;
+    let counting = setImmediate(function count() {
+      turn += 1;
+      counting = setImmediate(count);
+    });
+    const turns: number[] = [];
+    const log = pino({}, { write: (line) => void (line.includes('object refused') && turns.push(turn)) });
+    const caches = new SharedCaches({ cluster: controller, log });
+    const ca = readFileSync(certificates.caFile, 'utf8');
+    const options = { cluster: controller, caches, ca, log, controllerUser: CONTROLLER };
+    const other = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    const aborting = new AbortController();
+    const running = other.start(aborting.signal);
+    const kind = { group: 'policies.kubewarden.io', kind: 'ClusterAdmissionPolicy' };
+    const object = policy('a', { sideEffects: 'Some' });
+    const body = JSON.stringify({ request: { uid: 'u', operation: 'CREATE', kind, object } });
+    const head = `POST /validate-own-kinds HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const socket = tlsConnect({ host: '127.0.0.1', port: Number(new URL(await other.url).port), ca });
+    // All in one piece.
+    socket.write(`${head}${body}`.repeat(5));
+    await new Promise<void>((resolve, reject) => {
+      socket.on('error', reject).on('data', () => {
+        if (turns.length === 5) {
+          resolve();
+        }
+      });
+    });
+    socket.destroy();
+    clearImmediate(counting);
+    aborting.abort();
+    await running;
+    assert.equal(new Set(turns).size, 5, turns.join());
+  });
+
   it('serves a certificate that was renewed', async () => {
     const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
     copyFileSync(renewed.certFile, certificates.certFile);
@@ -234,6 +270,8 @@ describe('the webhook for our own kinds', () => {
     await controller.patch(POLICIES, key, { type: 'merge', body: status }, { subresource: 'status' });
     await controller.patch(POLICIES, key, { type: 'merge', body: { spec: { mode: 'protect', message: 'x' } } });
     await controller.create(REVISIONS, revision('two'));
+    const finalizers = { metadata: { finalizers: ['example.com/a'], annotations: { a: 'b' } } };
+    await user.patch(REVISIONS, { namespace: 'default', name: 'two' }, { type: 'merge', body: finalizers });
     await user.delete(POLICIES, key);
     await user.create(builtin('v1', 'ConfigMap'), {
       apiVersion: 'v1',

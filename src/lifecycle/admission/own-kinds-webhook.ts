@@ -62,6 +62,8 @@ export class OwnKindsWebhook implements Runnable {
   readonly #rules: OwnKindsRules;
   readonly #budget = new BodyBudget();
   readonly #url = Promise.withResolvers<string>();
+  /** Reviews that wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: OwnKindsWebhookOptions) {
     this.#options = options;
@@ -138,12 +140,41 @@ export class OwnKindsWebhook implements Runnable {
         refuse(error);
         return;
       }
-      try {
-        sendJson(response, 200, this.#answer(body));
-      } catch (failure) {
-        refuse(failure instanceof RequestRefused ? failure : this.#failed(failure));
+      if (!this.#budget.take(body.length, body.length)) {
+        refuse(new RequestRefused(503, 'more reviews wait than can be held; try again later'));
+        return;
       }
+      this.#inTurn(() => {
+        this.#budget.giveBack(body.length);
+        if (response.destroyed) {
+          // Its client waits no more.
+          return;
+        }
+        try {
+          sendJson(response, 200, this.#answer(body));
+        } catch (failure) {
+          refuse(failure instanceof RequestRefused ? failure : this.#failed(failure));
+        }
+      });
     });
+  }
+
+  /**
+   * One review for each turn of the event loop: a large one takes a second or two (3 MB of expressions), and between two
+   * of them the rest of the process gets its time, above all the renewal of its leadership.
+   */
+  #inTurn(review: () => void): void {
+    const next = (): void => {
+      this.#waiting[0]?.();
+      this.#waiting.shift();
+      if (this.#waiting.length > 0) {
+        setImmediate(next);
+      }
+    };
+    this.#waiting.push(review);
+    if (this.#waiting.length === 1) {
+      setImmediate(next);
+    }
   }
 
   #answer(body: Uint8Array): string {

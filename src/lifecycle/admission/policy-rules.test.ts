@@ -394,7 +394,7 @@ describe('new policies', () => {
     assert.deepEqual(found.errors, ['metadata.name [id-too-long]']);
     assert.match(found.text, /Shorten the name by 1/);
     const policy = object('cap', SPEC, { name: longest }) as unknown as Parameters<typeof webhookConfiguration>[0];
-    const [webhook] = webhookConfiguration(policy, { url: '', ca: '' }).webhooks ?? [];
+    const [webhook] = webhookConfiguration(policy, { url: '', ca: '' }, 'portcullis').webhooks ?? [];
     assert.equal((webhook as { name: string }).name.length, 253);
   });
 

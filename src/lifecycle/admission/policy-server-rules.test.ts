@@ -42,11 +42,12 @@ const SERVER_CASES: readonly Case[] = [
   [
     'one port twice',
     'ps',
-    server({ metricsPort: 8443 }),
-    ['spec.metricsPort [ports]'],
+    server({ readinessProbePort: 8443 }),
+    ['spec.readinessProbePort [ports]'],
     [],
     /another port than spec\.webhookPort/,
   ],
+  ['the port of metrics that may not be there', 'ps', server({ webhookPort: 8080 }), [], ['spec.metricsPort [ports]']],
   ['other ports', 'ps', server({ webhookPort: 9443, metricsPort: 8443 }), []],
   ['hosts', 'ps', server({ insecureSources: ['registry.example.com:5000', 'localhost', '[::1]:5000'] }), []],
   [
@@ -55,7 +56,7 @@ const SERVER_CASES: readonly Case[] = [
     server({ insecureSources: ['https://example.com'] }),
     ['spec.insecureSources[0] [source-host]'],
   ],
-  ['a host twice', 'ps', server({ insecureSources: ['a', 'a'] }), ['spec.insecureSources[1] [source-host]']],
+  ['a host twice, and one of a container', 'ps', server({ insecureSources: ['a', 'a', 'my_registry:5000'] }), []],
   [
     'no certificate',
     'ps',

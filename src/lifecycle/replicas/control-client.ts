@@ -58,7 +58,7 @@ export class ControlClient {
   async open(address: ControlAddress, path: string, signal: AbortSignal): Promise<IncomingMessage> {
     const call = request({ ...(await this.#options(address, path)), agent: false, signal });
     call.end();
-    return answered(call);
+    return answered(call, signal);
   }
 
   /**
@@ -78,7 +78,7 @@ export class ControlClient {
     kept.end(bytes);
     let answer: IncomingMessage;
     try {
-      answer = await answered(kept);
+      answer = await answered(kept, options.signal);
     } catch (error) {
       if (!kept.reusedSocket || options.signal.aborted) {
         throw error;
@@ -86,7 +86,7 @@ export class ControlClient {
       // The other side has closed a connection that it had kept: that says nothing of itself.
       const anew = request({ ...common, agent: false });
       anew.end(bytes);
-      answer = await answered(anew);
+      answer = await answered(anew, options.signal);
     }
     return { status: answer.statusCode ?? 0, body: await wholeBody(answer, options.maxBytes) };
   }
@@ -114,11 +114,15 @@ export class ControlClient {
   }
 }
 
-function answered(call: ClientRequest): Promise<IncomingMessage> {
+function answered(call: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
+    // A request that waits for a connection of its agent tells of its abort only when it gets one.
+    const stop = (): void => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
     call.once('response', resolve);
     // Not once: a connection may fail again after its request has.
     call.on('error', reject);
+    call.once('close', () => signal.removeEventListener('abort', stop));
   });
 }
 

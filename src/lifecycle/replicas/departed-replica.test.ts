@@ -80,13 +80,13 @@ const TEN_TIMES_AS_FAST: Clock = {
 
 /** Looks until it is stopped, or has removed the replica. */
 function look(
-  replica: PolicyServerReplica,
+  replica: PolicyServerReplica | (() => PolicyServerReplica),
   cluster: Cluster = embedded.admin,
   clock = SYSTEM_CLOCK,
 ): Disposable & { done: Promise<void> } {
   const stop = new AbortController();
   const done = removeDeparted(
-    replica,
+    typeof replica === 'function' ? replica : () => replica,
     { cluster, timing: TEST_TIMING, clock, random: Math.random, log: pino({ level: 'silent' }) },
     stop.signal,
   );
@@ -163,6 +163,21 @@ describe('removeDeparted', { concurrency: true }, () => {
     using looking = look({ ...replica, metadata: { ...replica.metadata, uid: 'before' } });
     await Promise.race([looking.done, sleep(3 * TEST_TIMING.ownerCapMs)]);
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'again'));
+  });
+
+  it('does not remove one that another process took over meanwhile', async () => {
+    const replica = await replicaOf('taken', { apiVersion: 'v1', kind: 'Pod', uid: 'u' });
+    const body = { metadata: { labels: { a: 'b' } } };
+    const key = { namespace: NAMESPACE, name: 'taken' };
+    const taken = await embedded.admin.patch<PolicyServerReplica>(POLICY_SERVER_REPLICAS, key, { type: 'merge', body });
+    const owner = { ...(await podOf('taken')), name: 'taken' };
+    const now = { ...taken, metadata: { ...taken.metadata, ownerReferences: [owner] } };
+    let looks = 0;
+    // The watch is late.
+    using looking = look(() => ((looks += 1) === 1 ? replica : now));
+    await Promise.race([looking.done, sleep(5 * TEST_TIMING.ownerCapMs)]);
+    assert.ok(looks > 1);
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'taken'));
   });
 
   it('leaves a replica without an owner alone', async () => {

@@ -28,57 +28,74 @@ export interface DepartureOptions {
 /**
  * Deletes the object of a lost replica once what owns it is gone: a Pod that is no more or has ended, or a Lease that
  * nobody renews. Looks again and again until then, or until `signal` is aborted. One without an owner stays for people to
- * delete. Never rejects.
+ * delete. `newest` gives the newest version of the object: a process that was started again under the same name changes it,
+ * and it stays then. Never rejects.
  */
 export async function removeDeparted(
-  replica: PolicyServerReplica,
+  newest: () => PolicyServerReplica,
   options: DepartureOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { cluster, clock, timing, random, log } = options;
-  const owner = ownerOf(replica, options);
-  for (let looks = 0; owner !== undefined && !signal.aborted; looks += 1) {
+  const { clock, timing, random, log } = options;
+  let owner: Owner | undefined;
+  for (let looks = 0; !signal.aborted; looks += 1) {
+    const replica = newest();
+    const reference = ownerOf(replica);
+    if (reference === undefined) {
+      return;
+    }
+    if (owner?.reference.uid !== reference.uid) {
+      owner = ownerAt(reference, replica.metadata.namespace ?? '', options);
+    }
     let waitMs = doubledWait(timing.ownerMs, timing.ownerCapMs, looks, random);
     try {
       const found = await owner.look(signal);
       if (found === 'gone') {
-        await unlessGone(
-          cluster.delete(POLICY_SERVER_REPLICAS, keyOf(replica), {
-            preconditions: { uid: replica.metadata.uid ?? '' },
-            signal,
-          }),
-        );
-        log.info({ owner: owner.kind }, 'replica removed, its owner is gone');
+        await remove(replica, options, signal);
+        log.info({ owner: reference.kind }, 'replica removed, its owner is gone');
         return;
       }
       waitMs = found.againMs ?? waitMs;
     } catch (error) {
       if (!signal.aborted) {
-        log.warn({ owner: owner.kind, error: errorText(error) }, 'cannot tell whether a lost replica is gone');
+        log.warn({ owner: reference.kind, error: errorText(error) }, 'cannot tell whether a lost replica is gone');
       }
     }
     await pause(clock, waitMs, signal);
   }
 }
 
+/** Refused when somebody has written the object since it was looked at. */
+async function remove(replica: PolicyServerReplica, { cluster }: DepartureOptions, signal: AbortSignal): Promise<void> {
+  const { uid = '', resourceVersion = '' } = replica.metadata;
+  const preconditions = { uid, resourceVersion };
+  await unlessGone(cluster.delete(POLICY_SERVER_REPLICAS, keyOf(replica), { preconditions, signal }));
+}
+
 /** What owns a replica, and how it is found out whether it is still there. */
 interface Owner {
-  readonly kind: string;
+  readonly reference: OwnerReference;
   /** `againMs`: when there may be something else to see. Milliseconds. */
   look(signal: AbortSignal): Promise<'gone' | { readonly againMs?: number }>;
 }
 
-function ownerOf({ metadata }: PolicyServerReplica, options: DepartureOptions): Owner | undefined {
+function ownerOf({ metadata }: PolicyServerReplica): OwnerReference | undefined {
   const owners = metadata.ownerReferences ?? [];
-  const namespace = metadata.namespace ?? '';
-  const pod = owners.find(({ apiVersion, kind }) => apiVersion === 'v1' && kind === 'Pod');
-  if (pod !== undefined) {
-    return { kind: 'Pod', look: (signal) => lookAtPod(pod, namespace, options, signal) };
-  }
-  const lease = owners.find(
-    ({ apiVersion, kind }) => apiVersion.startsWith('coordination.k8s.io/') && kind === 'Lease',
-  );
-  return lease === undefined ? undefined : new LeaseOwner(lease, namespace, options);
+  return owners.find(isPod) ?? owners.find(isLease);
+}
+
+function isPod({ apiVersion, kind }: OwnerReference): boolean {
+  return apiVersion === 'v1' && kind === 'Pod';
+}
+
+function isLease({ apiVersion, kind }: OwnerReference): boolean {
+  return apiVersion.startsWith('coordination.k8s.io/') && kind === 'Lease';
+}
+
+function ownerAt(reference: OwnerReference, namespace: string, options: DepartureOptions): Owner {
+  return isPod(reference)
+    ? { reference, look: (signal) => lookAtPod(reference, namespace, options, signal) }
+    : new LeaseOwner(reference, namespace, options);
 }
 
 async function lookAtPod(
@@ -98,24 +115,23 @@ function hasEnded({ status }: KubernetesObject): boolean {
 
 /** A Lease, by when it was seen to be renewed: clocks of machines need not agree (as `LeaderElector`). */
 class LeaseOwner implements Owner {
-  readonly kind = 'Lease';
-  readonly #owner: OwnerReference;
+  readonly reference: OwnerReference;
   readonly #namespace: string;
   readonly #options: DepartureOptions;
   #seen: LeaseSpec | undefined;
   #seenAt = 0;
 
-  constructor(owner: OwnerReference, namespace: string, options: DepartureOptions) {
-    this.#owner = owner;
+  constructor(reference: OwnerReference, namespace: string, options: DepartureOptions) {
+    this.reference = reference;
     this.#namespace = namespace;
     this.#options = options;
   }
 
   async look(signal: AbortSignal): Promise<'gone' | { readonly againMs: number }> {
     const { cluster, clock } = this.#options;
-    const key = { namespace: this.#namespace, name: this.#owner.name };
+    const key = { namespace: this.#namespace, name: this.reference.name };
     const lease = await orGone(cluster.get(LEASES, key, { signal }));
-    if (lease === undefined || lease.metadata.uid !== this.#owner.uid) {
+    if (lease === undefined || lease.metadata.uid !== this.reference.uid) {
       return 'gone';
     }
     const spec = lease.spec ?? {};

@@ -58,6 +58,10 @@ describe('PolicyServerController', { timeout: 20_000 }, () => {
       await eventually(async () => (await statusOf(scene)) === '1/1 False ReplicasMissing');
       await scene.replica('r2');
       await eventually(async () => (await statusOf(scene)) === '2/2 True AllReplicasConnected');
+      const foreign = { status: { readyReplicas: 7, totalReplicas: 7 } };
+      const options = { subresource: 'status' };
+      await scene.cluster.admin.patch(POLICY_SERVERS, { name: 'default' }, { type: 'merge', body: foreign }, options);
+      await eventually(async () => (await statusOf(scene)) === '2/2 True AllReplicasConnected');
       one.isSilent = true;
       await eventually(async () => (await statusOf(scene)) === '1/2 False ReplicasMissing');
       await scene.remove('r1');

@@ -5,8 +5,8 @@ import { isNotFound } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { keyOf, POLICY_SERVERS, setCondition } from '../../resources/index.ts';
 import type { Condition, JsonObject, ObjectKey, PolicyServer } from '../../resources/index.ts';
-import { Controller, generationChanged, watch } from '../../runtime/index.ts';
-import type { ObjectCache, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
+import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
+import type { ObjectCache, Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 
 const FIELD_MANAGER = 'portcullis-controller';
@@ -54,7 +54,8 @@ export class PolicyServerController implements Runnable {
     this.#controller = new Controller({
       name: this.name,
       reconcile: (key, signal) => this.#reconcile(key, signal),
-      watches: [watch(this.#servers, { when: [generationChanged] })],
+      // A status that somebody else wrote is put right; its own writing costs a look that finds nothing to do.
+      watches: [watch(this.#servers, { when: [anyOf(generationChanged, statusChanged)] })],
       log,
       ...(metrics === undefined ? {} : { metrics }),
     });
@@ -99,6 +100,8 @@ export class PolicyServerController implements Runnable {
     this.#reported.set(server, { ...before, ...status });
   }
 }
+
+const statusChanged: Predicate<PolicyServer> = ({ before, after }) => !isDeepStrictEqual(before?.status, after?.status);
 
 /** The status of a PolicyServer, after `before`. `now` in milliseconds since 1970. */
 export function policyServerStatus(

@@ -110,6 +110,8 @@ export class ReplicaFleet {
     const known = this.#byName.get(name);
     if (known !== undefined && after !== undefined && isSameReplica(known.object, after)) {
       known.object = after;
+      // Whoever writes it lives: there is no need to wait until it is tried again.
+      known.link.retry();
       return;
     }
     if (known !== undefined) {
@@ -218,7 +220,7 @@ export class ReplicaFleet {
     if (replica.state === 'lost') {
       replica.departure = new AbortController();
       const log = this.#options.log.child({ replica: keyText(keyOf(replica.object)) });
-      this.#keepRunning(removeDeparted(replica.object, { ...this.#options, log }, replica.departure.signal));
+      this.#keepRunning(removeDeparted(() => replica.object, { ...this.#options, log }, replica.departure.signal));
     }
   }
 

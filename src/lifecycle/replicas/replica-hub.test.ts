@@ -9,8 +9,7 @@ import type { PrevalidationRequest, ReplicaMessage } from '../../server/index.ts
 import { MAX_REVISIONS } from './replica-reports.ts';
 import { MAX_LINE_BYTES } from './replica-stream.ts';
 import { eventually, HubScene, NAMESPACE, TEST_TIMING, TestCertificates } from './testing/hub-scene.ts';
-import { hello, reportOf } from './testing/test-replica.ts';
-import type { TestReplica } from './testing/test-replica.ts';
+import { hello, reportOf, TestReplica } from './testing/test-replica.ts';
 
 /** Most of a test here is waiting. */
 const TOGETHER = { timeout: 20_000, concurrency: 4 };
@@ -151,6 +150,24 @@ describe('ReplicaHub', TOGETHER, () => {
     await scene.replica('r1', { reports: [reportOf('a', 2)] });
     await scene.see('r1=connected');
     assert.equal(states(scene, 'r1', 'a'), '2:Serving');
+  });
+
+  it('finds one that was started again at its old address as soon as it writes its object', async () => {
+    await using scene = await HubScene.open(certificates, { timing: { retryMs: 60_000, retryCapMs: 60_000 } });
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    const { port } = replica;
+    await replica[Symbol.asyncDispose]();
+    await scene.see('r1=lost');
+    await using _ = await TestReplica.start({ name: 'r1', tls: certificates.control }, port);
+    const body = { metadata: { labels: { a: 'b' } } };
+    await scene.cluster.admin.patch(
+      POLICY_SERVER_REPLICAS,
+      { namespace: NAMESPACE, name: 'r1' },
+      { type: 'merge', body },
+    );
+    await scene.see('r1=connected');
   });
 
   it('follows one that moved', async () => {
@@ -482,6 +499,17 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     await asked.promise;
     stop.abort(new Error('enough'));
     await assert.rejects(stopped, /enough/);
+    // As many as there are connections, and one that waits for one of them.
+    const holding = new AbortController();
+    const held = Array.from({ length: 128 }, () => scene.hub.prevalidate('default', request, holding.signal));
+    await eventually(() => replica.tried.length === 129);
+    const waiting = new AbortController();
+    const waited = scene.hub.prevalidate('default', request, waiting.signal);
+    await sleep(20);
+    waiting.abort(new Error('enough of waiting'));
+    await assert.rejects(waited, /enough of waiting/);
+    holding.abort();
+    await Promise.allSettled(held);
     asked = Promise.withResolvers();
     const lost = scene.hub.prevalidate('default', request, signal);
     await asked.promise;

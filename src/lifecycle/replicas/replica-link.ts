@@ -57,6 +57,8 @@ export class ReplicaLink {
   #ticksLeft = 0;
   /** How long it may still take to be heard completely, until the replica is lost. */
   #patience: { ticksLeft: number; readonly why: () => string } | undefined;
+  /** Ends the wait for the next try. */
+  #waiting: AbortController | undefined;
 
   constructor(options: ReplicaLinkOptions) {
     this.#options = options;
@@ -103,6 +105,11 @@ export class ReplicaLink {
     }
   }
 
+  /** Tries at once, where it waits for the next try. */
+  retry(): void {
+    this.#waiting?.abort();
+  }
+
   /** Runs until `signal` is aborted. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, timing, random } = this.#options;
@@ -114,6 +121,7 @@ export class ReplicaLink {
       ticksLeft: this.#ticks(timing.connectingMs),
       why: () => (this.#problem === '' ? `not heard completely within ${timing.connectingMs} ms` : this.#problem),
     };
+    signal.addEventListener('abort', () => this.retry(), { once: true });
     let failures = 0;
     while (!signal.aborted) {
       const began = clock.now();
@@ -124,7 +132,9 @@ export class ReplicaLink {
       this.#ended(end);
       const wasStable = end.wasComplete && clock.now() - began >= timing.stableMs;
       failures = wasStable ? 0 : failures + 1;
-      await pause(clock, doubledWait(timing.retryMs, timing.retryCapMs, failures, random), signal);
+      this.#waiting = new AbortController();
+      await pause(clock, doubledWait(timing.retryMs, timing.retryCapMs, failures, random), this.#waiting.signal);
+      this.#waiting = undefined;
     }
     this.#patience = undefined;
     this.#lost.abort(new Error('the controller stops'));

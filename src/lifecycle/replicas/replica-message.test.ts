@@ -28,7 +28,7 @@ describe('parseReplicaMessage', () => {
         type: 'report',
         revisions: [
           { ...REVISION, state: 'Failed', reason: 'FetchFailed', message: 'no', nextRetry: '2030-01-01T00:00:00.000Z' },
-          { ...REVISION, state: 'Serving' },
+          { ...REVISION, state: 'Serving', order: 7 },
         ],
         gone: ['b'],
         isComplete: false,

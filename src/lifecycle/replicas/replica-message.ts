@@ -67,6 +67,7 @@ function revisionReport(value: unknown): RevisionReport {
     policy: name(value, 'policy'),
     revision: whole(value, 'revision'),
     state: state as ReplicaRevisionState,
+    ...(own(value, 'order') === undefined ? {} : { order: whole(value, 'order', 0) }),
     ...(reason === undefined ? {} : { reason: reasonOf(reason) }),
     ...(message === undefined ? {} : { message }),
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
@@ -132,10 +133,10 @@ export function optionalText(object: JsonObject, field: string, limit: number): 
   return value === undefined || value.length <= limit ? value : `${value.slice(0, limit - 1).toWellFormed()}…`;
 }
 
-function whole(object: JsonObject, field: string): number {
+function whole(object: JsonObject, field: string, least = 1): number {
   const value = own(object, field);
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
-    throw unexpected(`${field}: a whole number from 1 on`, value);
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
+    throw unexpected(`${field}: a whole number from ${least} on`, value);
   }
   return value;
 }

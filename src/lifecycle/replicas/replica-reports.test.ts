@@ -14,6 +14,7 @@ const anyReport: fc.Arbitrary<RevisionReport> = fc.record(
     policy: fc.constantFrom(...policies),
     revision: fc.constantFrom(1, 2),
     state: fc.constantFrom('Loading', 'Serving'),
+    order: fc.constantFrom(1, 2),
   },
   { noNullPrototype: true },
 );

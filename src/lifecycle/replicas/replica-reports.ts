@@ -97,6 +97,7 @@ function isSame(one: RevisionReport, other: RevisionReport): boolean {
     one.uid === other.uid &&
     one.policy === other.policy &&
     one.revision === other.revision &&
+    one.order === other.order &&
     one.reason === other.reason &&
     one.message === other.message &&
     one.nextRetry === other.nextRetry

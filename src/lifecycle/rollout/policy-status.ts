@@ -30,7 +30,7 @@ export function policyStatus(
   const { replicas = [], generation } = view;
   const serving = answeringRevision(view);
   const desired = desiredRevision(view);
-  const verdict = view.replicas === undefined ? NOTHING_KNOWN : judge(view, refusal);
+  const verdict = judge(view, refusal);
   const { phase, reason, message } = verdict;
   const isEnforced = serving !== undefined && view.isAsked;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
@@ -53,12 +53,6 @@ export function policyStatus(
     conditions: setCondition(setCondition(before?.conditions, active, now), upToDate, now),
   };
 }
-
-const NOTHING_KNOWN: Verdict = {
-  phase: 'Pending',
-  reason: REASONS.controllerStarting,
-  message: 'the controller has just begun, and asks the replicas what they have',
-};
 
 /** Whether the policy is enforced: by what, or why not. */
 function aboutActive(

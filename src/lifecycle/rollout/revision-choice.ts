@@ -27,14 +27,14 @@ export function lastGoodRevision({ revisions }: Revisions): RevisionFacts | unde
 
 /**
  * The revision that the rollout goes towards: the desired one, unless it cannot serve. Then the last good one serves on, or
- * again, unless policies are to reject then: undefined.
+ * again, unless the newest failed and policies are to reject then: undefined.
  */
 export function goalRevision(view: RolloutView): RevisionFacts | undefined {
   const desired = desiredRevision(view);
   if (desired !== undefined && desired.state !== 'Failed') {
     return desired;
   }
-  const isRejecting = desired !== undefined && view.settings.degraded === 'Reject';
+  const isRejecting = desired !== undefined && desired === view.revisions.at(-1) && view.settings.degraded === 'Reject';
   return isRejecting ? undefined : (servingRevision(view) ?? lastGoodRevision(view));
 }
 

@@ -31,6 +31,10 @@ type Trouble = Pick<Verdict, 'reason' | 'message'>;
 
 /** Where a policy is, by all that is known of it. Of phases at rest (Active, RolledBack) it says that one revision answers. */
 export function judge(view: RolloutView, refusal: Refusal | undefined): Verdict {
+  if (view.replicas === undefined) {
+    const message = 'the controller has just begun, and asks the replicas what they have';
+    return { phase: 'Pending', reason: REASONS.controllerStarting, message };
+  }
   const desired = desiredRevision(view);
   const bad = phaseOfTrouble(view);
   if (refusal !== undefined) {
@@ -38,7 +42,7 @@ export function judge(view: RolloutView, refusal: Refusal | undefined): Verdict 
     return { phase: view.isAsked ? bad : 'Error', reason: refusal.reason, message };
   }
   const { spec, pin } = view;
-  const hasReplicas = view.replicas?.length !== 0;
+  const hasReplicas = view.replicas.length > 0;
   const server = spec.policyServer ?? 'default';
   // Who is asked and has no answer rejects or admits by the failurePolicy: that is more than waiting.
   const idle = view.isAsked ? 'Error' : 'Pending';

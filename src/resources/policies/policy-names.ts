@@ -41,6 +41,11 @@ export function policyId({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'me
   return [PREFIXES[kind], ...(namespace === undefined ? [] : [namespace]), name].join('.');
 }
 
+/** Whether an id is that of a policy of a namespace: of people who need not be those who run the cluster. */
+export function isNamespacedPolicyId(id: string): boolean {
+  return id.startsWith('kw.ap.') || id.startsWith('kw.apg.');
+}
+
 /** Kubernetes' limit of the name of an object (DNS subdomain, RFC 1123). */
 const MAX_NAME_LENGTH = 253;
 /** Hexadecimal digits that stand for the part of an id that is cut off: 40 bits, among policies with equal beginnings. */

@@ -206,6 +206,23 @@ describe('the control port', () => {
     });
   });
 
+  it('stops at once, whoever is in the middle of a handshake', async () => {
+    const { endpoint, port } = await start();
+    const silent = connect(port, '127.0.0.1');
+    await once(silent, 'connect');
+    const closed = once(silent, 'close');
+    // Read as soon as there is something, so that the end is seen.
+    silent.resume().on('error', () => undefined);
+    const late = new AbortController();
+    const outcome = await Promise.race([
+      endpoint.stop().then(() => 'stopped'),
+      sleep(2_000, 'late', { signal: late.signal }).catch(() => undefined),
+    ]);
+    late.abort();
+    assert.equal(outcome, 'stopped', 'a handshake has 5 s');
+    await closed;
+  });
+
   describe('pre-validation', () => {
     it('answers what became of it', async () => {
       const asked: PrevalidationRequest[] = [];

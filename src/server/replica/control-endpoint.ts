@@ -3,6 +3,7 @@ import { constants, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { RequestRefused, ServerError } from '../errors.ts';
 import { BodyBudget, readBody, sendError, sendJson } from '../http-body.ts';
@@ -67,6 +68,8 @@ export class ControlEndpoint {
   /** In the order in which they began. */
   readonly #streams = new Set<ControlStream>();
   readonly #stopped = new AbortController();
+  /** Also those in the middle of a handshake, which the server does not count among its own yet. */
+  readonly #sockets = new Set<Socket>();
   #prevalidations = 0;
   #server: Server | undefined;
   #stopWatching: (() => void) | undefined;
@@ -115,6 +118,10 @@ export class ControlEndpoint {
       (request, response) => void this.#answer(request, response),
     );
     server.maxConnections = MAX_CONTROL_CONNECTIONS;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     server.prependListener('secureConnection', (socket: TLSSocket) => this.#admit(socket));
     server.on('tlsClientError', (error) => this.#log.debug({ error: error.message }, 'control connection refused'));
     this.#server = server;
@@ -138,7 +145,11 @@ export class ControlEndpoint {
     for (const stream of this.#streams) {
       stream.end();
     }
-    const limit = setTimeout(() => server.closeAllConnections(), LAST_BYTES_MS);
+    const limit = setTimeout(() => {
+      for (const socket of this.#sockets) {
+        socket.destroy();
+      }
+    }, LAST_BYTES_MS);
     await closed;
     clearTimeout(limit);
   }

@@ -44,6 +44,8 @@ export interface RevisionReport {
   readonly policy: string;
   readonly revision: number;
   readonly state: ReplicaRevisionState;
+  /** `status.order` of the PolicyRevision, where it serves: as the replica had read it when it changed over to it. */
+  readonly order?: number;
   /** Set when it failed. */
   readonly reason?: PolicyReason;
   readonly message?: string;

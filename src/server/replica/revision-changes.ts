@@ -62,6 +62,11 @@ export function show(entry: RevisionEntry): boolean {
       serves.since = new Date().toISOString();
     }
   }
+  const serves = servingOf(entry);
+  if (serves !== undefined && targetOf(entry)?.loaded === serves) {
+    // Also of one that was to be replaced, and is not.
+    serves.order = entry.wanted?.serving?.order ?? 0;
+  }
   const { standIn } = entry;
   if (standIn !== undefined && isPast(entry)) {
     entry.standIn = undefined;

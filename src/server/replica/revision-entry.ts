@@ -15,6 +15,8 @@ export interface LoadedRevision extends PinnedPolicy {
   readonly version: string;
   /** Empty until it serves. */
   since: string;
+  /** `status.order` of the PolicyRevision when it was last the one to serve; 0 when it never was. */
+  order: number;
 }
 
 /** A revision that is loaded, is being loaded, or could not be. */
@@ -128,7 +130,14 @@ export function newSlot(wanted: WantedRevision): Slot {
 export function recordedSlot(pinned: PinnedPolicy, revision: ServedRevisionName): Slot {
   const { definition, hash, settingsHash, digests, since } = pinned;
   return {
-    ...newSlot({ name: revision.name, uid: revision.uid, revision: revision.number, snapshot: undefined, modules: [] }),
+    ...newSlot({
+      name: revision.name,
+      uid: revision.uid,
+      revision: revision.number,
+      snapshot: undefined,
+      order: 0,
+      modules: [],
+    }),
     key: slotKey(revision.uid, Object.values(digests)),
     wanted: undefined,
     declared: { definition, hash, settingsHash },
@@ -149,7 +158,7 @@ export function loadedRevision(
   digests: Readonly<Record<string, string>>,
 ): LoadedRevision {
   const version = createHash('sha256').update([declared.hash, ...Object.values(digests)].join());
-  return { ...declared, digests, since, revision, version: version.digest('hex').slice(0, 12) };
+  return { ...declared, digests, since, order: 0, revision, version: version.digest('hex').slice(0, 12) };
 }
 
 /** The digest of each module of a definition that is not builtin; a text when the revision does not say one. */
@@ -262,11 +271,11 @@ export function isSettled(entry: RevisionEntry): boolean {
 export function reportsOf(entry: RevisionEntry): Map<string, RevisionReport> {
   const serves = entry.isEverywhere ? servingOf(entry) : entry.before;
   const reports = new Map<string, RevisionReport>();
-  const report = ({ name, uid, number }: ServedRevisionName, rest: Pick<RevisionReport, 'state'>): void => {
+  const report = ({ name, uid, number }: ServedRevisionName, rest: ReportedState): void => {
     reports.set(name, { name, uid, policy: entry.id, revision: number, ...rest });
   };
   if (serves !== undefined) {
-    report(serves.revision, { state: 'Serving' });
+    report(serves.revision, servingState(serves));
   }
   for (const slot of entry.slots.values()) {
     if (slot.loaded === undefined || slot.loaded !== entry.before) {
@@ -276,17 +285,20 @@ export function reportsOf(entry: RevisionEntry): Map<string, RevisionReport> {
   return reports;
 }
 
-function stateOf(
-  { loaded, failure, nextRetry }: Slot,
-  entry: RevisionEntry,
-): Pick<RevisionReport, 'state' | 'reason' | 'message' | 'nextRetry'> {
+type ReportedState = Omit<RevisionReport, 'name' | 'uid' | 'policy' | 'revision'>;
+
+function servingState({ order }: LoadedRevision): ReportedState {
+  return { state: 'Serving', ...(order > 0 ? { order } : {}) };
+}
+
+function stateOf({ loaded, failure, nextRetry }: Slot, entry: RevisionEntry): ReportedState {
   const isShown = loaded !== undefined && servingOf(entry) === loaded;
   if (isShown && entry.activationFailure !== undefined) {
     const { message, nextRetry: next } = entry.activationFailure;
     return { state: 'Failed', reason: 'ActivationFailed', message, nextRetry: next.toISOString() };
   }
   if (loaded !== undefined) {
-    return { state: isShown && entry.isEverywhere ? 'Serving' : 'Staged' };
+    return isShown && entry.isEverywhere ? servingState(loaded) : { state: 'Staged' };
   }
   if (failure === undefined) {
     return { state: 'Loading' };

@@ -1,4 +1,5 @@
 // Loading revisions: read, fetch, compile and check; again later, when that may help.
+import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { jitteredBackoff } from '../backoff.ts';
 import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
 import { pinsOf, type RevisionEntry, type Slot } from './revision-entry.ts';
@@ -74,7 +75,10 @@ export class RevisionLoads {
     for (const load of loads) {
       const [{ id }, { declared, pins }] = load;
       if (declared !== undefined && this.#isWanted(...load)) {
-        requests.set({ id, definition: declared.definition, digests: pins }, load);
+        requests.set(
+          { id, definition: declared.definition, digests: pins, isForTenant: isNamespacedPolicyId(id) },
+          load,
+        );
       }
     }
     if (requests.size === 0 || this.#stopped) {

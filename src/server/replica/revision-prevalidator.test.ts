@@ -71,6 +71,32 @@ describe('pre-validation', () => {
     prevalidator.stop();
   });
 
+  it('says of policies of a namespace that they are those of a tenant', async () => {
+    const { prevalidator, loads } = setUp();
+    const group = { expression: 'm()', message: 'no', policies: { m: { module: 'https://example.com/p.wasm' } } };
+    const own = [
+      request('a'),
+      { ...request('b'), kind: 'AdmissionPolicy', metadata: { name: 'b', namespace: 'team' } },
+    ];
+    const grouped = {
+      ...request('c', group),
+      kind: 'AdmissionPolicyGroup',
+      metadata: { name: 'c', namespace: 'team' },
+    };
+    const results = Promise.allSettled([...own, grouped].map((one) => prevalidator.prevalidate(one)));
+    await read();
+    assert.deepEqual(
+      loads[0]?.requests.map(({ id, isForTenant }) => [id, isForTenant]),
+      [
+        ['kw.cap.a', false],
+        ['kw.ap.team.b', true],
+        ['kw.apg.team.c', true],
+      ],
+    );
+    prevalidator.stop();
+    await results;
+  });
+
   it('tells why it failed, and whether that may pass', async () => {
     const { prevalidator, loads } = setUp();
     const unread = prevalidator.prevalidate(request('a', { settings: 'text' }));

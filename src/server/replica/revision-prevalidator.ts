@@ -1,5 +1,5 @@
 // Trying whether policies could be served, before anybody is asked to serve them.
-import { policyId } from '../../resources/index.ts';
+import { isNamespacedPolicyId, policyId } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { ServerError } from '../errors.ts';
 import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
@@ -92,7 +92,8 @@ export class RevisionPrevalidator {
         one.resolve({ ok: false, reason: 'InvalidDefinition', message: problem, isTransient });
       } else {
         const { definition } = policy;
-        requests.set({ id: definition.id, definition, from: 'source' }, one);
+        const { id } = definition;
+        requests.set({ id, definition, from: 'source', isForTenant: isNamespacedPolicyId(id) }, one);
       }
     }
     if (requests.size === 0 || this.#stopped.signal.aborted) {

@@ -38,8 +38,12 @@ export class RevisionReader {
       try {
         add(batches, { index, id: policy.id, text: this.#entryText(policy) });
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
-        results[index] = { problem: `the policy's spec cannot be read: ${text}`, isTransient: false };
+        // Which field it is does not matter: the cluster's schema would have refused it.
+        const problem =
+          error instanceof RangeError
+            ? "the policy's spec cannot be read: it is nested too deeply"
+            : "the policy's spec cannot be read: expected a mapping with a module, or with policies that have one";
+        results[index] = { problem, isTransient: false };
       }
     }
     await Promise.all(

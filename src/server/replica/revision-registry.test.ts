@@ -349,6 +349,20 @@ describe('a revision', () => {
     assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
   });
 
+  it("of a policy of a namespace is loaded as a tenant's, also after a restart", async () => {
+    const { want, registry, loads } = setUp({ record: [recorded('kw.apg.team.q', 1)] });
+    registry.restore();
+    await want({ 'kw.ap.team.p': serving(revision('kw.ap.team.p', 1)), 'kw.cap.p': serving(revision('kw.cap.p', 1)) });
+    assert.deepEqual(
+      loads.map(({ request: { id, isForTenant } }) => [id, isForTenant]),
+      [
+        ['kw.apg.team.q', true],
+        ['kw.ap.team.p', true],
+        ['kw.cap.p', false],
+      ],
+    );
+  });
+
   it('that failed here only, although it was found good, is tried again; one that is not understood is not', async () => {
     const { want, loads, registry } = setUp();
     await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);

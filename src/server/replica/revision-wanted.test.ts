@@ -79,10 +79,10 @@ describe('revisions of a policy', () => {
     for (const state of ['Validated', 'Staged', 'Serving'] as const) {
       assert.deepEqual(keptOf(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });
     }
-    for (const state of [undefined, 'Candidate', 'Retired', 'Failed', 'Superseded'] as const) {
+    for (const state of [undefined, 'Candidate', 'Failed'] as const) {
       const { spec, metadata } = keptOf(revision(1, state));
       assert.deepEqual(spec.snapshot, { failurePolicy: 'Ignore' });
-      assert.deepEqual(metadata, { name: 'p-1', namespace: 'portcullis', uid: 'uid-1' });
+      assert.deepEqual(metadata, { name: 'p-1', namespace: 'portcullis', uid: 'uid-1', resourceVersion: '' });
     }
   });
 
@@ -90,6 +90,17 @@ describe('revisions of a policy', () => {
     for (const snapshot of [undefined, null, 7, 'text', [], { failurePolicy: 'Maybe' }]) {
       const broken = { ...revision(1, 'Failed'), spec: { ...revision(1, 'Failed').spec, snapshot: snapshot as never } };
       assert.equal(wantedOf([keptOf(broken)]).failed?.failurePolicy, 'Fail');
+    }
+  });
+
+  it('of the history are kept by their names only', () => {
+    for (const state of ['Retired', 'Superseded'] as const) {
+      const past = revision(1, state);
+      const { metadata, spec, status } = keptOf(past);
+      const { policyId, policyServer } = past.spec;
+      assert.deepEqual([spec, status], [{ policyId, policyServer, revision: 1, snapshot: undefined }, { state }]);
+      assert.equal(metadata.name, past.metadata.name);
+      assert.deepEqual(wantedOf([keptOf(past)]), wantedOf([past]));
     }
   });
 

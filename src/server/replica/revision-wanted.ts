@@ -11,6 +11,8 @@ export interface WantedRevision {
   readonly revision: number;
   /** The policy's spec, as the cluster has it; undefined when it has none. */
   readonly snapshot: unknown;
+  /** `status.order`; 0 when it has none. */
+  readonly order: number;
   /** Its modules, as they were found when it was validated. */
   readonly modules: readonly PinnedModule[];
 }
@@ -64,7 +66,7 @@ function isAfter(one: PolicyRevision, other: PolicyRevision): boolean {
 
 function orderOf({ status }: PolicyRevision): number {
   const order: unknown = status?.order;
-  return typeof order === 'number' ? order : 0;
+  return typeof order === 'number' && Number.isSafeInteger(order) ? order : 0;
 }
 
 function failureOf(newest: PolicyRevision | undefined): FailedRevision | undefined {
@@ -91,12 +93,14 @@ export function failurePolicyOf(snapshot: unknown): 'Fail' | 'Ignore' {
   return isIgnoring ? 'Ignore' : 'Fail';
 }
 
-function wantedRevision({ metadata, spec, status }: PolicyRevision): WantedRevision {
+function wantedRevision(one: PolicyRevision): WantedRevision {
+  const { metadata, spec, status } = one;
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     revision: spec.revision,
     snapshot: spec.snapshot,
+    order: orderOf(one),
     modules: modulesOf(status?.modules),
   };
 }
@@ -113,25 +117,35 @@ function textOf(text: unknown): string {
 }
 
 /**
- * What is kept of a revision in memory: the spec of those that are loaded, of others what {@link wantedOf} asks. The whole
- * history of thousands of policies would be far more than what serves.
+ * What is kept of a revision in memory: what {@link wantedOf} asks, and nothing more. The spec of those that are loaded; of
+ * the history, which is ten times as many, hardly more than its names.
  */
-export function keptOf(revision: PolicyRevision): PolicyRevision {
-  const { metadata, spec, status } = revision;
-  const { name, namespace, uid, resourceVersion, labels } = metadata;
-  const { snapshot, ...rest } = spec;
+export function keptOf({ metadata, spec, status }: PolicyRevision): PolicyRevision {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
+  const { policyId, policyServer, revision, snapshot } = spec;
   const state = status?.state ?? 'Candidate';
-  const isLoaded = state === 'Validated' || state === 'Staged' || state === 'Serving';
-  const kept = isLoaded ? snapshot : { failurePolicy: failurePolicyOf(snapshot) };
-  return {
-    ...revision,
-    metadata: {
-      ...(name === undefined ? {} : { name }),
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(labels === undefined ? {} : { labels }),
-    },
-    spec: { ...rest, snapshot: kept },
-  };
+  let kept: Pick<PolicyRevision, 'status'> & { readonly snapshot?: unknown };
+  switch (state) {
+    case 'Validated':
+    case 'Staged':
+    case 'Serving': {
+      const { order, modules } = status ?? {};
+      kept = { snapshot, status: { state, order, modules } as PolicyRevision['status'] & object };
+      break;
+    }
+    case 'Failed':
+    case 'Candidate': {
+      const { reason, message } = status ?? {};
+      const text = { reason, message } as PolicyRevision['status'];
+      kept = { snapshot: { failurePolicy: failurePolicyOf(snapshot) }, status: { state, ...text } };
+      break;
+    }
+    default:
+      kept = state === 'Retired' ? RETIRED : SUPERSEDED;
+  }
+  const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot }, status: kept.status };
+  return { metadata: { name, namespace, uid, resourceVersion }, ...rest } as PolicyRevision;
 }
+
+const RETIRED = { status: { state: 'Retired' } } as const;
+const SUPERSEDED = { status: { state: 'Superseded' } } as const;

@@ -1,0 +1,84 @@
+// Reasons are an interface: what docs/lifecycle.md says of them is what there is.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import type { PolicyReason } from '../../server/index.ts';
+import { planRollout } from './plan-rollout.ts';
+import { REASONS } from './reasons.ts';
+import { both, failed, first, PHASE_CASES } from './testing/phase-cases.ts';
+import { revision, view } from './testing/rollout-scene.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
+
+/** All of them: a reason that is added to the type, or taken away, does not compile here. */
+const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
+  Loading: true,
+  Serving: true,
+  ServingFromCache: true,
+  InvalidDefinition: true,
+  FetchFailed: true,
+  DigestMismatch: true,
+  InvalidModule: true,
+  UnsupportedVersion: true,
+  InvalidSettings: true,
+  SettingsCheckFailed: true,
+  PoliciesFileUnusable: true,
+  ActivationFailed: true,
+  ServingFromRecord: true,
+  RevisionFailed: true,
+};
+
+const OWN: ReadonlySet<string> = new Set(Object.values(REASONS));
+
+/** The rows of the page's tables of reasons: the reason, and the cell after it. */
+function documented(): Map<string, string> {
+  const page = readFileSync(new URL('../../../docs/lifecycle.md', import.meta.url), 'utf8');
+  const [, section = ''] = page.split('\n### Reasons\n');
+  const [reasons = ''] = section.split('\n## ');
+  return new Map(
+    [...reasons.matchAll(/^\| `(\w+)` \| ([^|]*) \|/gm)].map(([, reason = '', next = '']) => [reason, next]),
+  );
+}
+
+/** Phases that policies are in for a reason, in the cases of the tests. */
+function reached(): Map<string, Set<string>> {
+  const phases = new Map<string, Set<string>>();
+  for (const { reason, phase } of PHASE_CASES) {
+    phases.set(reason, (phases.get(reason) ?? new Set()).add(phase));
+  }
+  return phases;
+}
+
+describe('reasons', () => {
+  it('are all in docs/lifecycle.md, with the phases that policies are in for them', () => {
+    const page = documented();
+    const phases = reached();
+    const listed = (texts: Iterable<string> = ['(revisions)']): string => [...texts].toSorted().join(', ');
+    assert.deepEqual(
+      Object.fromEntries([...OWN].map((reason) => [reason, listed((page.get(reason) ?? 'not there').split(', '))])),
+      Object.fromEntries([...OWN].map((reason) => [reason, listed(phases.get(reason))])),
+    );
+  });
+
+  it('that docs/lifecycle.md names are those that there are', () => {
+    const page = [...documented().keys()];
+    assert.ok(page.length > OWN.size, 'no table of what replicas say');
+    assert.deepEqual(
+      page.filter((reason) => !OWN.has(reason) && !Object.hasOwn(POLICY_REASONS, reason)),
+      [],
+    );
+  });
+
+  it('of revisions are given by the plan', () => {
+    const reject = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Reject' } } as const;
+    for (const [reason, number, scene] of [
+      [REASONS.superseded, 2, view([first, revision(2, 'Validated'), revision(3, 'Candidate')], both)],
+      [REASONS.pinned, 2, view([first, revision(2, 'Validated')], both, { pin: 1 })],
+      [REASONS.replaced, 1, view([first, revision(2, 'Serving')], both)],
+      [REASONS.degradedRejected, 1, view([first, failed(2)], both, reject)],
+    ] as const satisfies readonly (readonly [string, number, RolloutView])[]) {
+      const { steps } = planRollout(scene);
+      const given = steps.flatMap((step) => (step.type === 'transition' ? [[step.revision, step.reason]] : []));
+      assert.deepEqual(given[0], [number, reason]);
+    }
+  });
+});

@@ -1,0 +1,394 @@
+// Where policies are, and what is said of them: one case for every way to get somewhere.
+import { REASONS } from '../reasons.ts';
+import type { Refusal } from '../rollout-phase.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutView } from '../rollout-view.ts';
+import { NOW, replica, revision, spec, view } from './rollout-scene.ts';
+
+export const LATE = { now: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs };
+const IGNORING = { spec: spec('1', { failurePolicy: 'Ignore' }) };
+export const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route to example.com' } as const;
+export const REFUSAL: Refusal = { reason: REASONS.webhookRefused, message: 'rules: Required value' };
+
+export const failed = (number: number): RevisionFacts =>
+  revision(number, 'Failed', { reason: 'InvalidSettings', message: 'expected a list' });
+const retried = (number: number): RevisionFacts =>
+  revision(number, 'Candidate', { reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 1_000 });
+
+export const first = revision(1, 'Serving');
+const second = revision(2, 'Serving', { order: 2 });
+const retired = revision(1, 'Retired');
+export const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
+
+export interface PhaseCase {
+  readonly when: string;
+  readonly view: RolloutView;
+  readonly refusal?: Refusal;
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const PHASE_CASES: readonly PhaseCase[] = [
+  // At rest.
+  {
+    when: 'every replica serves the newest revision',
+    view: view([first], both),
+    phase: 'Active',
+    reason: 'Serving',
+    message: 'revision 1 serves on every replica',
+  },
+  {
+    when: 'the newest revision is pinned',
+    view: view([first], both, { pin: 1 }),
+    phase: 'Active',
+    reason: 'Pinned',
+    message: 'revision 1 serves on every replica, and is pinned',
+  },
+  {
+    when: 'an older revision is pinned',
+    view: view([first, revision(2, 'Retired', { order: 0 })], both, { pin: 1 }),
+    phase: 'RolledBack',
+    reason: 'Pinned',
+    message: 'revision 1 is pinned and serves on every replica; revision 2, which the spec declares, does not',
+  },
+  // On its way.
+  {
+    when: 'the controller has just begun',
+    view: view([revision(1, 'Candidate')], undefined),
+    phase: 'Pending',
+    reason: 'ControllerStarting',
+    message: 'the controller has just begun, and asks the replicas what they have',
+  },
+  {
+    when: 'a new policy is being checked',
+    view: view([revision(1, 'Candidate')], [replica('a')]),
+    phase: 'Pending',
+    reason: 'Validating',
+    message: 'revision 1 is being fetched and checked',
+  },
+  {
+    when: 'a new revision is being checked',
+    view: view([first, revision(2, 'Candidate')], both),
+    phase: 'Updating',
+    reason: 'Validating',
+    message: 'revision 2 is being fetched and checked',
+  },
+  {
+    when: 'a revision that was held by a pin is desired again',
+    view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned, message: 'held' })], both),
+    phase: 'Updating',
+    reason: 'Validating',
+    message: 'revision 2 is being fetched and checked',
+  },
+  {
+    when: 'a new policy is being loaded',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Loading' }), replica('b', { 1: 'Staged' })]),
+    phase: 'Pending',
+    reason: 'Staging',
+    message: 'revision 1 is loaded by 1 of 2 replicas',
+  },
+  {
+    when: 'a new revision is being loaded',
+    view: view([first, revision(2, 'Validated')], both),
+    phase: 'Updating',
+    reason: 'Staging',
+    message: 'revision 2 is loaded by 0 of 2 replicas',
+  },
+  {
+    when: 'every replica has loaded it',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Staged' })]),
+    phase: 'Pending',
+    reason: 'Staging',
+    message: 'revision 1 is loaded by 1 of 1 replicas',
+  },
+  {
+    when: 'one replica has changed over',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Staged' })]),
+    phase: 'Updating',
+    reason: 'Switching',
+    message: 'revision 2 serves on 1 of 2 replicas',
+  },
+  {
+    when: 'a new policy serves on one replica',
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isAsked: false }),
+    phase: 'Pending',
+    reason: 'Switching',
+    message: 'revision 1 serves on 1 of 2 replicas',
+  },
+  {
+    when: 'a new policy serves and is not asked yet',
+    view: view([first], both, { isAsked: false }),
+    phase: 'Pending',
+    reason: 'Switching',
+    message: 'revision 1 serves on every replica; the API server is told to ask',
+  },
+  {
+    when: 'a replica is new, and has not said anything',
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', {}, 'connecting')], LATE),
+    phase: 'Updating',
+    reason: 'ReplicasStarting',
+    message: 'revision 1 serves on 1 of 2 replicas',
+  },
+  {
+    when: 'all replicas began anew',
+    view: view([first], [replica('a', { 1: 'Loading' }), replica('b', { 1: 'Loading' })], LATE),
+    phase: 'Updating',
+    reason: 'ReplicasStarting',
+    message: 'revision 1 serves on 0 of 2 replicas',
+  },
+  // The revision is bad.
+  {
+    when: 'a new policy failed',
+    view: view([failed(1)], [replica('a')], { isAsked: true }),
+    phase: 'Error',
+    reason: 'InvalidSettings',
+    message: 'revision 1 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'a new policy failed that is to be ignored then',
+    view: view([{ ...failed(1), snapshot: IGNORING.spec }], [replica('a')], { isAsked: true }),
+    phase: 'Error',
+    reason: 'InvalidSettings',
+    message:
+      'revision 1 failed: expected a list; nothing serves: requests are admitted with a warning (failurePolicy Ignore)',
+  },
+  {
+    when: 'a new policy failed, and could not be enforced',
+    view: view([failed(1)], [replica('a')]),
+    phase: 'Error',
+    reason: 'InvalidSettings',
+    message: 'revision 1 failed: expected a list; nothing serves, and the API server does not ask yet',
+  },
+  {
+    when: 'a new revision failed',
+    view: view([first, failed(2)], both),
+    phase: 'Degraded',
+    reason: 'InvalidSettings',
+    message: 'revision 2 failed: expected a list; revision 1 serves',
+  },
+  {
+    when: 'a new revision failed, and degraded policies reject',
+    view: view([{ ...retired, reason: REASONS.degradedRejected }, failed(2)], [replica('a')]),
+    phase: 'Error',
+    reason: 'InvalidSettings',
+    message: 'revision 2 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'a new policy cannot be fetched now',
+    view: view([retried(1)], [replica('a')], { isAsked: true }),
+    phase: 'Error',
+    reason: 'FetchFailed',
+    message: 'revision 1 cannot be validated yet: no route; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'a new revision cannot be fetched now',
+    view: view([first, retried(2)], both),
+    phase: 'Degraded',
+    reason: 'FetchFailed',
+    message: 'revision 2 cannot be validated yet: no route; revision 1 serves',
+  },
+  {
+    when: 'a pin holds a revision that failed',
+    view: view([failed(1), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
+    phase: 'Degraded',
+    reason: 'InvalidSettings',
+    message: 'revision 1 failed: expected a list; revision 2 serves',
+  },
+  {
+    when: 'a pin names a revision that is not kept',
+    view: view([retired, second], [replica('a', { 2: 'Serving' })], { pin: 7 }),
+    phase: 'Degraded',
+    reason: 'PinNotFound',
+    message:
+      'the policy is pinned to revision 7, which is not kept (kept are 1, 2): pin another one, or take the pin away; revision 2 serves',
+  },
+  {
+    when: 'a new policy is pinned to what never was',
+    view: view([revision(1, 'Candidate', { reason: REASONS.pinned })], [replica('a')], { pin: 7, isAsked: true }),
+    phase: 'Error',
+    reason: 'PinNotFound',
+    message:
+      'the policy is pinned to revision 7, which is not kept (kept are 1): pin another one, or take the pin away; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  // Replicas are bad.
+  {
+    when: 'there is no server for a new policy',
+    view: view([revision(1, 'Candidate')], [], { hasPolicyServer: false }),
+    phase: 'Pending',
+    reason: 'PolicyServerNotFound',
+    message:
+      'there is no PolicyServer default, and no replica of it: create it; nothing serves, and the API server does not ask yet',
+  },
+  {
+    when: 'the server of a policy is gone',
+    view: view([first], [], { hasPolicyServer: false }),
+    phase: 'Error',
+    reason: 'PolicyServerNotFound',
+    message:
+      'there is no PolicyServer default, and no replica of it: create it; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'a new policy has no replica',
+    view: view([revision(1, 'Candidate')], []),
+    phase: 'Pending',
+    reason: 'NoReplicas',
+    message: 'PolicyServer default has no replica: start one; nothing serves, and the API server does not ask yet',
+  },
+  {
+    when: 'a policy that served has no replica any more',
+    view: view([first], []),
+    phase: 'Error',
+    reason: 'NoReplicas',
+    message:
+      'PolicyServer default has no replica: start one; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'one replica does not answer',
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', {}, 'lost')]),
+    phase: 'Degraded',
+    reason: 'ReplicaUnreachable',
+    message: 'revision 1 is not on 1 of 2 replicas: b: does not answer the controller',
+  },
+  {
+    when: 'no replica answers, so that what they serve is not known',
+    view: view([first], [replica('a', {}, 'lost'), replica('b', {}, 'lost')]),
+    phase: 'Degraded',
+    reason: 'ReplicaUnreachable',
+    message:
+      'revision 1 is not on 2 of 2 replicas: a: does not answer the controller; b: does not answer the controller',
+  },
+  {
+    when: 'there is no replica that answers to check a new policy',
+    view: view([revision(1, 'Candidate')], [replica('a', {}, 'lost')]),
+    phase: 'Pending',
+    reason: 'ReplicaUnreachable',
+    message:
+      'revision 1 waits to be checked: no replica answers the controller; nothing serves, and the API server does not ask yet',
+  },
+  {
+    when: 'there is no replica that answers to check a new revision',
+    view: view([first, revision(2, 'Candidate')], [replica('a', {}, 'lost')]),
+    phase: 'Degraded',
+    reason: 'ReplicaUnreachable',
+    message: 'revision 2 waits to be checked: no replica answers the controller; revision 1 serves',
+  },
+  {
+    when: 'one replica cannot load a new policy',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Staged' }), replica('b', { 1: FETCH })]),
+    phase: 'Degraded',
+    reason: 'FetchFailed',
+    message:
+      'revision 1 is not on 1 of 2 replicas: b: no route to example.com; nothing serves, and the API server does not ask yet',
+  },
+  {
+    when: 'no replica can load a new policy',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: FETCH })], { isAsked: true }),
+    phase: 'Error',
+    reason: 'FetchFailed',
+    message:
+      'revision 1 is not on 1 of 1 replicas: a: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'no replica can load a new revision, and all serve the one before',
+    view: view([first, revision(2, 'Validated')], [replica('a', { 1: 'Serving', 2: FETCH })]),
+    phase: 'Degraded',
+    reason: 'FetchFailed',
+    message: 'revision 2 is not on 1 of 1 replicas: a: no route to example.com; revision 1 serves',
+  },
+  {
+    when: 'one replica serves an older revision, because it cannot load the newer one',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: FETCH })]),
+    phase: 'Degraded',
+    reason: 'FetchFailed',
+    message: 'revision 2 is not on 1 of 2 replicas: b: no route to example.com',
+  },
+  {
+    when: 'no replica can load what is to serve',
+    view: view([first], [replica('a', { 1: FETCH }), replica('b', { 1: FETCH })]),
+    phase: 'Error',
+    reason: 'FetchFailed',
+    message:
+      'revision 1 is not on 2 of 2 replicas: a: no route to example.com; b: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'one replica begins anew, and the other one does not answer',
+    view: view([first], [replica('a', { 1: 'Loading' }), replica('b', {}, 'lost')]),
+    phase: 'Error',
+    reason: 'ReplicaUnreachable',
+    message:
+      'revision 1 is not on 1 of 2 replicas: b: does not answer the controller; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'what a replica says tells more than the silence of others',
+    view: view([first], [replica('a', {}, 'lost'), replica('b', { 1: FETCH }), replica('c', { 1: 'Serving' })]),
+    phase: 'Degraded',
+    reason: 'FetchFailed',
+    message: 'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: does not answer the controller',
+  },
+  {
+    when: 'a replica failed without a reason',
+    view: view([first], [replica('a', { 1: 'Failed' }), replica('b', { 1: 'Serving' })]),
+    phase: 'Degraded',
+    reason: 'ReplicaFailed',
+    message: 'revision 1 is not on 1 of 2 replicas: a: gives no reason',
+  },
+  {
+    when: 'the only replica failed without a reason',
+    view: view([first], [replica('a', { 1: 'Failed' })]),
+    phase: 'Error',
+    reason: 'ReplicaFailed',
+    message:
+      'revision 1 is not on 1 of 1 replicas: a: gives no reason; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'not every replica had a new revision at the deadline',
+    view: view(
+      [first, revision(2, 'Validated')],
+      [replica('a', { 1: 'Serving', 2: 'Staged' }), ...both.slice(1)],
+      LATE,
+    ),
+    phase: 'Degraded',
+    reason: 'ProgressDeadlineExceeded',
+    message: 'after 60 s revision 2 is loaded by 1 of 2 replicas, not by b; revision 1 serves',
+  },
+  {
+    when: 'not every replica had a new policy at the deadline',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Loading' })], { ...LATE, isAsked: true }),
+    phase: 'Error',
+    reason: 'ProgressDeadlineExceeded',
+    message:
+      'after 60 s revision 1 is loaded by 0 of 1 replicas, not by a; nothing serves: requests are rejected (failurePolicy Fail)',
+  },
+  {
+    when: 'a replica that runs does not take up what serves',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving' })], LATE),
+    phase: 'Degraded',
+    reason: 'ProgressDeadlineExceeded',
+    message: 'revision 2 serves on 1 of 2 replicas after 60 s, not by b',
+  },
+  // The API server is bad.
+  {
+    when: 'the API server takes no configuration at all',
+    view: view([first], both, { isAsked: false }),
+    refusal: REFUSAL,
+    phase: 'Error',
+    reason: 'WebhookRefused',
+    message: 'the API server does not ask as it should: rules: Required value',
+  },
+  {
+    when: 'the API server takes no change of the configuration',
+    view: view([first], both),
+    refusal: REFUSAL,
+    phase: 'Degraded',
+    reason: 'WebhookRefused',
+    message: 'the API server does not ask as it should: rules: Required value',
+  },
+  {
+    when: 'the API server asks otherwise, and nothing answers',
+    view: view([failed(1)], [replica('a')], { isAsked: true }),
+    refusal: REFUSAL,
+    phase: 'Error',
+    reason: 'WebhookRefused',
+    message: 'the API server does not ask as it should: rules: Required value',
+  },
+];

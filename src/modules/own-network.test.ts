@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import type { LookupAddress } from 'node:dns';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import type { LookupFunction } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+
+import { downloadModule } from './http-source.ts';
+import { parseReference } from './module-reference.ts';
+import type { HttpReference } from './module-reference.ts';
+import { ModuleStore } from './module-store.ts';
+import { foreignLookup, isOwnHost } from './own-network.ts';
+import { DEFAULT_SOURCES } from './sources.ts';
+import { testModule } from './testing/test-module.ts';
+import { TestServer } from './testing/test-server.ts';
+
+const MODULE = testModule('a policy');
+const FORBIDDEN = { code: 'source-forbidden' } as const;
+
+/** A resolver to which every name has these addresses. */
+function answering(...addresses: string[]): LookupFunction {
+  const found = addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
+  return (_name, options, callback) =>
+    options.all === true ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family);
+}
+
+async function download(url: string, lookup?: LookupFunction, proxy?: string): Promise<Uint8Array> {
+  return await downloadModule(parseReference(url) as HttpReference, {
+    sources: { ...DEFAULT_SOURCES, proxies: proxy === undefined ? {} : { httpProxy: proxy } },
+    maxBytes: 10_000,
+    isForTenant: true,
+    ...(lookup === undefined ? {} : { lookup }),
+  });
+}
+
+describe('hosts of the machine itself', () => {
+  const own = ['localhost', 'LOCALHOST.', 'a.localhost', '127.1.2.3', '0.0.0.0', '169.254.169.254', '[::1]', '[::]'];
+  for (const host of [...own, '[fe80::1]', '[::ffff:7f00:1]', '[::ffff:a9fe:a9fe]', '[fd00:ec2::254]']) {
+    it(`are recognised: ${host}`, () => assert.equal(isOwnHost(host), true));
+  }
+  for (const host of [
+    'example.com',
+    'localhost.example.com',
+    '10.0.0.1',
+    '128.0.0.1',
+    '[2001:db8::1]',
+    '127.example',
+  ]) {
+    it(`are not: ${host}`, () => assert.equal(isOwnHost(host), false));
+  }
+});
+
+describe('a module for a tenant', () => {
+  it('does not come from a loopback address, whichever way the address is written', async () => {
+    await using server = await TestServer.start((_request, response) => response.end(MODULE));
+    const { port } = new URL(server.origin);
+    for (const host of ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]']) {
+      await assert.rejects(download(`http://${host}:${port}/p.wasm`), FORBIDDEN, host);
+    }
+    assert.equal(server.requests, 0);
+  });
+
+  it('does not come from a name that has such an address, not even beside another one', async () => {
+    await using server = await TestServer.start((_request, response) => response.end(MODULE));
+    const { port } = new URL(server.origin);
+    for (const addresses of [['127.0.0.1'], ['192.0.2.1', '127.0.0.1'], ['::1'], ['fe80::1%eth0']]) {
+      await assert.rejects(download(`http://policies.example:${port}/p.wasm`, answering(...addresses)), {
+        ...FORBIDDEN,
+        message: /which policies\.example has/,
+      });
+    }
+    assert.equal(server.requests, 0);
+  });
+
+  it('does not come from where a redirect leads to such an address', async () => {
+    await using inner = await TestServer.start((_request, response) => response.end(MODULE));
+    // Stands for a server of the network: a proxy may be anywhere.
+    await using outer = await TestServer.start((_request, response) =>
+      response.writeHead(302, { location: `${inner.origin}/p.wasm` }).end(),
+    );
+    await assert.rejects(download('http://policies.example/p.wasm', undefined, outer.origin), FORBIDDEN);
+    assert.equal(inner.requests, 0);
+    assert.equal(outer.requests, 1);
+  });
+
+  it('comes through a proxy, wherever that is', async () => {
+    await using proxy = await TestServer.start((_request, response) => response.end(MODULE));
+    assert.deepEqual(
+      Buffer.from(await download('http://policies.example/p.wasm', undefined, proxy.origin)),
+      Buffer.from(MODULE),
+    );
+  });
+
+  it('comes from files of the folder for tenants only', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
+    const inside = join(folder.path, 'modules', 'p.wasm');
+    const store = new ModuleStore({ cacheDir: join(folder.path, 'cache'), tenantFolder: join(folder.path, 'modules') });
+    const none = new ModuleStore({ cacheDir: join(folder.path, 'cache') });
+    const outside = join(folder.path, 'p.wasm');
+    await mkdir(join(folder.path, 'modules'));
+    await Promise.all([inside, outside].map((file) => writeFile(file, MODULE)));
+    const isForTenant = true;
+    await assert.rejects(none.fetch(`file://${inside}`, { isForTenant }), FORBIDDEN);
+    await assert.rejects(store.fetch(`file://${outside}`, { isForTenant }), FORBIDDEN);
+    await assert.rejects(store.fetch(`file://${folder.path}/modules/../p.wasm`, { isForTenant }), FORBIDDEN);
+    // At the same time: what one may have is no answer for the other.
+    const [own, foreign] = await Promise.allSettled([
+      store.fetch(`file://${outside}`),
+      store.fetch(`file://${outside}`, { isForTenant }),
+    ]);
+    assert.deepEqual([own.status, foreign.status], ['fulfilled', 'rejected']);
+    assert.equal((await store.fetch(`file://${inside}`, { isForTenant })).origin, 'source');
+  });
+});
+
+describe('names for a tenant', () => {
+  const ask = (lookup: LookupFunction, isAll: boolean): Promise<unknown> =>
+    new Promise((resolve, reject) =>
+      foreignLookup('host.example', lookup)('host.example', { all: isAll }, (error, address) =>
+        error === null ? resolve(address) : reject(error),
+      ),
+    );
+
+  it('are looked up as the caller wants them', async () => {
+    assert.equal(await ask(answering('192.0.2.1', '192.0.2.2'), false), '192.0.2.1');
+    assert.equal(((await ask(answering('192.0.2.1', '192.0.2.2'), true)) as unknown[]).length, 2);
+  });
+
+  it('that are not there say so', async () => {
+    await assert.rejects(ask(answering(), true), { code: 'ENOTFOUND' });
+  });
+});
