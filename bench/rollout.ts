@@ -18,6 +18,9 @@ const policies = Number(policiesText);
 const LOSSES = 5;
 /** For idle requests. */
 const IDLE_SECONDS = 10;
+/** Reviews a second while policies change, and how often they do. */
+const LOAD_PER_SECOND = 2_000;
+const LOADED_CHANGES = 20;
 const NAME = 'measured';
 
 type Row = readonly [what: string, figure: string];
@@ -66,6 +69,33 @@ async function changesOf(lab: RolloutLab): Promise<readonly Row[]> {
   ];
 }
 
+/** The same under load, straight at the replicas. */
+async function changesUnderLoad(lab: RolloutLab): Promise<readonly Row[]> {
+  const newest = new Map<string, string>();
+  await using stream = new ReviewStream(lab, NAME, {
+    perSecond: LOAD_PER_SECOND,
+    onVerdict: ({ via, what }) => newest.set(via, what),
+  });
+  const began = performance.now();
+  const enforcedAfter: number[] = [];
+  for (let change = 1; change <= LOADED_CHANGES; change += 1) {
+    const label = `w${change}`;
+    const applied = performance.now();
+    await lab.change(NAME, { settings: { labels: [label] } });
+    enforcedAfter.push(await took(applied, () => [...newest.values()].every((what) => what === label)));
+    await lab.reaches(NAME, 'Active');
+    await sleep(200);
+  }
+  const verdicts = await stream.end();
+  const seconds = (performance.now() - began) / 1000;
+  const failed = verdicts.filter(({ what }) => !/^[vw]\d+$/.test(what)).length;
+  return [
+    [`reviews per second meanwhile, asked ${LOAD_PER_SECOND}`, (verdicts.length / seconds).toFixed(0)],
+    [`apply to enforced under that load, ${LOADED_CHANGES} changes`, times(enforcedAfter)],
+    [`failed of these ${verdicts.length} reviews`, String(failed)],
+  ];
+}
+
 /** From apply until the reason is in the policy's status. */
 async function badChangesOf(lab: RolloutLab): Promise<Row> {
   const figures: number[] = [];
@@ -108,7 +138,12 @@ async function measure(target: string, open: () => Promise<LabTarget>): Promise<
   await using lab = await RolloutLab.start(open);
   await enforced(lab, requiresLabel(NAME, await lab.module('measured.wasm'), 'v0'), 'v0');
   console.log(`\nrollout: ${target} API server, two policy servers and a controller as processes; ${machine()}`);
-  const rows: Row[] = [...(await changesOf(lab)), await badChangesOf(lab), ...(await lossesOf(lab))];
+  const rows: Row[] = [
+    ...(await changesOf(lab)),
+    ...(await changesUnderLoad(lab)),
+    await badChangesOf(lab),
+    ...(await lossesOf(lab)),
+  ];
   printTable(['what', 'figure'], rows);
   await quiet(lab);
   const idleFew = await idleRequests(lab, IDLE_SECONDS);

@@ -3,7 +3,6 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { Registry } from 'prom-client';
 import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../lifecycle/index.ts';
 import { type AdmissionPolicyObject, POLICY_SERVERS } from '../resources/index.ts';
 import { RuntimeMetrics } from '../runtime/index.ts';
@@ -16,7 +15,7 @@ import { PRODUCT_NAMESPACE } from './product-namespace.ts';
 import { stopSignal } from './signals.ts';
 import { CONTROLLER_USER, grantAccess, REPLICA_USER } from './start-access.ts';
 import { greeting } from './start-greeting.ts';
-import { policyTable, startLog, startServer } from './start-server.ts';
+import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** The only PolicyServer, and the only replica of it: nobody else opens the file of the cluster. */
@@ -45,17 +44,15 @@ export async function startWithCluster(
   running.defer(() => local.stop());
   await grantAccess(local.cluster);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
-  const registry = new Registry();
-  const parts = { local, certificates, registry, log, modulesUrl: modulesUrl(flags) };
+  const parts = { local, certificates, log, modulesUrl: modulesUrl(flags) };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
     dataDir,
-    registry,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     log,
   });
   running.defer(() => started.server.stop());
-  const controller = localController(parts, started.admission);
+  const controller = localController(parts, started);
   const stop = new AbortController();
   const ended = controller.runtime.run(stop.signal);
   running.defer(async () => {
@@ -75,7 +72,6 @@ export async function startWithCluster(
 interface Parts {
   readonly local: LocalCluster;
   readonly certificates: LocalCertificates;
-  readonly registry: Registry;
   readonly log: Logger;
   /** Where `file://./…` leads. */
   readonly modulesUrl: URL;
@@ -100,10 +96,9 @@ function replicaOptions({ local, certificates, modulesUrl: folder }: Parts): Rep
   };
 }
 
-/** @param admission where the API server reaches the policy server */
 function localController(
-  { local, certificates, registry, log, modulesUrl: folder }: Parts,
-  admission: string,
+  { local, certificates, log, modulesUrl: folder }: Parts,
+  { admission, registry }: StartedServer,
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
   return assembleController({

@@ -1,6 +1,7 @@
 // What both forms of `portcullis start` share: a policy server on free ports, and how its policies are shown.
 import { basename, dirname, join, relative } from 'node:path';
 import { styleText } from 'node:util';
+import { Registry } from 'prom-client';
 import {
   collectGarbageAlone,
   createLog,
@@ -16,6 +17,8 @@ import { oneLine, table } from './table.ts';
 
 export interface StartedServer {
   readonly server: PolicyServer;
+  /** What its page of metrics shows. */
+  readonly registry: Registry;
   readonly admission: string;
   readonly operations: string;
 }
@@ -24,15 +27,17 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'registry' | 'log'>,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'log'>,
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {
     const operationsPort = flags.operationsPort + port - first;
     collectGarbageAlone();
-    const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates });
+    // Each attempt counts in one of its own: a metric cannot be registered twice.
+    const registry = new Registry();
+    const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, registry });
     const { admission, operations } = await server.start();
-    return { server, admission: admission.replace('127.0.0.1', 'localhost'), operations };
+    return { server, registry, admission: admission.replace('127.0.0.1', 'localhost'), operations };
   });
 }
 

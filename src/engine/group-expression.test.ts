@@ -30,6 +30,7 @@ for (const [source, values, expected, asked] of [
   ['a() && b() == c()', { a: true, b: false, c: false }, true, 'abc'],
   [' ! ( a ( ) ) || true', { a: true }, true, 'a'],
   ['false || !!a()', { a: true }, true, 'a'],
+  ['a() // && c()\n && b() //', { a: true, b: true }, true, 'ab'],
 ] as const) {
   test(`${source} with ${JSON.stringify(values)} is ${expected} and asks ${asked}`, () => {
     assert.deepEqual(run(source, values), [expected, asked]);
@@ -61,6 +62,7 @@ for (const [source, message, column] of [
   ['a() = b()', /unexpected character/, 5],
   ['a() in b()', /got "in"/, 5],
   ['"a"', /unexpected character/, 1],
+  ['a() / b()', /unexpected character/, 5],
 ] as const) {
   test(`the expression ${JSON.stringify(source)} is refused at column ${column}`, () => {
     assert.throws(

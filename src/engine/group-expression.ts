@@ -89,6 +89,8 @@ export function evaluateGroupExpression(
 
 class Parser {
   readonly #source: string;
+  /** The source with spaces for comments, of the same length. */
+  readonly #code: string;
   readonly #members: ReadonlySet<string>;
   #token: Token;
   #end = 0;
@@ -97,6 +99,7 @@ class Parser {
 
   constructor(source: string, members: ReadonlySet<string>) {
     this.#source = source;
+    this.#code = source.replaceAll(/\/\/[^\r\n]*/g, (comment) => ' '.repeat(comment.length));
     this.#members = members;
     if (source.length > MAX_EXPRESSION_LENGTH) {
       throw this.#error(`the expression is too long: expected at most ${MAX_EXPRESSION_LENGTH} characters`, 0);
@@ -193,15 +196,15 @@ class Parser {
 
   #next(): Token {
     TOKEN.lastIndex = this.#end;
-    const match = TOKEN.exec(this.#source);
+    const match = TOKEN.exec(this.#code);
     if (match !== null) {
       this.#end = TOKEN.lastIndex;
       const text = match[1] ?? match[2] ?? '';
       return { text, at: this.#end - text.length };
     }
-    const at = this.#source.length - this.#source.slice(this.#end).trimStart().length;
-    if (at < this.#source.length) {
-      const character = String.fromCodePoint(this.#source.codePointAt(at) ?? 0);
+    const at = this.#code.length - this.#code.slice(this.#end).trimStart().length;
+    if (at < this.#code.length) {
+      const character = String.fromCodePoint(this.#code.codePointAt(at) ?? 0);
       throw this.#error(
         `the expression has an unexpected character: expected ==, !=, &&, ||, !, ( or a member, got ${JSON.stringify(character)}`,
         at,

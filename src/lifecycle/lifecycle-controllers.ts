@@ -29,6 +29,7 @@ import {
   watch,
   type Watch,
 } from '../runtime/index.ts';
+import { Complaints } from './complaints.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
@@ -36,6 +37,7 @@ import { PolicyWebhooks } from './policy-webhooks.ts';
 import { Prevalidations } from './prevalidations.ts';
 import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
+import { parseRolloutAnnotations } from './rollout-settings.ts';
 import type { RolloutSettings } from './rollout/rollout-view.ts';
 import { MANAGED_BY, policyOf, type WebhookTarget } from './webhook-configuration.ts';
 
@@ -74,6 +76,8 @@ export class LifecycleControllers implements Runnable {
   readonly #replicas: ReplicaDirectory;
   readonly #kinds: readonly Kind[];
   readonly #prevalidations: Prevalidations;
+  readonly #complaints: Complaints;
+  readonly #policyServers: ObjectCache<PolicyServer>;
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: LifecycleOptions) {
@@ -87,6 +91,8 @@ export class LifecycleControllers implements Runnable {
     const mutating = caches.cache(MUTATING_WEBHOOKS, { labelSelector });
     const policyServers = caches.cache(POLICY_SERVERS);
     const revisions = caches.cache(POLICY_REVISIONS, { namespace });
+    this.#policyServers = policyServers;
+    this.#complaints = new Complaints(options.events);
     this.#prevalidations = new Prevalidations({
       replicas: options.replicas,
       done: (policy) => this.#enqueue(policy),
@@ -101,6 +107,7 @@ export class LifecycleControllers implements Runnable {
       revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
       webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target, namespace }),
       prevalidations: this.#prevalidations,
+      complaints: this.#complaints,
     };
     this.#kinds = POLICY_KINDS.map((kind) => {
       const policies = caches.cache(kind);
@@ -131,7 +138,10 @@ export class LifecycleControllers implements Runnable {
 
   /** Runs until `signal` is aborted; may then be started again. */
   async start(signal: AbortSignal): Promise<void> {
-    const unsubscribe = this.#replicas.subscribe((change) => this.#replicasChanged(change));
+    const ends = [
+      this.#replicas.subscribe((change) => this.#replicasChanged(change)),
+      this.#policyServers.subscribe(({ before, after }) => this.#look(before, after)),
+    ];
     const running = this.#kinds.map(({ controller }) => controller.start(signal));
     try {
       await Promise.race([
@@ -142,8 +152,19 @@ export class LifecycleControllers implements Runnable {
       this.#isReady.resolve();
       await Promise.all(running);
     } finally {
-      unsubscribe();
+      for (const end of ends) {
+        end();
+      }
       this.#prevalidations.cancelAll();
+    }
+  }
+
+  /** Tells of annotations of a PolicyServer that nobody can act on: once, and not for each of its policies. */
+  #look(before: PolicyServer | undefined, after: PolicyServer | undefined): void {
+    if (after !== undefined) {
+      this.#complaints.about(after, parseRolloutAnnotations(after.metadata.annotations).problems);
+    } else if (before !== undefined) {
+      this.#complaints.forget(before);
     }
   }
 

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { ApiError, type Cluster, EmbeddedCluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
+  ANNOTATIONS,
   CLUSTER_ADMISSION_POLICIES,
   type ClusterAdmissionPolicy,
   customResourceDefinition,
@@ -14,8 +15,9 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../resources/index.ts';
-import { aborted, ObjectCache } from '../runtime/index.ts';
+import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
 import type { RevisionReport } from '../server/index.ts';
+import { Complaints } from './complaints.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { PolicyWebhooks } from './policy-webhooks.ts';
@@ -71,6 +73,7 @@ class Scene implements AsyncDisposable {
   readonly #caches: readonly ObjectCache[];
   readonly #running: readonly Promise<void>[];
   #tried = Promise.withResolvers<void>();
+  #replaced: AdmissionPolicyObject | undefined;
 
   private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
     this.cluster = embedded;
@@ -83,12 +86,17 @@ class Scene implements AsyncDisposable {
     };
     const cacheOf = <T extends KubernetesObject>(type: ResourceType<T>): ObjectCache<T> =>
       new ObjectCache({ cluster: deaf, type, log: pino({ level: 'silent' }) });
-    const policies = cacheOf<AdmissionPolicyObject>(CLUSTER_ADMISSION_POLICIES);
+    const cached = cacheOf<AdmissionPolicyObject>(CLUSTER_ADMISSION_POLICIES);
+    const policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'> = {
+      get: (key) => this.#replaced ?? cached.get(key),
+      subscribe: (listener) => cached.subscribe(listener),
+    };
     const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
-    this.#caches = [policies, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
+    this.#caches = [cached, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
     this.#running = this.#caches.map((cache) => cache.start(this.#stop.signal));
     const replicas = willing(embedded);
+    const events: EventSink = { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) };
     this.reconciler = new PolicyReconciler(CLUSTER_ADMISSION_POLICIES, {
       cluster,
       policies,
@@ -108,7 +116,8 @@ class Scene implements AsyncDisposable {
         failed: () => undefined,
       }),
       settings: DEFAULT_ROLLOUT_SETTINGS,
-      events: { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) },
+      events,
+      complaints: new Complaints(events),
     });
   }
 
@@ -139,6 +148,11 @@ class Scene implements AsyncDisposable {
     await this.reconciler.reconcile(KEY, signal);
   }
 
+  /** From now on the cache shows this instead of the policy. */
+  replace(policy: AdmissionPolicyObject): void {
+    this.#replaced = policy;
+  }
+
   policy(): Promise<ClusterAdmissionPolicy> {
     return this.cluster.admin.get(CLUSTER_ADMISSION_POLICIES, KEY);
   }
@@ -164,6 +178,21 @@ function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
                 : Reflect.apply(member, target, args);
       },
     });
+}
+
+/** A cluster in which nobody may touch a policy's spec or annotations. */
+function unpatchable(cluster: Cluster): Cluster {
+  return new Proxy(cluster, {
+    get: (target, property) => {
+      const member: unknown = Reflect.get(target, property);
+      return typeof member !== 'function'
+        ? member
+        : (...args: unknown[]): unknown =>
+            property === 'patch' && (args[2] as { type: string }).type === 'json'
+              ? Promise.reject(new ApiError(403, 'Forbidden', 'nobody may'))
+              : Reflect.apply(member, target, args);
+    },
+  });
 }
 
 describe('PolicyReconciler', () => {
@@ -213,5 +242,31 @@ describe('PolicyReconciler', () => {
     await using scene = await Scene.open(refusing(403));
     await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
     assert.equal((await scene.policy()).status?.reason, 'WebhookRefused');
+  });
+
+  it('asks nobody about a policy of the same name as one that was deleted, until it serves', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    const [type, id] = [VALIDATING_WEBHOOKS, 'kw.cap.p'];
+    await scene.cluster.admin.get(type, { name: id });
+    const [made] = [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)];
+    const first = await scene.policy();
+    // Within milliseconds: no cache has seen that it was away.
+    scene.replace({ ...first, metadata: { ...first.metadata, uid: 'another' } });
+    await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
+    await assert.rejects(scene.cluster.admin.get(type, { name: id }), { code: 404 });
+    assert.ok(
+      ![...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].some(
+        ({ metadata }) => metadata.uid === made?.metadata.uid,
+      ),
+    );
+  });
+
+  it('rolls out what is declared while nobody lets it roll back', async () => {
+    await using scene = await Scene.open(unpatchable);
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
+    await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 });

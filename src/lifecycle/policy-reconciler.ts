@@ -15,6 +15,7 @@ import {
   type ResourceDefinition,
 } from '../resources/index.ts';
 import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
+import type { Complaints } from './complaints.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { FIELD_MANAGER } from './policy-kinds.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
@@ -42,9 +43,6 @@ const REFUSED_AGAIN_MS = 30_000;
 /** When a plan that did not come to its end is gone on with. Milliseconds. */
 const GO_ON_MS = 10;
 
-/** The event when an annotation does not say what it has to; it is taken as absent. */
-export const INVALID_ANNOTATION = 'InvalidAnnotation';
-
 /** Phases that pass. */
 const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
 /** Phases that users hear of by an event, and whether they are bad news. */
@@ -57,7 +55,7 @@ const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new M
 
 export interface PolicyReconcilerOptions {
   readonly cluster: Cluster;
-  readonly policies: ObjectCache<AdmissionPolicyObject>;
+  readonly policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'>;
   readonly policyServers: ObjectCache<PolicyServer>;
   readonly revisions: RevisionStore;
   readonly webhooks: PolicyWebhooks;
@@ -65,6 +63,7 @@ export interface PolicyReconcilerOptions {
   readonly prevalidations: Prevalidations;
   readonly settings: RolloutSettings;
   readonly events: EventSink;
+  readonly complaints: Complaints;
   readonly metrics?: LifecycleMetrics;
 }
 
@@ -89,8 +88,6 @@ export class PolicyReconciler {
   readonly #policies: WrittenObjects<AdmissionPolicyObject>;
   /** What was told of policies whose rollout is under way, by id. */
   readonly #progress = new Map<string, Progress>();
-  /** What was said of the annotations of a policy, by id. */
-  readonly #complaints = new Map<string, string>();
 
   constructor(kind: ResourceDefinition<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
     this.#kind = kind;
@@ -101,49 +98,65 @@ export class PolicyReconciler {
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const policy = this.#policies.get(key);
     const id = policyId({ kind: this.#kind.kind, metadata: key });
-    if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
-      await this.#dismiss(id, signal);
+    if (policy === undefined || isBeingDeleted(policy)) {
+      // First nobody asks any more, then nobody answers.
+      await this.#endAsking(key, id, signal);
+      await this.#delete(this.#options.revisions.of(id), signal);
       return {};
     }
     const own = this.#revisionsOf(policy, id);
-    for (const revision of this.#options.revisions.of(id)) {
-      if (!own.includes(revision)) {
-        // Of a policy of the same name that was deleted.
-        await this.#options.revisions.delete(revision, signal);
+    const others = this.#options.revisions.of(id).filter((revision) => !own.includes(revision));
+    if (others.length > 0) {
+      // Of a policy of the same name that was deleted: what is asked about is that one.
+      if (own.every(({ status }) => status?.state !== 'Serving')) {
+        await this.#endAsking(key, id, signal);
       }
+      await this.#delete(others, signal);
     }
-    if (policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] !== undefined) {
-      const { cluster, events } = this.#options;
-      const written = await rollBack(cluster, this.#kind, policy, own, events, signal);
-      this.#policies.wrote(key, written);
+    this.#options.complaints.about(policy, annotationProblems(policy));
+    const failure = await this.#rollBack(key, policy, own, signal);
+    const result = await this.#rollOut(key, id, signal);
+    if (failure !== undefined) {
+      throw failure;
     }
-    this.#complain(policy, id);
-    return await this.#rollOut(key, id, signal);
+    return result;
   }
 
-  /** Tells of annotations that nobody can act on, once. */
-  #complain(policy: AdmissionPolicyObject, id: string): void {
-    const { events, policyServers } = this.#options;
-    const problems = annotationProblems(policy, policyServers.get({ name: policy.spec.policyServer ?? 'default' }));
-    const text = problems.join('; ');
-    if (text === '') {
-      this.#complaints.delete(id);
-    } else if (this.#complaints.get(id) !== text) {
-      this.#complaints.set(id, text);
-      events.event(policy, 'Warning', INVALID_ANNOTATION, text);
+  /** Does what the policy's annotation asks for, if it has that. Why it could not: that holds up nothing else. */
+  async #rollBack(
+    key: ObjectKey,
+    policy: AdmissionPolicyObject,
+    own: readonly PolicyRevision[],
+    signal: AbortSignal,
+  ): Promise<ApiError | undefined> {
+    if (policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined) {
+      return undefined;
+    }
+    const { cluster, events } = this.#options;
+    try {
+      this.#policies.wrote(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
+      return undefined;
+    } catch (error) {
+      if (error instanceof ApiError && error.code !== 409) {
+        return error;
+      }
+      throw error;
     }
   }
 
-  /** First nobody asks any more, then nobody answers. */
-  async #dismiss(id: string, signal: AbortSignal): Promise<void> {
-    const { metrics, prevalidations, webhooks, revisions } = this.#options;
+  /** The API server asks no more, and nothing is remembered. */
+  async #endAsking(key: ObjectKey, id: string, signal: AbortSignal): Promise<void> {
+    const { complaints, metrics, prevalidations, webhooks } = this.#options;
     prevalidations.cancel(id);
     metrics?.forget(id);
+    complaints.forget({ kind: this.#kind.kind, metadata: key });
     this.#progress.delete(id);
-    this.#complaints.delete(id);
     await webhooks.dismiss(id, signal);
-    for (const revision of revisions.of(id)) {
-      await revisions.delete(revision, signal);
+  }
+
+  async #delete(revisions: readonly PolicyRevision[], signal: AbortSignal): Promise<void> {
+    for (const revision of revisions) {
+      await this.#options.revisions.delete(revision, signal);
     }
   }
 
@@ -151,7 +164,7 @@ export class PolicyReconciler {
     const trouble: Trouble = {};
     for (let count = 0; count < MAX_STEPS; count += 1) {
       const policy = this.#policies.get(key);
-      if (policy === undefined) {
+      if (policy === undefined || isBeingDeleted(policy)) {
         return {};
       }
       const view = this.#viewOf(policy, id);
@@ -349,6 +362,11 @@ export class PolicyReconciler {
     }
     return undefined;
   }
+}
+
+/** Whether somebody else's finalizer keeps it for a while. */
+function isBeingDeleted({ metadata }: AdmissionPolicyObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {

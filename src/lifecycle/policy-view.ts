@@ -1,6 +1,7 @@
 // What is known of one policy now, gathered from caches and replicas: what its rollout is planned from.
 import {
   type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
   ANNOTATIONS,
   type ObjectKey,
   type PolicyRevision,
@@ -33,10 +34,13 @@ export function policyView(
   const server = policy.spec.policyServer ?? 'default';
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
+  const newest = revisions.at(-1)?.spec;
   return {
     now,
     generation,
-    spec: policy.spec,
+    // What a revision was made of is what it holds, even where it reads differently (-0, defaults of a newer schema): if it
+    // did not count as declared, revisions would be made without end.
+    spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),
     settings: {
       ...settings,
@@ -51,30 +55,16 @@ export function policyView(
   };
 }
 
-/** What the annotations of a policy, and of its PolicyServer, do not say as they have to. */
-export function annotationProblems(
-  { metadata }: AdmissionPolicyObject,
-  policyServer: PolicyServer | undefined,
-): readonly string[] {
-  const own = [...parseRolloutAnnotations(metadata.annotations).problems, ...pinProblem(metadata.annotations)];
-  const tell =
-    (annotations: Readonly<Record<string, string>> = {}, of: string) =>
-    ({ annotation, message }: AnnotationProblem): string =>
-      `annotation ${annotation}${of}: ${message}, got ${JSON.stringify(annotations[annotation])}; it is taken as absent`;
-  const server = policyServer?.metadata;
-  return [
-    ...own.map(tell(metadata.annotations, '')),
-    ...parseRolloutAnnotations(server?.annotations).problems.map(
-      tell(server?.annotations, ` of PolicyServer ${server?.name ?? ''}`),
-    ),
-  ];
-}
-
-function pinProblem(annotations: Readonly<Record<string, string>> = {}): readonly AnnotationProblem[] {
+/** What the annotations of a policy do not say as they have to. */
+export function annotationProblems({ metadata }: AdmissionPolicyObject): readonly AnnotationProblem[] {
+  const { annotations = {} } = metadata;
   const pin = annotations[ANNOTATIONS.pin];
-  return pin === undefined || parseRevisionNumber(pin) !== undefined
-    ? []
-    : [{ annotation: ANNOTATIONS.pin, message: 'expected the number of a revision, such as "3"' }];
+  return [
+    ...parseRolloutAnnotations(annotations).problems,
+    ...(pin === undefined || parseRevisionNumber(pin) !== undefined
+      ? []
+      : [{ annotation: ANNOTATIONS.pin, message: 'expected the number of a revision, such as "3"' }]),
+  ];
 }
 
 /** What a replica says of the revisions of a policy: not of others that had the same names before. */
@@ -85,9 +75,9 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     revisions: new Map(
-      reports.map(({ revision, state, reason = '', message = '', nextRetry }) => [
+      reports.map(({ revision, state, order, reason = '', message = '', nextRetry }) => [
         revision,
-        { state, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
+        { state, order, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
       ]),
     ),
   };

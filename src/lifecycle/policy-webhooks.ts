@@ -132,7 +132,7 @@ export class PolicyWebhooks {
         return true;
       }
       const change = corrected(actual, wanted);
-      if (change === undefined) {
+      if (change === undefined || isTaken(taken.get(key.name), actual, wanted)) {
         return false;
       }
       if (!isDeepStrictEqual(next, wanted)) {

@@ -2,6 +2,7 @@
 import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
   ANNOTATIONS,
   type JsonValue,
   keyOf,
@@ -21,7 +22,12 @@ export const ROLLED_BACK = 'RolledBack';
 /** The event when it could not be; the annotation is removed, the policy is as it was. */
 export const ROLLBACK_FAILED = 'RollbackFailed';
 
-/** Ask for the newest revision before the last that served. */
+/** Of an annotation that says something else, what is quoted. Characters. */
+const MAX_SHOWN = 40;
+/** How an API server says that it, or an admission webhook of somebody, will not have a spec. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
+
+/** Asks for the newest revision that served and is not what the spec says. */
 const PREVIOUS = 'previous';
 
 /** Does what the annotation `rollback-to` of a policy says, and removes it. Resolves with what is in the cluster then. */
@@ -35,9 +41,10 @@ export async function rollBack(
 ): Promise<AdmissionPolicyObject> {
   const text = policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] ?? '';
   const facts = revisions.map((revision) => revisionFacts(revision));
-  const target = targetOf(text, facts);
+  const target = targetOf(text, policy.spec, facts);
   const removal = { op: 'remove', path: `/metadata/annotations/${ANNOTATIONS.rollbackTo.replaceAll('/', '~1')}` };
-  const guard = { op: 'test', path: '/metadata/resourceVersion', value: policy.metadata.resourceVersion ?? '' };
+  // Of what was looked at: anything newer is a conflict.
+  const guard = { op: 'replace', path: '/metadata/resourceVersion', value: policy.metadata.resourceVersion ?? '' };
   const patch = async (...operations: readonly JsonValue[]): Promise<AdmissionPolicyObject> =>
     await cluster.patch(
       type,
@@ -48,7 +55,7 @@ export async function rollBack(
   if (target === undefined) {
     const kept = facts.map(({ number }) => number).join(', ');
     const patched = await patch();
-    const why = text === PREVIOUS ? 'no earlier revision has served' : `there is no revision ${text}`;
+    const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${shown(text)}`;
     events.event(policy, 'Warning', ROLLBACK_FAILED, `${why}: revisions ${kept || 'none'} are kept`);
     return patched;
   }
@@ -63,7 +70,7 @@ export async function rollBack(
     events.event(policy, 'Normal', ROLLED_BACK, `the spec of revision ${target.number} was written back`);
     return patched;
   } catch (error) {
-    if (!(error instanceof ApiError) || ![400, 422].includes(error.code) || error.message.includes('test operation')) {
+    if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) {
       throw error;
     }
     const patched = await patch();
@@ -73,13 +80,22 @@ export async function rollBack(
   }
 }
 
-function targetOf(text: string, revisions: readonly RevisionFacts[]): RevisionFacts | undefined {
-  const newest = revisions.at(-1);
+function targetOf(
+  text: string,
+  spec: AdmissionPolicySpec,
+  revisions: readonly RevisionFacts[],
+): RevisionFacts | undefined {
   if (text === PREVIOUS) {
     return revisions.findLast(
-      (one) => one !== newest && one.order > 0 && !isDeepStrictEqual(one.snapshot, newest?.snapshot),
+      ({ order, snapshot, modules }) =>
+        order > 0 && !isDeepStrictEqual(snapshot, spec) && !isDeepStrictEqual(pinnedSpec(snapshot, modules), spec),
     );
   }
   const number = parseRevisionNumber(text);
   return revisions.find((one) => one.number === number);
+}
+
+/** A number as it is; whatever else somebody wrote so that it is seen. */
+function shown(text: string): string {
+  return parseRevisionNumber(text) === undefined ? JSON.stringify(text.slice(0, MAX_SHOWN)) : text;
 }

@@ -43,12 +43,15 @@ export interface ReferenceOptions {
 export const REFERENCE_LIMIT = 8192;
 
 const DIGEST_SUFFIX = /@(sha\d+):([^/@]*)$/i;
+/** A module of a registry as clients of registries write it: a host with a dot, a port, or `localhost`; then a path. */
+const REGISTRY_SHORTHAND = /^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|[a-z0-9-]+:[0-9]+|localhost)\/[^\s?#]/i;
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const FORMS =
   'file:///path/policy.wasm, file://./policy.wasm, https://host/policy.wasm, each with an optional @sha256:<64 hex digits>';
 
 /**
- * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`.
+ * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`. Knows
+ * `registry://host/path` and `host/path`, which cannot be fetched yet.
  * @throws ModuleError `reference-invalid`, `registry-unsupported`
  */
 export function parseReference(text: string, options: ReferenceOptions = {}): ModuleReference {
@@ -59,7 +62,9 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
     );
   }
   const { location, digest } = splitDigest(text.trim());
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();
+  const written = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();
+  // Kubewarden reads `ghcr.io/kubewarden/policies/x:v1` as `registry://ghcr.io/…`, and most of its manifests have it so.
+  const scheme = written ?? (REGISTRY_SHORTHAND.test(location) ? 'registry' : undefined);
   switch (scheme) {
     case 'file':
       return fileReference(location, digest, options.baseDir);
@@ -70,7 +75,7 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
     case 'oci':
       throw new ModuleError(
         'registry-unsupported',
-        `modules cannot be fetched from an OCI registry yet (${redactUrl(location)}): ` +
+        `modules cannot be fetched from an OCI registry yet (${redactUrl(written === undefined ? `registry://${location}` : location)}): ` +
           'pull the module to a file ("kwctl pull", then "kwctl save", or "oras pull") and name it with file:// or https://',
       );
     default:

@@ -573,6 +573,15 @@ describe('settled', () => {
     assert.ok(await isSettled(registry));
   });
 
+  it('does not wait for what is not begun any more', async () => {
+    const { registry, declare } = setUp();
+    declare(policy('p', 'a'));
+    const before = registry.settled();
+    registry.stop();
+    await before;
+    assert.ok(await isSettled(registry));
+  });
+
   it('does not wait for retries, removed policies or stale outcomes', async () => {
     const { registry, declare, next } = setUp();
     declare(policy('p', 'a'), policy('q', 'a'));

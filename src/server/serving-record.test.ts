@@ -15,7 +15,7 @@ single:
   settings: {labels: [a, {b: null}], weight: 1.5}
 group:
   expression: x()
-  message: no
+  message: refused
   policies: {x: {module: file:///b.wasm}}
 `;
 const policies: PinnedPolicy[] = parsePolicies(text, 'policies.yml').policies.map((definition) => ({

@@ -126,13 +126,16 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     const object = policy('empty', {
       objectSelector: { matchLabels: {}, matchExpressions: [{ key: 'a', operator: 'Exists', values: [] }] },
     });
-    const writes: boolean[] = [];
-    for (let time = 0; time < 4; time += 1) {
-      writes.push(await webhooks.enforce(object, object.spec, stop.signal));
+    try {
+      const writes: boolean[] = [];
+      for (let time = 0; time < 4; time += 1) {
+        writes.push(await webhooks.enforce(object, object.spec, stop.signal));
+      }
+      assert.deepEqual(writes.slice(2), [false, false]);
+    } finally {
+      stop.abort();
+      await Promise.all(running);
     }
-    assert.deepEqual(writes.slice(2), [false, false]);
-    stop.abort();
-    await Promise.all(running);
   });
 
   it('leaves the way open for whoever mends what rejects everything', async () => {

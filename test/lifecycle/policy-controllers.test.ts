@@ -224,7 +224,8 @@ describe('controllers of policies', () => {
       return (
         webhook?.['matchConditions'] === undefined &&
         webhook?.['matchPolicy'] === 'Equivalent' &&
-        JSON.stringify([webhook['objectSelector'], webhook['namespaceSelector']]) === '[{},{}]'
+        JSON.stringify(webhook['objectSelector']) === '{}' &&
+        !Object.hasOwn(webhook['namespaceSelector'] as object, 'matchLabels')
       );
     });
     await remove(object);

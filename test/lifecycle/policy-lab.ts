@@ -138,7 +138,13 @@ export class PolicyLab implements AsyncDisposable {
       spec: { image: 'portcullis', replicas: 1 },
     });
     const registry = new Registry();
-    const server = await startReplica({ cluster: cluster.admin, workers: 1, registry });
+    const server = await startReplica({
+      cluster: cluster.admin,
+      workers: 1,
+      registry,
+      // Also for policies of namespaces.
+      modulesUrl: new URL('../../examples/', import.meta.url),
+    });
     const lab = new PolicyLab(cluster, server, registry);
     await lab.startControllers();
     return lab;

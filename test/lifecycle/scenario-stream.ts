@@ -19,11 +19,18 @@ export interface StreamOptions {
   readonly width?: number;
   /** Between two reviews of one stream. Milliseconds. Default: 5. */
   readonly pauseMs?: number;
+  /** Reviews straight to replicas besides, so many a second, in turn, whether earlier ones are answered or not. Default: none. */
+  readonly perSecond?: number;
   /** Only through the API server. Default: replicas are asked, too. */
   readonly isApiServerOnly?: boolean;
   /** Called with each verdict. */
   readonly onVerdict?: (verdict: Verdict) => void;
 }
+
+/** Connections to one replica: as many as some API servers have. */
+const MAX_SOCKETS = 64;
+/** How often it is looked whether more reviews are due. Milliseconds. */
+const PACE_MS = 2;
 
 /** Asks about an object that no version of the policy lets pass. */
 export class ReviewStream implements AsyncDisposable {
@@ -40,7 +47,7 @@ export class ReviewStream implements AsyncDisposable {
     this.#lab = lab;
     this.#policy = policy;
     this.#options = options;
-    this.#agent = new Agent({ keepAlive: true, ca: readFileSync(lab.certificates.caFile) });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, ca: readFileSync(lab.certificates.caFile) });
     this.#body = reviewBody(policy);
     const width = options.width ?? 1;
     const viaApiServer = Array.from({ length: width }, () => this.#ask('api-server', () => this.#viaApiServer()));
@@ -50,7 +57,8 @@ export class ReviewStream implements AsyncDisposable {
         : lab.replicas.flatMap((replica) =>
             Array.from({ length: width }, () => this.#ask(replica.name, () => this.#directly(replica.admission))),
           );
-    this.#running = Promise.all([...viaApiServer, ...direct]);
+    const paced = options.perSecond === undefined ? [] : [this.#pace(options.perSecond)];
+    this.#running = Promise.all([...viaApiServer, ...direct, ...paced]);
   }
 
   /** Verdicts that are neither of these labels. */
@@ -71,13 +79,37 @@ export class ReviewStream implements AsyncDisposable {
 
   async #ask(via: string, send: () => Promise<string>): Promise<void> {
     while (!this.#isOver) {
-      const sentAt = performance.now();
-      const what = await send();
-      const verdict = { via, sentAt, receivedAt: performance.now(), what };
-      this.verdicts.push(verdict);
-      this.#options.onVerdict?.(verdict);
+      await this.#askOnce(via, send);
       await sleep(this.#options.pauseMs ?? 5);
     }
+  }
+
+  async #askOnce(via: string, send: () => Promise<string>): Promise<void> {
+    const sentAt = performance.now();
+    const what = await send();
+    const verdict = { via, sentAt, receivedAt: performance.now(), what };
+    this.verdicts.push(verdict);
+    this.#options.onVerdict?.(verdict);
+  }
+
+  async #pace(perSecond: number): Promise<void> {
+    const { replicas } = this.#lab;
+    const began = performance.now();
+    const underWay = new Set<Promise<void>>();
+    let sent = 0;
+    while (!this.#isOver) {
+      const due = Math.floor(((performance.now() - began) * perSecond) / 1000);
+      for (; sent < due; sent += 1) {
+        const replica = replicas[sent % replicas.length];
+        if (replica !== undefined) {
+          const review = this.#askOnce(replica.name, () => this.#directly(replica.admission));
+          underWay.add(review);
+          void review.finally(() => underWay.delete(review));
+        }
+      }
+      await sleep(PACE_MS);
+    }
+    await Promise.all(underWay);
   }
 
   async #viaApiServer(): Promise<string> {

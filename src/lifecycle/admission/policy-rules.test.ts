@@ -183,7 +183,7 @@ const POLICY_CASES: readonly Case[] = [
   [
     'a module without a scheme',
     'cap',
-    module('example.com/p:v1'),
+    module('policies/p.wasm'),
     ['spec.module [module-reference]'],
     [],
     /has no scheme: expected one of/,
@@ -220,6 +220,7 @@ const POLICY_CASES: readonly Case[] = [
   ],
   ['a relative file where there is no folder', 'cap', module('file://./p.wasm'), ['spec.module [module-reference]']],
   ['a registry', 'cap', module('registry://example.com/p:v1'), [], ['spec.module [module-registry]']],
+  ['a registry without a scheme', 'ap', module('ghcr.io/a/p:v1'), [], ['spec.module [module-registry]']],
   [
     'an unknown builtin module',
     'cap',

@@ -16,7 +16,7 @@ import type { Findings } from './findings.ts';
 type Spec = PolicyServer['spec'];
 
 /** What the ports are where nothing is said. */
-const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
+const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081 } as const;
 
 /** `host` or `host:port`, as sources of modules are named. Names of containers may have `_`. */
 const HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
@@ -130,16 +130,12 @@ function amountsOf(amounts: Readonly<Record<string, string | number>>): Readonly
   return new Map(read.filter((entry): entry is readonly [string, Quantity] => entry[1] instanceof Quantity));
 }
 
-/** Two are ports of one process. The third is one of the metrics' service, or of a collector beside it, if there is any. */
+/** Ports of one process. `metricsPort` is one of a service only: it is in nobody's way. */
 function checkPorts(spec: Spec, findings: Findings): void {
-  const { webhookPort, readinessProbePort, metricsPort } = { ...DEFAULT_PORTS, ...spec };
+  const { webhookPort, readinessProbePort } = { ...DEFAULT_PORTS, ...spec };
   if (readinessProbePort === webhookPort) {
     const detail = 'expected another port than spec.webhookPort, which has this one';
     findings.reject('ports', invalid('spec.readinessProbePort', readinessProbePort, detail));
-  }
-  if (metricsPort === webhookPort || metricsPort === readinessProbePort) {
-    const other = metricsPort === webhookPort ? 'webhookPort' : 'readinessProbePort';
-    findings.warn('ports', 'spec.metricsPort', `metrics have the port of spec.${other}, ${metricsPort}`);
   }
 }
 

@@ -41,7 +41,6 @@ export const WARNINGS = [
   'rule-never-matches',
   'annotation-unknown',
   'pin-outlasts-rollback',
-  'ports',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];

@@ -122,6 +122,30 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(states(scene, 'r1', 'a'), '1:Serving');
   });
 
+  it('counts one that comes and goes only when it has answered for a while', async () => {
+    await using scene = await HubScene.open(certificates, { timing: { holdMs: 400, holdCapMs: 400 } });
+    const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
+    await scene.lead();
+    await scene.see('r1=connected');
+    const falter = async (): Promise<void> => {
+      replica.isSilent = true;
+      await scene.see('r1=lost');
+      replica.isSilent = false;
+    };
+    await falter();
+    await scene.see('r1=connected');
+    await falter();
+    const { opened } = replica;
+    await eventually(() => replica.opened > opened);
+    const changes = scene.changes.length;
+    replica.report([reportOf('a', 2)]);
+    // A tenth of the time for which it has to answer.
+    await sleep(40);
+    assert.deepEqual([scene.states(), states(scene, 'r1', 'a'), scene.changes.length], [['r1=lost'], '', changes]);
+    await scene.see('r1=connected');
+    assert.equal(states(scene, 'r1', 'a'), '1:Serving 2:Serving');
+  });
+
   it('does not lose one whose connection is cut, and tells what it missed', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1), reportOf('b', 1), reportOf('c', 1)] });

@@ -43,7 +43,8 @@ class Stranger extends Error {}
 
 /**
  * Talks to a replica until it is told to stop. A cut is not a loss yet: a replica that is back within `returnMs` was
- * connected all the time. What it said stays until it has said everything anew.
+ * connected all the time. What it said stays until it has said everything anew. One that is lost again and again counts the
+ * later the more often.
  */
 export class ReplicaLink {
   readonly #options: ReplicaLinkOptions;
@@ -57,6 +58,11 @@ export class ReplicaLink {
   #ticksLeft = 0;
   /** How long it may still take to be heard completely, until the replica is lost. */
   #patience: { ticksLeft: number; readonly why: () => string } | undefined;
+  /** Losses since it was steady, and the ticks until it is. */
+  #losses = 0;
+  #unsteadyTicks = 0;
+  /** How long one that is heard, and was lost again and again, does not count yet. */
+  #holdTicks = 0;
   /** Ends the wait for the next try. */
   #waiting: AbortController | undefined;
 
@@ -85,7 +91,7 @@ export class ReplicaLink {
   }
 
   reports(policy: string): readonly RevisionReport[] {
-    return this.#reports.of(policy);
+    return this.#state === 'connected' ? this.#reports.of(policy) : [];
   }
 
   /**
@@ -96,6 +102,16 @@ export class ReplicaLink {
     this.#ticksLeft -= 1;
     if (this.#ticksLeft === 0) {
       this.#connection?.abort(new Error('it said nothing for too long'));
+    }
+    if (this.#holdTicks > 0) {
+      this.#holdTicks -= 1;
+      if (this.#holdTicks === 0) {
+        this.#connected();
+      }
+    }
+    if (this.#state === 'connected' && this.#unsteadyTicks > 0) {
+      this.#unsteadyTicks -= 1;
+      this.#losses = this.#unsteadyTicks === 0 ? 0 : this.#losses;
     }
     if (this.#patience !== undefined) {
       this.#patience.ticksLeft -= 1;
@@ -189,7 +205,7 @@ export class ReplicaLink {
         return;
       case 'some': {
         const changed = this.#reports.apply(news.report);
-        if (changed.size > 0) {
+        if (changed.size > 0 && this.#state === 'connected') {
           this.#options.changed(changed);
         }
         return;
@@ -210,6 +226,19 @@ export class ReplicaLink {
       }
       return;
     }
+    this.#holdTicks = this.#losses < 2 ? 0 : this.#ticks(this.#holdMs());
+    if (this.#holdTicks === 0) {
+      this.#connected();
+    }
+  }
+
+  #holdMs(): number {
+    const { holdMs, holdCapMs } = this.#options.timing;
+    return Math.min(holdCapMs, holdMs * 2 ** Math.min(this.#losses - 2, 20));
+  }
+
+  #connected(): void {
+    this.#unsteadyTicks = this.#ticks(this.#options.timing.steadyMs);
     this.#state = 'connected';
     this.#problem = '';
     this.#lost = new AbortController();
@@ -219,6 +248,7 @@ export class ReplicaLink {
 
   #ended({ why, wasComplete, isCut }: End): void {
     const { timing, log } = this.#options;
+    this.#holdTicks = 0;
     if (this.#state === 'connected' && wasComplete && isCut) {
       log.debug({ reason: why }, 'connection to replica cut');
       this.#patience = { ticksLeft: this.#ticks(timing.returnMs), why: () => why };
@@ -237,6 +267,7 @@ export class ReplicaLink {
     }
     this.#problem = why;
     if (isNews) {
+      this.#losses += 1;
       this.#state = 'lost';
       this.#reports = new ReplicaReports();
       this.#lost.abort(new Error(why));

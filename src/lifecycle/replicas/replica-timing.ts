@@ -11,6 +11,11 @@ export interface ReplicaTiming {
   readonly connectingMs: number;
   /** How long a replica whose connection was cut may take to be heard completely again, until it is lost. */
   readonly returnMs: number;
+  /** How long a replica must be heard after its second loss before it counts; doubled for each loss that follows. */
+  readonly holdMs: number;
+  readonly holdCapMs: number;
+  /** A replica that was connected for this long has not been lost before. */
+  readonly steadyMs: number;
   /** The first wait before a connection is tried again; doubled for each that follows. */
   readonly retryMs: number;
   readonly retryCapMs: number;
@@ -28,6 +33,10 @@ export const REPLICA_TIMING: ReplicaTiming = {
   connectingMs: 2_000,
   // A status that says what is over in half a second helps nobody, and costs a write for each policy, twice.
   returnMs: 500,
+  // Each loss and each return is told of in the status of every policy: thousands of writes.
+  holdMs: 1_000,
+  holdCapMs: 30_000,
+  steadyMs: 60_000,
   retryMs: 50,
   retryCapMs: 2_000,
   stableMs: 1_000,

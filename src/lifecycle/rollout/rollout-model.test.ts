@@ -2,9 +2,11 @@
 // every state the rules of rollouts must hold, and from every state the world must come to rest once the faults end.
 import { describe, it } from 'node:test';
 import { planRollout } from './plan-rollout.ts';
+import type { RolloutSettings } from './rollout-view.ts';
 import { brokenBy, unsettledBy } from './testing/rollout-rules.ts';
 import { survey } from './testing/rollout-survey.ts';
-import { type Budget, calm, newWorld, type Rules, SETTINGS, type Spec, type World } from './testing/rollout-world.ts';
+import { type Budget, newWorld, type Rules, SETTINGS, type Spec, type World } from './testing/rollout-world.ts';
+import { calm } from './testing/world-moves.ts';
 
 interface Case {
   readonly name: string;
@@ -16,30 +18,103 @@ interface Case {
   readonly rules?: Partial<Rules>;
 }
 
-const RULES: Rules = { settings: SETTINGS, hasSeparateCaches: false, faults: new Set(), plan: planRollout, hasOrders: true };
-const MAX_STATES = 100_000;
+const RULES: Rules = {
+  settings: SETTINGS,
+  hasSeparateCaches: false,
+  faults: new Set(),
+  plan: planRollout,
+  hasOrders: true,
+};
+const MAX_STATES = 30_000;
+const ALL_REPLICAS: RolloutSettings = { ...SETTINGS, strategy: 'AllReplicas' };
+const REJECTING: RolloutSettings = { ...SETTINGS, degraded: 'Reject' };
+const WITHOUT_HISTORY: RolloutSettings = { ...SETTINGS, historyLimit: 0 };
 
+/** Two leaders, and more changes at once, are followed with one replica: all cases together take some seconds. */
 const CASES: readonly Case[] = [
-  { name: 'a new policy, every cache by itself', spec: 'a', rules: { hasSeparateCaches: true } },
-  { name: 'a change, every cache by itself', before: ['a'], spec: 'b', rules: { hasSeparateCaches: true } },
+  { name: 'a new policy, while each cache is behind by itself', spec: 'a', rules: { hasSeparateCaches: true } },
+  {
+    name: 'a change, while each cache is behind by itself',
+    before: ['a'],
+    spec: 'b',
+    rules: { hasSeparateCaches: true },
+  },
+  { name: 'a new policy that is changed at once', spec: 'a', budget: { specs: ['b'] } },
   { name: 'a change that is taken back', before: ['a'], spec: 'b', budget: { specs: ['a'] } },
-  { name: 'a new one that is changed', spec: 'a', budget: { specs: ['b'] } },
   { name: 'a bad change, then a good one', before: ['a'], spec: 'x', budget: { specs: ['b'] } },
   { name: 'a bad policy, then a good one', spec: 'x', budget: { specs: ['b'] } },
-  { name: 'a second leader', before: ['a'], spec: 'b', budget: { leaders: 1 } },
-  { name: 'a second leader, and the change is taken back', before: ['a'], spec: 'b', replicas: 1, budget: { leaders: 1, specs: ['a'] } },
-  { name: 'pin and unpin', before: ['a', 'b'], spec: 'b', budget: { pins: [1, 0] } },
-  { name: 'pin and a change', before: ['a', 'b'], spec: 'b', budget: { pins: [1], specs: ['c'] } },
-  { name: 'pin, unpin, second leader', before: ['a', 'b'], spec: 'b', replicas: 1, budget: { pins: [1, 0], leaders: 1 } },
-  { name: 'pin of none', before: ['a'], spec: 'b', budget: { pins: [7] } },
-  { name: 'pin of the bad one', before: ['a', 'x', 'b'], spec: 'b', budget: { pins: [2, 0] } },
-  { name: 'pin of the overtaken one', before: ['a'], spec: 'b', budget: { specs: ['c'], pins: [2]  } },
-  { name: 'a fetch that fails', before: ['a'], spec: 'f', budget: { faults: 1, ticks: 1 }, rules: { faults: new Set(['fetch']) } },
-  { name: 'loads that fail', before: ['a'], spec: 'b', budget: { faults: 2, ticks: 1 }, rules: { faults: new Set(['load']) } },
-  { name: 'loads that fail, AllReplicas', before: ['a'], spec: 'b', budget: { faults: 2, ticks: 1 }, rules: { faults: new Set(['load']), settings: { ...SETTINGS, strategy: 'AllReplicas' } } },
-  { name: 'replicas come, go, are lost', before: ['a'], spec: 'b', budget: { faults: 2, ticks: 1 }, rules: { faults: new Set(['cut', 'restart', 'leave', 'join']) } },
-  { name: 'reject', before: ['a'], spec: 'x', budget: { specs: ['b'], leaders: 1 }, rules: { settings: { ...SETTINGS, degraded: 'Reject' } } },
-  { name: 'history', before: ['a', 'b'], spec: 'c', budget: { pins: [1], leaders: 1 }, replicas: 1, rules: { settings: { ...SETTINGS, historyLimit: 0 } } },
+  { name: 'another leader', before: ['a'], spec: 'b', budget: { leaders: 1 } },
+  {
+    name: 'another leader, and a change that is taken back',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { leaders: 1, specs: ['a'] },
+  },
+  { name: 'a pin, and its end', before: ['a', 'b'], spec: 'b', budget: { pins: [1, 0] } },
+  {
+    name: 'a pin, its end, another leader',
+    before: ['a', 'b'],
+    spec: 'b',
+    replicas: 1,
+    budget: { pins: [1, 0], leaders: 1 },
+  },
+  { name: 'a pin while a change is on its way', before: ['a', 'b'], spec: 'c', replicas: 1, budget: { pins: [1, 0] } },
+  { name: 'a pin to what was overtaken', before: ['a'], spec: 'b', replicas: 1, budget: { specs: ['c'], pins: [2] } },
+  { name: 'a pin to what is not kept', before: ['a'], spec: 'b', budget: { pins: [7] } },
+  { name: 'a pin to what failed', before: ['a', 'x', 'b'], spec: 'b', budget: { pins: [2, 0] } },
+  {
+    name: 'a source that fails',
+    before: ['a'],
+    spec: 'f',
+    budget: { faults: 1, ticks: 1 },
+    rules: { faults: new Set(['fetch']) },
+  },
+  {
+    name: 'replicas that cannot load',
+    before: ['a'],
+    spec: 'b',
+    budget: { faults: 2, ticks: 1 },
+    rules: { faults: new Set(['load']) },
+  },
+  {
+    name: 'replicas that cannot load, all of which are waited for',
+    before: ['a'],
+    spec: 'b',
+    budget: { faults: 2, ticks: 1 },
+    rules: { faults: new Set(['load']), settings: ALL_REPLICAS },
+  },
+  {
+    name: 'replicas that are cut off or begin anew',
+    before: ['a'],
+    spec: 'b',
+    budget: { faults: 1, ticks: 1 },
+    rules: { faults: new Set(['cut', 'restart']) },
+  },
+  {
+    name: 'replicas that come and go',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { faults: 2 },
+    rules: { faults: new Set(['leave', 'join']) },
+  },
+  {
+    name: 'a bad change where degraded policies reject',
+    before: ['a'],
+    spec: 'x',
+    replicas: 1,
+    budget: { specs: ['b'], leaders: 1 },
+    rules: { settings: REJECTING },
+  },
+  {
+    name: 'no history',
+    before: ['a', 'b'],
+    spec: 'c',
+    replicas: 1,
+    budget: { pins: [1], leaders: 1 },
+    rules: { settings: WITHOUT_HISTORY },
+  },
 ];
 
 describe('rollouts in small worlds', () => {

@@ -98,7 +98,7 @@ describe('pre-validation', () => {
   });
 
   it('tells why it failed, and whether that may pass', async () => {
-    const { prevalidator, loads } = setUp();
+    const { prevalidator, loads, held } = setUp();
     const unread = prevalidator.prevalidate(request('a', { settings: 'text' }));
     const unreachable = prevalidator.prevalidate(request('b'));
     await read();
@@ -109,6 +109,7 @@ describe('pre-validation', () => {
     assert.match(first.message, /settings: expected a mapping/);
     assert.deepEqual(await unreachable, { ok: false, reason: 'FetchFailed', message: 'down', isTransient: true });
     assert.deepEqual(prevalidator.held(), []);
+    assert.deepEqual(held, [0], 'a module that was loaded for it is not kept either');
   });
 
   it('holds compiled modules for a while', async () => {

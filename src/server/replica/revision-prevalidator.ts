@@ -15,7 +15,7 @@ export const HOLD_MS = 60_000;
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Other modules are held than before. */
+  /** Other modules are held than before, or some were loaded that nobody holds. */
   heldChanged(): void;
 }
 
@@ -100,6 +100,10 @@ export class RevisionPrevalidator {
       return;
     }
     this.#with.load([...requests.keys()], (outcomes) => {
+      if ([...outcomes.values()].some(({ ok }) => !ok)) {
+        // A module of a policy that was refused is of no further use.
+        this.#with.heldChanged();
+      }
       for (const [request, outcome] of outcomes) {
         requests.get(request)?.resolve(this.#result(requests.get(request)?.request, request, outcome));
       }

@@ -22,6 +22,7 @@ function revision(life: number, number: number): WantedRevision {
     uid: `${life}/${number}`,
     revision: number,
     snapshot: { version: `${life}/${number}` },
+    order: number,
     modules,
   };
 }
@@ -192,7 +193,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
       case 'want': {
         const { life, serving, staged } = one;
         const others = [...new Set(staged)].filter((other) => other !== serving && other > 0);
-        const rest = { staged: others.toSorted().map((other) => revision(life, other)) };
+        const rest = { staged: others.map((other) => revision(life, other)) };
         want(serving === 0 ? rest : { serving: revision(life, serving), ...rest }, index === 0);
         break;
       }
@@ -229,11 +230,8 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
     }
     mock.timers.tick(300_000);
   }
-  const states = [...registry.view.reports()].map(({ uid, state }) => [uid, state]).toSorted();
-  assert.deepEqual(states, [
-    ['2/1', 'Staged'],
-    ['2/3', 'Serving'],
-  ]);
+  const states = [...registry.view.reports()].map(({ uid, state }) => `${uid} ${state}`).toSorted();
+  assert.deepEqual(states, ['2/1 Staged', '2/3 Serving']);
   assert.deepEqual(
     workers.map(({ version }) => version),
     ['2/3', '2/3'],

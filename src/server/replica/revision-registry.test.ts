@@ -42,6 +42,7 @@ function revision(id: string, number: number, module = String(number)): WantedRe
     uid: `uid-${id}-${number}`,
     revision: number,
     snapshot: { version: String(number) },
+    order: 0,
     modules: [{ name: id, module: MODULE, digest: digestOf(module) }],
   };
 }
@@ -361,6 +362,29 @@ describe('a revision', () => {
         ['kw.cap.p', false],
       ],
     );
+  });
+
+  it('is told to serve with the order that it was given, whatever comes after it', async () => {
+    const { want, good, reach, registry } = setUp({ holds: true });
+    const ordered = (number: number, order: number): WantedRevision => ({ ...revision('p', number), order });
+    const order = (number: number): unknown => registry.view.report(`p-${number}`)?.order;
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    await good();
+    assert.equal(order(1), undefined, 'it does not serve');
+    await want({ p: serving(ordered(1, 1)) });
+    await reach();
+    assert.equal(order(1), 1);
+    await want({ p: serving(ordered(2, 2)) });
+    assert.equal(order(1), 1, 'the next one is being loaded');
+    await want({ p: serving(ordered(1, 3)) });
+    assert.equal(order(1), 3, 'it is meant again');
+    await want({ p: serving(ordered(1, 3), revision('p', 2)) });
+    await good();
+    await good();
+    await want({ p: serving(ordered(2, 4)) });
+    assert.deepEqual([order(1), order(2)], [3, undefined], 'some workers may answer by either');
+    await reach();
+    assert.deepEqual([order(1), order(2)], [undefined, 4]);
   });
 
   it('that failed here only, although it was found good, is tried again; one that is not understood is not', async () => {

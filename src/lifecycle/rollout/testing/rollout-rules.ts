@@ -40,9 +40,11 @@ function onlyGoodServes({ revisions }: World): string | undefined {
 }
 
 /** A revision begins to serve when replicas have loaded it, and when the API server asks for what it and the last one are for. */
-function flipIsPrepared(before: World, { revisions, controllers }: World, { strategy }: RolloutSettings): string | undefined {
+function flipIsPrepared(before: World, { revisions }: World, { strategy }: RolloutSettings): string | undefined {
   const serving = before.revisions.find(({ state }) => state === 'Serving');
-  const flipped = revisions.find(({ n, state }) => state === 'Serving' && before.revisions.find((one) => one.n === n)?.state !== 'Serving');
+  const flipped = revisions.find(
+    ({ n, state }) => state === 'Serving' && before.revisions.find((one) => one.n === n)?.state !== 'Serving',
+  );
   const was = before.revisions.find(({ n }) => n === flipped?.n);
   if (flipped === undefined || was === undefined) {
     return undefined;
@@ -55,8 +57,10 @@ function flipIsPrepared(before: World, { revisions, controllers }: World, { stra
   if (!isLoaded) {
     return `revision ${flipped.n} is to serve, and replicas have not loaded it`;
   }
-  // Another leader that is behind may narrow what is asked for a moment.
-  const isAsked = serving === undefined || controllers.length > 1 || [serving, flipped].every(({ spec }) => before.asked.includes(spec));
+  // By what the controller knows: the last write of the leader before may have narrowed it again, for a moment.
+  const asks = before.controllers.map((belief) => belief.asked);
+  const isAsked =
+    serving === undefined || asks.some((asked) => [serving, flipped].every(({ spec }) => asked.includes(spec)));
   return isAsked ? undefined : `revision ${flipped.n} is to serve, and the API server asks for ${before.asked}`;
 }
 
@@ -95,10 +99,16 @@ function activeIsTrue(before: World, { policy, controllers, revisions, asked }: 
   // Who overlaps with another leader may not know of its last write yet, but of the policy: it is of this version.
   const served = revisions.find(({ n }) => n === desiredRevision);
   const isDeclared = policy.pin === 0 || policy.status?.phase === 'Active';
-  if (served === undefined || (isDeclared && served.spec !== policy.spec) || (policy.pin !== 0 && served.n !== policy.pin)) {
+  if (
+    served === undefined ||
+    (isDeclared && served.spec !== policy.spec) ||
+    (policy.pin !== 0 && served.n !== policy.pin)
+  ) {
     return `${policy.status?.phase} with revision ${desiredRevision}, which is not the desired one`;
   }
-  return believer.asked.includes(served.spec) ? undefined : `${policy.status?.phase}, and the API server asks for ${asked}`;
+  return believer.asked.includes(served.spec)
+    ? undefined
+    : `${policy.status?.phase}, and the API server asks for ${asked}`;
 }
 
 /** Numbers only grow; what serves or is desired stays. */
@@ -110,9 +120,9 @@ function revisionsAreKept(before: World, after: World): string | undefined {
   ) {
     return `revisions ${numbers.join(', ')}`;
   }
-  const lost = before.revisions.find(
-    ({ n, state }) => (state === 'Serving' || n === before.policy.pin) && !numbers.includes(n),
-  );
+  // A pin that a controller has not heard of comes too late.
+  const isPinned = (number: number): boolean => before.controllers.every((belief) => belief.policy.pin === number);
+  const lost = before.revisions.find(({ n, state }) => (state === 'Serving' || isPinned(n)) && !numbers.includes(n));
   return lost === undefined ? undefined : `revision ${lost.n} is lost`;
 }
 

@@ -1,5 +1,6 @@
 // Visits every state that a world can come to, once, and checks each.
-import { calm, type Move, moves, type Rules, type World } from './rollout-world.ts';
+import type { Move, Replica, Rules, World } from './rollout-world.ts';
+import { calm, moves } from './world-moves.ts';
 
 /** A state in which a rule does not hold, and how the world came there. */
 export class RuleBroken extends Error {
@@ -99,35 +100,39 @@ function wayTo(key: string, origins: ReadonlyMap<string, { readonly from: string
   return names.toReversed().join('\n');
 }
 
-/** Short keys of states: what states have in common is looked at once. */
+/** Short keys of states: what states have in common is looked at once, and it does not matter which replica is which. */
 class StateKeys {
   readonly #byObject = new WeakMap<object, number>();
   readonly #byText = new Map<string, number>();
 
   of({ policy, revisions, asked, replicas, controllers, budget }: World): string {
-    const beliefs = controllers.map((belief) =>
-      [
-        this.#number(belief.policy),
-        this.#list(belief.revisions),
-        belief.asked,
-        belief.isFormer,
-        belief.replicas === undefined ? '?' : this.#list(belief.replicas),
-      ].join(','),
-    );
-    const parts = [this.#number(policy), this.#list(revisions), asked, this.#list(replicas), this.#number(budget)];
-    return [...parts, ...beliefs].join(';');
+    const lists = [replicas, ...controllers.map((belief) => belief.replicas)].map((list) => this.#byName(list ?? []));
+    const names = new Set(lists.flatMap((list) => [...list.keys()]));
+    const alike = [...names].map((name) => lists.map((list) => list.get(name) ?? '').join('/')).toSorted();
+    const beliefs = controllers.map((belief) => [
+      this.#number(belief.policy),
+      this.#list(belief.revisions),
+      belief.asked,
+      belief.isFormer,
+      belief.replicas === undefined,
+    ]);
+    return [this.#number(policy), this.#list(revisions), asked, this.#number(budget), alike, ...beliefs].join(';');
+  }
+
+  #byName(replicas: readonly Replica[]): ReadonlyMap<string, number> {
+    return new Map(replicas.map((replica) => [replica.name, this.#number(replica, { ...replica, name: '' })]));
   }
 
   #list(list: readonly object[]): string {
     return list.map((one) => this.#number(one)).join('.');
   }
 
-  #number(value: object): number {
+  #number(value: object, content = value): number {
     const known = this.#byObject.get(value);
     if (known !== undefined) {
       return known;
     }
-    const text = JSON.stringify(value);
+    const text = JSON.stringify(content);
     const number = this.#byText.get(text) ?? this.#byText.size;
     this.#byText.set(text, number);
     this.#byObject.set(value, number);

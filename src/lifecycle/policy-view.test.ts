@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AdmissionPolicyObject, PolicyRevision } from '../resources/index.ts';
+import { policyView } from './policy-view.ts';
+import { isDeclared } from './rollout/revision-choice.ts';
+import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
+
+const SOURCES = {
+  policyServers: { get: () => undefined },
+  replicas: { replicas: () => [] },
+  webhooks: { isAsked: () => false },
+  settings: DEFAULT_ROLLOUT_SETTINGS,
+};
+
+function policy(settings: object, generation: number): AdmissionPolicyObject {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name: 'p', uid: 'u', generation },
+    spec: { module: 'builtin:cel', mutating: false, rules: [], settings },
+  } as unknown as AdmissionPolicyObject;
+}
+
+function revision(of: AdmissionPolicyObject): PolicyRevision {
+  // As it comes back: written, and read.
+  const snapshot: unknown = JSON.parse(JSON.stringify(of.spec));
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyRevision',
+    metadata: { name: 'kw.cap.p-1', uid: 'r' },
+    spec: { revision: 1, policyId: 'kw.cap.p', policyGeneration: of.metadata.generation, snapshot },
+  } as unknown as PolicyRevision;
+}
+
+describe('policyView', () => {
+  const isMadeOf = (made: AdmissionPolicyObject, now: AdmissionPolicyObject): boolean =>
+    isDeclared(policyView(SOURCES, now, 'kw.cap.p', [revision(made)], 0));
+
+  it('takes a revision for what its generation declares, though it reads differently', () => {
+    // Go writes it, JavaScript reads it, and writes 0.
+    const negative = policy({ limit: -0 }, 1);
+    assert.equal(isMadeOf(negative, negative), true);
+  });
+
+  it('sees that another generation declares something else, or the same again', () => {
+    assert.equal(isMadeOf(policy({ limit: 1 }, 1), policy({ limit: 2 }, 2)), false);
+    assert.equal(isMadeOf(policy({ limit: 1 }, 1), policy({ limit: 1 }, 3)), true);
+  });
+});

@@ -1,0 +1,322 @@
+// What is done next, view by view. That it adds up is for rollout-model.test.ts.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { planRollout } from './plan-rollout.ts';
+import { REASONS } from './reasons.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutStep, type RolloutView } from './rollout-view.ts';
+import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
+
+const DEADLINE = NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs;
+const ALL = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, strategy: 'AllReplicas' } } as const;
+const REJECT = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Reject' } } as const;
+
+const first = revision(1, 'Serving');
+const retired = revision(1, 'Retired');
+const validated = revision(2, 'Validated');
+const second = revision(2, 'Serving', { order: 2 });
+const failed = revision(2, 'Failed', { reason: 'InvalidSettings' });
+const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
+const ready = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Staged' })];
+const partly = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Loading' })];
+
+/** A step in a few words. */
+function inShort(step: RolloutStep): string {
+  switch (step.type) {
+    case 'create':
+      return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}`;
+    case 'prevalidate':
+      return `try ${step.revision}`;
+    case 'transition':
+      return `${step.revision} is ${[step.to, step.reason, step.order].filter((text) => text !== '' && text !== undefined).join(' ')}`;
+    case 'widen':
+      return `widen ${step.revisions.join(' ')}`;
+    case 'enforce':
+      return `enforce ${step.revision ?? 'spec'}`;
+    case 'delete':
+      return `delete ${step.revisions.join(' ')}`;
+    default:
+      return step satisfies never;
+  }
+}
+
+function retiredOnes(...numbers: readonly number[]): RevisionFacts[] {
+  return numbers.map((number) => revision(number, 'Retired'));
+}
+
+interface Case {
+  readonly when: string;
+  readonly view: RolloutView;
+  readonly steps: readonly string[];
+  readonly wakeAt?: number;
+}
+
+const CASES: readonly Case[] = [
+  // A revision of the spec.
+  { when: 'a policy is new', view: view([], []), steps: ['create 1'] },
+  { when: 'its spec changed', view: view([first], both, { spec: spec('2') }), steps: ['create 2'] },
+  {
+    when: 'its spec changed before the controller heard replicas',
+    view: view([first], undefined, { spec: spec('2') }),
+    steps: ['create 2'],
+  },
+  {
+    when: 'its spec is what a revision was, pinned',
+    view: view([retired, second], ready, {
+      spec: spec('1', { module: `${MODULES[0].module}@${MODULES[0].digest}` }),
+    }),
+    steps: ['create 3 of 1'],
+  },
+  {
+    when: 'its spec changed, and older revisions are not kept: numbers are not used again',
+    view: view([revision(4, 'Retired'), revision(7, 'Serving')], both, { spec: spec('8') }),
+    steps: ['create 8'],
+  },
+  // Candidates.
+  { when: 'it is to be tried', view: view([revision(1, 'Candidate')], [replica('a')]), steps: ['try 1'] },
+  { when: 'there is no replica to try it', view: view([revision(1, 'Candidate')], []), steps: [] },
+  {
+    when: 'no replica answers to try it',
+    view: view([revision(1, 'Candidate')], [replica('a', {}, 'lost'), replica('b', {}, 'connecting')]),
+    steps: [],
+  },
+  { when: 'replicas are not known yet', view: view([revision(1, 'Candidate')], undefined), steps: [] },
+  {
+    when: 'it failed for now',
+    view: view([first, revision(2, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500 })], both),
+    steps: ['enforce 1'],
+    wakeAt: NOW + 500,
+  },
+  {
+    when: 'it is time to try again',
+    view: view([first, revision(2, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW })], both),
+    steps: ['try 2', 'enforce 1'],
+  },
+  {
+    when: 'a new policy failed for now: the API server asks, and requests are answered by the failurePolicy',
+    view: view([revision(1, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500 })], [replica('a')]),
+    steps: ['enforce spec'],
+    wakeAt: NOW + 500,
+  },
+  // Staging.
+  { when: 'replicas load it', view: view([first, validated], partly), steps: ['enforce 1'], wakeAt: DEADLINE },
+  {
+    when: 'all replicas have it',
+    view: view([first, validated], ready),
+    steps: ['widen 1 2', '2 is Serving 2'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'all replicas have a new policy',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Staged' })]),
+    steps: ['1 is Serving 1'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'all have it, and users still read that one revision serves everywhere',
+    view: view([first, validated], ready, { phase: 'Active' }),
+    steps: [],
+    wakeAt: NOW,
+  },
+  {
+    when: 'a replica is new',
+    view: view([first, validated], [...ready, replica('c', {}, 'connecting')]),
+    steps: ['enforce 1'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'a replica does not answer',
+    view: view([first, validated], [...ready, replica('c', {}, 'lost')]),
+    steps: ['enforce 1'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'some have it at the deadline',
+    view: view([first, validated], partly, { now: DEADLINE }),
+    steps: ['widen 1 2', '2 is Serving 2'],
+  },
+  {
+    when: 'some have it at the deadline, and all are to',
+    view: view([first, validated], partly, { ...ALL, now: DEADLINE }),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'none has it at the deadline',
+    view: view([first, validated], both, { now: DEADLINE }),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'no replica can load a new policy',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Failed' })]),
+    steps: ['enforce spec'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'no replica is left while it is loaded',
+    view: view([first, validated], [], { now: DEADLINE }),
+    steps: ['enforce 1'],
+  },
+  // Serving.
+  {
+    when: 'one replica has changed over: the one before goes, what was asked stays',
+    view: view([first, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Staged' })]),
+    steps: ['1 is Retired Replaced'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'all have changed over',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 2: 'Serving' })]),
+    steps: ['enforce 2'],
+  },
+  {
+    when: 'one has, and the other one cannot',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Failed' })]),
+    steps: ['enforce 2'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'one has not for long',
+    view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving' })], { now: DEADLINE }),
+    steps: ['enforce 2'],
+  },
+  {
+    when: 'a new policy serves on one of two replicas: nobody is asked who has no answer',
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isAsked: false }),
+    steps: [],
+    wakeAt: DEADLINE,
+  },
+  { when: 'it is at rest', view: view([first], both, { phase: 'Active' }), steps: ['enforce 1'] },
+  {
+    when: 'it is at rest, and replicas are not known yet',
+    view: view([first], undefined),
+    steps: [],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'two leaders made two serve: replicas take the one with the higher order, or number',
+    view: view([revision(1, 'Serving', { order: 2 }), second], both),
+    steps: ['1 is Retired Replaced'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'a pin went back, and the newer one still reads Serving: the order says which one serves',
+    view: view([revision(1, 'Serving', { order: 3 }), second], both, { pin: 1 }),
+    steps: ['2 is Retired Replaced', 'enforce 1'],
+  },
+  {
+    when: 'a replica still answers by it, because it has not heard of two changes, to another one and back',
+    view: view(
+      [revision(1, 'Serving', { order: 3 }), revision(2, 'Retired')],
+      [replica('a', { 1: { state: 'Serving', order: 1 } }), replica('b', { 1: { state: 'Serving', order: 3 } })],
+      { pin: 1 },
+    ),
+    steps: [],
+    wakeAt: DEADLINE,
+  },
+  // Something newer came.
+  {
+    when: 'a newer spec came before it served',
+    view: view([first, validated, revision(3, 'Candidate')], both),
+    steps: ['2 is Superseded Superseded', 'try 3', 'enforce 1'],
+  },
+  { when: 'the newest failed', view: view([first, failed], both), steps: ['enforce 1'] },
+  {
+    when: 'the newest failed, and degraded policies reject',
+    view: view([first, failed], both, REJECT),
+    steps: ['1 is Retired DegradedRejected', 'enforce 1'],
+  },
+  {
+    when: 'what served is retired because the newest failed',
+    view: view([retired, failed], both, REJECT),
+    steps: ['enforce spec'],
+  },
+  {
+    when: 'degraded policies do not reject any more',
+    view: view([retired, failed], both),
+    steps: ['1 is Validated', 'enforce spec'],
+  },
+  // Pins.
+  {
+    when: 'a pin goes back',
+    view: view([retired, second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
+    steps: ['1 is Validated', 'enforce 2'],
+  },
+  {
+    when: 'a pin goes back to what was never tried',
+    view: view([revision(1, 'Superseded'), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
+    steps: ['1 is Candidate', 'enforce 2'],
+  },
+  {
+    when: 'a pin goes back to what has just been replaced: it is loaded anew before it serves',
+    view: view([first, second], both, { pin: 1 }),
+    steps: ['1 is Retired Replaced'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'the newest waits for the end of a pin',
+    view: view([first, validated], both, { pin: 1 }),
+    steps: ['2 is Candidate Pinned', 'enforce 1'],
+  },
+  {
+    when: 'it waits already',
+    view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned })], both, { pin: 1 }),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'the pin is gone',
+    view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned })], both),
+    steps: ['try 2', 'enforce 1'],
+  },
+  { when: 'a pin names what is not kept', view: view([first], both, { pin: 7 }), steps: ['enforce 1'] },
+  {
+    when: 'a pin names what failed',
+    view: view([revision(1, 'Failed'), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
+    steps: ['enforce 2'],
+  },
+  {
+    when: 'a pin names what failed, and degraded policies reject: only what is newest counts',
+    view: view([revision(1, 'Failed'), second], [replica('a', { 2: 'Serving' })], { pin: 1, ...REJECT }),
+    steps: ['enforce 2'],
+  },
+  // History.
+  {
+    when: 'there are more revisions than are to be kept',
+    view: view([...retiredOnes(1, 2, 3), revision(4, 'Serving')], [replica('a', { 4: 'Serving' })], {
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 1 },
+    }),
+    steps: ['enforce 4', 'delete 1 2'],
+  },
+  {
+    when: 'one that a pin has just asked for would be too old',
+    view: view([...retiredOnes(1, 2), revision(3, 'Serving')], [replica('a', { 3: 'Serving' })], {
+      pin: 1,
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 0 },
+    }),
+    steps: ['1 is Validated', 'enforce 3', 'delete 2'],
+  },
+  {
+    when: 'those that never served go first',
+    view: view([...retiredOnes(1), revision(2, 'Failed'), revision(3, 'Serving')], [replica('a', { 3: 'Serving' })], {
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 1 },
+    }),
+    steps: ['enforce 3', 'delete 2'],
+  },
+  {
+    when: 'nothing is to be kept but what a pin holds, what is newest, and what somebody answers by',
+    view: view(
+      [...retiredOnes(1, 2, 3), revision(4, 'Serving'), revision(5, 'Failed')],
+      [replica('a', { 4: 'Serving' }), replica('b', { 3: 'Serving' })],
+      { pin: 4, settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 0 } },
+    ),
+    steps: ['delete 1 2'],
+    wakeAt: DEADLINE,
+  },
+];
+
+describe('the plan of a rollout', () => {
+  for (const { when, view: scene, steps, wakeAt } of CASES) {
+    it(`is ${steps.join(', ') || 'to do nothing'}, when ${when}`, () => {
+      const plan = planRollout(scene);
+      assert.deepEqual([plan.steps.map(inShort), plan.wakeAt], [steps, wakeAt]);
+    });
+  }
+});

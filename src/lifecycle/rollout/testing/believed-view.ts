@@ -1,0 +1,57 @@
+// What a controller knows of a small world, as it looks at it.
+import type { AdmissionPolicySpec } from '../../../resources/index.ts';
+import type { ReplicaFacts, RevisionFacts, RolloutView } from '../rollout-view.ts';
+import { type Belief, DEADLINE_MS, NOW, type Replica, type Revision, type Rules, type Spec } from './rollout-world.ts';
+
+/** What a controller plans from what it believes. */
+export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutView {
+  return {
+    now: NOW,
+    generation: 1,
+    spec: specOf(belief.policy.spec),
+    pin: belief.policy.pin === 0 ? undefined : belief.policy.pin,
+    settings,
+    revisions: belief.revisions.map(revisionFacts),
+    replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders)),
+    hasPolicyServer: true,
+    isAsked: belief.asked !== '',
+    phase: belief.policy.status?.phase,
+  };
+}
+
+function specOf(spec: Spec): AdmissionPolicySpec {
+  return { module: spec, policyServer: 'default' } as unknown as AdmissionPolicySpec;
+}
+
+function revisionFacts({ n, spec, state, reason, order, isPinned, attempts, retries, late }: Revision): RevisionFacts {
+  return {
+    number: n,
+    state,
+    reason,
+    message: reason,
+    modules: isPinned ? [{ name: 'p', module: spec, digest: 'builtin:p@1' }] : [],
+    attempts,
+    nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
+    stateSince: late ? NOW - DEADLINE_MS : NOW,
+    order,
+    snapshot: specOf(spec),
+  };
+}
+
+function replicaFacts({ name, state, sees, loaded, failed, serves, order }: Replica, hasOrders: boolean): ReplicaFacts {
+  const revisions = new Map<number, { state: 'Loading' | 'Staged' | 'Serving' | 'Failed'; order?: number }>();
+  for (const n of state === 'connected' ? [...sees.staged, sees.serving, serves] : []) {
+    if (n !== 0) {
+      const beside = loaded.includes(n) ? 'Staged' : failed.includes(n) ? 'Failed' : 'Loading';
+      revisions.set(n, n === serves ? { state: 'Serving', ...(hasOrders ? { order } : {}) } : { state: beside });
+    }
+  }
+  const told = [...revisions].map(
+    ([n, report]) =>
+      [
+        n,
+        { ...report, reason: report.state === 'Failed' ? 'FetchFailed' : '', message: '', nextRetry: undefined },
+      ] as const,
+  );
+  return { name, state, revisions: new Map(told) };
+}
