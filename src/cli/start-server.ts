@@ -31,7 +31,8 @@ export function startServer(
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {
-    const operationsPort = flags.operationsPort + port - first;
+    // 0 is any that is free, each time.
+    const operationsPort = flags.operationsPort === 0 ? 0 : flags.operationsPort + port - first;
     collectGarbageAlone();
     // Each attempt counts in one of its own: a metric cannot be registered twice.
     const registry = new Registry();

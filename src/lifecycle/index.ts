@@ -15,3 +15,4 @@ export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export type { SettingsCheck } from './admission/policy-rules.ts';
+export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';

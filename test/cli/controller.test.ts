@@ -52,6 +52,16 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
       message: /--progress-deadline soon: expected a duration/,
     },
     {
+      what: 'a deadline that is over before it begins',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--progress-deadline', '0s'],
+      message: /--progress-deadline 0s: expected a duration from 1s to 24h/,
+    },
+    {
+      what: 'a history without end',
+      args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--revision-history-limit', '1001'],
+      message: /expected a whole number from 0 to 1000, got 1001/,
+    },
+    {
       what: 'a lease that is too short',
       args: ['controller', ...SERVERS, ...CONTROL, '--context', 'x', '--lease-duration', '1s'],
       message: /--lease-duration 1s: expected at least 3s/,

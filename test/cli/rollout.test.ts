@@ -107,6 +107,17 @@ describe('portcullis rollout', () => {
     assert.match(await rejection(), /denied the request: second/);
   });
 
+  it('says of what was never different that there is no way back, before anything is asked for', async () => {
+    const metadata = { name: 'only-once' };
+    const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['endpoints'], operations: ['CREATE'] }];
+    await apply(policy('once', { rules }, metadata));
+    succeeded(await rollout('status', 'cap/only-once', '--timeout', '20s'));
+    const { code, stderr } = await rollout('undo', 'cap/only-once', '--dry-run');
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: no other revision of .*\/only-once has served\n$/);
+    succeeded(await started.portcullis(['delete', 'cap', 'only-once']));
+  });
+
   it('is told of by describe: revisions, conditions, events', async () => {
     const text = succeeded(await started.portcullis(['describe', 'cap', 'no-latest']));
     assert.match(text, /^Revisions:\n {2}REVISION +STATE.*\n {2}1 +Retired.*\n {2}2 +Serving.*\n {2}3 +/m);

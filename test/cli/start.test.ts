@@ -1,6 +1,8 @@
 // `portcullis start`: the first minute, with kubectl and without, and what stays over a restart.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
@@ -313,5 +315,19 @@ describe('portcullis start --examples', () => {
       const changed = succeeded(await started.portcullis(['get', 'deploy/web', '-n', 'examples', '-o', 'json']));
       assert.match(changed, /"cost-center": "examples"/);
     });
+  });
+});
+
+describe('portcullis start while its ports are in use', () => {
+  it('takes the next ones', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    try {
+      await using started = await StartedPortcullis.start('--port', String(port), '--cluster-port', String(port));
+      assert.match(started.output, new RegExp(`(?:^Port ${port} is in use, trying the next one…\n){2}`, 'm'));
+    } finally {
+      other.close();
+    }
   });
 });

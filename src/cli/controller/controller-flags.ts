@@ -1,6 +1,13 @@
 // The flags of `portcullis controller`, and what they mean to what it is made of.
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { DegradedBehaviour, RolloutSettings, RolloutStrategy } from '../../lifecycle/index.ts';
+import {
+  type DegradedBehaviour,
+  MAX_HISTORY_LIMIT,
+  MAX_PROGRESS_DEADLINE_MS,
+  MIN_PROGRESS_DEADLINE_MS,
+  type RolloutSettings,
+  type RolloutStrategy,
+} from '../../lifecycle/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import {
   addControlFlags,
@@ -108,10 +115,19 @@ Signals: SIGTERM and SIGINT stop; the next controller leads at once.`,
 export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
   return {
     strategy: flags.rolloutStrategy,
-    progressDeadlineMs: durationMs(flags.progressDeadline, '--progress-deadline'),
+    progressDeadlineMs: progressDeadlineMs(flags.progressDeadline),
     historyLimit: flags.revisionHistoryLimit,
     degraded: DEGRADED[flags.degradedPolicies],
   };
+}
+
+/** As an annotation may say it. */
+function progressDeadlineMs(text: string): number {
+  const ms = durationMs(text, '--progress-deadline');
+  if (ms < MIN_PROGRESS_DEADLINE_MS || ms > MAX_PROGRESS_DEADLINE_MS) {
+    throw usageError(`--progress-deadline ${text}: expected a duration from 1s to 24h`);
+  }
+  return ms;
 }
 
 /** How far apart the times of an election are, as those of Kubernetes' own components: 15 s, 10 s, 2 s. */
@@ -184,8 +200,8 @@ function policyServerUrl(text: string): string {
 
 function count(text: string): number {
   const value = Number(text);
-  if (!/^\d{1,4}$/.test(text)) {
-    throw new InvalidArgumentError(`expected a whole number from 0 to 9999, got ${text}`);
+  if (!/^\d{1,4}$/.test(text) || value > MAX_HISTORY_LIMIT) {
+    throw new InvalidArgumentError(`expected a whole number from 0 to ${MAX_HISTORY_LIMIT}, got ${text}`);
   }
   return value;
 }

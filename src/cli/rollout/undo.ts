@@ -1,15 +1,21 @@
 // `portcullis rollout undo`: asks the controller to write an earlier revision back, and tells what became of that.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../cluster/index.ts';
-import { type AdmissionPolicyObject, ANNOTATIONS, type KubernetesObject } from '../../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  ANNOTATIONS,
+  type KubernetesObject,
+  type PolicyRevision,
+} from '../../resources/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { readableRevisions, revisionOf } from './revision-history.ts';
+import { readableRevisions, revisionOf, snapshotOf } from './revision-history.ts';
 import {
   annotate,
   goneError,
@@ -62,10 +68,10 @@ It is the same as: kubectl annotate cap pinned-images ${ANNOTATIONS.rollbackTo}=
 async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
   await withTarget(args, flags, async (target) => {
-    if (flags.toRevision !== undefined) {
+    if (flags.toRevision !== undefined || flags.dryRun === true) {
       const revisions = await readableRevisions(target);
       if (revisions !== undefined) {
-        revisionOf(target, revisions, flags.toRevision);
+        requireTarget(target, revisions, flags.toRevision);
       }
     }
     const wanted = flags.toRevision === undefined ? 'previous' : String(flags.toRevision);
@@ -87,6 +93,17 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
       process.stderr.write(`note: it is pinned to revision ${oneLine(pin, 20)}, which serves until it is unpinned\n`);
     }
   });
+}
+
+/** @throws CliError when there is no revision to go back to; the controller would say so as well */
+function requireTarget(target: RolloutTarget, revisions: readonly PolicyRevision[], wanted: number | undefined): void {
+  if (wanted !== undefined) {
+    revisionOf(target, revisions, wanted);
+  } else if (
+    revisions.every((one) => (one.status?.order ?? 0) === 0 || isDeepStrictEqual(snapshotOf(one), target.policy.spec))
+  ) {
+    throw new CliError(`no other revision of ${target.name} has served`);
+  }
 }
 
 /** Waits until the controller has taken the annotation off: it has done by then what it could. */

@@ -11,6 +11,7 @@ import {
   NOW,
   type Revision,
   type Rules,
+  SPECS,
   told,
   type World,
 } from './rollout-world.ts';
@@ -92,7 +93,7 @@ function take(world: World, index: number, belief: Belief, step: RolloutStep, ru
     case 'enforce': {
       const numbers = step.type === 'widen' ? step.revisions : [step.revision];
       const specs = numbers.map((n) => belief.revisions.find((one) => one.n === n)?.spec ?? belief.policy.spec);
-      const asked = [...new Set(specs)].toSorted().join('');
+      const asked = SPECS.filter((spec) => specs.includes(spec)).join('');
       return asked === belief.asked ? [] : [ask(world, index, belief, asked)];
     }
     case 'delete': {

@@ -1,6 +1,6 @@
 // The rules of rollouts (DESIGN.md, "A policy change" and "Rules that hold everywhere"), as checks of a small world.
 import type { RolloutSettings } from '../rollout-view.ts';
-import type { Move, Policy, Rules, World } from './rollout-world.ts';
+import { type Move, type Policy, type Rules, SPECS, type World } from './rollout-world.ts';
 
 /** What a move of the world breaks; undefined when it is as it must be. */
 export function brokenBy({ settings }: Rules): (before: World, move: Move) => string | undefined {
@@ -11,6 +11,7 @@ export function brokenBy({ settings }: Rules): (before: World, move: Move) => st
       onlyGoodServes(world),
       flipIsPrepared(before, world, settings),
       askedIsKept(before, world),
+      narrowingIsDue(before, world),
       verdictsAreNotMixed(world),
       activeIsTrue(before, world),
       revisionsAreKept(before, world),
@@ -67,6 +68,22 @@ function flipIsPrepared(before: World, { revisions }: World, { strategy }: Rollo
 /** The API server does not cease to ask, and is asked for what serves before it does. */
 function askedIsKept(before: World, after: World): string | undefined {
   return before.asked !== '' && after.asked === '' ? 'the API server asks no more' : undefined;
+}
+
+/** What the last revision was asked beyond the next is asked until replicas have changed over, cannot, or had long enough to. */
+function narrowingIsDue(before: World, { asked }: World): string | undefined {
+  const serving = before.revisions.filter(({ state }) => state === 'Serving').toSorted((a, b) => b.order - a.order)[0];
+  const isNarrower = SPECS.some((spec) => before.asked.includes(spec) && !asked.includes(spec));
+  if (serving === undefined || serving.late || !isNarrower) {
+    return undefined;
+  }
+  // By what the controller knows.
+  const isDue = before.controllers.some(({ replicas = [] }) =>
+    replicas.every(
+      ({ state, serves, failed }) => state !== 'connected' || serves === serving.n || failed.includes(serving.n),
+    ),
+  );
+  return isDue ? undefined : `the API server asks for ${asked} only, and replicas answer for ${before.asked}`;
 }
 
 function isAtRest({ status }: Policy): boolean {

@@ -23,38 +23,63 @@ export interface Checks {
 const MAX_CALM_MOVES = 200;
 
 /** @throws RuleBroken with the shortest way to a state in which a rule is broken */
-export function survey(start: World, rules: Rules, checks: Checks, limit: number): Survey {
+export function survey(start: World, rules: Rules, checks: Checks, maxStates: number): Survey {
   const keys = new StateKeys();
-  const origins = new Map<string, { readonly from: string; readonly name: string }>();
+  const ways = new Ways();
   const settling = new Set<string>();
-  const open: World[] = [start];
-  origins.set(keys.of(start), { from: '', name: 'begin' });
   let count = 0;
-  for (let world = open[0], at = 0; world !== undefined; at += 1, world = open[at]) {
-    const from = keys.of(world);
-    // Worlds that were visited are not needed any more.
-    delete open[at];
-    const problem = unsettled(world, rules, checks, keys, settling);
-    if (problem !== undefined) {
-      throw new RuleBroken(`${problem}\n${wayTo(from, origins)}`);
-    }
-    for (const move of moves(world, rules)) {
-      count += 1;
-      const key = keys.of(move.world);
-      const wrong = checks.moved(world, move);
-      if (!origins.has(key)) {
-        origins.set(key, { from, name: move.name });
-        open.push(move.world);
+  ways.note(keys.of(start), '', 'begin');
+  for (let wave: readonly World[] = [start]; wave.length > 0;) {
+    const following: World[] = [];
+    for (const world of wave) {
+      const from = keys.of(world);
+      const problem = unsettled(world, rules, checks, keys, settling);
+      if (problem !== undefined) {
+        throw new RuleBroken(`${problem}\n${ways.to(from)}`);
       }
-      if (wrong !== undefined) {
-        throw new RuleBroken(`${wrong}\n${wayTo(from, origins)}\n  ${move.name}`);
+      for (const move of moves(world, rules)) {
+        count += 1;
+        const wrong = checks.moved(world, move);
+        if (wrong !== undefined) {
+          throw new RuleBroken(`${wrong}\n${ways.to(from)}\n  ${move.name}`);
+        }
+        if (ways.note(keys.of(move.world), from, move.name)) {
+          following.push(move.world);
+        }
       }
     }
-    if (origins.size > limit) {
-      throw new RuleBroken(`more than ${limit} states`);
+    if (ways.size > maxStates) {
+      throw new RangeError(`expected no more than ${maxStates} states: choose a smaller world`);
     }
+    wave = following;
   }
-  return { states: origins.size, moves: count };
+  return { states: ways.size, moves: count };
+}
+
+/** How the world came to each state. */
+class Ways {
+  readonly #origins = new Map<string, { readonly from: string; readonly name: string }>();
+
+  get size(): number {
+    return this.#origins.size;
+  }
+
+  /** Whether the state is new. */
+  note(key: string, from: string, name: string): boolean {
+    const isNew = !this.#origins.has(key);
+    if (isNew) {
+      this.#origins.set(key, { from, name });
+    }
+    return isNew;
+  }
+
+  to(key: string): string {
+    const names: string[] = [];
+    for (let at = this.#origins.get(key); at !== undefined; at = this.#origins.get(at.from)) {
+      names.push(`  ${at.name}`);
+    }
+    return names.toReversed().join('\n');
+  }
 }
 
 /** Lets a world come to rest: there is one way only, and most worlds join one that was gone before. */
@@ -92,20 +117,19 @@ function unsettled(
   return undefined;
 }
 
-function wayTo(key: string, origins: ReadonlyMap<string, { readonly from: string; readonly name: string }>): string {
-  const names: string[] = [];
-  for (let at = origins.get(key); at !== undefined; at = origins.get(at.from)) {
-    names.push(`  ${at.name}`);
-  }
-  return names.toReversed().join('\n');
-}
-
 /** Short keys of states: what states have in common is looked at once, and it does not matter which replica is which. */
 class StateKeys {
   readonly #byObject = new WeakMap<object, number>();
   readonly #byText = new Map<string, number>();
+  readonly #byWorld = new WeakMap<World, string>();
 
-  of({ policy, revisions, asked, replicas, controllers, budget }: World): string {
+  of(world: World): string {
+    const key = this.#byWorld.get(world) ?? this.#keyOf(world);
+    this.#byWorld.set(world, key);
+    return key;
+  }
+
+  #keyOf({ policy, revisions, asked, replicas, controllers, budget }: World): string {
     const lists = [replicas, ...controllers.map((belief) => belief.replicas)].map((list) => this.#byName(list ?? []));
     const names = new Set(lists.flatMap((list) => [...list.keys()]));
     const alike = [...names].map((name) => lists.map((list) => list.get(name) ?? '').join('/')).toSorted();

@@ -5,7 +5,8 @@ import type { planRollout } from '../plan-rollout.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
 
 /** Specs are letters. `a`, `b`, `c` can serve; `x` can never; `f` cannot be fetched as long as there is a fault left. */
-export type Spec = 'a' | 'b' | 'c' | 'x' | 'f';
+export const SPECS = ['a', 'b', 'c', 'x', 'f'] as const;
+export type Spec = (typeof SPECS)[number];
 
 export interface Revision {
   readonly n: number;
@@ -48,7 +49,7 @@ export interface Replica {
 }
 
 /** What a controller believes; each of its caches may be behind. */
-interface Belief {
+export interface Belief {
   readonly policy: Policy;
   readonly revisions: readonly Revision[];
   /** Specs that the API server asks for. */
