@@ -25,11 +25,11 @@ import {
   parseReference,
   requireProtocol,
 } from '../modules/index.ts';
-import { WasmError } from '../wasm/index.ts';
 import { CapabilityClient } from './capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from './evaluation-protocol.ts';
 import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
+import { loadFailure, reasonOf } from './load-failure.ts';
 import type { Declared, LoadOutcome, LoadRequest } from './policy-registry.ts';
 import type { PolicyReason } from './policy-status.ts';
 
@@ -101,7 +101,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     candidates.push(await prepare(seq, request, fetches));
     checking ??= setImmediate(checkSome);
   } catch (error) {
-    tell(seq, failure(error));
+    tell(seq, loadFailure(error));
   }
 }
 
@@ -321,37 +321,6 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   const guest = createGuest(module);
   guests.set(module.digest, guest);
   return guest;
-}
-
-function failure(error: unknown): LoadOutcome & { ok: false } {
-  const message = error instanceof Error ? error.message : String(error);
-  return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
-}
-
-function reasonOf(error: unknown): PolicyReason {
-  if (error instanceof ModuleError) {
-    if (error.isOfFetching) {
-      return 'FetchFailed';
-    }
-    switch (error.code) {
-      case 'digest-mismatch':
-        return 'DigestMismatch';
-      case 'reference-invalid':
-      case 'registry-unsupported':
-      case 'source-forbidden':
-        return 'InvalidDefinition';
-      case 'version-unsupported':
-        return 'UnsupportedVersion';
-      default:
-        return 'InvalidModule';
-    }
-  }
-  if (error instanceof WasmError) {
-    return 'InvalidModule';
-  }
-  return error instanceof EngineError && error.code === 'protocol-unsupported'
-    ? 'InvalidModule'
-    : 'SettingsCheckFailed';
 }
 
 /** Looking through the whole cache takes longer than most changes, and nothing is lost by a late look. */

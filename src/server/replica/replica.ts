@@ -87,7 +87,7 @@ export class Replica implements PolicySource {
 
   async start(): Promise<void> {
     this.#restored = this.#registry.restore();
-    // First, so that peers are known when the first modules are fetched.
+    // Before the revisions are read, so that peers are known when their modules are fetched.
     await this.#control.start();
     if (this.#stopping.signal.aborted) {
       await this.#control.stop();

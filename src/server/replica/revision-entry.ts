@@ -146,6 +146,11 @@ export function recordedSlot(pinned: PinnedPolicy, revision: ServedRevisionName)
   };
 }
 
+/** The other way round: none of what has not been read yet. */
+export function pinnedOf({ declared, pins, since, revision }: Slot): PinnedPolicy[] {
+  return declared === undefined ? [] : [{ ...declared, digests: pins, since, revision }];
+}
+
 /** A revision that is loaded already, and is wanted again. */
 export function loadedSlot(wanted: WantedRevision, loaded: LoadedRevision): Slot {
   return { ...newSlot(wanted), declared: loaded, pins: loaded.digests, loaded };

@@ -13,6 +13,7 @@ import {
   loadedRevision,
   newEntry,
   phaseOf,
+  pinnedOf,
   recordedSlot,
   type RevisionEntry,
   servingOf,
@@ -56,7 +57,8 @@ export class RevisionRegistry {
   readonly #entries = new Map<string, RevisionEntry>();
   readonly #loads: RevisionLoads;
   readonly #modules = new RevisionModules();
-  readonly #recorded: ReadonlyMap<string, PinnedPolicy>;
+  /** Until it is restored: what is restored is all that is needed of it. */
+  #recorded: ReadonlyMap<string, PinnedPolicy>;
   readonly #waiting = new Set<{ readonly isOver: () => boolean; readonly resolve: () => void }>();
   #isSynced = false;
   #stopped = false;
@@ -84,6 +86,7 @@ export class RevisionRegistry {
         loads.push([entry, entry.standIn]);
       }
     }
+    this.#recorded = new Map();
     this.#loads.begin(loads);
     this.#commit(loads.map(([entry]) => entry));
     return loads.length;
@@ -163,8 +166,7 @@ export class RevisionRegistry {
         const { definition, hash, settingsHash, digests, since, revision } = serves;
         return [{ definition, hash, settingsHash, digests, since, revision }];
       }
-      const recorded = entry.standIn === undefined ? undefined : this.#recorded.get(entry.id);
-      return recorded === undefined ? [] : [recorded];
+      return entry.standIn === undefined ? [] : pinnedOf(entry.standIn);
     });
   }
 
