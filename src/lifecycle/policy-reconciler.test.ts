@@ -22,7 +22,7 @@ import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { PolicyWebhooks } from './policy-webhooks.ts';
 import { Prevalidations } from './prevalidations.ts';
-import type { ReplicaDirectory } from './replicas/replica-directory.ts';
+import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 
@@ -37,7 +37,7 @@ function builtin(apiVersion: string, kind: string): ResourceType {
 }
 
 /** A replica that takes whatever is tried, and has at once whatever revision there is. */
-function willing(embedded: EmbeddedCluster): ReplicaDirectory {
+function willing(embedded: EmbeddedCluster, states: readonly KnownReplica['state'][]): ReplicaDirectory {
   const report = ({
     metadata,
     spec,
@@ -50,14 +50,13 @@ function willing(embedded: EmbeddedCluster): ReplicaDirectory {
     state: (status as { state?: string } | undefined)?.state === 'Serving' ? 'Serving' : 'Staged',
   });
   return {
-    replicas: () => [
-      {
-        name: 'r',
+    replicas: () =>
+      states.map((state, index) => ({
+        name: `r${index}`,
         policyServer: 'default',
-        state: 'connected',
-        reports: () => [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report),
-      },
-    ],
+        state,
+        reports: () => (state === 'connected' ? [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report) : []),
+      })),
     subscribe: () => () => undefined,
     prevalidate: () =>
       Promise.resolve({ ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] }),
@@ -68,6 +67,9 @@ function willing(embedded: EmbeddedCluster): ReplicaDirectory {
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly told: string[] = [];
+  /** Of the replicas. */
+  readonly states: KnownReplica['state'][] = ['connected'];
+  readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
   readonly reconciler: PolicyReconciler;
   readonly #stop = new AbortController();
   readonly #caches: readonly ObjectCache[];
@@ -95,7 +97,7 @@ class Scene implements AsyncDisposable {
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
     this.#caches = [cached, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
     this.#running = this.#caches.map((cache) => cache.start(this.#stop.signal));
-    const replicas = willing(embedded);
+    const replicas = willing(embedded, this.states);
     const events: EventSink = { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) };
     this.reconciler = new PolicyReconciler(CLUSTER_ADMISSION_POLICIES, {
       cluster,
@@ -115,7 +117,7 @@ class Scene implements AsyncDisposable {
         done: () => this.#tried.resolve(),
         failed: () => undefined,
       }),
-      settings: DEFAULT_ROLLOUT_SETTINGS,
+      settings: this.settings,
       events,
       complaints: new Complaints(events),
     });
@@ -260,6 +262,22 @@ describe('PolicyReconciler', () => {
         ({ metadata }) => metadata.uid === made?.metadata.uid,
       ),
     );
+  });
+
+  it('tells of a replica that comes in the status, and in no event of each policy', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    // The revision has served for long.
+    scene.settings.progressDeadlineMs = 0;
+    scene.states.push('connecting');
+    await scene.reconciler.reconcile(KEY, signal);
+    const { status } = await scene.policy();
+    assert.deepEqual([status?.phase, status?.reason], ['Updating', 'ReplicasStarting']);
+    scene.states[1] = 'connected';
+    await scene.reconciler.reconcile(KEY, signal);
+    const after = (await scene.policy()).status;
+    assert.deepEqual([after?.phase, after?.readyReplicas], ['Active', 2]);
+    assert.deepEqual(scene.told, ['Normal Serving']);
   });
 
   it('rolls out what is declared while nobody lets it roll back', async () => {

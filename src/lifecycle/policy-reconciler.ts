@@ -354,11 +354,9 @@ export class PolicyReconciler {
     const intervalMs = told === undefined ? FIRST_PROGRESS_MS : told.intervalMs * 10;
     this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
     metrics?.told(id, status.phase ?? '', view.generation, performance.now());
-    if (before?.phase !== status.phase || before?.reason !== status.reason) {
-      const type = EVENT_TYPES.get(status.phase);
-      if (type !== undefined) {
-        events.event(policy, type, status.reason ?? '', status.message ?? '');
-      }
+    const type = isNews(before, status) ? EVENT_TYPES.get(status.phase) : undefined;
+    if (type !== undefined) {
+      events.event(policy, type, status.reason ?? '', status.message ?? '');
     }
     return undefined;
   }
@@ -367,6 +365,13 @@ export class PolicyReconciler {
 /** Whether somebody else's finalizer keeps it for a while. */
 function isBeingDeleted({ metadata }: AdmissionPolicyObject): boolean {
   return metadata.deletionTimestamp !== undefined;
+}
+
+/** That a replica came is no news of each of the thousands of policies that it serves. */
+function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevision }: PolicyStatus): boolean {
+  const hasStarted =
+    phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;
+  return !hasStarted && (before?.phase !== phase || before?.reason !== reason);
 }
 
 function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {

@@ -3,12 +3,13 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Waiting } from '../runtime/index.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../server/index.ts';
-import { Prevalidations } from './prevalidations.ts';
+import { MAX_TRIALS, MAX_TRIALS_OF_NAMESPACE, Prevalidations } from './prevalidations.ts';
 
 const OK: PrevalidationResult = { ok: true, modules: [] };
 
-function requestOf(name: string): PrevalidationRequest {
-  return { kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: {} } as unknown as PrevalidationRequest;
+function requestOf(name: string, namespace?: string): PrevalidationRequest {
+  const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+  return { kind: 'ClusterAdmissionPolicy', metadata, spec: {} } as unknown as PrevalidationRequest;
 }
 
 /** Replicas that answer when the test says so. */
@@ -30,8 +31,8 @@ class Scene {
     failed: (policy) => this.failed.push(policy),
   });
 
-  result(policy: string, revision = '1'): PrevalidationResult | undefined {
-    return this.trials.result(policy, revision, 'default', requestOf(policy));
+  result(policy: string, revision = '1', namespace?: string): PrevalidationResult | undefined {
+    return this.trials.result(policy, revision, 'default', requestOf(policy, namespace));
   }
 }
 
@@ -47,6 +48,38 @@ describe('Prevalidations', () => {
     assert.equal(scene.result('quick'), OK);
     assert.equal(scene.result('slow'), undefined);
     assert.equal(scene.asked.length, 2);
+  });
+
+  it('has slow trials of one namespace hold nothing of others', async () => {
+    const scene = new Scene();
+    for (let index = 0; index < 2 * MAX_TRIALS; index += 1) {
+      scene.result(`slow-${index}`, '1', 'tenant');
+    }
+    await turn();
+    assert.equal(scene.asked.length, MAX_TRIALS_OF_NAMESPACE);
+    scene.result('other', '1', 'shop');
+    scene.result('cluster');
+    await turn();
+    assert.deepEqual(
+      scene.asked.slice(MAX_TRIALS_OF_NAMESPACE).map(({ name }) => name),
+      ['other', 'cluster'],
+    );
+    scene.asked[0]?.answer(OK);
+    await turn();
+    assert.equal(scene.asked.at(-1)?.name, `slow-${MAX_TRIALS_OF_NAMESPACE}`);
+  });
+
+  it('makes no more trials at once than a replica takes', async () => {
+    const scene = new Scene();
+    for (let index = 0; index < MAX_TRIALS + 2; index += 1) {
+      scene.result(`p-${index}`);
+    }
+    await turn();
+    assert.equal(scene.asked.length, MAX_TRIALS);
+    scene.asked[3]?.answer(OK);
+    scene.trials.cancel('p-5');
+    await turn();
+    assert.equal(scene.asked.length, MAX_TRIALS + 1);
   });
 
   it('begins anew for a newer revision, and ends the trial of the older one', async () => {

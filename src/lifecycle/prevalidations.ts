@@ -5,6 +5,8 @@ import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 
 /** Trials at once: below what one replica takes (128), so that none is sent away. */
 export const MAX_TRIALS = 96;
+/** Of them, those of one namespace: its sources may be slow, and hold nobody else's policies. */
+export const MAX_TRIALS_OF_NAMESPACE = MAX_TRIALS / 4;
 /** When a trial could not be made for a reason of its own, it is made again after so long. Milliseconds. */
 const FAILED_TRIAL_MS = 1_000;
 
@@ -13,6 +15,13 @@ interface Trial {
   readonly revision: string;
   readonly abort: AbortController;
   result: PrevalidationResult | undefined;
+}
+
+/** A trial that waits for its turn. */
+interface Turn {
+  /** Undefined: of the whole cluster. */
+  readonly namespace: string | undefined;
+  readonly begin: () => void;
 }
 
 export interface PrevalidationsOptions {
@@ -25,8 +34,9 @@ export interface PrevalidationsOptions {
 export class Prevalidations {
   readonly #options: PrevalidationsOptions;
   readonly #trials = new Map<string, Trial>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #waiting: Turn[] = [];
+  /** How many run, by namespace. */
+  readonly #running = new Map<string | undefined, number>();
 
   constructor(options: PrevalidationsOptions) {
     this.#options = options;
@@ -67,7 +77,8 @@ export class Prevalidations {
 
   async #run(policy: string, trial: Trial, policyServer: string, request: PrevalidationRequest): Promise<void> {
     const { signal } = trial.abort;
-    await this.#slot();
+    const { namespace } = request.metadata;
+    await this.#turn(namespace);
     try {
       signal.throwIfAborted();
       trial.result = await this.#options.replicas.prevalidate(policyServer, request, signal);
@@ -86,8 +97,8 @@ export class Prevalidations {
         }, afterMs).unref();
       }
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      this.#count(namespace, -1);
+      this.#serve();
     }
   }
 
@@ -97,10 +108,36 @@ export class Prevalidations {
     }
   }
 
-  async #slot(): Promise<void> {
-    if (this.#running >= MAX_TRIALS) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  #turn(namespace: string | undefined): Promise<void> {
+    return new Promise((begin) => {
+      this.#waiting.push({ namespace, begin });
+      this.#serve();
+    });
+  }
+
+  /** Lets those begin whose turn it is. */
+  #serve(): void {
+    let total = this.#running.values().reduce((sum, count) => sum + count, 0);
+    while (total < MAX_TRIALS) {
+      const index = this.#waiting.findIndex(
+        ({ namespace }) => namespace === undefined || (this.#running.get(namespace) ?? 0) < MAX_TRIALS_OF_NAMESPACE,
+      );
+      const [turn] = index === -1 ? [] : this.#waiting.splice(index, 1);
+      if (turn === undefined) {
+        return;
+      }
+      this.#count(turn.namespace, 1);
+      total += 1;
+      turn.begin();
     }
-    this.#running += 1;
+  }
+
+  #count(namespace: string | undefined, by: number): void {
+    const count = (this.#running.get(namespace) ?? 0) + by;
+    if (count === 0) {
+      this.#running.delete(namespace);
+    } else {
+      this.#running.set(namespace, count);
+    }
   }
 }

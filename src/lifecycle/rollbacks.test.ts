@@ -5,7 +5,6 @@ import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
   CLUSTER_ADMISSION_POLICIES,
-  type ClusterAdmissionPolicy,
   customResourceDefinition,
   kubernetesKind,
   type PolicyRevision,
@@ -52,7 +51,7 @@ class Scene implements AsyncDisposable {
       kind: 'ClusterAdmissionPolicy',
       metadata: { ...KEY, annotations: { [ANNOTATIONS.rollbackTo]: rollbackTo } },
       spec: spec(module),
-    } as unknown as ClusterAdmissionPolicy);
+    });
     return new Scene(cluster);
   }
 

@@ -98,7 +98,7 @@ function namespaceSelector({ metadata, spec }: AdmissionPolicyObject, productNam
     return { matchLabels: { [NAMESPACE_NAME]: metadata.namespace } };
   }
   const own: LabelSelector = ('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {};
-  if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace === true) {
+  if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace) {
     return own;
   }
   const elsewhere = { key: NAMESPACE_NAME, operator: 'NotIn', values: [productNamespace] };
