@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../lifecycle/index.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, FIELD_MANAGER, POLICY_KINDS } from '../lifecycle/index.ts';
 import { type AdmissionPolicyObject, POLICY_SERVERS } from '../resources/index.ts';
 import { RuntimeMetrics } from '../runtime/index.ts';
 import type { ControlTls, LocalCertificates, Logger, ReplicaOptions } from '../server/index.ts';
@@ -102,7 +102,7 @@ function localController(
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
   return assembleController({
-    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: 'portcullis-controller' }),
+    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: FIELD_MANAGER }),
     namespace: PRODUCT_NAMESPACE,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     tls: controlTls(certificates),

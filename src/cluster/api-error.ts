@@ -130,6 +130,18 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404;
 }
 
+/** What a request resolves to; undefined when there is no such object, as when somebody else was quicker to delete it. */
+export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isNotFound(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 function detailsOf(type: Pick<ResourceType, 'group' | 'resource'>, name: string): StatusDetails {
   return { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.resource };
 }

@@ -1,4 +1,4 @@
-export { ApiError, isNotFound } from './api-error.ts';
+export { ApiError, isNotFound, unlessGone } from './api-error.ts';
 export type { ApiErrorReason, Status, StatusCause, StatusDetails } from './api-error.ts';
 export type {
   ApiResource,

@@ -1,4 +1,5 @@
 export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from './controller-rules.ts';
+export { FIELD_MANAGER } from './field-manager.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';

@@ -30,6 +30,3 @@ export const MUTATING_WEBHOOKS: ResourceType<WebhookConfiguration> = {
   resource: 'mutatingwebhookconfigurations',
   kind: 'MutatingWebhookConfiguration',
 };
-
-/** Who owns the fields of what controllers write. */
-export const FIELD_MANAGER = 'portcullis-controller';

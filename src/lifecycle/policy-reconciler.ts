@@ -17,7 +17,7 @@ import {
 import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
 import type { Complaints } from './complaints.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { FIELD_MANAGER } from './policy-kinds.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
 import { type PolicyWebhooks, WebhookRefusal } from './policy-webhooks.ts';
 import type { Prevalidations } from './prevalidations.ts';

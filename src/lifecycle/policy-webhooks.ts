@@ -1,6 +1,6 @@
 // What the API server asks about each policy: one webhook configuration per policy, written only when it differs.
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
+import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -9,7 +9,7 @@ import {
   policyId,
 } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
-import { FIELD_MANAGER } from './policy-kinds.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import {
   corrected,
   isMutating,
@@ -165,13 +165,7 @@ export class PolicyWebhooks {
     if (objects.get(key) === undefined) {
       return false;
     }
-    try {
-      await this.#cluster.delete(cache.type, key, { signal });
-    } catch (error) {
-      if (!isNotFound(error)) {
-        throw error;
-      }
-    }
+    await unlessGone(this.#cluster.delete(cache.type, key, { signal }));
     objects.wrote(key, undefined);
     return true;
   }

@@ -1,5 +1,5 @@
 // The revisions of policies in the cluster, as they are read and written by the controller.
-import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
+import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -17,7 +17,7 @@ import { type ObjectCache, type ObjectIndex, Waiting } from '../runtime/index.ts
 import type { TriedRevision } from './rollout/after-prevalidation.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './webhook-configuration.ts';
-import { FIELD_MANAGER } from './policy-kinds.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 /** How long a cache may take to show what its own process has created. Milliseconds. */
@@ -140,12 +140,10 @@ export class RevisionStore {
     try {
       // Not one that another leader has made serve meanwhile.
       const preconditions = { uid, resourceVersion };
-      await this.#options.cluster.delete(POLICY_REVISIONS, key, { preconditions, signal });
+      await unlessGone(this.#options.cluster.delete(POLICY_REVISIONS, key, { preconditions, signal }));
     } catch (error) {
-      if (!isNotFound(error)) {
-        this.#objects.forget(key);
-        throw error;
-      }
+      this.#objects.forget(key);
+      throw error;
     }
     this.#objects.wrote(key, undefined);
   }

@@ -8,10 +8,11 @@ import {
   keyOf,
   type PolicyRevision,
   type ResourceType,
+  ROLLBACK_FAILED,
 } from '../resources/index.ts';
 import type { EventSink } from '../runtime/index.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER } from './policy-kinds.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { revisionFacts } from './revision-store.ts';
 import { pinnedSpec } from './rollout/pinned-spec.ts';
 import { parseRevisionNumber } from './rollout-settings.ts';
@@ -19,8 +20,6 @@ import type { RevisionFacts } from './rollout/rollout-view.ts';
 
 /** The event when a spec was written back. */
 export const ROLLED_BACK = 'RolledBack';
-/** The event when it could not be; the annotation is removed, the policy is as it was. */
-export const ROLLBACK_FAILED = 'RollbackFailed';
 
 /** Of an annotation that says something else, what is quoted. Characters. */
 const MAX_SHOWN = 40;

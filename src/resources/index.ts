@@ -20,7 +20,7 @@ export {
 } from './field-error.ts';
 export type { FieldError, FieldErrorReason } from './field-error.ts';
 export { jsonText, quoteText } from './go-text.ts';
-export { isJsonObject, textOf, textsOf } from './json.ts';
+export { isJsonObject, own, textOf, textsOf } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
   FieldsV1,
@@ -124,6 +124,7 @@ export { customResourceDefinition } from './policies/own-kind.ts';
 export type { KindDeclaration, OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
+  ROLLBACK_FAILED,
   isGroupSpec,
   isNamespacedPolicyId,
   POLICY_SERVER_LABEL,

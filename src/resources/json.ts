@@ -6,6 +6,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A field that is the object's own: what comes from outside is nobody's prototype. */
+export function own(object: JsonObject, field: string): JsonValue | undefined {
+  return Object.hasOwn(object, field) ? object[field] : undefined;
+}
+
 /** A value that is a text; empty for anything else. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

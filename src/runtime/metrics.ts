@@ -218,6 +218,12 @@ export class RuntimeMetrics {
     return () => this.#caches.delete(figures);
   }
 
+  *#cacheFigures(): Iterable<CacheFigures> {
+    for (const figures of this.#caches) {
+      yield* figures();
+    }
+  }
+
   #queueGauge(registry: Registry, name: string, help: string, value: (queue: WorkQueue) => number): void {
     const queues = this.#queues;
     const gauge = new Gauge({
@@ -241,7 +247,7 @@ export class RuntimeMetrics {
     help: string,
     value: (figures: CacheFigures) => number | undefined,
   ): void {
-    const sources = this.#caches;
+    const figures = (): Iterable<CacheFigures> => this.#cacheFigures();
     const gauge = new Gauge({
       name,
       help,
@@ -249,12 +255,10 @@ export class RuntimeMetrics {
       registers: [],
       collect() {
         this.reset();
-        for (const figures of sources) {
-          for (const cache of figures()) {
-            const known = value(cache);
-            if (known !== undefined) {
-              this.set({ cache: cache.name }, known);
-            }
+        for (const cache of figures()) {
+          const known = value(cache);
+          if (known !== undefined) {
+            this.set({ cache: cache.name }, known);
           }
         }
       },
@@ -263,7 +267,7 @@ export class RuntimeMetrics {
   }
 
   #cacheCounter(registry: Registry, name: string, help: string, value: (figures: CacheFigures) => number): void {
-    const sources = this.#caches;
+    const figures = (): Iterable<CacheFigures> => this.#cacheFigures();
     const counter = new Counter({
       name,
       help,
@@ -271,10 +275,8 @@ export class RuntimeMetrics {
       registers: [],
       collect() {
         this.reset();
-        for (const figures of sources) {
-          for (const cache of figures()) {
-            this.inc({ cache: cache.name }, value(cache));
-          }
+        for (const cache of figures()) {
+          this.inc({ cache: cache.name }, value(cache));
         }
       },
     });

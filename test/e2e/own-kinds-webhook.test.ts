@@ -11,6 +11,7 @@ import { Findings } from '../../src/lifecycle/admission/findings.ts';
 import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registration.ts';
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
 import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
+import { policy, randomNumbers, revision, RULE } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
 import { webhookConfiguration } from '../../src/lifecycle/webhook-configuration.ts';
 import { type AdmissionPolicyObject, customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
@@ -24,23 +25,6 @@ const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookc
 const GROUPS = ['policies.kubewarden.io', 'portcullis.dev'];
 const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
 const REVISIONS = '/apis/portcullis.dev/v1/namespaces/default/policyrevisions';
-const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
-const SPEC = { module: 'builtin:pod-security', settings: { enforce: 'baseline' }, mutating: false, rules: [RULE] };
-
-function policy(name: string, spec: object = {}): KubernetesObject {
-  const apiVersion = 'policies.kubewarden.io/v1';
-  return { apiVersion, kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: { ...SPEC, ...spec } };
-}
-
-function revision(name: string): KubernetesObject {
-  const of = { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'x', uid: 'u' };
-  return {
-    apiVersion: 'portcullis.dev/v1',
-    kind: 'PolicyRevision',
-    metadata: { name, namespace: 'default' },
-    spec: { policy: of, policyId: 'x', policyServer: 'default', revision: 1, policyGeneration: 1, snapshot: SPEC },
-  };
-}
 
 describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWithoutCluster() }, () => {
   let folder: string;
@@ -310,14 +294,3 @@ const BAD = [
   'Object{} == 1',
   '[1].all(x, x)',
 ];
-
-/** Mulberry32 */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

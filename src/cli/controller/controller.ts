@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
-import type { WebhookTarget } from '../../lifecycle/index.ts';
+import { FIELD_MANAGER, type WebhookTarget } from '../../lifecycle/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
 import { createLog, type Logger } from '../../server/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
@@ -26,7 +26,6 @@ import { usernameIn } from './username.ts';
 const LEASE = 'portcullis-controller';
 /** A request of the election is given up after this part of the renew deadline, so that there is time for another one. */
 const ELECTION_REQUEST_SHARE = 0.5;
-const FIELD_MANAGER = 'portcullis-controller';
 
 export function controllerCommand(): Command {
   return controllerCommandWithFlags().action(controller);

@@ -8,6 +8,7 @@ import {
   ANNOTATIONS,
   type KubernetesObject,
   type PolicyRevision,
+  ROLLBACK_FAILED,
 } from '../../resources/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
@@ -33,8 +34,6 @@ interface UndoFlags extends RolloutFlags {
   readonly timeout: string;
 }
 
-/** The controller's reason of the event that says why there was no rollback. */
-const ROLLBACK_FAILED = 'RollbackFailed';
 /** How often that event is looked for, and the time between two looks. Milliseconds. */
 const EVENT_LOOKS = 10;
 const EVENT_PAUSE_MS = 200;

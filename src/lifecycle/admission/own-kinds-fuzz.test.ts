@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseReview } from './own-kinds-review.ts';
+import { randomNumbers } from './testing/own-kinds-objects.ts';
 import { group, judged, type Kind, KINDS, object, review, server, SPEC } from './testing/judgement.ts';
 
 describe('any document', () => {
@@ -82,14 +83,3 @@ const STRANGE: readonly unknown[] = [
   'file://../x',
   'builtin:',
 ];
-
-/** Mulberry32 */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

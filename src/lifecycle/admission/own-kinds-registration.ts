@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { type Cluster, isNotFound } from '../../cluster/index.ts';
-import type { ResourceType } from '../../resources/index.ts';
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   aborted,
   Controller,
@@ -10,22 +9,16 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import type { AccessRule } from '../../server/index.ts';
+import { FIELD_MANAGER } from '../field-manager.ts';
+import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { corrected, MANAGED_BY, type WebhookConfiguration } from '../webhook-configuration.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
-
-const CONFIGURATIONS: ResourceType<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  resource: 'validatingwebhookconfigurations',
-  kind: 'ValidatingWebhookConfiguration',
-  namespaced: false,
-};
 
 /** What the registration needs to be allowed (RBAC). */
 export const OWN_KINDS_RULES: readonly AccessRule[] = [
   {
-    apiGroups: [CONFIGURATIONS.group],
-    resources: [CONFIGURATIONS.resource],
+    apiGroups: [VALIDATING_WEBHOOKS.group],
+    resources: [VALIDATING_WEBHOOKS.resource],
     verbs: ['get', 'list', 'watch', 'create', 'update'],
   },
 ];
@@ -64,7 +57,7 @@ export class OwnKindsRegistration implements Runnable {
       name: this.name,
       reconcile: (_key, signal) => this.#reconcile(signal),
       watches: [
-        watch(caches.cache(CONFIGURATIONS, { labelSelector }), {
+        watch(caches.cache(VALIDATING_WEBHOOKS, { labelSelector }), {
           keys: ({ metadata }) => (metadata.name === OWN_KINDS_CONFIGURATION ? [KEY] : []),
         }),
       ],
@@ -85,21 +78,14 @@ export class OwnKindsRegistration implements Runnable {
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { cluster, configuration } = this.#options;
     const wanted = await configuration();
-    const options = { fieldManager: 'portcullis-controller', signal };
-    let actual: WebhookConfiguration | undefined;
-    try {
-      actual = await cluster.get(CONFIGURATIONS, KEY, { signal });
-    } catch (error) {
-      if (!isNotFound(error)) {
-        throw error;
-      }
-    }
+    const options = { fieldManager: FIELD_MANAGER, signal };
+    const actual = await unlessGone(cluster.get(VALIDATING_WEBHOOKS, KEY, { signal }));
     if (actual === undefined) {
-      await cluster.create(CONFIGURATIONS, wanted, options);
+      await cluster.create(VALIDATING_WEBHOOKS, wanted, options);
     } else {
       const change = corrected(actual, wanted);
       if (change !== undefined) {
-        await cluster.update(CONFIGURATIONS, change, options);
+        await cluster.update(VALIDATING_WEBHOOKS, change, options);
       }
     }
     this.#registered.resolve();

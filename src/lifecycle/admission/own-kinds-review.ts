@@ -1,6 +1,6 @@
 // AdmissionReviews (`admission.k8s.io/v1`) about objects of our own kinds: parsed once, at the edge.
 import type { ApiError, Status } from '../../cluster/index.ts';
-import { isJsonObject, type JsonObject, textOf } from '../../resources/index.ts';
+import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../server/index.ts';
 
 /** What an API server asks about. */
@@ -68,11 +68,6 @@ export function reviewAnswer({ uid }: OwnKindsReview, { error, warnings }: OwnKi
       ...(warnings.length === 0 ? {} : { warnings }),
     },
   });
-}
-
-/** An own property: reviews are nobody's prototype. */
-export function own(object: JsonObject, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 export function objectAt(object: JsonObject, name: string): JsonObject | undefined {

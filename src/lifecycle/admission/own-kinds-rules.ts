@@ -7,6 +7,7 @@ import {
   type KubernetesObject,
   type MutableObject,
   ObjectSchema,
+  own,
   OWN_KINDS,
   type OwnKind,
   POLICIES_GROUP,
@@ -16,7 +17,7 @@ import {
 } from '../../resources/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotations.ts';
 import { Findings } from './findings.ts';
-import { objectAt, own, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
+import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { foreignWrites } from './policy-revision-rules.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
 import { checkPolicyServer } from './policy-server-rules.ts';

@@ -20,10 +20,9 @@ import { SharedCaches } from '../../runtime/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../server/index.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
+import { policy, revision } from './testing/own-kinds-objects.ts';
 
 const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
-const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
-const SPEC = { module: 'builtin:pod-security', settings: { enforce: 'baseline' }, mutating: false, rules: [RULE] };
 const POLICIES = CLUSTER_ADMISSION_POLICIES as unknown as ResourceType;
 const REVISIONS = POLICY_REVISIONS as unknown as ResourceType;
 
@@ -35,21 +34,6 @@ function builtin(apiVersion: string, kind: string): ResourceType {
 
 const CONFIGURATIONS = builtin('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
 const KEY = { name: OWN_KINDS_CONFIGURATION };
-
-function policy(name: string, spec: object = {}): KubernetesObject {
-  const apiVersion = 'policies.kubewarden.io/v1';
-  return { apiVersion, kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: { ...SPEC, ...spec } };
-}
-
-function revision(name: string): KubernetesObject {
-  const of = { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'x', uid: 'u' };
-  return {
-    apiVersion: 'portcullis.dev/v1',
-    kind: 'PolicyRevision',
-    metadata: { name, namespace: 'default' },
-    spec: { policy: of, policyId: 'x', policyServer: 'default', revision: 1, policyGeneration: 1, snapshot: SPEC },
-  };
-}
 
 interface Answer {
   readonly status: number;

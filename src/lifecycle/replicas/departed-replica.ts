@@ -1,7 +1,7 @@
 // Replicas that are gone for good: garbage collectors of clusters take their time, and some clusters have none.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { isNotFound } from '../../cluster/index.ts';
+import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { isJsonObject, keyOf, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { KubernetesObject, OwnerReference, PolicyServerReplica, ResourceType } from '../../resources/index.ts';
@@ -104,7 +104,7 @@ async function lookAtPod(
   { cluster }: DepartureOptions,
   signal: AbortSignal,
 ): Promise<'gone' | { readonly againMs?: number }> {
-  const pod = await orGone(cluster.get(PODS, { namespace, name }, { signal }));
+  const pod = await unlessGone(cluster.get(PODS, { namespace, name }, { signal }));
   return pod === undefined || pod.metadata.uid !== uid || hasEnded(pod) ? 'gone' : {};
 }
 
@@ -130,7 +130,7 @@ class LeaseOwner implements Owner {
   async look(signal: AbortSignal): Promise<'gone' | { readonly againMs: number }> {
     const { cluster, clock } = this.#options;
     const key = { namespace: this.#namespace, name: this.reference.name };
-    const lease = await orGone(cluster.get(LEASES, key, { signal }));
+    const lease = await unlessGone(cluster.get(LEASES, key, { signal }));
     if (lease === undefined || lease.metadata.uid !== this.reference.uid) {
       return 'gone';
     }
@@ -151,16 +151,3 @@ class LeaseOwner implements Owner {
     return 'gone';
   }
 }
-
-async function orGone<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (isNotFound(error)) {
-      return undefined;
-    }
-    throw error;
-  }
-}
-
-const unlessGone = orGone;

@@ -1,15 +1,16 @@
 // What is said of the replicas of a policy server in the status of its PolicyServer.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { isNotFound } from '../../cluster/index.ts';
+import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { keyOf, POLICY_SERVERS, setCondition } from '../../resources/index.ts';
+import { POLICY_SERVERS, setCondition } from '../../resources/index.ts';
 import type { Condition, JsonObject, ObjectKey, PolicyServer } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
-import type { ObjectCache, Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
+import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
+import { FIELD_MANAGER } from '../field-manager.ts';
+import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 
-const FIELD_MANAGER = 'portcullis-controller';
 /** Replicas that come or go together are told of together. Milliseconds. */
 const GATHER_MS = 50;
 /** Names of replicas in a message. */
@@ -42,20 +43,19 @@ export class PolicyServerController implements Runnable {
   readonly name = 'policyserver-status';
   readonly ready: Promise<void>;
   readonly #options: PolicyServerControllerOptions;
-  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #servers: WrittenObjects<PolicyServer>;
   readonly #controller: Controller;
-  /** What was written about the object as the cache has it: the cache learns of that later. */
-  readonly #reported = new WeakMap<PolicyServer, Status>();
 
   constructor(options: PolicyServerControllerOptions) {
     const { caches, log, metrics } = options;
     this.#options = options;
-    this.#servers = caches.cache(POLICY_SERVERS);
+    const servers = caches.cache(POLICY_SERVERS);
+    this.#servers = new WrittenObjects(servers);
     this.#controller = new Controller({
       name: this.name,
       reconcile: (key, signal) => this.#reconcile(key, signal),
       // A status that somebody else wrote is put right; its own writing costs a look that finds nothing to do.
-      watches: [watch(this.#servers, { when: [anyOf(generationChanged, statusChanged)] })],
+      watches: [watch(servers, { when: [anyOf(generationChanged, statusChanged)] })],
       log,
       ...(metrics === undefined ? {} : { metrics }),
     });
@@ -82,22 +82,14 @@ export class PolicyServerController implements Runnable {
     if (server === undefined || server.metadata.deletionTimestamp !== undefined || replicas === undefined) {
       return;
     }
-    const before = this.#reported.get(server) ?? server.status ?? {};
+    const before = server.status ?? {};
     const status = policyServerStatus(server, replicas, before, Date.now());
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }
     const patch = { type: 'merge', body: { status } as unknown as JsonObject } as const;
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
-    try {
-      await this.#options.cluster.patch(POLICY_SERVERS, keyOf(server), patch, options);
-    } catch (error) {
-      if (isNotFound(error)) {
-        return;
-      }
-      throw error;
-    }
-    this.#reported.set(server, { ...before, ...status });
+    this.#servers.wrote(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
   }
 }
 

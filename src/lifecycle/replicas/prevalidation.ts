@@ -1,10 +1,10 @@
 // POST /prevalidate of a replica: what is asked, and what its answer means.
 import { FETCH_TIMEOUT_MS } from '../../modules/index.ts';
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject, own } from '../../resources/index.ts';
 import { MAX_REPORT_TEXT } from '../../server/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../server/index.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
-import { flag, list, name, optionalText, own, reasonOf, unexpected } from './replica-message.ts';
+import { flag, list, name, optionalText, reasonOf, unexpected } from './replica-message.ts';
 
 /**
  * How long a replica may take: to fetch a module for as long as that may last, then to compile it and to try it. A little

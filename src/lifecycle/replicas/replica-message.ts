@@ -1,6 +1,6 @@
 // What a replica says, line by line. It may be broken, or of another version: whatever comes has a known shape and a known
 // size after this.
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject, own } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
 import { MAX_REPORT_TEXT } from '../../server/index.ts';
 import type { PolicyReason, ReplicaMessage, ReplicaRevisionState, RevisionReport } from '../../server/index.ts';
@@ -90,11 +90,6 @@ export function reasonOf(text: string): PolicyReason {
     throw unexpected('reason: one word', text);
   }
   return text as PolicyReason;
-}
-
-/** A field that is the object's own. */
-export function own(object: JsonObject, field: string): unknown {
-  return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
 /** @throws TypeError when it is no list. */

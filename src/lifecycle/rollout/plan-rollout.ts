@@ -174,8 +174,10 @@ function wakeAt(view: RolloutView, goal: RevisionFacts | undefined): number | un
     goal?.state === 'Candidate' ? goal.nextRetry : undefined,
     goal !== undefined && isStaging(goal) ? deadlineOf(view, goal) : undefined,
     isServedEverywhere ? undefined : deadlineOf(view, serving),
-  ].filter((time) => time !== undefined && time > now);
-  return times.length === 0 ? undefined : Math.min(...times.filter((time) => time !== undefined));
+  ]
+    .filter((time) => time !== undefined)
+    .filter((time) => time > now);
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 function isConnected({ replicas = [] }: RolloutView): boolean {

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json.ts';
+import { isJsonObject, own } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { FieldSet } from './field-set.ts';
 import { isSameJson } from './json-order.ts';
@@ -168,8 +168,4 @@ function grouped(
     }
   }
   return groups;
-}
-
-function own(object: JsonObject, name: string): Maybe {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }

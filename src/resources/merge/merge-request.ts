@@ -41,11 +41,6 @@ export function kindOf({ definition, subresource, schemaOf = () => undefined }: 
   };
 }
 
-/** Seconds since 1970 as RFC 3339. */
-export function timeText(now: number): string {
-  return new Date(now).toISOString().replace(/\.\d+Z$/u, 'Z');
-}
-
 /** The object as it is compared: without its managers, and with what Go has anyway. */
 export function comparable(object: KubernetesObject | undefined, definition: MergedKind): JsonObject {
   const isBuiltin = definition.origin === 'builtin';

@@ -67,6 +67,9 @@ export const POLICY_SERVER_LABEL = 'portcullis.dev/policy-server';
 /** Label of PolicyRevisions: the uid of the policy that they are of, so that one policy's can be listed by themselves. */
 export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 
+/** The reason of the event that says why an annotation `rollbackTo` could not be followed. */
+export const ROLLBACK_FAILED = 'RollbackFailed';
+
 /** Annotations of policies. Plain kubectl operations; `portcullis rollout` sets the same. */
 export const ANNOTATIONS = {
   /** The number of the revision that serves whatever the spec says, until the annotation is removed. */

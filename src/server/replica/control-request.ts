@@ -1,6 +1,6 @@
 // What comes to a control port, checked: a controller of another version may have sent it, or nobody's controller.
 import { RequestRefused } from '../errors.ts';
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject, own } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
 
@@ -145,10 +145,6 @@ function endOfText(text: string, start: number): number {
     at += text[at] === '\\' ? 2 : 1;
   }
   return at;
-}
-
-function own(object: JsonObject, field: string): unknown {
-  return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
 function objectAt(value: unknown, where: string): JsonObject {

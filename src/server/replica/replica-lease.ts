@@ -1,5 +1,5 @@
 // The Lease of a replica that runs in no pod: it says that the process lives, and owns what the process has reported.
-import { ApiError, Backoff, isNotFound } from '../../cluster/index.ts';
+import { ApiError, Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { errorText, LEASES, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Lease, LeaseSpec } from '../../runtime/index.ts';
@@ -63,7 +63,7 @@ export class ReplicaLease {
     const { cluster, namespace, name } = this.#options;
     const uid = this.#lease?.metadata.uid;
     if (uid !== undefined) {
-      await unlessGone(cluster.delete(LEASES, { namespace, name }, { preconditions: { uid }, signal }));
+      await unlessStale(cluster.delete(LEASES, { namespace, name }, { preconditions: { uid }, signal }));
     }
   }
 
@@ -79,12 +79,11 @@ export class ReplicaLease {
       }
     }
     const { cluster, namespace, name } = this.#options;
-    try {
-      return await this.#renew(await cluster.get(LEASES, { namespace, name }, { signal }), signal);
-    } catch (error) {
-      if (!isNotFound(error)) {
-        throw error;
-      }
+    const renewed = await unlessGone(
+      cluster.get(LEASES, { namespace, name }, { signal }).then((lease) => this.#renew(lease, signal)),
+    );
+    if (renewed !== undefined) {
+      return renewed;
     }
     const metadata = { namespace, name };
     return await cluster.create<Lease>(LEASES, { ...HEAD, metadata, spec: this.#spec(undefined) }, { signal });
@@ -118,7 +117,7 @@ export function isStale(error: unknown): boolean {
 }
 
 /** Waits for a deletion; what is gone already, or is another one by now, needs none. */
-export async function unlessGone(deletion: Promise<unknown>): Promise<void> {
+export async function unlessStale(deletion: Promise<unknown>): Promise<void> {
   try {
     await deletion;
   } catch (error) {

@@ -1,13 +1,13 @@
 // What a replica writes to its cluster: one PolicyServerReplica, and nothing for single policies.
 import { isDeepStrictEqual } from 'node:util';
-import { Backoff, isNotFound } from '../../cluster/index.ts';
+import { Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { apiVersionOf, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS, timeText } from '../../resources/index.ts';
 import type { OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { errorText, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Change, ObjectView, Runnable } from '../../runtime/index.ts';
 import type { Logger } from '../log.ts';
-import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessGone } from './replica-lease.ts';
+import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessStale } from './replica-lease.ts';
 import { replicaStatus } from './replica-status.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import type { ReplicaView } from './replica-view.ts';
@@ -184,14 +184,7 @@ export class ReplicaReporter implements Runnable {
 
   async #read(signal: AbortSignal): Promise<PolicyServerReplica | undefined> {
     const { cluster, namespace, name } = this.#options;
-    try {
-      return await cluster.get(POLICY_SERVER_REPLICAS, { namespace, name }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) {
-        return undefined;
-      }
-      throw error;
-    }
+    return await unlessGone(cluster.get(POLICY_SERVER_REPLICAS, { namespace, name }, { signal }));
   }
 
   #status({ metadata, status }: PolicyServerReplica): ReplicaStatus {
@@ -232,7 +225,7 @@ export class ReplicaReporter implements Runnable {
     try {
       if (this.#uid !== undefined) {
         const preconditions = { uid: this.#uid };
-        await unlessGone(cluster.delete(POLICY_SERVER_REPLICAS, { namespace, name }, { preconditions, signal }));
+        await unlessStale(cluster.delete(POLICY_SERVER_REPLICAS, { namespace, name }, { preconditions, signal }));
       }
       await this.#lease?.release(signal);
     } catch (error) {

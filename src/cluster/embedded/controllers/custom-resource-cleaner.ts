@@ -1,7 +1,7 @@
 // Deletes the objects of a kind whose definition is being deleted (k8s.io/apiextensions-apiserver, controller/finalizer).
 import { isConditionTrue } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject } from '../../../resources/index.ts';
-import { isNotFound } from '../../api-error.ts';
+import { unlessGone } from '../../api-error.ts';
 import type { Cluster } from '../../cluster.ts';
 import { CRD_COLLECTION, CRD_FINALIZER, collectionOf } from '../custom-resources.ts';
 import type { ResourceRegistry } from '../resource-registry.ts';
@@ -89,13 +89,7 @@ export class CustomResourceCleaner {
   }
 
   async #delete(...[type, key]: Parameters<Cluster['delete']>): Promise<void> {
-    try {
-      await this.#cluster.delete(type, key);
-    } catch (error) {
-      if (!isNotFound(error)) {
-        throw error;
-      }
-    }
+    await unlessGone(this.#cluster.delete(type, key));
   }
 
   async #release(definition: KubernetesObject): Promise<void> {

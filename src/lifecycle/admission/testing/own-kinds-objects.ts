@@ -1,0 +1,45 @@
+// Objects of our own kinds for tests, and numbers by chance that come again.
+
+export const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
+
+/** The spec of a policy that is right. */
+const SPEC = {
+  module: 'builtin:pod-security',
+  settings: { enforce: 'baseline' },
+  mutating: false,
+  rules: [RULE],
+};
+
+/** A type, not an interface: it fits wherever an object of any kind is taken. */
+type TestObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec: object;
+};
+
+export function policy(name: string, spec: object = {}): TestObject {
+  const apiVersion = 'policies.kubewarden.io/v1';
+  return { apiVersion, kind: 'ClusterAdmissionPolicy', metadata: { name }, spec: { ...SPEC, ...spec } };
+}
+
+export function revision(name: string): TestObject {
+  const of = { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'x', uid: 'u' };
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'PolicyRevision',
+    metadata: { name, namespace: 'default' },
+    spec: { policy: of, policyId: 'x', policyServer: 'default', revision: 1, policyGeneration: 1, snapshot: SPEC },
+  };
+}
+
+/** Numbers from 0 to below 1 that a seed decides (mulberry32). */
+export function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
