@@ -133,8 +133,8 @@ export {
   revisionName,
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
-export { POLICY_REVISIONS, REVISION_STATES } from './policies/policy-revision.ts';
-export type { PolicyRevision, RevisionState } from './policies/policy-revision.ts';
+export { POLICY_REVISIONS, REVISION_STATES, servesRather } from './policies/policy-revision.ts';
+export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
 export { POLICY_SERVERS } from './policies/policy-server.ts';

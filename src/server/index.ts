@@ -1,3 +1,4 @@
+export { createAdmissionServer } from './admission-server.ts';
 export type { ClusterSource } from './cluster-source.ts';
 export { RequestRefused, ServerError } from './errors.ts';
 export type { ServerErrorCode } from './errors.ts';
@@ -33,5 +34,5 @@ export type {
 } from './replica/replica-protocol.ts';
 export { hostText, listen } from './listen.ts';
 export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
-export { watchTls } from './tls.ts';
-export type { TlsFiles, TlsListener } from './tls.ts';
+
+export type { TlsFiles } from './tls.ts';

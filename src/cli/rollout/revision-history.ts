@@ -9,6 +9,8 @@ import {
   POLICY_REVISIONS,
   POLICY_UID_LABEL,
   type PolicyRevision,
+  servesRather,
+  type ServingTurn,
 } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
@@ -87,8 +89,14 @@ export function revisionOf(
 export function servingRevision(revisions: readonly PolicyRevision[]): PolicyRevision | undefined {
   return revisions
     .filter(({ status }) => status?.state === 'Serving')
-    .toSorted((one, other) => (one.status?.order ?? 0) - (other.status?.order ?? 0))
-    .at(-1);
+    .reduce<PolicyRevision | undefined>(
+      (last, one) => (last === undefined || servesRather(turnOf(one), turnOf(last)) ? one : last),
+      undefined,
+    );
+}
+
+function turnOf({ spec, status }: PolicyRevision): ServingTurn {
+  return { order: status?.order ?? 0, number: spec.revision };
 }
 
 /** Its spec. A snapshot is whatever its controller wrote: the kind checks nothing inside of it. */

@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
 import { aborted, type Runnable, type RuntimeMetrics, type SharedCaches } from '../../runtime/index.ts';
 import {
   BodyBudget,
+  createAdmissionServer,
   hostText,
   listen,
   readBody,
@@ -12,23 +13,11 @@ import {
   sendError,
   sendJson,
   type TlsFiles,
-  watchTls,
 } from '../../server/index.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewAnswer } from './own-kinds-review.ts';
 import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
-
-/** How long clients may take. Milliseconds. */
-const CLIENT_LIMITS = {
-  handshakeTimeout: 10_000,
-  headersTimeout: 10_000,
-  // The longest that Kubernetes waits for a webhook.
-  requestTimeout: 30_000,
-  // Longer than clients of Kubernetes keep idle connections (90 s), so that none is closed under a request.
-  keepAliveTimeout: 120_000,
-  noDelay: true,
-} as const;
 
 /** What reviews that are being answered have when the process ends. Milliseconds. */
 const DRAIN_MS = 2_000;
@@ -90,23 +79,16 @@ export class OwnKindsWebhook implements Runnable {
   /** @throws ServerError 'tls-invalid', 'port-busy' */
   async start(signal: AbortSignal): Promise<void> {
     const { tls, host, port } = this.#options;
-    let server: Server | undefined;
-    const watched = await watchTls(tls, {
-      reloaded: (changed) => {
-        server?.setSecureContext(changed);
-        this.#log.info({ file: tls.certFile }, 'certificate reloaded');
-      },
-      failed: (error) => this.#log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
+    const { server, tls: watched } = await createAdmissionServer({
+      handler: (request, response) => this.#handle(request, response),
+      tls,
+      timeouts: undefined,
+      log: this.#log,
     }).catch((error: unknown) => {
       this.#url.reject(error);
       throw error;
     });
     try {
-      const isMutual = (tls.clientCaFiles ?? []).length > 0;
-      server = createServer(
-        { ...CLIENT_LIMITS, ...watched.options, requestCert: isMutual, rejectUnauthorized: isMutual },
-        (request, response) => this.#handle(request, response),
-      );
       const bound = await listen(server, port, host);
       // A connection that could not be taken, for want of file descriptors: the next one may be.
       server.on('error', (error) => this.#log.error({ error: error.message }, 'a connection could not be taken'));
@@ -116,7 +98,7 @@ export class OwnKindsWebhook implements Runnable {
       this.#url.reject(error);
       throw error;
     } finally {
-      watched.stop();
+      watched?.stop();
       await close(server);
     }
   }
@@ -210,8 +192,8 @@ function refusalOf({ url = '/', method, headers }: IncomingMessage): RequestRefu
 }
 
 /** Lets answers that are on their way go out. */
-async function close(server: Server | undefined): Promise<void> {
-  if (server?.listening !== true) {
+async function close(server: Server | SecureServer): Promise<void> {
+  if (!server.listening) {
     return;
   }
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,5 +1,6 @@
 // Which revisions of a policy matter, and how far they are.
 import { isDeepStrictEqual } from 'node:util';
+import { servesRather } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
@@ -109,10 +110,7 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
 
 function latest(revisions: readonly RevisionFacts[]): RevisionFacts | undefined {
   return revisions.reduce<RevisionFacts | undefined>(
-    (last, one) =>
-      last === undefined || one.order > last.order || (one.order === last.order && one.number > last.number)
-        ? one
-        : last,
+    (last, one) => (last === undefined || servesRather(one, last) ? one : last),
     undefined,
   );
 }

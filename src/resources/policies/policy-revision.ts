@@ -128,4 +128,20 @@ const policyRevision = {
 } as const satisfies KindDeclaration;
 
 export type PolicyRevision = ObjectOfKind<typeof policyRevision>;
+
+/** What decides which one of several revisions that read Serving serves. */
+export interface ServingTurn {
+  /** `status.order`; 0 when it never served. */
+  readonly order: number;
+  /** `spec.revision` */
+  readonly number: number;
+}
+
+/**
+ * Whether a revision serves rather than another one, where both read Serving: the order decides, and the number where that
+ * does not. Controllers, replicas and people go by this one rule.
+ */
+export function servesRather(one: ServingTurn, other: ServingTurn): boolean {
+  return one.order > other.order || (one.order === other.order && one.number > other.number);
+}
 export const POLICY_REVISIONS = ownKind(policyRevision);

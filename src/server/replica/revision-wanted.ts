@@ -1,6 +1,7 @@
 // What a cluster's PolicyRevisions want of a replica. They come from the controller only, and are still read as if they
 // did not: a revision that cannot be understood fails alone.
-import type { PolicyRevision } from '../../resources/index.ts';
+import { servesRather } from '../../resources/index.ts';
+import type { PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import type { PinnedModule } from './replica-protocol.ts';
 
 /** A revision that is to be loaded. */
@@ -43,7 +44,7 @@ export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
   const staged: PolicyRevision[] = [];
   for (const revision of revisions) {
     const state = revision.status?.state;
-    if (state === 'Serving' && (serving === undefined || isAfter(revision, serving))) {
+    if (state === 'Serving' && (serving === undefined || servesRather(turnOf(revision), turnOf(serving)))) {
       serving = revision;
     } else if (state === 'Validated' || state === 'Staged') {
       staged.push(revision);
@@ -58,10 +59,8 @@ export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
   };
 }
 
-/** Whether a revision serves rather than another one; the number decides where the order does not. */
-function isAfter(one: PolicyRevision, other: PolicyRevision): boolean {
-  const difference = orderOf(one) - orderOf(other);
-  return difference > 0 || (difference === 0 && one.spec.revision > other.spec.revision);
+function turnOf(one: PolicyRevision): ServingTurn {
+  return { order: orderOf(one), number: one.spec.revision };
 }
 
 function orderOf({ status }: PolicyRevision): number {
