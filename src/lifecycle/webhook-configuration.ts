@@ -26,12 +26,11 @@ const RECOVERY_CONDITION = 'portcullis.dev/recovery';
 /** Conditions that an API server takes for one webhook. */
 const MAX_MATCH_CONDITIONS = 64;
 
-export interface WebhookTarget {
-  /** Base URL of the policy server's admission port. */
-  readonly url: string;
-  /** PEM of the CA that its certificate comes from. */
-  readonly ca: string;
-}
+/** Where an API server reaches a policy server, and the PEM of the CAs that its certificate may come from. */
+export type WebhookTarget = { readonly ca: string } & (
+  | { /** Base URL of the admission port. */ readonly url: string }
+  | { readonly service: { readonly namespace: string; readonly name: string; readonly port: number } }
+);
 
 /** Whether the API server asks the policy before objects are complete. */
 export function isMutating({ spec }: Pick<AdmissionPolicyObject, 'spec'>): boolean {
@@ -74,10 +73,7 @@ export function webhookConfiguration(
       {
         name: `${id}.kubewarden.admission`,
         admissionReviewVersions: ['v1'],
-        clientConfig: {
-          url: `${target.url}/validate/${id}`,
-          caBundle: Buffer.from(target.ca).toString('base64'),
-        },
+        clientConfig: clientConfig(target, `/validate/${id}`),
         rules: spec.rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' })),
         failurePolicy: spec.failurePolicy ?? 'Fail',
         matchPolicy: spec.matchPolicy ?? 'Equivalent',
@@ -90,6 +86,14 @@ export function webhookConfiguration(
       },
     ],
   };
+}
+
+/** `admissionregistration.k8s.io/v1` WebhookClientConfig for a path of a policy server. */
+export function clientConfig(target: WebhookTarget, path: string): object {
+  const caBundle = Buffer.from(target.ca).toString('base64');
+  return 'url' in target
+    ? { url: `${target.url}${path}`, caBundle }
+    : { service: { ...target.service, path }, caBundle };
 }
 
 /** A policy of a namespace is for that namespace only; one of the cluster for all but the product's (contract section 6). */

@@ -133,6 +133,14 @@ export {
   revisionName,
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
+export {
+  DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
+  GUARDED_GROUPS,
+  isOwnBucket,
+  NAMESPACE_NAME_LABEL,
+  policyMatch,
+} from './policies/policy-match.ts';
+export type { MatchCondition, MatchOptions, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
 export { POLICY_REVISIONS, REVISION_STATES, servesRather } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';

@@ -82,4 +82,8 @@ export const ANNOTATIONS = {
   rolloutStrategy: 'portcullis.dev/rollout-strategy',
   /** `90s`, `5m`: how long a rollout may make no progress before it is decided by strategy. Also on PolicyServers. */
   progressDeadline: 'portcullis.dev/progress-deadline',
+  /** `Own`: the API server asks about the policy by itself, not together with others. */
+  webhook: 'portcullis.dev/webhook',
+  /** On PolicyServers that another controller made: `true` lets Portcullis run them from now on. */
+  takeOver: 'portcullis.dev/take-over',
 } as const;

@@ -1,4 +1,4 @@
-import { anything, choice, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
+import { anything, choice, flag, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import { PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
@@ -51,6 +51,7 @@ const policyRevision = {
           minimum: 1,
         }),
       ),
+      ownWebhook: optional(flag('Whether the API server asks about it by itself: the policy asked for that.')),
       snapshot: anything("The policy's spec. It never changes either, which the webhook for this kind sees to."),
     },
     {
