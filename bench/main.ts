@@ -16,6 +16,7 @@ const BENCHES = [
   'watch',
   'embedded',
   'rollout',
+  'webhooks',
 ];
 /** Only by name: it takes twenty minutes. */
 const LONG_BENCHES = ['soak'];

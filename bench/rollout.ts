@@ -155,6 +155,7 @@ async function measure(target: string, open: () => Promise<LabTarget>): Promise<
     [
       [`${policies} policies applied at once, all Active`, `${many.seconds.toFixed(1)} s`],
       ['writes of the controller for each of them', many.writesPerPolicy.toFixed(2)],
+      ['writes of webhook configurations for all of them', String(many.configurationWrites)],
       ['idle requests per second, one policy', perSecond(idleFew)],
       [`idle requests per second, ${policies + 1} policies`, perSecond(idleMany)],
     ],

@@ -169,6 +169,13 @@ describe('README.md', () => {
       }
     });
 
+    it('writes down what an installation is', () => {
+      sh(command(/portcullis install --dry-run/));
+      const manifests = readFileSync(join(copy, 'portcullis.yaml'), 'utf8');
+      assert.match(manifests, /^kind: Deployment$/m);
+      assert.match(manifests, /^kind: PolicyServer$/m);
+    });
+
     it('says where its kubeconfig is', () => {
       const [line] = command(/export KUBECONFIG/).split('\n');
       assert.equal(line?.replace('$PWD', copy), /export KUBECONFIG=\S+/.exec(output)?.[0]);

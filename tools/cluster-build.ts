@@ -1,7 +1,9 @@
 // Gets the programs of the end-to-end tests' Kubernetes cluster: `npm run cluster:build`.
-//   kube-apiserver  built from the pinned Go module in test/cluster/apiserver
-//   kubectl         the one on PATH, else built from the same module
-//   etcd            the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
+//   kube-apiserver           built from the pinned Go module in test/cluster/apiserver
+//   kube-controller-manager  built from the same module
+//   kubectl                  the one on PATH, else built from the same module
+//   helm                     the one on PATH, else built from the pinned Go module in test/cluster/helm
+//   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
 // Everything lands in one cache folder of the user; when all is there, this takes no time and says so in one line.
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -15,7 +17,8 @@ import {
   findBinary,
   findOnPath,
   goBuildArguments,
-  goModuleFolder,
+  goModuleOf,
+  type GoProgram,
   kubernetesVersion,
 } from '../test/cluster/binaries.ts';
 
@@ -42,18 +45,18 @@ function ended(child: ChildProcess): Promise<number> {
 }
 
 /** Go as the build runs it: without the user's flags, and where memory is short with smaller heaps for more time in its collector. */
-function spawnGo(args: readonly string[]): ChildProcess {
+function spawnGo(folder: string, args: readonly string[]): ChildProcess {
   const collector = process.availableMemory() < 4 * COMPILER_BYTES ? { GOGC: '50' } : {};
   return spawn('go', args, {
-    cwd: goModuleFolder,
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...collector, ...process.env, GOFLAGS: '', GOWORK: 'off', CGO_ENABLED: '0' },
   });
 }
 
 /** Runs `go list`: downloads the module's dependencies when they are missing and returns the number of packages to compile. */
-async function downloadAndCount(target: string): Promise<number> {
-  const child = spawnGo(['list', '-mod=readonly', '-deps', target]);
+async function downloadAndCount(folder: string, target: string): Promise<number> {
+  const child = spawnGo(folder, ['list', '-mod=readonly', '-deps', target]);
   let packages = 0;
   let downloads = 0;
   let problems = '';
@@ -71,13 +74,13 @@ async function downloadAndCount(target: string): Promise<number> {
     }
   });
   if ((await ended(child)) !== 0) {
-    throw new BuildError(`"go list" failed in ${goModuleFolder}; is the Go module proxy reachable?\n${problems}`);
+    throw new BuildError(`"go list" failed in ${folder}; is the Go module proxy reachable?\n${problems}`);
   }
   return packages;
 }
 
 /** Builds one Go program into the cache, telling its progress, and returns its path. */
-async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
+async function buildGo(program: GoProgram): Promise<string> {
   if (findOnPath('go') === undefined) {
     throw new BuildError(
       `${program} is built with Go, and no "go" is on PATH. Install Go 1.24 or newer and run this again.`,
@@ -85,13 +88,14 @@ async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
   }
   const started = performance.now();
   const seconds = (): string => `${Math.round((performance.now() - started) / 1000)} s`;
-  say(`Building ${program} ${kubernetesVersion()} (minutes the first time)…`);
+  say(`Building ${program} (minutes the first time)…`);
+  const folder = goModuleOf(program);
   const args = goBuildArguments(program);
-  const total = await downloadAndCount(args.at(-1) ?? '.');
+  const total = await downloadAndCount(folder, args.at(-1) ?? '.');
   const atOnce = Math.max(1, Math.min(availableParallelism(), Math.floor(process.availableMemory() / COMPILER_BYTES)));
   const partial = join(cache, `${program}.${process.pid}.partial`);
   // -v names each package on stderr once it is compiled; what else comes there is an error message.
-  const child = spawnGo(['build', '-v', '-p', String(atOnce), '-o', partial, ...args]);
+  const child = spawnGo(folder, ['build', '-v', '-p', String(atOnce), '-o', partial, ...args]);
   let compiled = 0;
   const messages: string[] = [];
   createInterface({ input: child.stderr ?? process.stdin }).on('line', (line) => {
@@ -107,7 +111,7 @@ async function buildGo(program: 'kube-apiserver' | 'kubectl'): Promise<string> {
   );
   try {
     if ((await ended(child)) !== 0) {
-      throw new BuildError(`"go build" of ${program} failed in ${goModuleFolder}:\n${messages.join('\n')}`);
+      throw new BuildError(`"go build" of ${program} failed in ${folder}:\n${messages.join('\n')}`);
     }
     // Renamed only when whole, so that tests that start meanwhile never see half a program.
     renameSync(partial, join(cache, program));
@@ -167,11 +171,16 @@ async function main(): Promise<void> {
     return;
   }
   mkdirSync(cache, { recursive: true });
-  const etcd = findBinary('etcd') ?? unpackEtcd();
-  const apiserver = findBinary('kube-apiserver') ?? (await buildGo('kube-apiserver'));
-  const kubectl = findBinary('kubectl') ?? (await buildGo('kubectl'));
+  const programs = { etcd: findBinary('etcd') ?? unpackEtcd() };
+  for (const program of ['kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'] as const) {
+    Object.assign(programs, { [program]: findBinary(program) ?? (await buildGo(program)) });
+  }
   say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}):`);
-  say([`  kube-apiserver  ${apiserver}`, `  etcd            ${etcd}`, `  kubectl         ${kubectl}`].join('\n'));
+  say(
+    Object.entries(programs)
+      .map(([name, path]) => `  ${name.padEnd(24)}${path}`)
+      .join('\n'),
+  );
 }
 
 try {

@@ -10,6 +10,7 @@ const CHECKS: readonly (readonly string[])[] = [
   ['tools/cel-reference.ts', '--check'],
   ['tools/embedded-kinds.ts', '--check'],
   ['tools/crds.ts', '--check'],
+  ['tools/chart.ts', '--check'],
   ['tools/kubernetes-protobuf.ts', '--check'],
 ];
 

@@ -27,6 +27,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   delete: async () => (await import('./cluster/delete.ts')).deleteCommand(),
   wait: async () => (await import('./cluster/wait.ts')).waitCommand(),
   rollout: async () => (await import('./rollout/rollout.ts')).rolloutCommand(),
+  install: async () => (await import('./install/install.ts')).installCommand(),
+  uninstall: async () => (await import('./install/uninstall.ts')).uninstallCommand(),
+  doctor: async () => (await import('./install/doctor.ts')).doctorCommand(),
 };
 
 const OTHERS = Object.keys(COMMANDS).filter((name) => name !== 'completion');

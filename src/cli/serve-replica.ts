@@ -33,6 +33,7 @@ export interface ReplicaFlags extends MemberFlags, ControlFlags {
   readonly controlPort: number;
   readonly controlAdvertise?: string;
   readonly modulesDir?: string;
+  readonly namespacedPoliciesCapabilities?: readonly string[];
 }
 
 export function addReplicaFlags(command: Command): Command {
@@ -52,10 +53,16 @@ export function addReplicaFlags(command: Command): Command {
     .option('--control-addr <address>', 'with --policy-server: where controllers and other replicas call', '0.0.0.0')
     .option('--control-port <port>', 'port for them, mutual TLS', portNumber, CONTROL_PORT)
     .addOption(new Option('--control-advertise <host>', 'host that they reach it by').env('POD_IP'));
-  return addControlFlags(command).option(
-    '--modules-dir <folder>',
-    'with --policy-server: folder of the modules of file://./ (default: those are refused)',
-  );
+  return addControlFlags(command)
+    .option(
+      '--modules-dir <folder>',
+      'with --policy-server: folder of the modules of file://./ (default: those are refused)',
+    )
+    .option(
+      '--namespaced-policies-capabilities <patterns>',
+      'with --policy-server: what policies of namespaces may use of the host, as oci/*,net/v1/*; none when empty (default: all)',
+      (text) => text.split(',').filter((pattern) => pattern !== ''),
+    );
 }
 
 /** What the flags say of the replica; undefined when they ask for none. @throws CliError, ClusterError */
@@ -81,6 +88,9 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
     name: flags.replicaName ?? replicaName(),
     ...(pod === undefined ? {} : { pod }),
     control: { host, port: flags.controlPort, tls, ...(advertise === undefined ? {} : { advertise }) },
+    ...(flags.namespacedPoliciesCapabilities === undefined
+      ? {}
+      : { namespacedPoliciesCapabilities: flags.namespacedPoliciesCapabilities }),
     ...(flags.modulesDir === undefined ? {} : { modulesUrl: pathToFileURL(`${resolve(flags.modulesDir)}/`) }),
   };
 }

@@ -31,6 +31,7 @@ interface ServeFlags extends LogFlags, ReplicaFlags {
   readonly sourcesPath?: string;
   readonly policyTimeout: number;
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
+  readonly shutdownDelay: number;
 }
 
 export function serveCommand(): Command {
@@ -96,6 +97,12 @@ export function serveCommand(): Command {
         '--always-accept-admission-reviews-on-namespace <name>',
         'allow every request for objects of this namespace',
       ).env('KUBEWARDEN_ALWAYS_ACCEPT_ADMISSION_REVIEWS_ON_NAMESPACE'),
+    )
+    .option(
+      '--shutdown-delay <seconds>',
+      'after SIGTERM: go on answering for so long, while others learn that it is not ready',
+      seconds,
+      0,
     );
   addMemberFlags(
     command,
@@ -182,6 +189,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     ...(flags.operationsAddr === undefined ? {} : { operationsHost: flags.operationsAddr }),
     operationsPort: flags.readinessProbePort,
     policyTimeoutSeconds: flags.policyTimeout,
+    shutdownDelayMs: flags.shutdownDelay * 1000,
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),
     ...(flags.certFile === undefined || flags.keyFile === undefined
       ? {}
@@ -220,9 +228,17 @@ function clusterOption({ kubeconfig: file, context, inCluster }: MemberFlags): P
 }
 
 function count(text: string): number {
+  return wholeNumber(text, 1);
+}
+
+function seconds(text: string): number {
+  return wholeNumber(text, 0);
+}
+
+function wholeNumber(text: string, least: number): number {
   const value = Number(text);
-  if (!/^\d{1,4}$/.test(text) || value < 1) {
-    throw new InvalidArgumentError(`expected a whole number from 1, got ${text}`);
+  if (!/^\d{1,4}$/.test(text) || value < least) {
+    throw new InvalidArgumentError(`expected a whole number from ${least}, got ${text}`);
   }
   return value;
 }

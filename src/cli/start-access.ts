@@ -3,7 +3,7 @@
 import type { EmbeddedCluster, UserInfo } from '../cluster/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../lifecycle/index.ts';
 import type { KubernetesObject } from '../resources/index.ts';
-import { type AccessRule, REPLICA_RULES } from '../server/index.ts';
+import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../server/index.ts';
 import { applyObject } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from './product-namespace.ts';
 
@@ -29,6 +29,7 @@ export function accessObjects(): readonly KubernetesObject[] {
     ...grant(CONTROLLER, 'ClusterRole', [...CONTROLLER_RULES, ...OWN_KINDS_RULES]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),
+    ...grant(REPLICA, 'ClusterRole', REPLICA_CLUSTER_RULES),
   ];
 }
 

@@ -106,7 +106,8 @@ function localController(
     namespace: PRODUCT_NAMESPACE,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     tls: controlTls(certificates),
-    target: () => ({ url: admission, ca }),
+    servers: () => ({ url: admission, ca }),
+    identities: [CONTROLLER_USER.username, REPLICA_USER.username],
     webhook: {
       host: HOST,
       port: 0,

@@ -38,7 +38,6 @@ export { Reflector, SILENCE_LIMIT_MS } from './reflector.ts';
 export type { ReflectorHandler, ReflectorOptions, ReflectorReport } from './reflector.ts';
 export { ADMIN_USER, EmbeddedCluster } from './embedded/embedded-cluster.ts';
 export type { EmbeddedClusterOptions } from './embedded/embedded-cluster.ts';
-export { matchConditionEnvironment } from './embedded/admission/match-conditions.ts';
 export type { Recovery } from './embedded/store/sqlite-journal.ts';
 export type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from './embedded/request.ts';
 export { Gateway } from './gateway/gateway.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { MAX_REVIEW_BYTES, parseAdmissionReview, parseRawReview, ReviewError } from './admission-review.ts';
+import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
+import { MAX_REVIEW_BYTES, ReviewError } from './review-body.ts';
 import type { JsonObject } from './json-text.ts';
 import { bytes, podReview } from './testing/reviews.ts';
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EngineError } from './errors.ts';
-import { checkSettings, evaluate, FUEL_PER_SECOND } from './evaluate.ts';
-import type { EvaluateOptions, Observation } from './evaluate.ts';
+import { checkSettings, evaluate } from './evaluate.ts';
+import { FUEL_PER_SECOND } from './evaluator.ts';
+import type { EvaluateOptions } from './evaluate.ts';
+import type { Observation } from './observation.ts';
 import type { HostPort, PolicyLogEntry } from './host-port.ts';
 import type { JsonObject } from './json-text.ts';
 import { createFailedPolicy, createPolicy } from './loaded-policy.ts';

@@ -3,7 +3,8 @@ export { FIELD_MANAGER } from './field-manager.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
-export type { WebhookTarget } from './webhook-configuration.ts';
+export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
+export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { PolicyServerController, READY_CONDITION, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
@@ -17,3 +18,48 @@ export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export type { SettingsCheck } from './admission/policy-rules.ts';
 export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';
+export type { CertificateBundle } from './certificates/certificate-bundle.ts';
+export { CertificateController } from './certificates/certificate-controller.ts';
+export type { CertificateControllerOptions, CertifiedServers } from './certificates/certificate-controller.ts';
+export {
+  AUTHORITY_SECRET,
+  CONTROLLER_CONTROL_SECRET,
+  CONTROLLER_SERVICE,
+  CONTROLLER_WEBHOOK_SECRET,
+  policyServerSecrets,
+  wantedCertificates,
+} from './certificates/certificate-names.ts';
+export type { WantedCertificate } from './certificates/certificate-names.ts';
+export { CERTIFICATE_NAMESPACE_RULES, EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from './certificates/certificate-rules.ts';
+export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/certificate-settings.ts';
+export type { CertificateSettings } from './certificates/certificate-settings.ts';
+export type { CertificateProblem } from './certificates/certificates-report.ts';
+export { ensureCertificates } from './certificates/ensure-certificates.ts';
+export type { EnsureCertificatesOptions } from './certificates/ensure-certificates.ts';
+export { CONTEXT_AWARE_LABEL } from './policy-servers/context-aware-grant.ts';
+export { foreignReason, isOurs, PolicyServerOwnership } from './policy-servers/ownership.ts';
+export type { PolicyServerOwnershipOptions } from './policy-servers/ownership.ts';
+export {
+  CONTEXT_AWARE_CONDITION,
+  OBJECT_CONDITIONS,
+  OBJECT_REASONS,
+  SPEC_SUPPORTED_CONDITION,
+} from './policy-servers/policy-server-conditions.ts';
+export type { PolicyServerReport, PolicyServerReports } from './policy-servers/policy-server-conditions.ts';
+export {
+  POLICY_SERVER_OBJECT_LABELS,
+  policyServerClusterRoleName,
+  policyServerObjectName,
+} from './policy-servers/policy-server-names.ts';
+export { OBJECT_KINDS, policyServerObjects } from './policy-servers/policy-server-objects.ts';
+export type { PolicyServerSettings } from './policy-servers/policy-server-objects.ts';
+export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
+export type { PolicyServerObjectsControllerOptions } from './policy-servers/policy-server-objects-controller.ts';
+export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
+export {
+  CONTEXT_AWARE_RULES,
+  POLICY_SERVER_NAMESPACE_RULES,
+  POLICY_SERVER_RULES,
+} from './policy-servers/policy-server-rules.ts';
+export { SecretFiles } from './certificates/secret-files.ts';
+export type { SecretFilesOptions } from './certificates/secret-files.ts';

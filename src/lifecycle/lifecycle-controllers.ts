@@ -33,13 +33,16 @@ import { Complaints } from './complaints.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
-import { PolicyWebhooks } from './policy-webhooks.ts';
 import { Prevalidations } from './prevalidations.ts';
 import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
 import { parseRolloutAnnotations } from './rollout-settings.ts';
 import type { RolloutSettings } from './rollout/rollout-view.ts';
-import { MANAGED_BY, policyOf, type WebhookTarget } from './webhook-configuration.ts';
+import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
+import type { AskedPolicy } from './webhooks/asked-records.ts';
+import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
+import { MANAGED_BY_SELECTOR } from './managed-by.ts';
+import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
 
 /** Policies of a kind that are worked on at once: requests wait for the API server, not for this process. */
 const CONCURRENCY = 8;
@@ -53,8 +56,20 @@ export interface LifecycleOptions {
   /** Where annotations say nothing else. */
   readonly settings: RolloutSettings;
   readonly replicas: ReplicaDirectory;
-  /** Where the API server reaches the replicas of a PolicyServer. */
-  readonly target: (policyServer: string) => WebhookTarget;
+  /**
+   * Where the API server reaches the replicas of a PolicyServer. Undefined while that is not known: what it asks of that
+   * server stays as it is. When it may say something else, `targetsChanged` is called.
+   */
+  readonly target: (policyServer: string) => WebhookTarget | undefined;
+  /** Policies of the whole cluster are not asked about what is in these. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
+  readonly exemptNamespaces?: readonly string[];
+  /**
+   * User names of the product itself, about whose requests no policy is asked; `*` at the end stands for any rest. Default:
+   * none.
+   */
+  readonly identities?: readonly string[];
+  /** Whether the policies of a PolicyServer are ours to enforce: those of others are left alone. Default: all are. */
+  readonly isOurs?: (policyServer: string) => boolean;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -63,6 +78,7 @@ export interface LifecycleOptions {
 }
 
 interface Kind {
+  readonly kind: string;
   readonly policies: ObjectCache<AdmissionPolicyObject>;
   readonly byId: ObjectIndex<AdmissionPolicyObject>;
   readonly byServer: ObjectIndex<AdmissionPolicyObject>;
@@ -78,15 +94,14 @@ export class LifecycleControllers implements Runnable {
   readonly #prevalidations: Prevalidations;
   readonly #complaints: Complaints;
   readonly #policyServers: ObjectCache<PolicyServer>;
+  readonly #webhooks: PolicyWebhooks;
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: LifecycleOptions) {
     const { cluster, caches, namespace, log } = options;
     this.ready = this.#isReady.promise;
     this.#replicas = options.replicas;
-    const labelSelector = Object.entries(MANAGED_BY)
-      .map(([key, value]) => `${key}=${value}`)
-      .join();
+    const labelSelector = MANAGED_BY_SELECTOR;
     const validating = caches.cache(VALIDATING_WEBHOOKS, { labelSelector });
     const mutating = caches.cache(MUTATING_WEBHOOKS, { labelSelector });
     const policyServers = caches.cache(POLICY_SERVERS);
@@ -98,6 +113,14 @@ export class LifecycleControllers implements Runnable {
       done: (policy) => this.#enqueue(policy),
       failed: (policy, error) => log.warn({ policy, error: errorText(error) }, 'a policy could not be tried'),
     });
+    this.#webhooks = new PolicyWebhooks({
+      exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
+      identities: [],
+      ...options,
+      validating,
+      mutating,
+      done: (policy) => this.#lookAgain(policy),
+    });
     const { registry, metrics: _, ...passed } = options;
     const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
     const shared = {
@@ -105,7 +128,7 @@ export class LifecycleControllers implements Runnable {
       ...(registry === undefined ? {} : { metrics: new LifecycleMetrics(registry, all) }),
       policyServers,
       revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
-      webhooks: new PolicyWebhooks({ cluster, validating, mutating, target: options.target, namespace }),
+      webhooks: this.#webhooks,
       prevalidations: this.#prevalidations,
       complaints: this.#complaints,
     };
@@ -126,13 +149,13 @@ export class LifecycleControllers implements Runnable {
             keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
             when: [({ before, after }) => before === undefined || after === undefined || isSet(before, after)],
           }),
-          ...webhookWatches(kind, [validating, mutating]),
+          ...earlierWatches(kind, [validating, mutating]),
         ],
         events: { sink: options.events, of: (key) => policies.get(key) },
         log,
         ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
       });
-      return { policies, byServer, byId: policies.index((policy) => [policyId(policy)]), controller };
+      return { kind: kind.kind, policies, byServer, byId: policies.index((policy) => [policyId(policy)]), controller };
     });
   }
 
@@ -142,13 +165,18 @@ export class LifecycleControllers implements Runnable {
       this.#replicas.subscribe((change) => this.#replicasChanged(change)),
       this.#policyServers.subscribe(({ before, after }) => this.#look(before, after)),
     ];
-    const running = this.#kinds.map(({ controller }) => controller.start(signal));
+    const running = [this.#webhooks, ...this.#kinds.map(({ controller }) => controller)].map((one) =>
+      one.start(signal),
+    );
     try {
       await Promise.race([
         aborted(signal),
-        Promise.all(this.#kinds.map(({ controller }) => controller.ready)),
+        Promise.all([this.#webhooks.ready, ...this.#kinds.map(({ controller }) => controller.ready)]),
         ...running,
       ]);
+      if (!signal.aborted) {
+        this.#webhooks.expect(this.#kinds.flatMap(({ policies }) => policies.list().map((policy) => policyId(policy))));
+      }
       this.#isReady.resolve();
       await Promise.all(running);
     } finally {
@@ -157,6 +185,17 @@ export class LifecycleControllers implements Runnable {
       }
       this.#prevalidations.cancelAll();
     }
+  }
+
+  /** The targets of PolicyServers may be others now: certificates were renewed, a Service came or went. */
+  targetsChanged(): void {
+    this.#webhooks.targetsChanged();
+  }
+
+  /** Whether the policies of a PolicyServer are ours to enforce may have changed. */
+  policyServerChanged(policyServer: string): void {
+    this.#replicasChanged({ policyServer, policies: 'all' });
+    this.#webhooks.targetsChanged();
   }
 
   /** Tells of annotations of a PolicyServer that nobody can act on: once, and not for each of its policies. */
@@ -182,6 +221,10 @@ export class LifecycleControllers implements Runnable {
     }
   }
 
+  #lookAgain({ kind, key }: AskedPolicy): void {
+    this.#kinds.find((one) => one.kind === kind)?.controller.enqueue(key);
+  }
+
   #enqueue(id: string): void {
     for (const { byId, controller } of this.#kinds) {
       for (const policy of byId.get(id)) {
@@ -197,12 +240,17 @@ function policyKey({ name, namespace }: { readonly name: string; readonly namesp
 
 /** Whether the settings of rollouts may differ. */
 function isSet(before: PolicyServer, after: PolicyServer): boolean {
-  const settings = [ANNOTATIONS.rolloutStrategy, ANNOTATIONS.progressDeadline, ANNOTATIONS.revisionHistoryLimit];
+  const settings = [
+    ANNOTATIONS.rolloutStrategy,
+    ANNOTATIONS.progressDeadline,
+    ANNOTATIONS.revisionHistoryLimit,
+    ANNOTATIONS.takeOver,
+  ];
   return settings.some((key) => before.metadata.annotations?.[key] !== after.metadata.annotations?.[key]);
 }
 
-/** Configurations that were made for policies of a kind: edited by hand, they are put right; orphans are removed. */
-function webhookWatches(kind: ResourceDefinition, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
+/** Configurations that an earlier version made for policies of a kind that may be gone: nobody else tells of those. */
+function earlierWatches(kind: ResourceDefinition, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
   return caches.map((cache) =>
     watch(cache, {
       keys: (configuration) => {

@@ -7,7 +7,7 @@ import {
   type ResourceDefinition,
   type ResourceType,
 } from '../resources/index.ts';
-import type { WebhookConfiguration } from './webhook-configuration.ts';
+import type { WebhookConfiguration } from './webhooks/webhook-object.ts';
 
 /** The kinds of admission policies. */
 export const POLICY_KINDS: readonly ResourceDefinition<AdmissionPolicyObject>[] = [

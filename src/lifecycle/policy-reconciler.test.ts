@@ -20,11 +20,12 @@ import type { RevisionReport } from '../server/index.ts';
 import { Complaints } from './complaints.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
-import { PolicyWebhooks } from './policy-webhooks.ts';
 import { Prevalidations } from './prevalidations.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
+import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
+import { until } from './testing/until.ts';
 
 const KEY = { name: 'p' };
 const NAMESPACE = 'portcullis';
@@ -51,12 +52,15 @@ function willing(embedded: EmbeddedCluster, states: readonly KnownReplica['state
   });
   return {
     replicas: () =>
-      states.map((state, index) => ({
-        name: `r${index}`,
-        policyServer: 'default',
-        state,
-        reports: () => (state === 'connected' ? [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report) : []),
-      })),
+      states.length === 0
+        ? undefined
+        : states.map((state, index) => ({
+            name: `r${index}`,
+            policyServer: 'default',
+            state,
+            reports: () =>
+              state === 'connected' ? [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report) : [],
+          })),
     subscribe: () => () => undefined,
     prevalidate: () =>
       Promise.resolve({ ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] }),
@@ -67,10 +71,11 @@ function willing(embedded: EmbeddedCluster, states: readonly KnownReplica['state
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly told: string[] = [];
-  /** Of the replicas. */
+  /** Of the replicas; none: they have not been heard yet. */
   readonly states: KnownReplica['state'][] = ['connected'];
   readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
   readonly reconciler: PolicyReconciler;
+  readonly webhooks: PolicyWebhooks;
   readonly #stop = new AbortController();
   readonly #caches: readonly ObjectCache[];
   readonly #running: readonly Promise<void>[];
@@ -96,21 +101,27 @@ class Scene implements AsyncDisposable {
     const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
     this.#caches = [cached, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
-    this.#running = this.#caches.map((cache) => cache.start(this.#stop.signal));
     const replicas = willing(embedded, this.states);
     const events: EventSink = { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) };
+    const log = pino({ level: 'silent' });
+    const webhooks = (this.webhooks = new PolicyWebhooks({
+      cluster,
+      validating,
+      mutating,
+      target: () => ({ url: 'https://localhost:8443', ca: 'PEM' }),
+      exemptNamespaces: [],
+      identities: [],
+      done: () => undefined,
+      log,
+    }));
+    this.#running = [...this.#caches, webhooks].map((one) => one.start(this.#stop.signal));
     this.reconciler = new PolicyReconciler(CLUSTER_ADMISSION_POLICIES, {
       cluster,
       policies,
       policyServers,
       revisions: new RevisionStore({ cluster, cache: revisions, namespace: NAMESPACE }),
-      webhooks: new PolicyWebhooks({
-        cluster,
-        validating,
-        mutating,
-        target: () => ({ url: 'https://localhost:8443', ca: 'PEM' }),
-        namespace: NAMESPACE,
-      }),
+      webhooks,
+      namespace: NAMESPACE,
       replicas,
       prevalidations: new Prevalidations({
         replicas,
@@ -123,7 +134,10 @@ class Scene implements AsyncDisposable {
     });
   }
 
-  static async open(through: (cluster: Cluster) => Cluster = (cluster) => cluster): Promise<Scene> {
+  static async open(
+    through: (cluster: Cluster) => Cluster = (cluster) => cluster,
+    annotations: Readonly<Record<string, string>> = {},
+  ): Promise<Scene> {
     const embedded = await EmbeddedCluster.open();
     const crds = builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     for (const kind of OWN_KINDS) {
@@ -135,11 +149,11 @@ class Scene implements AsyncDisposable {
     await embedded.admin.create<KubernetesObject & { spec: unknown }>(CLUSTER_ADMISSION_POLICIES, {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'ClusterAdmissionPolicy',
-      metadata: KEY,
+      metadata: { ...KEY, annotations },
       spec: { module: 'builtin:cel', mutating: false, rules },
     });
     const scene = new Scene(embedded, through(embedded.admin));
-    await Promise.all(scene.#caches.map(({ synced }) => synced));
+    await Promise.all([scene.webhooks.ready, ...scene.#caches.map(({ synced }) => synced)]);
     return scene;
   }
 
@@ -175,7 +189,8 @@ function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
         return typeof member !== 'function'
           ? member
           : (...args: unknown[]): unknown =>
-              property === 'patch' && (args[0] as ResourceType).group === 'admissionregistration.k8s.io'
+              ['create', 'patch'].includes(property as string) &&
+              (args[0] as ResourceType).group === 'admissionregistration.k8s.io'
                 ? Promise.reject(new ApiError(code, code === 403 ? 'Forbidden' : 'Invalid', 'not these'))
                 : Reflect.apply(member, target, args);
       },
@@ -249,19 +264,36 @@ describe('PolicyReconciler', () => {
   it('asks nobody about a policy of the same name as one that was deleted, until it serves', async () => {
     await using scene = await Scene.open();
     await scene.rollOut();
-    const [type, id] = [VALIDATING_WEBHOOKS, 'kw.cap.p'];
-    await scene.cluster.admin.get(type, { name: id });
+    const key = { name: 'portcullis-default' };
+    await scene.cluster.admin.get(VALIDATING_WEBHOOKS, key);
+    scene.webhooks.expect(['kw.cap.p']);
     const [made] = [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)];
     const first = await scene.policy();
     // Within milliseconds: no cache has seen that it was away.
     scene.replace({ ...first, metadata: { ...first.metadata, uid: 'another' } });
     await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
-    await assert.rejects(scene.cluster.admin.get(type, { name: id }), { code: 404 });
+    await until(() => [...scene.cluster.state.list(VALIDATING_WEBHOOKS, undefined)].length === 0);
     assert.ok(
       ![...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].some(
         ({ metadata }) => metadata.uid === made?.metadata.uid,
       ),
     );
+  });
+
+  it('lets a policy with a webhook of its own answer for a while after nobody is told to ask', async () => {
+    await using scene = await Scene.open(undefined, { [ANNOTATIONS.webhook]: 'Own' });
+    await scene.rollOut();
+    const webhooks = (): unknown[] =>
+      [...scene.cluster.state.list(VALIDATING_WEBHOOKS, undefined)].flatMap((object) => object['webhooks']);
+    assert.equal(webhooks().length, 1);
+    scene.webhooks.expect(['kw.cap.p']);
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    await scene.reconciler.reconcile(KEY, signal);
+    await until(() => webhooks().length === 0);
+    const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
+    assert.ok(requeueAfterMs > 0, 'API servers learn of it late');
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
   it('tells of a replica that comes in the status, and in no event of each policy', async () => {
@@ -278,6 +310,13 @@ describe('PolicyReconciler', () => {
     const after = (await scene.policy()).status;
     assert.deepEqual([after?.phase, after?.readyReplicas], ['Active', 2]);
     assert.deepEqual(scene.told, ['Normal Serving']);
+  });
+
+  it('looks again at a policy whose replicas have not been heard yet: nobody else may tell', async () => {
+    await using scene = await Scene.open();
+    scene.states.length = 0;
+    const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
+    assert.ok(requeueAfterMs > 0);
   });
 
   it('rolls out what is declared while nobody lets it roll back', async () => {

@@ -10,6 +10,7 @@ const SOURCES = {
   replicas: { replicas: () => [] },
   webhooks: { isAsked: () => false },
   settings: DEFAULT_ROLLOUT_SETTINGS,
+  namespace: 'portcullis',
 };
 
 function policy(settings: object, generation: number): AdmissionPolicyObject {

@@ -3,20 +3,29 @@ import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
   ANNOTATIONS,
+  keyOf,
   type ObjectKey,
+  type PolicyMatch,
+  policyMatch,
   type PolicyRevision,
   type PolicyServer,
 } from '../resources/index.ts';
-import type { PolicyWebhooks } from './policy-webhooks.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts } from './revision-store.ts';
-import type { ReplicaFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
+import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
+import { REASONS } from './rollout/reasons.ts';
+import { hasFailed, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
+import { asksForOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
+import type { AskedPolicy } from './webhooks/asked-records.ts';
+import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas'>;
   readonly webhooks: Pick<PolicyWebhooks, 'isAsked'>;
+  /** Of the product. */
+  readonly namespace: string;
   /** Where annotations say nothing else. */
   readonly settings: RolloutSettings;
 }
@@ -35,24 +44,59 @@ export function policyView(
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
   const newest = revisions.at(-1)?.spec;
+  const ownWebhook = asksForOwnWebhook(annotations);
+  const facts = revisions.map((revision) => revisionFacts(revision));
+  // What is only on its way is not asked about for its own sake.
+  const inForce = servingRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook);
   return {
     now,
     generation,
     // What a revision was made of is what it holds, even where it reads differently (-0, defaults of a newer schema): if it
     // did not count as declared, revisions would be made without end.
     spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
+    ownWebhook,
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),
     settings: {
       ...settings,
       ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
       ...parseRolloutAnnotations(annotations).settings,
     },
-    revisions: revisions.map((revision) => revisionFacts(revision)),
+    revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
     hasPolicyServer: policyServer !== undefined,
-    isAsked: webhooks.isAsked(id),
+    isAsked: webhooks.isAsked(
+      askedPolicy(policy, id),
+      inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace),
+    ),
     phase: policy.status?.phase,
   };
+}
+
+/** A policy that nothing serves, because its newest revision failed, is asked about as it is declared. */
+function failed(
+  newest: RevisionFacts | undefined,
+  { spec }: AdmissionPolicyObject,
+  ownWebhook: boolean,
+): Pick<RevisionFacts, 'snapshot' | 'ownWebhook'> | undefined {
+  const isInForce = newest !== undefined && hasFailed(newest) && newest.reason !== REASONS.webhookRefused;
+  return isInForce ? { snapshot: spec, ownWebhook } : undefined;
+}
+
+/** What requests a policy is for, with the spec of one of its revisions. @param namespace of the product */
+export function matchOf(
+  policy: AdmissionPolicyObject,
+  spec: AdmissionPolicySpec,
+  ownWebhook: boolean,
+  namespace: string,
+): PolicyMatch {
+  return policyMatch(
+    { kind: policy.kind, metadata: policy.metadata, spec },
+    { productNamespace: namespace, ownWebhook },
+  );
+}
+
+export function askedPolicy(policy: AdmissionPolicyObject, id: string): AskedPolicy {
+  return { id, kind: policy.kind, key: keyOf(policy), policyServer: policy.spec.policyServer ?? 'default' };
 }
 
 /** What the annotations of a policy do not say as they have to. */
@@ -61,6 +105,7 @@ export function annotationProblems({ metadata }: AdmissionPolicyObject): readonl
   const pin = annotations[ANNOTATIONS.pin];
   return [
     ...parseRolloutAnnotations(annotations).problems,
+    ...webhookAnnotationProblems(annotations),
     ...(pin === undefined || parseRevisionNumber(pin) !== undefined
       ? []
       : [{ annotation: ANNOTATIONS.pin, message: 'expected the number of a revision, such as "3"' }]),

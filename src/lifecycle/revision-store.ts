@@ -16,7 +16,7 @@ import {
 import { type ObjectCache, type ObjectIndex, Waiting } from '../runtime/index.ts';
 import type { TriedRevision } from './rollout/after-prevalidation.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
-import { MANAGED_BY } from './webhook-configuration.ts';
+import { MANAGED_BY } from './managed-by.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 import { WrittenObjects } from './written-objects.ts';
 
@@ -54,7 +54,7 @@ export class RevisionStore {
   /** @throws ApiError; Waiting when there is one of that number that the cache has not shown yet */
   async create(
     policy: AdmissionPolicyObject,
-    { revision, rollbackOf }: RolloutStep & { readonly type: 'create' },
+    { revision, rollbackOf, ownWebhook }: RolloutStep & { readonly type: 'create' },
     signal: AbortSignal,
   ): Promise<void> {
     const id = policyId(policy);
@@ -76,6 +76,7 @@ export class RevisionStore {
         revision,
         policyGeneration: metadata.generation ?? 1,
         ...(rollbackOf === undefined ? {} : { rollbackOf }),
+        ...(ownWebhook ? { ownWebhook } : {}),
         snapshot: spec as unknown as JsonObject,
       },
     };
@@ -188,5 +189,6 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
     snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
+    ownWebhook: spec.ownWebhook ?? false,
   };
 }

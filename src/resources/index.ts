@@ -58,6 +58,13 @@ export type { FieldRequirement } from './field-selector.ts';
 export { parseLabelSelector } from './label-selector-text.ts';
 export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
 export type { LabelRequirement, Labels, SelectorOperator } from './selectors.ts';
+export { matchConditionEnvironment, MatchConditions } from './admission-rules/match-conditions.ts';
+export type { Matching } from './admission-rules/match-conditions.ts';
+export { isInNamespace, ruleMatches, splitResource } from './admission-rules/rule-match.ts';
+export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
+export { covers, RuleSet } from './admission-rules/rule-set.ts';
+export { unionRules } from './admission-rules/union-rules.ts';
+export type { UnionOptions } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
 export { builtinKind } from './kubernetes/builtin-kinds.ts';
 export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
@@ -134,6 +141,7 @@ export {
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
 export {
+  asksAuthorizer,
   DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
   GUARDED_GROUPS,
   isOwnBucket,

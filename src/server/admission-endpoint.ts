@@ -1,10 +1,13 @@
-// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id} (contract 3.3).
+// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id} (contract 3.3), and
+// POST /admit/{bucket} for all policies of a bucket at once.
 // The main thread reads bytes and passes them on; it never looks into a review.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRefused, ServerError } from './errors.ts';
 import type { Route } from './evaluation-protocol.ts';
 import { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
-import type { Answer, WorkerPool } from './worker-pool.ts';
+import type { BucketKnowledge } from './policy-source.ts';
+import type { Answer } from './review-job.ts';
+import type { WorkerPool } from './worker-pool.ts';
 
 /** How long the API server waits for a webhook at most, when its request does not say. Milliseconds. */
 const DEFAULT_PATIENCE_MS = 10_000;
@@ -17,7 +20,10 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['validate', 'validate'],
   ['audit', 'audit'],
   ['validate_raw', 'validate_raw'],
+  ['admit', 'admit'],
 ]);
+/** Names of buckets and ids of policies: Kubernetes' names joined by dots. */
+const BUCKET = /^[a-z0-9][a-z0-9.-]{0,511}$/;
 
 /** What the endpoint tells about the requests that it dealt with. */
 export interface AdmissionListener {
@@ -25,6 +31,8 @@ export interface AdmissionListener {
   refused(status: number, message: string): void;
   /** Whether a policy that no worker has is on its way, or may be because nothing has been read yet. */
   isLoading(policy: string): boolean;
+  /** Whether it is known which policies a bucket has; see PolicySource. */
+  buckets(): BucketKnowledge;
 }
 
 /** The request handler of the admission port. */
@@ -33,6 +41,14 @@ export function admissionHandler(
   listener: AdmissionListener,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const budget = new BodyBudget();
+  const refusedPolicy = (id: string): RequestRefused | undefined => {
+    if (pool.has(id)) {
+      return undefined;
+    }
+    return listener.isLoading(id)
+      ? new RequestRefused(503, `policy ${id} is being loaded; try again`)
+      : new RequestRefused(404, `unknown policy: ${id}`);
+  };
   return (request, response) => {
     const refuse = (status: number, message: string): void => {
       listener.refused(status, message);
@@ -47,12 +63,9 @@ export function admissionHandler(
       refuse(target.status, target.message);
       return;
     }
-    if (!pool.has(target.policy)) {
-      const isLoading = listener.isLoading(target.policy);
-      refuse(
-        isLoading ? 503 : 404,
-        isLoading ? `policy ${target.policy} is being loaded; try again` : `unknown policy: ${target.policy}`,
-      );
+    const refused = target.route === 'admit' ? refusedBucket(target.name, listener) : refusedPolicy(target.name);
+    if (refused !== undefined) {
+      refuse(refused.status, refused.message);
       return;
     }
     readBody(request, budget, (error, body) => {
@@ -61,7 +74,7 @@ export function admissionHandler(
         return;
       }
       try {
-        pool.submit(target.route, target.policy, body, target.patienceMs, (answer) => {
+        pool.submit(target.route, target.name, body, target.patienceMs, (answer) => {
           listener.reviewed(target.route, answer);
           sendJson(response, answer.status, answer.body);
         });
@@ -73,9 +86,25 @@ export function admissionHandler(
   };
 }
 
+/** Why a bucket cannot be asked about now, if so. One that no policy is in allows everything. */
+function refusedBucket(bucket: string, listener: AdmissionListener): RequestRefused | undefined {
+  if (!BUCKET.test(bucket)) {
+    return new RequestRefused(400, 'expected the name of a bucket, as in /admit/validating.fail.equivalent.cluster.v1');
+  }
+  switch (listener.buckets()) {
+    case 'none':
+      return new RequestRefused(404, 'the policies of a file are in no buckets: expected /validate/{policy}');
+    case 'unknown':
+      return new RequestRefused(503, 'the policies of the cluster are not known yet; try again');
+    default:
+      return undefined;
+  }
+}
+
 interface Target {
   readonly route: Route;
-  readonly policy: string;
+  /** The id of a policy, or the name of a bucket. */
+  readonly name: string;
   readonly patienceMs: number;
 }
 
@@ -88,7 +117,7 @@ function parseTarget(request: IncomingMessage): Target | RequestRefused {
   if (slash === -1 || route === undefined) {
     return new RequestRefused(
       404,
-      `no such path: expected /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`,
+      `no such path: expected /admit/{bucket}, /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`,
     );
   }
   if (request.method !== 'POST') {
@@ -100,11 +129,11 @@ function parseTarget(request: IncomingMessage): Target | RequestRefused {
       `expected Content-Type: application/json, got ${request.headers['content-type'] ?? 'none'}`,
     );
   }
-  const policy = decoded(path.slice(slash + 1));
-  if (policy === undefined) {
+  const name = decoded(path.slice(slash + 1));
+  if (name === undefined) {
     return new RequestRefused(400, 'the policy in the path is not valid percent-encoded UTF-8');
   }
-  return { route, policy, patienceMs: query === -1 ? DEFAULT_PATIENCE_MS : patience(url.slice(query + 1)) };
+  return { route, name, patienceMs: query === -1 ? DEFAULT_PATIENCE_MS : patience(url.slice(query + 1)) };
 }
 
 function decoded(segment: string): string | undefined {

@@ -3,7 +3,7 @@ import { ServerError } from './errors.ts';
 import { FileWatch } from './file-watch.ts';
 import type { PoliciesView } from './operations-endpoint.ts';
 import { PolicyRegistry } from './policy-registry.ts';
-import { type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
+import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
 import type { PolicyPhase, PolicyStatus } from './policy-status.ts';
 
 /** A source of policies that is a policies file. */
@@ -68,6 +68,14 @@ export class FilePolicies implements PolicySource {
 
   isLoading(id: string): boolean {
     return this.#source.loadedAt === null || this.#registry.has(id);
+  }
+
+  buckets(): BucketKnowledge {
+    return 'none';
+  }
+
+  findNamespace(): Promise<string | undefined> {
+    return Promise.resolve('the policies of a file do not select namespaces');
   }
 
   view(): PoliciesView {

@@ -1,4 +1,6 @@
 export { createAdmissionServer } from './admission-server.ts';
+export { createAuthority, issueCertificate } from './certificate-authority.ts';
+export type { CertificateRequest, CertificateValidity, CertifiedKey } from './certificate-authority.ts';
 export type { ClusterSource } from './cluster-source.ts';
 export { RequestRefused, ServerError } from './errors.ts';
 export type { ServerErrorCode } from './errors.ts';
@@ -14,7 +16,7 @@ export type { PoliciesView } from './operations-endpoint.ts';
 export { policyEntry } from './replica/policy-entry.ts';
 export type { PolicyEntryOptions } from './replica/policy-entry.ts';
 export type { ControlTls, ReplicaOptions } from './replica/replica-options.ts';
-export { REPLICA_RULES } from './replica/replica-rules.ts';
+export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica/replica-rules.ts';
 export type { AccessRule } from './replica/replica-rules.ts';
 export {
   ALIVE_INTERVAL_MS,

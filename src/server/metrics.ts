@@ -5,12 +5,16 @@ import { type Observation, OTHER_NAME } from '../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PolicyPhase } from './policy-status.ts';
+import type { ObservedPolicy } from './review-job.ts';
 import type { RestartReason } from './worker-pool.ts';
 
 /** Buckets for times of evaluations and reviews: from a CEL rule to a webhook's longest timeout. Seconds. */
 const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10, 30];
 /** The same for the histogram that upstream keeps in milliseconds. */
 const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
+
+/** Buckets for how many policies a review was for. */
+const POLICIES_BUCKETS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** Kinds with namespaces that are told apart: a cluster of 3,500 namespaces with a few kinds under policies in each. */
 export const MAX_RESOURCES = 20_000;
@@ -46,6 +50,7 @@ export class ServerMetrics {
   readonly #resources = new Set<string>();
   readonly #latency;
   readonly #review;
+  readonly #policiesOfReview: HistogramSeries;
   readonly #reloads;
   readonly #reloadSeconds;
   readonly #timeouts;
@@ -96,6 +101,13 @@ export class ServerMetrics {
       bounds: SECONDS_BUCKETS,
     });
     this.#registry.registerMetric(this.#review.asMetric());
+    const policiesPerReview = new BucketHistogram({
+      name: 'portcullis_review_policies',
+      help: 'Policies that a review of a bucket was for',
+      bounds: POLICIES_BUCKETS,
+    });
+    this.#policiesOfReview = policiesPerReview.series({});
+    this.#registry.registerMetric(policiesPerReview.asMetric());
     this.#reloads = new Counter({
       name: 'portcullis_policy_reloads_total',
       help: 'Changes of policies by result',
@@ -166,10 +178,23 @@ export class ServerMetrics {
   reviewed(route: string, observation: Observation | null, evaluationMs: number, totalMs: number): void {
     this.#reviewSeriesOf(route).observe(totalMs / 1000);
     if (observation !== null) {
-      const series = this.#seriesOf.get(observation) ?? this.#createSeries(observation);
-      series.count += 1;
-      series.latency.observe(evaluationMs);
+      this.#evaluated(observation, evaluationMs);
     }
+  }
+
+  /** A review was answered by all policies of a bucket that it was for. Milliseconds. */
+  reviewedBucket(observed: readonly ObservedPolicy[], totalMs: number): void {
+    this.#reviewSeriesOf('admit').observe(totalMs / 1000);
+    this.#policiesOfReview.observe(new Set(observed.map(({ observation }) => observation.policy)).size);
+    for (const { observation, evaluationMs } of observed) {
+      this.#evaluated(observation, evaluationMs);
+    }
+  }
+
+  #evaluated(observation: Observation, evaluationMs: number): void {
+    const series = this.#seriesOf.get(observation) ?? this.#createSeries(observation);
+    series.count += 1;
+    series.latency.observe(evaluationMs);
   }
 
   /** A policy was removed: nothing is told of it any more. */

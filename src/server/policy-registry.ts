@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition, PolicyProblem } from '../engine/index.ts';
+import type { PolicyMatch } from '../resources/index.ts';
 import { jitteredBackoff } from './backoff.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
@@ -32,6 +33,8 @@ export interface PinnedPolicy extends DeclaredPolicy {
   readonly since: string;
   /** The PolicyRevision that it is of, where policies come from a cluster. */
   readonly revision?: ServedRevisionName;
+  /** Which requests it is for, where API servers ask about many policies at once. */
+  readonly match?: PolicyMatch;
 }
 
 /** Which PolicyRevision something is of. */

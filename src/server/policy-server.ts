@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
-import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS, type Observation } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission-endpoint.ts';
 import { type AdmissionServer, type ClientTimeouts, createAdmissionServer } from './admission-server.ts';
@@ -31,7 +31,8 @@ import { CONTROL_NAME } from './replica/replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica/replica-protocol.ts';
 import { ServingRecord } from './serving-record.ts';
 import type { TlsFiles } from './tls.ts';
-import { type Answer, WorkerPool } from './worker-pool.ts';
+import type { Answer } from './review-job.ts';
+import { WorkerPool } from './worker-pool.ts';
 
 /** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
 export const DEFAULT_DRAIN_MS = 25_000;
@@ -85,6 +86,11 @@ export interface PolicyServerOptions {
   readonly readyWaitMs?: number;
   /** Default: {@link DEFAULT_DRAIN_MS}. */
   readonly drainMs?: number;
+  /**
+   * How long a server that is told to stop goes on as before, but for its readiness: until those who send requests have heard
+   * that it is going. Connections end with their next answer. Milliseconds. Default: not at all.
+   */
+  readonly shutdownDelayMs?: number;
   /** Where its metrics go; `/metrics` tells what others of the process have there, too. Default: one of its own. */
   readonly registry?: Registry;
   /** Told of every policy whose status changed, or that is gone. */
@@ -118,6 +124,7 @@ export class PolicyServer {
   #tls: AdmissionServer['tls'];
   readonly #cacheDir: string;
   #listening: Promise<Addresses> | undefined;
+  #hasStarted = false;
   #stopping: Promise<void> | undefined;
 
   constructor(options: PolicyServerOptions) {
@@ -142,6 +149,7 @@ export class PolicyServer {
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
       start: {
         defaultTimeoutSeconds,
+        hasBuckets: options.replica !== undefined,
         ...(options.alwaysAcceptNamespace === undefined
           ? {}
           : { alwaysAcceptNamespace: options.alwaysAcceptNamespace }),
@@ -154,6 +162,7 @@ export class PolicyServer {
       },
       onRestart: (reason) => this.#metrics.restarted(reason),
       onApplyFailure: (id, message) => this.#policies?.activationFailed(id, message),
+      findNamespace: (name) => this.#policies?.findNamespace(name) ?? Promise.resolve('the server has not started'),
     });
     this.#metrics = new ServerMetrics(
       {
@@ -181,6 +190,7 @@ export class PolicyServer {
     this.#host = {
       loader: this.#loader,
       record: new ServingRecord(options.dataDir, log),
+      dataDir: options.dataDir,
       readyWaitMs: options.readyWaitMs ?? READY_WAIT_MS,
       log: options.log,
       publish: (change, staged) => {
@@ -189,6 +199,7 @@ export class PolicyServer {
         }
         return this.#pool.publish(change);
       },
+      tellNamespaces: (change) => this.#pool.tellNamespaces(change),
       phaseChanged: (id, change) => this.#phaseChanged(id, change),
       changeEnded: (result) => this.#metrics.reloaded(result),
       reloadTook: (ms) => this.#metrics.reloadTook(ms),
@@ -214,6 +225,7 @@ export class PolicyServer {
       if (!this.#isStopping()) {
         await this.#policies?.start();
       }
+      this.#hasStarted = true;
       return addresses;
     } catch (error) {
       await this.stop();
@@ -268,7 +280,7 @@ export class PolicyServer {
     return this.#replica;
   }
 
-  /** Takes no new connections, answers the reviews that it holds, then ends its threads. */
+  /** Says that it is not ready; a while later takes no new connections, answers the reviews that it holds, ends its threads. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -284,6 +296,8 @@ export class PolicyServer {
     this.#tls?.stop();
     // Changes are followed, and told of, for as long as reviews are answered.
     if (this.#admission !== undefined) {
+      // Nobody sends requests to one that never was ready.
+      await sleep(this.#hasStarted ? (this.#options.shutdownDelayMs ?? 0) : 0);
       await this.#drain(this.#admission);
     }
     await this.#policies?.stop();
@@ -324,6 +338,7 @@ export class PolicyServer {
         this.#log.debug({ status, reason: message }, 'request refused');
       },
       isLoading: (policy) => this.#policies?.isLoading(policy) ?? true,
+      buckets: () => this.#policies?.buckets() ?? (this.#options.replica === undefined ? 'none' : 'unknown'),
     });
     // A client that is told to go elsewhere does so, where one whose connection is cut retries here.
     const admitUnlessStopping: typeof handler = (request, response) => {
@@ -368,11 +383,19 @@ export class PolicyServer {
 
   #reviewed(route: Route, answer: Answer): void {
     // A policy that was removed meanwhile is not told of again.
-    const { observation } = answer;
-    const counted = observation !== null && this.#pool.has(observation.policy) ? observation : null;
-    this.#metrics.reviewed(route, counted, answer.evaluationMs, answer.totalMs);
-    if (answer.observation === null) {
-      this.#metrics.refused(answer.status);
+    const isThere = ({ policy }: Observation): boolean => this.#pool.knows(policy);
+    const { status, observation, observed, evaluationMs, totalMs } = answer;
+    if (observed !== undefined) {
+      this.#metrics.reviewedBucket(
+        observed.filter((one) => isThere(one.observation)),
+        totalMs,
+      );
+    } else {
+      const counted = observation !== null && isThere(observation) ? observation : null;
+      this.#metrics.reviewed(route, counted, evaluationMs, totalMs);
+    }
+    if (observed === undefined ? observation === null : status !== 200) {
+      this.#metrics.refused(status);
     }
   }
 }

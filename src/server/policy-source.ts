@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PolicyDefinition } from '../engine/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
-import type { TableChange } from './evaluation-protocol.ts';
+import type { NamespacesChange, TableChange } from './evaluation-protocol.ts';
 import type { Loader } from './loader.ts';
 import type { Logger } from './log.ts';
 import type { PoliciesView } from './operations-endpoint.ts';
@@ -10,10 +10,15 @@ import type { ChangeResult, PhaseChange } from './policy-registry.ts';
 import type { PolicyPhase, PolicyStatus } from './policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 
+/** Whether it is known which policies there are in buckets: there never are any, that is not known yet, or it is. */
+export type BucketKnowledge = 'none' | 'unknown' | 'known';
+
 /** What a source of policies has of its server. */
 export interface PolicyHost {
   readonly loader: Loader;
   readonly record: ServingRecord;
+  /** The folder of what is kept for the next start. */
+  readonly dataDir: string;
   /** How long readiness waits for first versions. Milliseconds. */
   readonly readyWaitMs: number;
   readonly log: Logger;
@@ -22,6 +27,8 @@ export interface PolicyHost {
    * @param staged what is loaded beside the table now, by policy, where that may be something else than before
    */
   publish(change: TableChange, staged?: ReadonlyMap<string, readonly PolicyDefinition[]>): Promise<void>;
+  /** Tells every worker of namespaces; see WorkerPool.tellNamespaces. */
+  tellNamespaces(change: NamespacesChange): void;
   /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
   phaseChanged(id: string, change: PhaseChange | undefined): void;
   changeEnded(result: ChangeResult): void;
@@ -46,6 +53,10 @@ export interface PolicySource {
   notReady(): string | undefined;
   /** Whether a policy that is not in the table may be there soon. */
   isLoading(id: string): boolean;
+  /** What is known of policies that API servers ask about together, bucket by bucket. */
+  buckets(): BucketKnowledge;
+  /** See WorkerPoolOptions. */
+  findNamespace(name: string): Promise<string | undefined>;
   view(): PoliciesView;
   /** What is known of one policy; undefined when none of that id is declared. */
   status(id: string): PolicyStatus | undefined;

@@ -8,7 +8,8 @@ import type { ExecutionMode } from '../modules/index.ts';
 import { compileModule } from '../wasm/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { TableChange, TableEntry } from './evaluation-protocol.ts';
-import { type Answer, type RestartReason, WorkerPool } from './worker-pool.ts';
+import type { Answer } from './review-job.ts';
+import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
 const TIMEOUT_SECONDS = 0.1;

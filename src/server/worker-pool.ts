@@ -1,22 +1,26 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
-import { Worker } from 'node:worker_threads';
-import type { Observation } from '../engine/index.ts';
+import { internalFailure } from '../engine/index.ts';
 import type { CapabilityConnection } from './capability-connection.ts';
 import { ServerError } from './errors.ts';
 import {
   type AnswerMessage,
+  type BucketAnswer,
+  type BucketReview,
   type FromWorker,
   type LogMessage,
-  type ReviewMessage,
+  monotonicNow,
+  type NamespacesChange,
   type Route,
   type TableChange,
-  type TableEntry,
-  type ToWorker,
-  WorkerActivity,
   type WorkerStart,
 } from './evaluation-protocol.ts';
-import { ObservationReceiver } from './observations.ts';
+import { PoolMember } from './pool-member.ts';
+import { PublishedTable } from './published-table.ts';
+import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
+import { ReviewQueue } from './review-queue.ts';
+import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
+import { UsualTimes } from './usual-times.ts';
 
 /** How often the pool looks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
@@ -25,8 +29,6 @@ export const WATCHDOG_INTERVAL_MS = 25;
  * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
 export const HOLD_LIMIT_MS = 100;
-/** How long a policy stays in the slow lane, where all such policies together leave one worker free. Milliseconds. */
-export const SLOW_LANE_MS = 60_000;
 /**
  * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
  * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
@@ -51,29 +53,8 @@ export const WORTH_WAKING_MS = 0.1;
 export const STUCK_MS = 20;
 /** Reviews handed to a worker at once, however quick their policies are. */
 export const REVIEWS_AHEAD = 8;
-/** Weight of the newest evaluation in a policy's usual time: follows a change within some ten evaluations. */
-const USUAL_WEIGHT = 0.2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
 export const START_RETRY_MS = 1_000;
-/** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
-export const WORKER_HEAP_MB = 512;
-/**
- * Space for new objects in one worker. V8's default (48 MiB) would be most of what a small server uses; a review leaves
- * some tens of KiB behind, so this is still hundreds of reviews between two collections.
- */
-export const WORKER_YOUNG_HEAP_MB = 12;
-
-/** The answer to one review. Times in milliseconds. */
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-  /** The same object for all answers of a worker that are counted alike. */
-  readonly observation: Observation | null;
-  /** Time spent in the policy. */
-  readonly evaluationMs: number;
-  /** Time from submission to answer. */
-  readonly totalMs: number;
-}
 
 /** What the pool needs, and whom it tells. */
 export interface WorkerPoolOptions {
@@ -88,83 +69,43 @@ export interface WorkerPoolOptions {
   readonly onRestart?: (reason: RestartReason) => void;
   /** A worker could not take up a policy that the loader had found good. */
   readonly onApplyFailure?: (id: string, message: string) => void;
+  /**
+   * Asks the cluster for a namespace that a policy's selector is about and that workers have not been told of. Workers have
+   * its labels when it resolves with nothing; with a text, that says why there are none. Default: nobody can be asked.
+   */
+  readonly findNamespace?: (name: string) => Promise<string | undefined>;
 }
 
 /** Why a worker was replaced. */
 export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 
-interface Job {
-  readonly seq: number;
-  readonly route: Route;
-  readonly policy: string;
-  readonly body: Uint8Array;
-  readonly submittedAt: number;
-  /** When whoever asked has stopped waiting for the answer. */
-  readonly expiresAt: number;
-  readonly done: (answer: Answer) => void;
-  /** How long the policy usually takes, as known when the job was handed out. Milliseconds. */
-  expectedMs: number;
-  timedOut: string[] | null;
-  tries: number;
-  /** The how-many-eth it is that its worker was given. */
-  turn: number;
-}
-
-interface Member {
-  worker: Worker;
-  activity: WorkerActivity;
-  observations: ObservationReceiver;
-  /** In the order in which the worker evaluates them. */
-  jobs: Job[];
-  /** Handed to the worker with the next message. */
-  outbox: ReviewMessage[];
-  /** The last review's turn, see ReviewMessage. */
-  turn: number;
-  /** The table version that it has told of. */
-  version: number;
-  /** When the job at the front was handed over or came to the front. */
-  busySince: number;
-  ready: boolean;
-  ending: boolean;
-}
-
-/** The review that a worker is on: the one that it says, or the one that it was given first. */
-function runningJob({ activity, jobs }: Member): Job | undefined {
-  const seq = activity.current()?.seq;
-  return jobs.find((job) => job.seq === seq) ?? jobs[0];
-}
-
-/** How long a worker will be busy with what it was given. Milliseconds. */
-function workAhead({ jobs }: Member): number {
-  return jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
-}
-
 /** Threads that evaluate reviews against one policy table. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  readonly #members: Member[] = [];
-  readonly #table = new Map<string, TableEntry>();
-  readonly #modules = new Map<string, TableChange['modules'][number]>();
-  readonly #slowUntil = new Map<string, number>();
-  /** How long each policy usually takes. Milliseconds. */
-  readonly #usualMs = new Map<string, number>();
-  #parked: Job[] = [];
-  #queue: Job[] = [];
-  #queueHead = 0;
+  readonly #members: PoolMember[] = [];
+  readonly #table = new PublishedTable();
+  readonly #slowLane: SlowLane;
+  /** Labels of all namespaces that workers were told of. */
+  readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
+  readonly #usual = new UsualTimes();
+  readonly #queue = new ReviewQueue();
   #seq = 0;
   #heldReviews = 0;
   #heldBytes = 0;
   #version = 0;
   /** End the wait for workers to start. */
-  readonly #starting: (() => void)[] = [];
+  readonly #starting = new Map<PoolMember, () => void>();
   readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
   #watchdog: NodeJS.Timeout | undefined;
   #watchedAt = 0;
   #dispatching: NodeJS.Immediate | undefined;
+  /** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
+  readonly #monotonicOffset = monotonicNow() - performance.now();
   #stopped = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy));
   }
 
   /** Starts the workers; resolves when each is ready, or when they are ended. */
@@ -174,8 +115,9 @@ export class WorkerPool {
     await Promise.all(
       Array.from({ length: this.#options.size }, () => {
         const { promise, resolve } = Promise.withResolvers<void>();
-        this.#members.push(this.#spawn(resolve));
-        this.#starting.push(resolve);
+        const member = this.#spawn();
+        this.#members.push(member);
+        this.#starting.set(member, resolve);
         return promise;
       }),
     );
@@ -183,7 +125,7 @@ export class WorkerPool {
 
   /** Reviews that wait for a worker. */
   get waiting(): number {
-    return this.#queue.length - this.#queueHead + this.#parked.length;
+    return this.#queue.length + this.#slowLane.length;
   }
 
   /** Reviews that were submitted and are not answered. */
@@ -191,17 +133,23 @@ export class WorkerPool {
     return this.#heldReviews;
   }
 
-  /** Whether a policy is in the table. */
+  /** Whether there is a policy of that id, be it only on its way. */
+  knows(id: string): boolean {
+    return this.#table.get(id) !== undefined;
+  }
+
+  /** Whether a policy is in the table, and not only on its way there. */
   has(id: string): boolean {
-    return this.#table.has(id);
+    const entry = this.#table.get(id);
+    return entry !== undefined && !('failed' in entry && entry.isLoading === true);
   }
 
   /**
-   * Evaluates a review; `done` is called once. A review of a slow policy that has found no free worker after
-   * `patienceMs` is answered as if its policy had timed out.
+   * Evaluates a review, by a policy or by all of a bucket (route `admit`) that it is for; `done` is called once. A review of a
+   * slow policy that has found no free worker after `patienceMs` is answered as if its policy had timed out.
    * @throws ServerError 'overloaded' when too many reviews are held already, 'stopping' after stop().
    */
-  submit(route: Route, policy: string, body: Uint8Array, patienceMs: number, done: (answer: Answer) => void): void {
+  submit(route: Route, target: string, body: Uint8Array, patienceMs: number, done: (answer: Answer) => void): void {
     if (this.#stopped) {
       throw new ServerError('stopping', 'the policy server is stopping');
     }
@@ -212,22 +160,7 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    const submittedAt = performance.now();
-    const expiresAt = submittedAt + patienceMs;
-    const job: Job = {
-      seq: this.#seq,
-      route,
-      policy,
-      body,
-      done,
-      timedOut: null,
-      tries: 0,
-      turn: 0,
-      expectedMs: 0,
-      submittedAt,
-      expiresAt,
-    };
-    this.#queue.push(job);
+    this.#queue.push(new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done }));
     this.#dispatchSoon();
   }
 
@@ -236,30 +169,41 @@ export class WorkerPool {
    * submitted afterwards never are, because a worker's messages arrive in order. Resolves when all have changed over.
    */
   publish(change: TableChange): Promise<void> {
-    for (const digest of change.retired) {
-      this.#modules.delete(digest);
-    }
-    for (const module of change.modules) {
-      this.#modules.set(module.digest, module);
-    }
-    for (const id of change.removals) {
-      this.#table.delete(id);
-      this.#slowUntil.delete(id);
-      this.#usualMs.delete(id);
-    }
-    for (const entry of change.upserts) {
-      this.#table.set(entry.id, entry);
+    const changed = [...change.removals, ...change.upserts.map(({ id }) => id)];
+    const before = changed.map((id) => this.#table.get(id));
+    const numbers = this.#table.apply(change);
+    for (const id of changed) {
       // What an older version did is not held against a new one.
-      this.#slowUntil.delete(entry.id);
-      this.#usualMs.delete(entry.id);
+      this.#slowLane.forget(id);
+      this.#usual.delete(id);
+    }
+    for (const entry of [...before, ...change.upserts]) {
+      this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
     this.#version += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaitingVersion.push({ version: this.#version, resolve });
     for (const member of this.#members) {
-      this.#send(member, { type: 'table', version: this.#version, change });
+      member.send({ type: 'table', version: this.#version, change, numbers });
     }
     return promise;
+  }
+
+  /** Tells every worker of namespaces. Reviews that are submitted afterwards are evaluated with what it says. */
+  tellNamespaces(change: NamespacesChange): void {
+    if (change.isAll) {
+      this.#namespaces.clear();
+    }
+    for (const [name, labels] of change.namespaces) {
+      if (labels === undefined) {
+        this.#namespaces.delete(name);
+      } else {
+        this.#namespaces.set(name, labels);
+      }
+    }
+    for (const member of this.#members) {
+      member.send({ type: 'namespaces', change });
+    }
   }
 
   /** Replaces every worker: what they were started with is no longer good. Reviews under way are evaluated anew. */
@@ -275,54 +219,37 @@ export class WorkerPool {
     this.#stopped = true;
     clearInterval(this.#watchdog);
     clearImmediate(this.#dispatching);
-    await Promise.all(this.#members.map((member) => member.worker.terminate()));
-    for (const resolve of [...this.#starting, ...this.#awaitingVersion.map((one) => one.resolve)]) {
+    await Promise.all(this.#members.map((member) => member.terminate()));
+    for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }
   }
 
-  #spawn(onReady: () => void): Member {
-    const activity = new WorkerActivity();
-    const capabilities = this.#options.connectCapabilities();
-    const workerData: WorkerStart = { ...this.#options.start, activity: activity.buffer, capabilities };
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./evaluation-worker.${extension}`, import.meta.url), {
-      name: 'evaluation',
-      workerData,
-      transferList: [capabilities.port],
-      // Workers get no environment and no flags of ours: nothing that they run has a use for them.
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
+  #spawn(): PoolMember {
+    return new PoolMember(this.#options.start, this.#options.connectCapabilities(), {
+      received: (member, message) => this.#receive(member, message),
+      failed: (error) =>
+        this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
+      exited: (member) => this.#exited(member),
     });
-    const member: Member = {
-      worker,
-      activity,
-      observations: new ObservationReceiver(),
-      jobs: [],
-      outbox: [],
-      turn: 0,
-      version: 0,
-      busySince: 0,
-      ready: false,
-      ending: false,
-    };
-    worker.on('message', (message: FromWorker) => this.#receive(member, message, onReady));
-    worker.on('error', (error) =>
-      this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
-    );
-    worker.on('exit', () => this.#exited(member));
-    return member;
   }
 
-  #send(member: Member, message: ToWorker): void {
-    // A worker that has ended takes no messages; its replacement starts from the whole table.
-    member.worker.postMessage(message);
-  }
-
-  #receive(member: Member, message: FromWorker, onReady: () => void): void {
+  #receive(member: PoolMember, message: FromWorker): void {
     switch (message.type) {
       case 'answer':
         this.#answered(member, message.answer);
+        this.#dispatchSoon();
+        break;
+      case 'bucket':
+        this.#bucketAnswered(member, message.answer);
+        this.#dispatchSoon();
+        break;
+      case 'deferred':
+        this.#deferred(member.take(message.seq));
+        this.#dispatchSoon();
+        break;
+      case 'namespace-unknown':
+        void this.#askForNamespace(member.take(message.seq), message.namespace);
         this.#dispatchSoon();
         break;
       case 'log':
@@ -337,8 +264,9 @@ export class WorkerPool {
         break;
       }
       case 'ready':
-        member.ready = true;
-        onReady();
+        member.isReady = true;
+        this.#starting.get(member)?.();
+        this.#starting.delete(member);
         this.#dispatchSoon();
         break;
       default:
@@ -354,32 +282,80 @@ export class WorkerPool {
     }
   }
 
-  #answered(member: Member, [seq, status, body, sentObservation, evaluationMs]: AnswerMessage): void {
+  #answered(member: PoolMember, [seq, status, body, sentObservation, evaluationMs]: AnswerMessage): void {
     const observation = member.observations.receive(sentObservation);
-    const index = member.jobs.findIndex((job) => job.seq === seq);
-    const job = member.jobs[index];
-    if (job === undefined || member.ending) {
-      // The job was given to another worker, when this one was ended or stuck; the answer is on its way from there.
+    const job = member.take(seq);
+    if (job === undefined) {
       return;
     }
-    member.jobs.splice(index, 1);
-    const now = performance.now();
-    member.busySince = now;
-    if (job.timedOut === null && this.#table.has(job.policy)) {
+    if (job.timedOut === null && this.#table.get(job.target) !== undefined) {
       // What is answered without asking the policy says nothing of it.
-      const usual = this.#usualMs.get(job.policy) ?? evaluationMs;
-      this.#usualMs.set(job.policy, usual + (evaluationMs - usual) * USUAL_WEIGHT);
+      this.#usual.note(job.usualKey, evaluationMs);
     }
     this.#release(job);
     if (observation?.outcome === 'timeout' && job.timedOut === null) {
       // Cut off by its fuel, before the deadline: told like the others.
-      this.#slowUntil.set(job.policy, now + SLOW_LANE_MS);
-      this.#options.onTimeout?.(job.policy);
+      this.#slowLane.add(job.target);
+      this.#slowLane.tell(job, job.target);
     }
-    job.done({ status, body, observation, evaluationMs, totalMs: now - job.submittedAt });
+    job.answer({ status, body, observation, evaluationMs });
   }
 
-  #release(job: Job): void {
+  #bucketAnswered(member: PoolMember, answer: BucketAnswer): void {
+    const { seq, status, body, times, evaluationMs } = answer;
+    const observations = answer.observations.map((sent) => member.observations.receive(sent));
+    const job = member.take(seq);
+    if (job === undefined) {
+      return;
+    }
+    if (job.timedOut === null && !job.isDeferred && observations.length > 0) {
+      this.#usual.note(job.usualKey, evaluationMs);
+    }
+    this.#release(job);
+    const observed = observations.flatMap((observation, index): ObservedPolicy[] => {
+      const ms = times[index] ?? -1;
+      if (observation?.outcome === 'timeout') {
+        if (ms >= 0 && !job.told.has(observation.policy)) {
+          // Cut off by its fuel; one that was not asked is not to blame.
+          this.#slowLane.add(observation.policy);
+        }
+        this.#slowLane.tell(job, observation.policy);
+      }
+      return observation === null ? [] : [{ observation, evaluationMs: Math.max(ms, 0) }];
+    });
+    job.answer({ status, body, observation: null, observed, evaluationMs });
+  }
+
+  /** The review of a bucket is for a slow policy. */
+  #deferred(job: ReviewJob | undefined): void {
+    if (job !== undefined) {
+      job.isDeferred = true;
+      this.#queue.push(job);
+    }
+  }
+
+  /** The review is evaluated again when workers know the namespace, or when nobody does. */
+  async #askForNamespace(job: ReviewJob | undefined, namespace: string): Promise<void> {
+    if (job === undefined) {
+      return;
+    }
+    const late = Promise.withResolvers<string>();
+    const patience = setTimeout(
+      () => late.resolve(`the API server did not say in time which labels namespace ${namespace} has`),
+      job.expiresAt - LAST_CALL_MS - performance.now(),
+    );
+    const asked = this.#options.findNamespace?.(namespace) ?? Promise.resolve('there is no cluster to ask');
+    const problem = await Promise.race([asked, late.promise]).catch(String);
+    clearTimeout(patience);
+    if (!this.#stopped) {
+      // Asked once: a namespace that is gone again is answered by what was said the first time.
+      job.namespaceProblem = problem ?? `namespace ${namespace} is gone`;
+      this.#queue.push(job);
+      this.#dispatchSoon();
+    }
+  }
+
+  #release(job: ReviewJob): void {
     this.#heldReviews -= 1;
     this.#heldBytes -= job.body.length;
   }
@@ -397,9 +373,7 @@ export class WorkerPool {
    * one is worth it; then one to each in turn, until each has as much as it may be ahead.
    */
   #dispatch(): void {
-    if (this.#slowUntil.size > 0) {
-      this.#unpark();
-    }
+    this.#unpark();
     for (const isAwake of [true, false]) {
       for (const member of this.#members) {
         if (member.jobs.length > 0 === isAwake && this.#mayTake(member)) {
@@ -407,7 +381,7 @@ export class WorkerPool {
         }
       }
     }
-    for (let ahead = 0; ahead < REVIEWS_AHEAD && this.#queueHead < this.#queue.length; ahead += 1) {
+    for (let ahead = 0; ahead < REVIEWS_AHEAD && this.#queue.length > 0; ahead += 1) {
       for (const member of this.#members) {
         const job = member.jobs.length <= ahead && this.#mayTake(member) ? this.#next(member) : undefined;
         if (job !== undefined) {
@@ -415,28 +389,20 @@ export class WorkerPool {
         }
       }
     }
-    if (this.#queueHead === this.#queue.length && this.#queueHead > 0) {
-      this.#queue = [];
-      this.#queueHead = 0;
-    }
     for (const member of this.#members) {
-      if (member.outbox.length > 0) {
-        this.#send(member, { type: 'reviews', reviews: member.outbox });
-        member.outbox = [];
-      }
+      member.flush();
     }
   }
 
-  #mayTake(member: Member): boolean {
-    const { ready, ending, jobs, busySince } = member;
-    const isStuck =
-      jobs.length > 0 && (performance.now() - busySince > STUCK_MS || jobs.some(({ policy }) => this.#isSlow(policy)));
-    return ready && !ending && !isStuck && workAhead(member) < WORK_AHEAD_MS;
+  #mayTake(member: PoolMember): boolean {
+    const { isAble, jobs, busySince } = member;
+    const isStuck = jobs.length > 0 && (performance.now() - busySince > STUCK_MS || this.#slowLane.holds(member));
+    return isAble && !isStuck && member.workAheadMs < WORK_AHEAD_MS;
   }
 
   /** Hands waiting reviews to a worker until it has this much before it. */
-  #fill(member: Member, ms: number): void {
-    while (member.jobs.length < REVIEWS_AHEAD && workAhead(member) < ms) {
+  #fill(member: PoolMember, ms: number): void {
+    while (member.jobs.length < REVIEWS_AHEAD && member.workAheadMs < ms) {
       const job = this.#next(member);
       if (job === undefined) {
         return;
@@ -446,76 +412,43 @@ export class WorkerPool {
   }
 
   /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
-  #next(member: Member): Job | undefined {
-    while (this.#queueHead < this.#queue.length) {
-      const job = this.#queue[this.#queueHead];
-      if (job === undefined) {
-        break;
+  #next(member: PoolMember): ReviewJob | undefined {
+    for (let job = this.#queue.first; job !== undefined; job = this.#queue.first) {
+      job.expectedMs = this.#usual.get(job.usualKey) ?? WORK_AHEAD_MS;
+      if (job.route !== 'admit' && job.timedOut === null && job.expiresAt <= performance.now()) {
+        // Nobody waits for a verdict any more. What is left of the time of a bucket's review goes along with it.
+        job.without([job.target]);
+        this.#slowLane.tell(job, job.target);
       }
-      job.expectedMs = this.#usualMs.get(job.policy) ?? WORK_AHEAD_MS;
-      if (job.timedOut === null && job.expiresAt <= performance.now()) {
-        // Nobody waits for a verdict any more.
-        job.timedOut = [job.policy];
-        this.#options.onTimeout?.(job.policy);
-      }
-      const isSlow = job.timedOut === null && this.#isSlow(job.policy);
+      const isSlow = this.#slowLane.isFor(job);
       if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
         return undefined;
       }
-      this.#advance();
-      if (isSlow && (member.jobs.length > 0 || !this.#slowLaneHasRoom())) {
-        this.#parked.push(job);
-        continue;
+      this.#queue.advance();
+      if (!isSlow || (member.jobs.length === 0 && this.#slowLane.hasRoom(this.#members))) {
+        return job;
       }
-      return job;
+      this.#slowLane.park(job);
     }
     return undefined;
   }
 
-  #advance(): void {
-    this.#queueHead += 1;
-    if (this.#queueHead > 1024 && this.#queueHead * 2 > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#queueHead);
-      this.#queueHead = 0;
-    }
+  #hand(member: PoolMember, job: ReviewJob): void {
+    member.hand(job, job.route === 'admit' ? this.#bucketReview(job) : undefined);
   }
 
-  #hand(member: Member, job: Job): void {
-    if (member.jobs.length === 0) {
-      member.busySince = performance.now();
-    }
-    member.jobs.push(job);
-    member.turn = (member.turn + 1) | 0;
-    job.turn = member.turn;
-    member.outbox.push([member.turn, job.seq, job.route, job.policy, job.body, job.timedOut]);
-  }
-
-  #isSlow(policy: string): boolean {
-    if (this.#slowUntil.size === 0) {
-      return false;
-    }
-    const until = this.#slowUntil.get(policy);
-    if (until === undefined) {
-      return false;
-    }
-    if (until < performance.now()) {
-      this.#slowUntil.delete(policy);
-      return false;
-    }
-    return true;
-  }
-
-  #slowLaneHasRoom(): boolean {
-    const running = this.#members.filter(({ jobs }) => jobs.some((job) => this.#isSlow(job.policy))).length;
-    // A worker that is being replaced is not the one that is left free.
-    const able = this.#members.filter(({ ready, ending }) => ready && !ending).length;
-    return running < (this.#members.length === 1 ? 1 : able - 1);
+  #bucketReview({ target, expiresAt, timedOut, isDeferred, namespaceProblem }: ReviewJob): BucketReview {
+    return {
+      expiresAt: expiresAt + this.#monotonicOffset,
+      slow: isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
+      namespaceProblem,
+    };
   }
 
   #unpark(): void {
-    while (this.#parked.length > 0 && this.#slowLaneHasRoom()) {
-      const idle = this.#members.find((member) => member.ready && !member.ending && member.jobs.length === 0);
-      const job = idle && this.#parked.shift();
+    while (this.#slowLane.length > 0 && this.#slowLane.hasRoom(this.#members)) {
+      const idle = this.#members.find(({ isAble, jobs }) => isAble && jobs.length === 0);
+      const job = idle && this.#slowLane.unpark();
       if (idle === undefined || job === undefined) {
         return;
       }
@@ -525,12 +458,12 @@ export class WorkerPool {
 
   #watch(): void {
     for (const member of this.#members) {
-      const overdue = member.activity.overdue();
-      if (overdue !== undefined && !member.ending) {
+      const { overdue } = member;
+      if (overdue !== undefined && !member.isEnding) {
         // Not found: the review was taken back and is evaluated elsewhere, see takeBack().
         const job = member.jobs.find(({ seq }) => seq === overdue.seq);
         if (job !== undefined) {
-          this.#markTimedOut(job, overdue.member);
+          this.#slowLane.cutOff(job, overdue);
         }
         this.#end(member, 'timeout');
       }
@@ -542,66 +475,46 @@ export class WorkerPool {
       this.#freeAWorker();
     }
     this.#watchedAt = now;
-    this.#giveUpParked();
+    for (const job of this.#slowLane.giveUp()) {
+      this.#queue.push(job);
+    }
     this.#dispatchSoon();
   }
 
-  /** Reviews that waited in the slow lane for as long as anybody waits for them get their policy's timeout answer. */
-  #giveUpParked(): void {
-    const now = performance.now();
-    const expired = this.#parked.filter(({ expiresAt }) => expiresAt <= now);
-    if (expired.length > 0) {
-      this.#parked = this.#parked.filter(({ expiresAt }) => expiresAt > now);
-      for (const job of expired) {
-        this.#markTimedOut(job, -1);
-        this.#queue.push(job);
-      }
-    }
-  }
-
-  /** Takes back what waits in a worker behind a review that takes unexpectedly long; late answers to it are ignored. */
+  /** Takes back what waits in a worker behind a review that takes unexpectedly long. */
   #takeBack(): void {
-    const now = performance.now();
     for (const member of this.#members) {
-      if (member.jobs.length > 1 && now - member.busySince > STUCK_MS) {
-        const running = runningJob(member);
-        const behind = member.jobs.filter((job) => job !== running);
-        member.jobs = running === undefined ? [] : [running];
-        member.activity.takeBack(((running?.turn ?? 0) + 1) | 0, member.turn);
-        this.#queue.splice(this.#queueHead, 0, ...behind);
+      if (member.jobs.length > 1 && performance.now() - member.busySince > STUCK_MS) {
+        this.#queue.putBack(member.takeBack());
       }
     }
-  }
-
-  #markTimedOut(job: Job, memberIndex: number): void {
-    const entry = this.#table.get(job.policy);
-    const group =
-      entry !== undefined && 'definition' in entry && entry.definition.kind === 'group' ? entry.definition : undefined;
-    const culprit = group?.members[memberIndex]?.name;
-    job.timedOut = [...(job.timedOut ?? []), culprit === undefined ? job.policy : `${job.policy}/${culprit}`];
-    this.#slowUntil.set(job.policy, performance.now() + SLOW_LANE_MS);
-    this.#options.onTimeout?.(job.policy);
   }
 
   /** When every worker has been held for long and others wait: the holders go to the slow lane, and one gives way. */
   #freeAWorker(): void {
-    const now = performance.now();
-    const busy = this.#members.filter(({ jobs, ending }) => jobs.length > 0 && !ending);
+    const busy = this.#members.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
     if (
       this.#members.length < 2 ||
       busy.length < this.#members.length ||
-      busy.some(({ busySince }) => now - busySince < HOLD_LIMIT_MS)
+      busy.some((member) => this.#slowLane.heldMs(member) < HOLD_LIMIT_MS)
     ) {
       return;
     }
-    const holders = new Set(busy.map((member) => runningJob(member)?.policy));
-    const others = [...this.#queue.slice(this.#queueHead), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
-    if (!others.some(({ policy }) => !holders.has(policy))) {
+    const holders = new Set(busy.map((member) => this.#slowLane.policyOf(member)));
+    const others = [...this.#queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
+    // A bucket's review is not known to be for one of them; the fast lane finds out.
+    if (!others.some(({ route, target, isDeferred }) => (route === 'admit' ? !isDeferred : !holders.has(target)))) {
       return;
     }
     for (const policy of holders) {
       if (policy !== undefined) {
-        this.#slowUntil.set(policy, now + SLOW_LANE_MS);
+        this.#slowLane.add(policy);
+      }
+    }
+    for (const { runningJob } of busy) {
+      if (runningJob !== undefined) {
+        // The fast lane need not find out.
+        runningJob.isDeferred = true;
       }
     }
     const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];
@@ -611,33 +524,27 @@ export class WorkerPool {
   }
 
   /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
-  #end(member: Member, reason: RestartReason): void {
-    if (member.ending) {
-      return;
+  #end(member: PoolMember, reason: RestartReason): void {
+    if (!member.isEnding) {
+      this.#options.onRestart?.(reason);
+      this.#queue.putBack(member.end());
+      this.#replace(member);
     }
-    member.ending = true;
-    this.#options.onRestart?.(reason);
-    const jobs = member.jobs;
-    member.jobs = [];
-    member.outbox = [];
-    this.#queue.splice(this.#queueHead, 0, ...jobs);
-    this.#replace(member);
-    void member.worker.terminate();
   }
 
   /** A worker ended on its own: out of memory, or a fault of ours. What it was evaluating is tried once more. */
-  #exited(member: Member): void {
-    if (member.ending || this.#stopped) {
+  #exited(member: PoolMember): void {
+    if (member.isEnding || this.#stopped) {
       return;
     }
-    const job = runningJob(member);
+    const job = member.runningJob;
     if (job !== undefined) {
       job.tries += 1;
       if (job.tries >= MAX_TRIES) {
-        this.#markTimedOut(job, -1);
+        this.#blame(member, job);
       }
     }
-    if (member.ready) {
+    if (member.isReady) {
       this.#end(member, 'crash');
     } else {
       // One that cannot even start would not start at once again either.
@@ -645,17 +552,35 @@ export class WorkerPool {
     }
   }
 
-  #replace(member: Member): void {
+  /** A worker ended more than once under a review: the policy that ran answers no more. */
+  #blame(member: PoolMember, job: ReviewJob): void {
+    const { running } = member;
+    if (job.route !== 'admit') {
+      this.#slowLane.cutOff(job);
+    } else if (running?.seq === job.seq) {
+      this.#slowLane.cutOff(job, { ...running, member: -1 });
+    } else {
+      // No policy ran: the review itself is too much.
+      member.take(job.seq);
+      this.#release(job);
+      job.answer({ ...internalFailure(), observation: null, observed: [], evaluationMs: 0 });
+    }
+  }
+
+  #replace(member: PoolMember): void {
     const index = this.#members.indexOf(member);
     if (index === -1 || this.#stopped) {
       return;
     }
-    const fresh = this.#spawn(() => undefined);
+    const fresh = this.#spawn();
     this.#members[index] = fresh;
-    this.#send(fresh, {
-      type: 'table',
-      version: this.#version,
-      change: { upserts: [...this.#table.values()], removals: [], modules: [...this.#modules.values()], retired: [] },
-    });
+    const started = this.#starting.get(member);
+    if (started !== undefined) {
+      this.#starting.set(fresh, started);
+    }
+    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
+    if (this.#namespaces.size > 0) {
+      fresh.send({ type: 'namespaces', change: { isAll: true, namespaces: [...this.#namespaces] } });
+    }
   }
 }

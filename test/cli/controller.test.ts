@@ -29,7 +29,12 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
     {
       what: 'no address of policy servers',
       args: ['controller', ...CONTROL, '--context', 'x'],
-      message: /'--policy-server-url <url>' not specified/,
+      message: /nobody runs the policy servers\n.*--manage-policy-servers.*--policy-server-url/,
+    },
+    {
+      what: 'policy servers of no image',
+      args: ['controller', '--context', 'x', '--manage-policy-servers'],
+      message: /--manage-policy-servers needs --policy-server-image/,
     },
     {
       what: 'an address that no API server calls',

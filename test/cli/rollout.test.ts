@@ -62,7 +62,7 @@ describe('portcullis rollout', () => {
     assert.equal(await status(), `${NAME}: Active: revision 1 serves on 1 of 1 replicas\n`);
     await apply(policy('second'));
     assert.equal(await status(), `${NAME}: Active: revision 2 serves on 1 of 1 replicas\n`);
-    assert.match(await rejection(), /denied the request: second/);
+    assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
   });
 
   it('lists the revisions, what made each, and the digests of its modules', async () => {
@@ -104,7 +104,7 @@ describe('portcullis rollout', () => {
     const different = await rollout('diff', 'cap/no-latest');
     assert.equal(different.code, 1);
     assert.match(different.stdout, /^\+ +module: file:\/\/\/not\/there\/yet\.wasm$/m);
-    assert.match(await rejection(), /denied the request: second/);
+    assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
   });
 
   it('says of what was never different that there is no way back, before anything is asked for', async () => {
@@ -142,7 +142,7 @@ describe('portcullis rollout', () => {
       `${NAME} rolled back to revision 1\n`,
     );
     await status();
-    await eventually(async () => assert.match(await rejection(), /denied the request: first/));
+    await eventually(async () => assert.match(await rejection(), /denied the request: cap\/no-latest: first$/m));
     const missing = await rollout('undo', 'cap/no-latest', '--to-revision', '99');
     assert.equal(missing.code, 1);
     assert.match(missing.stderr, /has no revision 99\nThese are kept: 1, 2, 3, 4, 5\./);
@@ -157,11 +157,11 @@ describe('portcullis rollout', () => {
     assert.match(conflict.stderr, /conflict with "portcullis-controller"/);
     succeeded(await started.portcullis(['apply', '-f', '-', '--force-conflicts'], policy('fourth')));
     assert.match(await status(), /RolledBack: revision 2 serves/);
-    assert.match(await rejection(), /denied the request: second/);
+    assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
     assert.ok((await history()).some(([, state]) => state === 'Serving, pinned'));
     assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /unpinned from revision 2\n$/);
     assert.match(await status(), /Active: revision 6 serves/);
-    assert.match(await rejection(), /denied the request: fourth/);
+    assert.match(await rejection(), /denied the request: cap\/no-latest: fourth$/m);
     assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /is not pinned\n$/);
   });
 

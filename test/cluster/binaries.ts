@@ -6,19 +6,51 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The Go module that pins the Kubernetes release. */
-export const goModuleFolder = fileURLToPath(new URL('./apiserver', import.meta.url));
+const kubernetesModule = fileURLToPath(new URL('./apiserver', import.meta.url));
+/** The Go module that pins helm. */
+const helmModule = fileURLToPath(new URL('./helm', import.meta.url));
 
-/** Go source files that decide what is built, relative to {@link goModuleFolder}. */
-const goSources = ['go.mod', 'go.sum', 'main.go', 'kubectl/main.go'];
+/** The programs that are built with Go: the folder of their module, and their package in it. */
+const goPrograms = {
+  'kube-apiserver': { folder: kubernetesModule, target: '.' },
+  'kube-controller-manager': { folder: kubernetesModule, target: './controller-manager' },
+  kubectl: { folder: kubernetesModule, target: './kubectl' },
+  helm: { folder: helmModule, target: 'helm.sh/helm/v3/cmd/helm' },
+} as const;
+
+/** A program that is built with Go. */
+export type GoProgram = keyof typeof goPrograms;
+
+/** Go source files that decide what is built. */
+const goSources = [
+  ...['go.mod', 'go.sum', 'main.go', 'controller-manager/main.go', 'kubectl/main.go'].map((file) =>
+    join(kubernetesModule, file),
+  ),
+  ...['go.mod', 'go.sum'].map((file) => join(helmModule, file)),
+];
 
 /** The programs of the test cluster, by absolute path. */
 export interface ClusterBinaries {
   readonly 'kube-apiserver': string;
+  readonly 'kube-controller-manager': string;
   readonly etcd: string;
   readonly kubectl: string;
+  readonly helm: string;
 }
 
 export type ClusterBinary = keyof ClusterBinaries;
+
+/** In the order in which they are told of. */
+const binaryNames = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'etcd',
+  'kubectl',
+  'helm',
+] as const satisfies ClusterBinary[];
+
+/** The ones that may be those that are installed: clients, and a store whose release does not matter. */
+const installedWillDo: ReadonlySet<ClusterBinary> = new Set(['etcd', 'kubectl', 'helm']);
 
 /** The environment variables that are read here: PATH, CI, PORTCULLIS_CACHE and XDG_CACHE_HOME. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,22 +58,39 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The Kubernetes release that go.mod pins, such as `v1.34.4`. */
 export function kubernetesVersion(): string {
   const version = /^\s*k8s\.io\/kubernetes (v\d+\.\d+\.\d+)$/m.exec(
-    readFileSync(join(goModuleFolder, 'go.mod'), 'utf8'),
+    readFileSync(join(kubernetesModule, 'go.mod'), 'utf8'),
   );
   if (version?.[1] === undefined) {
-    throw new Error(`${goModuleFolder}/go.mod requires no version of k8s.io/kubernetes`);
+    throw new Error(`${kubernetesModule}/go.mod requires no version of k8s.io/kubernetes`);
   }
   return version[1];
 }
 
-/** Arguments of `go build` for one program, except `-p` and `-o`. The release is linked in: `/version` tells it to clients. */
-export function goBuildArguments(program: 'kube-apiserver' | 'kubectl'): string[] {
+/** The folder that `go` builds a program in. */
+export function goModuleOf(program: GoProgram): string {
+  return goPrograms[program].folder;
+}
+
+/** Arguments of `go build` for one program, except `-p` and `-o`. The Kubernetes release is linked in: what programs tell of it. */
+export function goBuildArguments(program: GoProgram): string[] {
+  const { folder, target } = goPrograms[program];
   const version = kubernetesVersion();
   const [major, minor] = version.slice(1).split('.');
-  const linked = { gitVersion: version, gitMajor: major, gitMinor: minor };
-  const symbols = Object.entries(linked).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
+  // Without a word helm believes that clusters are Kubernetes 1.20.
+  const linked =
+    folder === helmModule
+      ? {
+          'helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor': major,
+          'helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor': minor,
+        }
+      : {
+          'k8s.io/component-base/version.gitVersion': version,
+          'k8s.io/component-base/version.gitMajor': major,
+          'k8s.io/component-base/version.gitMinor': minor,
+        };
+  const symbols = Object.entries(linked).map(([name, value]) => `-X ${name}=${value}`);
   const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...symbols].join(' ')];
-  return [...flags, program === 'kubectl' ? './kubectl' : '.'];
+  return [...flags, target];
 }
 
 /**
@@ -52,9 +101,9 @@ export function clusterCacheFolder(env: Environment = process.env): string {
   const base = env['PORTCULLIS_CACHE'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'portcullis');
   const hash = createHash('sha256');
   for (const source of goSources) {
-    hash.update(readFileSync(join(goModuleFolder, source)));
+    hash.update(readFileSync(source));
   }
-  hash.update(JSON.stringify([goBuildArguments('kube-apiserver'), goBuildArguments('kubectl')]));
+  hash.update(JSON.stringify((Object.keys(goPrograms) as GoProgram[]).map(goBuildArguments)));
   const name = [kubernetesVersion(), process.platform, process.arch, hash.digest('hex').slice(0, 12)].join('-');
   return join(base, 'cluster', name);
 }
@@ -65,9 +114,9 @@ export function findOnPath(name: string, env: Environment = process.env): string
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** The path of a program of the cluster: etcd and kubectl from PATH or else the cache, kube-apiserver, which is pinned, from the cache. */
+/** The path of a program of the cluster: etcd, kubectl and helm from PATH or else the cache, what is pinned from the cache. */
 export function findBinary(name: ClusterBinary, env: Environment = process.env): string | undefined {
-  const installed = name === 'kube-apiserver' ? undefined : findOnPath(name, env);
+  const installed = installedWillDo.has(name) ? findOnPath(name, env) : undefined;
   if (installed !== undefined) {
     return installed;
   }
@@ -82,18 +131,14 @@ export type ClusterAvailability =
 
 /** Looks for the programs that {@link ClusterBinaries} names; starts none. */
 export function clusterAvailable(env: Environment = process.env): ClusterAvailability {
-  const apiserver = findBinary('kube-apiserver', env);
-  const etcd = findBinary('etcd', env);
-  const kubectl = findBinary('kubectl', env);
-  if (apiserver !== undefined && etcd !== undefined && kubectl !== undefined) {
-    return { available: true, binaries: { 'kube-apiserver': apiserver, etcd, kubectl } };
+  const found = binaryNames.map((name) => [name, findBinary(name, env)] as const);
+  const missing = found.filter(([, path]) => path === undefined).map(([name]) => name);
+  if (missing.length === 0) {
+    return { available: true, binaries: Object.fromEntries(found) as unknown as ClusterBinaries };
   }
-  const found = { 'kube-apiserver': apiserver, etcd, kubectl };
-  const missing = Object.entries(found).filter(([, path]) => path === undefined);
-  const names = missing.map(([name]) => name).join(', ');
   return {
     available: false,
-    reason: `no test cluster: ${names} not found in ${clusterCacheFolder(env)}; build with "npm run cluster:build"`,
+    reason: `no test cluster: ${missing.join(', ')} not found in ${clusterCacheFolder(env)}; build with "npm run cluster:build"`,
   };
 }
 

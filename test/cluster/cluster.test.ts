@@ -230,7 +230,7 @@ describe('clusterAvailable', () => {
       assert.ok(!availability.available);
       assert.match(
         availability.reason,
-        /kube-apiserver, etcd, kubectl not found in .*; build with "npm run cluster:build"$/,
+        /kube-apiserver, kube-controller-manager, etcd, kubectl, helm not found in .*; build with "npm run cluster:build"$/,
       );
       assert.equal(skipWithoutCluster(env), availability.reason);
       assert.equal(skipWithoutCluster({ ...env, CI: 'true' }), false);

@@ -1,7 +1,7 @@
-// A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, no container engine, no nodes.
+// A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, and the controllers of Kubernetes if asked for.
 import { spawn } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterAvailable } from './binaries.ts';
 import type { ClusterBinaries } from './binaries.ts';
+import {
+  apiServerArgs,
+  clusterNetwork,
+  controllerManagerArgs,
+  etcdArgs,
+  type Ports,
+  writeCredentials,
+} from './cluster-arguments.ts';
+import { eventually } from './eventually.ts';
 import { SupervisedProcess } from './supervised-process.ts';
 
 /** The name of the user whom everything is allowed; each request is made as this one unless it names another. */
@@ -35,13 +44,27 @@ export interface ClusterOptions {
   readonly users?: Readonly<Record<string, ClusterUser>>;
   /** More arguments for kube-apiserver, such as `--feature-gates=X=true`. Default: none. */
   readonly apiServerArgs?: readonly string[];
+  /**
+   * Run kube-controller-manager, too: Deployments and Jobs get their Pods, namespaces a service account and the root CA, what has
+   * no owner any more is deleted, deleted namespaces are emptied. Default: false.
+   */
+  readonly controllers?: boolean;
   /** The programs to use. Default: those that {@link clusterAvailable} finds. */
   readonly binaries?: ClusterBinaries;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 
-/** How a kubectl call ended. */
+/** How kubectl or helm is run. */
+export interface ClientOptions {
+  readonly stdin?: string;
+  /** Default: the admin. */
+  readonly user?: string;
+  /** Default: 60,000. */
+  readonly timeoutMs?: number;
+}
+
+/** How a call of kubectl or helm ended. */
 export interface KubectlResult {
   readonly stdout: string;
   readonly stderr: string;
@@ -74,11 +97,8 @@ export interface KubernetesObject {
 /** Where processes are in the list of a cluster. */
 const PROCESS_INDEX = { 'kube-apiserver': 0, etcd: 1 } as const;
 
-interface Ports {
-  readonly etcdClient: number;
-  readonly etcdPeer: number;
-  readonly apiServer: number;
-}
+/** Until the controllers have given the namespace "default" what each gets: 1 s here. */
+const CONTROLLERS_TIMEOUT_MS = 60_000;
 
 /** A running API server with its etcd. Get one with {@link startCluster}; `await using` stops it at the end of the scope. */
 export class Cluster implements AsyncDisposable {
@@ -92,8 +112,9 @@ export class Cluster implements AsyncDisposable {
   readonly kubeconfig: string;
   /** The API server, then etcd. */
   readonly #processes: SupervisedProcess[];
+  #controllers: SupervisedProcess | undefined;
   readonly #tokens: ReadonlyMap<string, string>;
-  readonly #kubectl: string;
+  readonly #binaries: ClusterBinaries;
   readonly #agent: Agent;
 
   constructor(parts: {
@@ -101,14 +122,14 @@ export class Cluster implements AsyncDisposable {
     folder: string;
     caFile: string;
     tokens: ReadonlyMap<string, string>;
-    kubectl: string;
+    binaries: ClusterBinaries;
     processes: readonly SupervisedProcess[];
   }) {
     this.url = parts.url;
     this.folder = parts.folder;
     this.caFile = parts.caFile;
     this.#tokens = parts.tokens;
-    this.#kubectl = parts.kubectl;
+    this.#binaries = parts.binaries;
     this.#processes = [...parts.processes];
     this.#agent = new Agent({ keepAlive: true, ca: readFileSync(this.caFile) });
     this.kubeconfig = join(this.folder, 'kubeconfig.json');
@@ -129,18 +150,32 @@ export class Cluster implements AsyncDisposable {
     return token;
   }
 
+  /** Where addresses of Services and Pods begin, such as `127.150.12`; Services have 0 to 127 in the end, Pods the rest. */
+  get network(): string {
+    return clusterNetwork(Number(new URL(this.url).port));
+  }
+
   /** Runs kubectl against this cluster as the admin or `user`, with `stdin` as its input; at most `timeoutMs` (default 60,000). */
-  async kubectl(
-    args: readonly string[],
-    options: { readonly stdin?: string; readonly user?: string; readonly timeoutMs?: number } = {},
-  ): Promise<KubectlResult> {
-    const child = spawn(this.#kubectl, ['--context', options.user ?? ADMIN, ...args], {
-      // A cache of its own: the one of the user knows the resources of other clusters at this address.
+  kubectl(args: readonly string[], options: ClientOptions = {}): Promise<KubectlResult> {
+    return this.#client(this.#binaries.kubectl, ['--context', options.user ?? ADMIN, ...args], options);
+  }
+
+  /** Runs helm against this cluster, as {@link kubectl} is run. */
+  helm(args: readonly string[], options: ClientOptions = {}): Promise<KubectlResult> {
+    return this.#client(this.#binaries.helm, ['--kube-context', options.user ?? ADMIN, ...args], options);
+  }
+
+  async #client(program: string, args: readonly string[], options: ClientOptions): Promise<KubectlResult> {
+    const child = spawn(program, args, {
+      // Caches of their own: those of the user know the resources of other clusters at this address.
       env: {
         ...process.env,
         KUBECONFIG: this.kubeconfig,
         KUBECACHEDIR: join(this.folder, 'kubectl-cache'),
         KUBERC: 'off',
+        HELM_CACHE_HOME: join(this.folder, 'helm-cache'),
+        HELM_CONFIG_HOME: join(this.folder, 'helm-config'),
+        HELM_DATA_HOME: join(this.folder, 'helm-data'),
       },
       stdio: 'pipe',
       timeout: options.timeoutMs ?? 60_000,
@@ -149,7 +184,7 @@ export class Cluster implements AsyncDisposable {
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    // kubectl may end before it has read everything.
+    // It may end before it has read everything.
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.stdin ?? '');
     const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -243,9 +278,29 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
+  /** Starts kube-controller-manager, and waits until it works. */
+  async startControllers(): Promise<void> {
+    const logFile = join(this.folder, 'kube-controller-manager.log');
+    const args = controllerManagerArgs(this.folder, this.kubeconfig);
+    const controllers = new SupervisedProcess({ program: this.#binaries['kube-controller-manager'], args, logFile });
+    this.#controllers = controllers;
+    await eventually(
+      async () => {
+        await this.expect('GET', '/api/v1/namespaces/default/serviceaccounts/default');
+        await this.expect('GET', '/api/v1/namespaces/default/configmaps/kube-root-ca.crt');
+      },
+      { timeoutMs: CONTROLLERS_TIMEOUT_MS },
+    ).catch((error: unknown) => {
+      throw new Error(`kube-controller-manager does not work. The end of its log:\n${controllers.logTail()}`, {
+        cause: error,
+      });
+    });
+  }
+
   /** Stops the API server, then etcd, and deletes their data. Idempotent. */
   async stop(): Promise<void> {
     this.#agent.destroy();
+    await this.#controllers?.stop();
     await stopAll(this.#processes, this.folder);
   }
 
@@ -300,12 +355,14 @@ function foundBinaries(): ClusterBinaries {
 async function startOnce(binaries: ClusterBinaries, options: ClusterOptions): Promise<Cluster> {
   const folder = mkdtempSync(join(dataParent(), 'portcullis-cluster-'));
   const processes: SupervisedProcess[] = [];
+  let started: Cluster | undefined;
   try {
     const [etcdClient, etcdPeer, apiServer] = await freePorts(3);
     const ports: Ports = { etcdClient: etcdClient ?? 0, etcdPeer: etcdPeer ?? 0, apiServer: apiServer ?? 0 };
     const users = { ...options.users, [ADMIN]: { groups: ['system:masters'] } };
     const tokens = new Map(Object.keys(users).map((name) => [name, randomBytes(24).toString('base64url')]));
     writeCredentials(folder, users, tokens);
+    const controllers = options.controllers === true;
     const etcd = new SupervisedProcess({
       program: binaries.etcd,
       args: etcdArgs(folder, ports),
@@ -317,17 +374,22 @@ async function startOnce(binaries: ClusterBinaries, options: ClusterOptions): Pr
     // The API server waits for etcd itself, so both start at once.
     const server = new SupervisedProcess({
       program: binaries['kube-apiserver'],
-      args: [...apiServerArgs(folder, ports), ...(options.apiServerArgs ?? [])],
+      args: [...apiServerArgs(folder, ports, controllers), ...(options.apiServerArgs ?? [])],
       logFile: join(folder, 'kube-apiserver.log'),
     });
     processes.unshift(server);
     const cluster = await becomeReady({ server, etcd, signal: options.signal }, () => {
       const url = `https://127.0.0.1:${ports.apiServer}`;
       const caFile = join(folder, 'certs', 'apiserver.crt');
-      return new Cluster({ url, folder, caFile, tokens, kubectl: binaries.kubectl, processes });
+      return new Cluster({ url, folder, caFile, tokens, binaries, processes });
     });
+    if (controllers) {
+      started = cluster;
+      await cluster.startControllers();
+    }
     return cluster;
   } catch (error) {
+    await started?.stop();
     await stopAll(processes, folder);
     throw error;
   }
@@ -398,54 +460,6 @@ async function freePorts(count: number): Promise<number[]> {
   );
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;
-}
-
-/** The files that both programs read at start: the key pair of service account tokens, and the tokens of the users. */
-function writeCredentials(
-  folder: string,
-  users: Readonly<Record<string, ClusterUser>>,
-  tokens: ReadonlyMap<string, string>,
-): void {
-  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const write = (name: string, text: string | Buffer): void => writeFileSync(join(folder, name), text, { mode: 0o600 });
-  write('sa.key', keys.privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  write('sa.pub', keys.publicKey.export({ type: 'spki', format: 'pem' }));
-  const lines = Object.entries(users).map(
-    ([name, user]) => `${tokens.get(name)},${name},${name},"${(user.groups ?? []).join(',')}"`,
-  );
-  write('tokens.csv', `${lines.join('\n')}\n`);
-  mkdirSync(join(folder, 'certs'), { mode: 0o700 });
-}
-
-function etcdArgs(folder: string, ports: Ports): string[] {
-  const client = `http://127.0.0.1:${ports.etcdClient}`;
-  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
-  return [
-    `--data-dir=${join(folder, 'etcd')}`,
-    `--listen-client-urls=${client}`,
-    `--advertise-client-urls=${client}`,
-    `--listen-peer-urls=${peer}`,
-    `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=default=${peer}`,
-  ];
-}
-
-function apiServerArgs(folder: string, ports: Ports): string[] {
-  return [
-    `--etcd-servers=http://127.0.0.1:${ports.etcdClient}`,
-    `--secure-port=${ports.apiServer}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
-    `--cert-dir=${join(folder, 'certs')}`,
-    '--service-account-issuer=https://kubernetes.default.svc',
-    `--service-account-key-file=${join(folder, 'sa.pub')}`,
-    `--service-account-signing-key-file=${join(folder, 'sa.key')}`,
-    `--token-auth-file=${join(folder, 'tokens.csv')}`,
-    '--authorization-mode=RBAC',
-    '--service-cluster-ip-range=10.0.0.0/24',
-    // No controller creates the service account "default" of a namespace, which this plugin would demand for every pod.
-    '--disable-admission-plugins=ServiceAccount',
-  ];
 }
 
 /** In order, so that the API server does not spend its last seconds looking for etcd. */

@@ -12,8 +12,13 @@ import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registr
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
 import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
 import { policy, randomNumbers, revision, RULE } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
-import { webhookConfiguration } from '../../src/lifecycle/webhook-configuration.ts';
-import { type AdmissionPolicyObject, customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
+import { standaloneConfiguration } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
+import {
+  type AdmissionPolicyObject,
+  customResourceDefinition,
+  OWN_KINDS,
+  policyMatch,
+} from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
 import { ensureLocalCertificates } from '../../src/server/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
@@ -180,7 +185,17 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       const findings = new Findings();
       judge.checkSpec(object, findings);
       const configuration = {
-        ...webhookConfiguration(object, { url: 'https://127.0.0.1:1', ca: '' }, 'portcullis'),
+        ...standaloneConfiguration(
+          'kw.cap.any',
+          policyMatch(object, { productNamespace: 'portcullis', ownWebhook: false }),
+          object.spec.sideEffects ?? 'None',
+          {
+            policyServer: 'default',
+            target: { url: 'https://127.0.0.1:1', ca: '' },
+            exemptNamespaces: [],
+            identities: [],
+          },
+        ),
         kind: 'ValidatingWebhookConfiguration',
       };
       const { status, body } = await cluster.request('POST', `${CONFIGURATIONS}?dryRun=All`, configuration);

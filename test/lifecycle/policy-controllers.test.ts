@@ -16,6 +16,9 @@ import { kind, MUTATING, PODS, type Policy, PolicyLab, VALIDATING } from './poli
 const POLICIES = 'policies.kubewarden.io/v1';
 const RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
 
+/** The configurations of the only policy server. */
+const CONFIGURATION = { name: 'portcullis-default' };
+
 function requires(label: string): { readonly module: string; readonly settings: unknown } {
   return { module: example('required-labels'), settings: { labels: [label] } };
 }
@@ -77,8 +80,12 @@ describe('controllers of policies', () => {
 
   async function remove(object: KubernetesObject): Promise<void> {
     await lab.cluster.admin.delete(typeOf(object), keyOf(object));
-    await lab.sees(VALIDATING, { name: policyId(object) }, (found) => found === undefined);
     await until(() => lab.server.server.policy(policyId(object)) === undefined);
+    if (lab.server.server.policies().policies.length === 0) {
+      // So that the next test begins with nothing.
+      await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
+      await lab.sees(MUTATING, CONFIGURATION, (found) => found === undefined);
+    }
   }
 
   for (const [object, elsewhere] of [
@@ -172,7 +179,7 @@ describe('controllers of policies', () => {
 
   it('puts webhook configurations right that somebody else edited or deleted', async () => {
     const object = policy({ name: 'tampered' }, 'owner');
-    const key = { name: policyId(object) };
+    const key = CONFIGURATION;
     await lab.create(object);
     await lab.reaches(object, 'Active');
     const { webhooks } = (await lab.find(VALIDATING, key))!;
@@ -187,7 +194,6 @@ describe('controllers of policies', () => {
       { webhooks: [webhook, { ...webhook, name: 'another.example.com' }] },
       { webhooks: [] },
       { metadata: { labels: null } },
-      { metadata: { annotations: null } },
     ]) {
       const { metadata } = (await lab.find(VALIDATING, key))!;
       await lab.merge(VALIDATING, key, edited);
@@ -197,7 +203,7 @@ describe('controllers of policies', () => {
         (now) =>
           isRight(now) &&
           now?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'portcullis' &&
-          now.metadata.annotations?.['kubewardenPolicyName'] === 'tampered',
+          now.metadata.labels['portcullis.dev/policy-server'] === 'default',
       );
       assert.equal(found?.metadata.uid, metadata.uid, JSON.stringify(edited));
     }
@@ -206,42 +212,118 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('takes out of a webhook configuration what a policy no longer says', async () => {
+  it('asks API servers for all that a policy says, and no longer for what it no longer says', async () => {
     const object = policy({ name: 'widened' }, 'owner', {
       objectSelector: { matchLabels: { checked: 'yes' } },
       namespaceSelector: { matchLabels: { checked: 'yes' } },
-      matchConditions: [{ name: 'named', expression: "object.metadata.name != ''" }],
-      matchPolicy: 'Exact',
     });
-    const key = { name: policyId(object) };
     await lab.create(object);
     await lab.reaches(object, 'Active');
-    await lab.merge(typeOf(object), keyOf(object), {
-      spec: { objectSelector: null, namespaceSelector: null, matchConditions: null, matchPolicy: null },
-    });
-    await lab.sees(VALIDATING, key, (found) => {
+    const [before] = (await lab.find(VALIDATING, CONFIGURATION))!.webhooks;
+    assert.deepEqual(before?.['objectSelector'], { matchLabels: { checked: 'yes' } });
+    await lab.merge(typeOf(object), keyOf(object), { spec: { objectSelector: null, namespaceSelector: null } });
+    await lab.sees(VALIDATING, CONFIGURATION, (found) => {
       const [webhook] = found?.webhooks ?? [];
       return (
-        webhook?.['matchConditions'] === undefined &&
-        webhook?.['matchPolicy'] === 'Equivalent' &&
-        JSON.stringify(webhook['objectSelector']) === '{}' &&
-        !Object.hasOwn(webhook['namespaceSelector'] as object, 'matchLabels')
+        JSON.stringify(webhook?.['objectSelector']) === '{}' &&
+        !Object.hasOwn(webhook?.['namespaceSelector'] as object, 'matchLabels')
       );
+    });
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    await lab.merge(typeOf(object), keyOf(object), {
+      spec: { objectSelector: { matchLabels: { checked: 'yes' } }, rules: [{ ...RULES[0], operations: ['UPDATE'] }] },
+    });
+    await lab.sees(VALIDATING, CONFIGURATION, (found) => {
+      const [{ rules } = {}] = found?.webhooks ?? [];
+      return (rules as { operations: string[] }[] | undefined)?.[0]?.operations.join() === 'UPDATE';
     });
     await remove(object);
   });
 
   it('makes a mutating webhook configuration of a policy that mutates, and back', async () => {
     const object = policy({ name: 'mutant' }, 'owner');
-    const key = { name: policyId(object) };
     await lab.create(object);
     await lab.reaches(object, 'Active');
     await lab.merge(typeOf(object), keyOf(object), { spec: { mutating: true } });
-    await lab.sees(MUTATING, key, (found) => found !== undefined);
-    await lab.sees(VALIDATING, key, (found) => found === undefined);
+    await lab.sees(MUTATING, CONFIGURATION, (found) => found !== undefined);
+    await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
     await lab.merge(typeOf(object), keyOf(object), { spec: { mutating: false } });
-    await lab.sees(VALIDATING, key, (found) => found !== undefined);
-    await lab.sees(MUTATING, key, (found) => found === undefined);
+    await lab.sees(VALIDATING, CONFIGURATION, (found) => found !== undefined);
+    await lab.sees(MUTATING, CONFIGURATION, (found) => found === undefined);
+    await remove(object);
+  });
+
+  it('gives a policy a webhook of its own when it asks for that, and takes it back', async () => {
+    const object = policy({ name: 'alone' }, 'owner');
+    const other = policy({ name: 'shares' }, 'team');
+    const annotate = (value: string | null): Promise<void> =>
+      lab.merge(typeOf(object), keyOf(object), { metadata: { annotations: { [ANNOTATIONS.webhook]: value } } });
+    const has = (...names: readonly string[]): Promise<unknown> =>
+      lab.sees(
+        VALIDATING,
+        CONFIGURATION,
+        (found) =>
+          found?.webhooks.map(({ name }) => name).join() === names.map((one) => `${one}.portcullis.dev`).join(),
+      );
+    const shared = 'validating.fail.equivalent.cluster.v1';
+    await lab.create(object);
+    await lab.create(other);
+    await lab.reaches(object, 'Active');
+    await lab.reaches(other, 'Active');
+    await has(shared);
+    await annotate('Own');
+    await has('kw.cap.alone', shared);
+    await lab.sees(
+      typeOf(object),
+      keyOf(object),
+      (found) => found?.status?.phase === 'Active' && found.status.desiredRevision === 2,
+    );
+    assert.match((await refusal('shop', { team: 'red' })) ?? '', /owner/);
+    assert.match((await refusal('shop', { owner: 'me' })) ?? '', /team/);
+    await annotate(null);
+    await has(shared);
+    await lab.sees(
+      typeOf(object),
+      keyOf(object),
+      (found) => found?.status?.phase === 'Active' && found.status.desiredRevision === 3,
+    );
+    assert.match((await refusal('shop')) ?? '', /2 policies: cap\/alone.*cap\/shares/);
+    await annotate('Own');
+    await has('kw.cap.alone', shared);
+    await remove(object);
+    await has(shared);
+    await remove(other);
+    await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
+  });
+
+  it('takes over from an earlier version, which had one configuration for each policy', async () => {
+    const object = policy({ name: 'earlier' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.stopControllers();
+    const made = (await lab.find(VALIDATING, CONFIGURATION))!;
+    const earlier = (name: string): KubernetesObject => ({
+      apiVersion: made.apiVersion,
+      kind: made.kind,
+      metadata: {
+        name: `kw.cap.${name}`,
+        labels: { 'app.kubernetes.io/managed-by': 'portcullis' },
+        annotations: { kubewardenPolicyName: name },
+      },
+      webhooks: made.webhooks.map((webhook) => ({ ...webhook, name: `kw.cap.${name}.kubewarden.admission` })),
+    });
+    await lab.create(earlier('earlier'));
+    await lab.create(earlier('gone'));
+    await lab.cluster.admin.delete(VALIDATING, CONFIGURATION);
+    await lab.startControllers();
+    for (const name of ['kw.cap.earlier', 'kw.cap.gone']) {
+      await lab.sees(VALIDATING, { name }, (found) => found === undefined);
+    }
+    const now = await lab.find(VALIDATING, CONFIGURATION);
+    assert.deepEqual(now?.webhooks, made.webhooks);
     await remove(object);
   });
 
@@ -266,15 +348,11 @@ describe('controllers of policies', () => {
     await lab.create(bank);
     await lab.reaches(shop, 'Active');
     await lab.reaches(bank, 'Active');
-    for (const [object, namespace] of [
-      [shop, 'shop'],
-      [bank, 'bank'],
-    ] as const) {
-      const found = await lab.find(VALIDATING, { name: policyId(object) });
-      assert.deepEqual(found?.webhooks[0]?.['namespaceSelector'], {
-        matchLabels: { 'kubernetes.io/metadata.name': namespace },
-      });
-    }
+    const found = await lab.find(VALIDATING, CONFIGURATION);
+    assert.deepEqual(
+      found?.webhooks.map((webhook) => webhook['namespaceSelector']),
+      [{ matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['bank', 'shop'] }] }],
+    );
     assert.match((await refusal('shop', { team: 'red' })) ?? '', /owner/);
     assert.match((await refusal('bank', { owner: 'me' })) ?? '', /team/);
     await remove(shop);
@@ -305,7 +383,10 @@ describe('controllers of policies', () => {
     const names = async (type: typeof VALIDATING): Promise<readonly string[]> =>
       (await lab.cluster.admin.list(type)).items.map(({ metadata }) => metadata.name ?? '');
     const ids = left.map((object) => policyId(object)).toSorted();
-    assert.deepEqual([...(await names(VALIDATING)), ...(await names(MUTATING))].toSorted(), ids);
+    assert.deepEqual(
+      [...(await names(VALIDATING)), ...(await names(MUTATING))],
+      [CONFIGURATION.name, CONFIGURATION.name],
+    );
     assert.deepEqual(
       lab.server.server
         .policies()
@@ -313,8 +394,6 @@ describe('controllers of policies', () => {
         .toSorted(),
       ids,
     );
-    const mutating = left.filter((_, index) => all.indexOf(left[index]!) % 3 === 0).map((object) => policyId(object));
-    assert.deepEqual((await names(MUTATING)).toSorted(), mutating.toSorted());
     for (const object of left) {
       await lab.cluster.admin.delete(typeOf(object), keyOf(object));
     }
@@ -331,17 +410,16 @@ describe('controllers of policies', () => {
     await lab.reaches(goes, 'Active');
     await lab.quiet();
     const before = await lab.find(typeOf(stays), keyOf(stays));
-    const webhook = await lab.find(VALIDATING, { name: policyId(stays) });
+    const webhook = await lab.find(VALIDATING, CONFIGURATION);
     await lab.stopControllers();
     await lab.cluster.admin.delete(typeOf(goes), keyOf(goes));
     await lab.startControllers();
-    await lab.sees(VALIDATING, { name: policyId(goes) }, (found) => found === undefined);
     await until(() => lab.server.server.policy(policyId(goes)) === undefined);
     assert.match((await refusal('shop')) ?? '', /owner/);
     await lab.looksAgain(policyId(stays));
     await lab.quiet();
     assert.deepEqual(await lab.find(typeOf(stays), keyOf(stays)), before);
-    assert.deepEqual(await lab.find(VALIDATING, { name: policyId(stays) }), webhook);
+    assert.deepEqual(await lab.find(VALIDATING, CONFIGURATION), webhook);
     await remove(stays);
   });
 
@@ -435,8 +513,8 @@ describe('controllers of policies', () => {
     const { status } = await lab.reaches(object, 'Degraded');
     assert.equal(status?.reason, 'WebhookRefused');
     assert.match((await refusal('shop')) ?? '', /owner/);
-    const found = await lab.find(VALIDATING, { name: policyId(object) });
-    assert.deepEqual(found?.webhooks[0]?.['matchConditions'], [{ name: 'a', expression: 'true' }]);
+    const found = await lab.find(VALIDATING, CONFIGURATION);
+    assert.equal(found?.webhooks.length, 1);
     await remove(object);
   });
 });

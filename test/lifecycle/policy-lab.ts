@@ -161,8 +161,10 @@ export class PolicyLab implements AsyncDisposable {
     const events = new EventRecorder({ cluster, component: 'portcullis', log, metrics });
     const hub = new ReplicaHub({ cluster, caches, namespace: NAMESPACE, tls: { certFile, keyFile, caFile }, log });
     this.#replicas = new WatchedReplicas(hub);
-    for (const name of ['portcullis_policies', 'portcullis_rollouts_total', 'portcullis_rollout_seconds']) {
-      this.#registry.removeSingleMetric(name);
+    for (const { name } of await this.#registry.getMetricsAsJSON()) {
+      if (/^portcullis_(policies|rollout|webhook)/.test(name)) {
+        this.#registry.removeSingleMetric(name);
+      }
     }
     const controllers = new LifecycleControllers({
       cluster,
@@ -270,7 +272,8 @@ export class PolicyLab implements AsyncDisposable {
         const member: unknown = Reflect.get(target, name);
         return typeof member === 'function'
           ? (...parameters: unknown[]): unknown => {
-              this.#writes += WRITES.has(name) ? 1 : 0;
+              const isDryRun = parameters.some((one) => (one as { dryRun?: boolean } | undefined)?.dryRun === true);
+              this.#writes += WRITES.has(name) && !isDryRun ? 1 : 0;
               return Reflect.apply(member, target, parameters);
             }
           : member;

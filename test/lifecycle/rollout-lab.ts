@@ -27,7 +27,12 @@ import {
   type PolicyStatus,
   type ResourceType,
 } from '../../src/resources/index.ts';
-import { ensureLocalCertificates, type LocalCertificates, REPLICA_RULES } from '../../src/server/index.ts';
+import {
+  ensureLocalCertificates,
+  type LocalCertificates,
+  REPLICA_CLUSTER_RULES,
+  REPLICA_RULES,
+} from '../../src/server/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { moduleBytes, example } from '../server/harness.ts';
 import { Balancer } from './rollout-lab-balancer.ts';
@@ -349,6 +354,7 @@ export class RolloutLab implements AsyncDisposable {
     await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     await this.grant('controller', CONTROLLER_RULES);
     await this.grant('controller', CONTROLLER_NAMESPACE_RULES, NAMESPACE);
+    await this.grant('replica', REPLICA_CLUSTER_RULES);
     await this.grant('replica', REPLICA_RULES, NAMESPACE);
     const server = {
       apiVersion: 'policies.kubewarden.io/v1',

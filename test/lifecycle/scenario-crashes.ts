@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { type LabProcess } from './rollout-lab-process.ts';
-import { requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import { kind, labelOf, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 import type { CrashedPart } from './rollout-lab-target.ts';
 import { ReviewStream } from './scenario-stream.ts';
@@ -21,6 +22,11 @@ const STEPS: readonly { readonly name: string; readonly is: (request: ApiRequest
   },
 ];
 
+/** What the policy of these scenarios asks to be sent, and one kind more that no other policy of the lab asks for. */
+const RULE = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'] };
+const NARROW = [{ ...RULE, resources: ['configmaps'] }];
+const WIDE = [{ ...RULE, resources: ['configmaps', 'serviceaccounts'] }];
+
 /** Who dies. */
 type Victim = 'controller' | 'replica' | CrashedPart;
 
@@ -30,6 +36,13 @@ function writesState(state: string): (request: ApiRequest) => boolean {
 
 function statusOf(body: unknown): Record<string, unknown> {
   return ((body as { status?: unknown } | undefined)?.status ?? {}) as Record<string, unknown>;
+}
+
+/** The webhook configuration that all of these policies share is written. */
+function writesWebhooks({ method, path, query }: ApiRequest): boolean {
+  return (
+    ['PUT', 'PATCH'].includes(method) && path.includes('/validatingwebhookconfigurations/') && !query.has('dryRun')
+  );
 }
 
 export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
@@ -51,6 +64,17 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
       }
     }
   }
+  for (const [when, what, rules] of [
+    ['before', 'widens', WIDE],
+    ['after', 'narrows', NARROW],
+  ] as const) {
+    version += 1;
+    const label = `v${version}`;
+    const dies = { victim: 'controller', what: `controller dies ${when} the shared webhook ${what}`, when } as const;
+    await crash(lab, { ...dies, name, label, is: writesWebhooks, rest: { rules } });
+    const expected = rules === WIDE ? label : undefined;
+    await eventually(async () => assert.equal(labelOf(await refusalOfAccount(lab, name)), expected, dies.what));
+  }
   const revisions = await lab.revisions(name);
   const numbers = revisions.map(({ spec }) => spec.revision);
   assert.deepEqual(
@@ -68,6 +92,17 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
   );
 }
 
+/** What the API server says of a service account; nothing is stored. */
+async function refusalOfAccount(lab: RolloutLab, namespace: string): Promise<string | undefined> {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'asked', namespace } };
+  try {
+    await lab.cluster.create(kind('v1', 'ServiceAccount'), account, { dryRun: true });
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 interface Crash {
   readonly name: string;
   readonly label: string;
@@ -75,12 +110,14 @@ interface Crash {
   readonly what: string;
   readonly is: (request: ApiRequest, policy: string) => boolean;
   readonly when: 'before' | 'after';
+  /** What else of the policy changes. */
+  readonly rest?: JsonObject;
 }
 
-async function crash(lab: RolloutLab, { name, label, victim, what, is, when }: Crash): Promise<void> {
+async function crash(lab: RolloutLab, { name, label, victim, what, is, when, rest = {} }: Crash): Promise<void> {
   await using stream = new ReviewStream(lab, name, { isApiServerOnly: true });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && is(request, name), when);
-  await lab.change(name, { settings: { labels: [label] } });
+  await lab.change(name, { settings: { labels: [label] }, ...rest });
   await Promise.race([
     hold.reached,
     new Promise((_, reject) => setTimeout(() => reject(new Error(`never came: ${what}`)), 20_000).unref()),

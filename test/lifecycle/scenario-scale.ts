@@ -6,9 +6,13 @@ import type { ApiRequest } from './rollout-lab-proxy.ts';
 
 /** Writes of all kinds together that a policy may cost until it is enforced. */
 export const MAX_WRITES_PER_POLICY = 8;
+/** Writes of webhook configurations while all of them are applied, however many they are. */
+export const MAX_CONFIGURATION_WRITES = 10;
 
 export interface ScaleFigures {
   readonly writesPerPolicy: number;
+  /** Writes of webhook configurations among them, of all policies together. */
+  readonly configurationWrites: number;
   readonly seconds: number;
   /** By what is written. */
   readonly writes: Readonly<Record<string, number>>;
@@ -55,7 +59,8 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
     const sort = sortOf(request);
     writes[sort] = (writes[sort] ?? 0) + 1;
   }
-  return { writesPerPolicy: written.length / count, seconds, writes };
+  const configurationWrites = written.filter(({ path }) => path.includes('webhookconfigurations')).length;
+  return { writesPerPolicy: written.length / count, configurationWrites, seconds, writes };
 }
 
 /** How often it is looked whether all are enforced. Milliseconds. */
@@ -99,6 +104,10 @@ export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promis
   assert.ok(
     figures.writesPerPolicy <= MAX_WRITES_PER_POLICY,
     `${figures.writesPerPolicy} writes per policy: ${JSON.stringify(figures.writes)}`,
+  );
+  assert.ok(
+    figures.configurationWrites <= MAX_CONFIGURATION_WRITES,
+    `webhook configurations were written ${figures.configurationWrites} times: ${JSON.stringify(figures.writes)}`,
   );
   // Leases are renewed by the clock, so that none or one of each falls into the time, whatever the number.
   const beside = many.filter((request) => !request.includes('/leases/'));

@@ -27,6 +27,8 @@ export interface StreamOptions {
   readonly onVerdict?: (verdict: Verdict) => void;
 }
 
+/** Where API servers ask about the policies of the scenarios: cluster-wide ones, none of which changes objects. */
+const PATH = '/admit/validating.fail.equivalent.cluster.v1?timeout=10s';
 /** Connections to one replica: as many as some API servers have. */
 const MAX_SOCKETS = 64;
 /** How often it is looked whether more reviews are due. Milliseconds. */
@@ -119,7 +121,7 @@ export class ReviewStream implements AsyncDisposable {
 
   #directly(admission: string): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const url = new URL(`/validate/kw.cap.${this.#policy}`, admission);
+    const url = new URL(PATH, admission);
     const headers = { 'content-type': 'application/json' };
     const post = request(url, { agent: this.#agent, method: 'POST', headers }, (response) => {
       let text = '';

@@ -246,14 +246,21 @@ export async function restartsFromDisk(lab: RolloutLab): Promise<void> {
   await lab.endProcesses('SIGTERM');
   lab.web.isDown = true;
   lab.proxy.cutOff.add('replica');
-  await Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica)));
-  await refuses(lab, 'restart', 'kept');
-  lab.proxy.cutOff.clear();
-  lab.controllers.length = 0;
-  await lab.addController();
-  await lab.reaches('restart', 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
-  await refuses(lab, 'restart', 'kept');
-  lab.web.isDown = false;
+  try {
+    await Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica)));
+    await refuses(lab, 'restart', 'kept');
+  } finally {
+    // Also for the scenarios after this one, when it fails.
+    lab.proxy.cutOff.clear();
+    lab.controllers.length = 0;
+    await lab.addController();
+  }
+  try {
+    await lab.reaches('restart', 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
+    await refuses(lab, 'restart', 'kept');
+  } finally {
+    lab.web.isDown = false;
+  }
 }
 
 /** Scenario 9, with an empty cache: nobody has the module any more, until the source is back. */

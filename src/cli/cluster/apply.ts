@@ -1,10 +1,11 @@
 // `portcullis apply`: makes a cluster have the objects of manifests, by server-side apply.
 import { Command } from 'commander';
-import { ApiError, type ApiResource, type Cluster, isNotFound } from '../../cluster/index.ts';
-import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
+import { ApiError } from '../../cluster/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { manyLines, oneLine } from '../table.ts';
 import { readObjects } from './apply-files.ts';
+import { applyObject } from './apply-object.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { keyOfManifest, objectName } from './resource-arguments.ts';
 
@@ -67,38 +68,12 @@ async function applyOne(connected: Connected, object: KubernetesObject, flags: A
   }
   const key = keyOfManifest(type, object, connected);
   const body = { ...object, metadata: { ...object.metadata, ...key } };
-  const before = await existing(cluster, type, key);
-  const after = await cluster.patch(
-    type,
+  const { outcome } = await applyObject(cluster, type, body, {
     key,
-    { type: 'apply', body: body as unknown as JsonObject, force: flags.forceConflicts === true },
-    {
-      fieldManager: flags.fieldManager,
-      fieldValidation: 'Strict',
-      dryRun: flags.dryRun === true,
-      onWarning: (text) => process.stderr.write(`Warning: ${oneLine(text)}\n`),
-    },
-  );
-  const what =
-    before === undefined
-      ? 'created'
-      : before.metadata.resourceVersion === after.metadata.resourceVersion
-        ? 'unchanged'
-        : 'configured';
-  return `${objectName(type, key.name)} ${what}${flags.dryRun === true ? ' (dry run)' : ''}`;
-}
-
-async function existing(
-  cluster: Cluster,
-  type: ApiResource,
-  key: { namespace?: string; name: string },
-): Promise<KubernetesObject | undefined> {
-  try {
-    return await cluster.get(type, key);
-  } catch (error) {
-    if (isNotFound(error)) {
-      return undefined;
-    }
-    throw error;
-  }
+    fieldManager: flags.fieldManager,
+    force: flags.forceConflicts === true,
+    dryRun: flags.dryRun === true,
+    onWarning: (text) => process.stderr.write(`Warning: ${oneLine(text)}\n`),
+  });
+  return `${objectName(type, key.name)} ${outcome}${flags.dryRun === true ? ' (dry run)' : ''}`;
 }

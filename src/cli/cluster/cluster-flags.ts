@@ -27,10 +27,14 @@ const FIELD_MANAGER = 'portcullis';
 
 /** Adds the flags that {@link connect} reads. */
 export function addClusterFlags(command: Command): Command {
+  return addConnectionFlags(command).option('-n, --namespace <name>', 'namespace (default: that of the context)');
+}
+
+/** Those of them that say which cluster. */
+export function addConnectionFlags(command: Command): Command {
   return command
     .option('--kubeconfig <file>', `kubeconfig to use (default: $KUBECONFIG, ${DATA_DIR}/kubeconfig, ~/.kube/config)`)
-    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
-    .option('-n, --namespace <name>', 'namespace (default: that of the context)');
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)');
 }
 
 /** The kubeconfig files to read: the first of flag, environment, the cluster that `portcullis start` made here, and the user's. */

@@ -3,11 +3,15 @@ import { usageError } from '../errors.ts';
 /** The longest that timers can wait: 24 days. Milliseconds. */
 const MAX_MS = 2 ** 31 - 1;
 
-const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds of `500ms`, `30s`, `5m`, `1h`, `1m30s`. @throws CliError */
-export function durationMs(text: string, flag: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
+/**
+ * Milliseconds of `500ms`, `30s`, `5m`, `1h`, `1m30s`, `90d`.
+ * @param maxMs the longest that makes sense; default: what a timer can wait
+ * @throws CliError
+ */
+export function durationMs(text: string, flag: string, maxMs: number = MAX_MS): number {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
     throw usageError(`${flag} ${text}: expected a duration such as 30s, 5m or 1m30s`);
   }
@@ -15,8 +19,8 @@ export function durationMs(text: string, flag: string): number {
     (sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS],
     0,
   );
-  if (milliseconds > MAX_MS) {
-    throw usageError(`${flag} ${text}: expected at most ${Math.trunc(MAX_MS / UNITS_MS.h)}h`);
+  if (milliseconds > maxMs) {
+    throw usageError(`${flag} ${text}: expected at most ${Math.trunc(maxMs / UNITS_MS.h)}h`);
   }
   return Math.trunc(milliseconds);
 }

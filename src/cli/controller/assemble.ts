@@ -21,6 +21,7 @@ import {
   SharedCaches,
 } from '../../runtime/index.ts';
 import type { ControlTls, Logger } from '../../server/index.ts';
+import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
 /** Who reports events. */
 const COMPONENT = 'portcullis-controller';
@@ -33,15 +34,24 @@ export interface ControllerOptions {
   /** Of the product. */
   readonly namespace: string;
   readonly settings: RolloutSettings;
+  /** Certificates for talking to policy servers. */
   readonly tls: ControlTls;
-  /** Where the API server reaches the policy servers of a name. */
-  readonly target: (policyServer: string) => WebhookTarget;
+  /** Where the API server reaches the policy servers of a name; or how they are managed. */
+  readonly servers: ((policyServer: string) => WebhookTarget) | ManagedOptions;
+  /** Namespaces that policies of the whole cluster are never asked about. Default: those that a cluster starts with. */
+  readonly exemptNamespaces?: readonly string[];
+  /** Users that policies are never asked about: the product's own; a star at the end stands for any end. */
+  readonly identities: readonly string[];
   /** Default: policies are not checked when they are written. */
-  readonly webhook?: Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics'>;
+  readonly webhook?: WebhookOptions;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
 }
+
+/** The webhook for our own kinds; without `ca` where policy servers are managed. */
+export type WebhookOptions = Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics' | 'ca'> &
+  Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
 /** A controller that can be run. */
 export interface AssembledController {
@@ -57,25 +67,28 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const { cluster, elector, namespace, tls, log, registry, metrics } = options;
   const caches = new SharedCaches({ cluster, log, metrics });
   const events = new EventRecorder({ cluster, component: COMPONENT, log, metrics });
+  const shared = { cluster, caches, namespace, events, log, metrics, registry };
+  const managed = typeof options.servers === 'function' ? undefined : new ManagedServers(options.servers, shared);
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
-  const policyServers = new PolicyServerController({ cluster, caches, replicas, log, metrics });
-  const { settings, target } = options;
+  const policyServers = new PolicyServerController({
+    ...shared,
+    replicas,
+    ...(managed === undefined ? {} : { objects: managed.objects }),
+  });
+  const { exemptNamespaces, identities, servers, settings } = options;
   const policies = new LifecycleControllers({
-    cluster,
-    caches,
-    namespace,
+    ...shared,
     settings,
     replicas,
-    target,
-    events,
-    log,
-    metrics,
-    registry,
+    identities,
+    ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
+    target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
+    ...(managed === undefined ? {} : { isOurs: (name) => managed.ownership.isOurs(name) }),
   });
   const webhook =
     options.webhook === undefined
       ? undefined
-      : new OwnKindsWebhook({ ...options.webhook, cluster, caches, log, metrics });
+      : new OwnKindsWebhook({ ca: managed?.certificates ?? '', ...options.webhook, cluster, caches, log, metrics });
   const runtime = new Runtime({ log, ...(elector === undefined ? {} : { elector }) }).add('cache', caches);
   const cached = Promise.withResolvers<void>();
   runtime.add(
@@ -93,6 +106,12 @@ export function assembleController(options: ControllerOptions): AssembledControl
     policyServers,
     policies,
   );
+  if (managed !== undefined) {
+    const { certificates, files, objects, ownership } = managed;
+    certificates.subscribe(() => policies.targetsChanged());
+    ownership.subscribe((name) => policies.policyServerChanged(name));
+    runtime.add('cache', ...files).add('leader', certificates, objects);
+  }
   return {
     runtime,
     ready: Promise.all([cached.promise, webhook?.ready]),

@@ -20,6 +20,7 @@ import {
 } from '../daemon-flags.ts';
 import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
+import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
 /** Beside the usual port of a policy server on the same machine. */
 const OPERATIONS_PORT = 8082;
@@ -28,12 +29,12 @@ const MIN_LEASE_MS = 3_000;
 /** Where the name of a PolicyServer goes in `--policy-server-url`. */
 const NAME = '{name}';
 
-export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags {
+export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, ManagedFlags {
   readonly namespace: string;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
-  readonly policyServerUrl: string;
-  readonly policyServerCaFile: string;
+  readonly policyServerUrl?: string;
+  readonly policyServerCaFile?: string;
   readonly rolloutStrategy: RolloutStrategy;
   readonly progressDeadline: string;
   readonly revisionHistoryLimit: number;
@@ -65,13 +66,13 @@ export function controllerCommandWithFlags(): Command {
     .addOption(
       new Option(
         '--policy-server-url <url>',
-        `where the API server reaches a policy server; ${NAME} stands for its name`,
+        `where the API server reaches a policy server that somebody else runs; ${NAME} stands for its name`,
       )
-        .makeOptionMandatory()
+        .conflicts('managePolicyServers')
         .argParser(policyServerUrl),
     )
-    .requiredOption('--policy-server-ca-file <file>', 'PEM CA that the certificates of policy servers come from');
-  addControlFlags(command)
+    .option('--policy-server-ca-file <file>', 'PEM CA that the certificates of those policy servers come from');
+  addControlFlags(addManagedFlags(command))
     .addOption(
       new Option('--rollout-strategy <strategy>', 'at the deadline: those that can serve do, or none does')
         .choices(['Available', 'AllReplicas'])
@@ -104,7 +105,8 @@ export function controllerCommandWithFlags(): Command {
     'after',
     `
 Example:
-  portcullis controller --in-cluster --policy-server-url https://${NAME}.portcullis.svc:8443 --policy-server-ca-file ca.crt \\
+  portcullis controller --in-cluster --manage-policy-servers --policy-server-image portcullis:0.1.0 --webhook-port 9443
+  portcullis controller --kubeconfig kubeconfig --policy-server-url https://${NAME}.example.org:8443 --policy-server-ca-file ca.crt \\
     --control-cert-file control.crt --control-key-file control.key --control-ca-file ca.crt
 
 Signals: SIGTERM and SIGINT stop; the next controller leads at once.`,
@@ -151,42 +153,58 @@ export function electionTimes(flags: ControllerFlags): {
   };
 }
 
-/** Where the API server reaches the policy server of a name. */
-export function policyServerUrlOf({ policyServerUrl: url }: ControllerFlags, name: string): string {
-  return url.replaceAll(NAME, encodeURIComponent(name));
+/** Policy servers that somebody else runs: where the API server reaches them, and the file of their CA. */
+export interface RemoteServers {
+  readonly urlOf: (name: string) => string;
+  readonly caFile: string;
+}
+
+/** What the flags say of policy servers that the controller does not run. @throws CliError */
+export function remoteServers({ policyServerUrl: url, policyServerCaFile: caFile }: ControllerFlags): RemoteServers {
+  if (url === undefined || caFile === undefined) {
+    throw usageError(
+      'nobody runs the policy servers',
+      'Either let the controller do it, with --manage-policy-servers, or say where they are, with --policy-server-url and --policy-server-ca-file.',
+    );
+  }
+  return { urlOf: (name) => url.replaceAll(NAME, encodeURIComponent(name)), caFile };
 }
 
 /** The webhook for our own kinds. */
 export interface WebhookFlags {
   readonly host: string;
   readonly port: number;
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly caFile: string;
   readonly url: string | undefined;
+  /** Undefined where the controller keeps them itself. */
+  readonly files: { readonly certFile: string; readonly keyFile: string; readonly caFile: string } | undefined;
 }
 
-/** What the flags say of the webhook for our own kinds; undefined without `--webhook-port`. @throws CliError */
-export function webhookFlags(flags: ControllerFlags): WebhookFlags | undefined {
-  const { webhookPort: port, webhookCertFile, webhookKeyFile, webhookCaFile } = flags;
-  const others = { webhookCertFile, webhookKeyFile, webhookCaFile, webhookUrl: flags.webhookUrl };
+/**
+ * What the flags say of the webhook for our own kinds; undefined without `--webhook-port`.
+ * @param isManaged whether the controller keeps the certificates
+ * @throws CliError
+ */
+export function webhookFlags(flags: ControllerFlags, isManaged: boolean): WebhookFlags | undefined {
+  const { webhookPort: port, webhookCertFile: certFile, webhookKeyFile: keyFile, webhookCaFile: caFile } = flags;
+  const files = [certFile, keyFile, caFile];
+  const isFileGiven = files.some((file) => file !== undefined);
   if (port === undefined) {
-    if (Object.values(others).some((value) => value !== undefined)) {
+    if (isFileGiven || flags.webhookUrl !== undefined) {
       throw usageError('--webhook-… flags are given without --webhook-port', 'Name the port, or leave them all out.');
     }
     return undefined;
   }
-  if (webhookCertFile === undefined || webhookKeyFile === undefined || webhookCaFile === undefined) {
+  const shared = { host: flags.webhookAddr, port, url: flags.webhookUrl };
+  if (isManaged) {
+    if (isFileGiven) {
+      throw usageError('--webhook-…-file: with --manage-policy-servers the certificates come from Secrets');
+    }
+    return { ...shared, files: undefined };
+  }
+  if (certFile === undefined || keyFile === undefined || caFile === undefined) {
     throw usageError('--webhook-port needs --webhook-cert-file, --webhook-key-file and --webhook-ca-file');
   }
-  return {
-    host: flags.webhookAddr,
-    port,
-    certFile: webhookCertFile,
-    keyFile: webhookKeyFile,
-    caFile: webhookCaFile,
-    url: flags.webhookUrl,
-  };
+  return { ...shared, files: { certFile, keyFile, caFile } };
 }
 
 /** An API server calls nothing but HTTPS. */

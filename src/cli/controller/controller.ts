@@ -1,25 +1,30 @@
 // `portcullis controller`: brings the policies of a cluster to its policy servers.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
-import { FIELD_MANAGER, type WebhookTarget } from '../../lifecycle/index.ts';
+import { ensureCertificates, FIELD_MANAGER, type WebhookTarget } from '../../lifecycle/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
-import { createLog, type Logger } from '../../server/index.ts';
+import { type ControlTls, createLog } from '../../server/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { CliError, fileProblem } from '../errors.ts';
 import { stopSignal } from '../signals.ts';
-import { assembleController, type ControllerOptions } from './assemble.ts';
+import { assembleController, type WebhookOptions } from './assemble.ts';
 import {
   controllerCommandWithFlags,
   type ControllerFlags,
   electionTimes,
-  policyServerUrlOf,
+  remoteServers,
   rolloutSettings,
   type WebhookFlags,
   webhookFlags,
 } from './controller-flags.ts';
+import { managedSettings } from './managed-flags.ts';
+import { certificateFiles, controllerService, type ManagedOptions, productIdentities } from './managed-servers.ts';
 import { OperationsServer } from './operations-server.ts';
+import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
 
 /** The Lease of the one that leads. */
@@ -32,9 +37,9 @@ export function controllerCommand(): Command {
 }
 
 async function controller(flags: ControllerFlags): Promise<void> {
-  const parts = { settings: rolloutSettings(flags), tls: controlTlsOf(flags), target: webhookTarget(flags) };
+  const settings = rolloutSettings(flags);
   const times = electionTimes(flags);
-  const webhook = webhookFlags(flags);
+  const servers = policyServers(flags);
   const connection = await connectionOf(flags);
   const stopped = stopSignal(['SIGINT', 'SIGTERM']);
   const stop = new AbortController();
@@ -56,18 +61,28 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
   const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
-  const { namespace } = flags;
-  const shared = { ...parts, cluster, namespace, registry, metrics, log };
+  const { exemptNamespaces, namespace } = flags;
+  const user = await usernameIn(cluster, log, stop.signal);
+  const { managed } = servers;
+  if (managed?.certificates === 'own') {
+    // What the webhook and the connections to policy servers need, whoever leads.
+    const options = { cluster, namespace, settings: managed.lifetimes, log };
+    await untilAnswered(() => ensureCertificates(options, stop.signal), log, stop.signal);
+  }
+  const shared = { settings, cluster, namespace, exemptNamespaces, registry, metrics, log };
   const {
     runtime,
     ready,
     webhook: checks,
   } = assembleController({
     ...shared,
+    tls: servers.tls,
+    servers: servers.managed ?? servers.target,
+    identities: [...new Set([...(isServiceAccount(user) ? [user] : []), ...productIdentities(namespace)])],
     ...(flags.leaderElect
       ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
       : {}),
-    ...(webhook === undefined ? {} : { webhook: await webhookOption(webhook, cluster, log, stop.signal) }),
+    ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
   });
   notReady = () => runtime.notReady();
   const ended = runtime.run(stop.signal);
@@ -83,24 +98,53 @@ async function controller(flags: ControllerFlags): Promise<void> {
   log.info('stopped');
 }
 
-async function webhookOption(
-  { host, port, certFile, keyFile, caFile, url }: WebhookFlags,
-  cluster: KubernetesCluster,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<NonNullable<ControllerOptions['webhook']>> {
-  const ca = readPem(caFile);
-  const controllerUser = await usernameIn(cluster, log, signal);
-  return { host, port, tls: { certFile, keyFile }, ca, url, controllerUser };
+/** Somebody's own user is not exempt from policies because a controller is run with it. */
+function isServiceAccount(user: string): boolean {
+  return user.startsWith('system:serviceaccount:');
+}
+
+/** What the flags say of policy servers, and of certificates. */
+type PolicyServers = {
+  /** For talking to them. */
+  readonly tls: ControlTls;
+  /** The webhook for our own kinds, without who we are. */
+  readonly webhook: Omit<WebhookOptions, 'controllerUser'> | undefined;
+} & (
+  | { readonly managed: ManagedOptions }
+  | { readonly managed?: never; readonly target: (policyServer: string) => WebhookTarget }
+);
+
+/** @throws CliError */
+function policyServers(flags: ControllerFlags): PolicyServers {
+  const managed = managedSettings(flags);
+  const webhook = webhookFlags(flags, managed !== undefined);
+  if (managed === undefined) {
+    return { tls: controlTlsOf(flags), target: webhookTarget(flags), webhook: webhook && remoteWebhook(webhook) };
+  }
+  const certificatesDir = managed.certificatesDir ?? mkdtempSync(join(tmpdir(), 'portcullis-certificates-'));
+  const { control: tls, webhook: files } = certificateFiles(certificatesDir);
+  const { namespace } = flags;
+  return {
+    tls,
+    managed: { ...managed, certificatesDir },
+    webhook: webhook && {
+      host: webhook.host,
+      port: webhook.port,
+      tls: files,
+      ...(webhook.url === undefined ? { service: controllerService(namespace) } : { url: webhook.url }),
+    },
+  };
+}
+
+function remoteWebhook({ host, port, url, files }: WebhookFlags): Omit<WebhookOptions, 'controllerUser'> | undefined {
+  return files && { host, port, url, tls: files, ca: readPem(files.caFile) };
 }
 
 /** Files are read each time: certificates are renewed while this runs. */
 function webhookTarget(flags: ControllerFlags): (policyServer: string) => WebhookTarget {
-  readPem(flags.policyServerCaFile);
-  return (policyServer) => ({
-    url: policyServerUrlOf(flags, policyServer),
-    ca: readPem(flags.policyServerCaFile),
-  });
+  const { urlOf, caFile } = remoteServers(flags);
+  readPem(caFile);
+  return (policyServer) => ({ url: urlOf(policyServer), ca: readPem(caFile) });
 }
 
 function readPem(file: string): string {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, Backoff, ClusterError, type KubernetesCluster } from '../../cluster/index.ts';
+import type { KubernetesCluster } from '../../cluster/index.ts';
 import { isJsonObject, textOf } from '../../resources/index.ts';
 import type { Logger } from '../../server/index.ts';
-import { CliError, errorText } from '../errors.ts';
+import { CliError } from '../errors.ts';
+import { untilAnswered } from './until-answered.ts';
 
 const PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
@@ -12,20 +12,7 @@ const PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
  * @throws ApiError when the server refuses; CliError when its answer names nobody
  */
 export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal: AbortSignal): Promise<string> {
-  const backoff = new Backoff();
-  while (!signal.aborted) {
-    try {
-      return await asked(cluster, signal);
-    } catch (error) {
-      const isAway = error instanceof ClusterError || (error instanceof ApiError && error.code >= 500);
-      if (!signal.aborted && !isAway) {
-        throw error;
-      }
-      log.warn({ error: errorText(error) }, 'the API server does not answer, it is asked again');
-      await sleep(backoff.failed(performance.now()), undefined, { signal }).catch(() => undefined);
-    }
-  }
-  return '';
+  return (await untilAnswered(() => asked(cluster, signal), log, signal)) ?? '';
 }
 
 async function asked(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {

@@ -1,10 +1,9 @@
 // Match conditions that do not compile are refused when they are written: later they would refuse what they are asked about.
 import { CelError, formatIssue, formatType } from '../../cel/index.ts';
 import type { Environment } from '../../cel/index.ts';
-import { invalid, isJsonObject } from '../../resources/index.ts';
+import { invalid, isJsonObject, matchConditionEnvironment } from '../../resources/index.ts';
 import type { FieldError, JsonObject } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
-import { matchConditionEnvironment } from './admission/match-conditions.ts';
 import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 
 const GROUP = 'admissionregistration.k8s.io';

@@ -17,6 +17,8 @@ describe('inClusterAccess', () => {
     assert.equal(connection.ca, 'ca');
     assert.equal(namespace, 'shop');
     assert.deepEqual(await connection.credentials?.current(), { authorization: 'Bearer abc' });
+    const elsewhere = await inClusterAccess({ env: { ...env, PORTCULLIS_SERVICE_ACCOUNT_DIR: folder.path } });
+    assert.equal(elsewhere.namespace, 'shop');
     const six = await inClusterAccess({ env: { ...env, KUBERNETES_SERVICE_HOST: 'fd00::1' }, folder: folder.path });
     assert.equal(six.connection.server, 'https://[fd00::1]:443');
   });

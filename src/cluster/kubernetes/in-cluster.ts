@@ -10,9 +10,9 @@ import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface InClusterOptions {
-  /** `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are read. */
+  /** `KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`, and `PORTCULLIS_SERVICE_ACCOUNT_DIR` are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder with `token`, `ca.crt` and `namespace`. Default: where Kubernetes mounts it. */
+  /** Folder with `token`, `ca.crt` and `namespace`. Default: what the environment says, else where Kubernetes mounts it. */
   readonly folder?: string;
 }
 
@@ -30,7 +30,7 @@ export interface ClusterAccess {
  */
 export async function inClusterAccess({
   env,
-  folder = SERVICE_ACCOUNT_FOLDER,
+  folder = env['PORTCULLIS_SERVICE_ACCOUNT_DIR'] ?? SERVICE_ACCOUNT_FOLDER,
 }: InClusterOptions): Promise<ClusterAccess> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (host === undefined || host === '' || port === undefined || port === '') {

@@ -1,3 +1,4 @@
+import { ruleMatches } from '../../resources/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
 import type { FieldProblems } from './field-problem.ts';
@@ -243,29 +244,9 @@ function matchRules(
 }
 
 function matchesRule(rule: ResourceRule, resource: ResourceId, request: AdmissionRequest): boolean {
+  const { operation, subResource: subresource, namespace, name } = request;
   return (
-    matchesScope(rule.scope, resource, request) &&
-    matchesName(rule.operations, request.operation) &&
-    matchesName(rule.apiGroups, resource.group) &&
-    matchesName(rule.apiVersions, resource.version) &&
-    rule.resources.some((one) => matchesResource(one, resource.resource, request.subResource)) &&
-    (rule.resourceNames.length === 0 || rule.resourceNames.includes(request.name))
+    ruleMatches(rule, { operation, subresource, namespace }, resource) &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(name))
   );
-}
-
-function matchesScope(scope: ResourceRule['scope'], resource: ResourceId, { namespace }: AdmissionRequest): boolean {
-  const isNamespace = resource.group === '' && resource.version === 'v1' && resource.resource === 'namespaces';
-  const isCluster = isNamespace || namespace === '';
-  return scope === '*' || (scope === 'Cluster') === isCluster;
-}
-
-function matchesName(names: readonly string[], name: string): boolean {
-  return names.includes('*') || names.includes(name);
-}
-
-function matchesResource(rule: string, resource: string, subResource: string): boolean {
-  const slash = rule.indexOf('/');
-  const name = slash < 0 ? rule : rule.slice(0, slash);
-  const sub = slash < 0 ? '' : rule.slice(slash + 1);
-  return (name === '*' || name === resource) && (sub === '*' || sub === subResource);
 }

@@ -15,6 +15,7 @@ describe('annotations', () => {
     ['revision-history-limit', ['5'], ['-1', 'many']],
     ['rollout-strategy', ['Available', 'AllReplicas'], ['Recreate']],
     ['progress-deadline', ['90s', '5m'], ['soon', '-1s']],
+    ['webhook', ['Own'], ['own', 'Shared', '']],
   ] as const) {
     const key = `portcullis.dev/${annotation}`;
     it(`are read: ${key}`, () => {

@@ -1,11 +1,14 @@
 import { nearestKey } from '../../engine/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
-import { parseRolloutAnnotations } from '../rollout-settings.ts';
+import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
+import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
-const { pin, rollbackTo, ...ROLLOUT } = ANNOTATIONS;
+const { pin, rollbackTo, webhook: _, ...ROLLOUT } = ANNOTATIONS;
+/** What is for PolicyServers only. */
+const { takeOver: __, ...OF_POLICIES } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
 /** A number of a revision. Fifteen digits are exact in JSON. */
@@ -29,7 +32,8 @@ export function checkPolicyAnnotations(annotations: Annotations, before: Annotat
     }
   }
   checkRollout(annotations, before, findings);
-  warnOfUnknown(annotations, before, Object.values(ANNOTATIONS), findings);
+  rejectProblems(webhookAnnotationProblems(annotations), annotations, before, findings);
+  warnOfUnknown(annotations, before, Object.values(OF_POLICIES), findings);
 }
 
 /** Our annotations on a PolicyServer: how all of its policies are rolled out. */
@@ -39,7 +43,16 @@ export function checkServerAnnotations(annotations: Annotations, before: Annotat
 }
 
 function checkRollout(annotations: Annotations, before: Annotations, findings: Findings): void {
-  for (const { annotation, message } of parseRolloutAnnotations(annotations).problems) {
+  rejectProblems(parseRolloutAnnotations(annotations).problems, annotations, before, findings);
+}
+
+function rejectProblems(
+  problems: readonly AnnotationProblem[],
+  annotations: Annotations,
+  before: Annotations,
+  findings: Findings,
+): void {
+  for (const { annotation, message } of problems) {
     const value = textOf(annotations, annotation);
     if (value !== textOf(before, annotation)) {
       findings.reject('annotation', invalid(fieldOf(annotation), value ?? '', message));

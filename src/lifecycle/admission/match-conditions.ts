@@ -1,6 +1,5 @@
 import { CelError, describeIssue, type Environment, formatType } from '../../cel/index.ts';
-import { matchConditionEnvironment } from '../../cluster/index.ts';
-import { invalid, qualifiedNameProblems, required } from '../../resources/index.ts';
+import { invalid, matchConditionEnvironment, qualifiedNameProblems, required } from '../../resources/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 

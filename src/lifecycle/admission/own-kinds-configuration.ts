@@ -9,7 +9,8 @@ import {
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
-import { MANAGED_BY, type WebhookConfiguration } from '../webhook-configuration.ts';
+import { MANAGED_BY } from '../managed-by.ts';
+import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
 /** The name of the configuration. */
 export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';
@@ -21,29 +22,23 @@ const TIMEOUT_SECONDS = 10;
 
 const WRITES = ['CREATE', 'UPDATE'];
 
-export interface OwnKindsTarget {
-  /** Base URL of the endpoint, as API servers reach it. */
-  readonly url: string;
-  /** PEM of the CA that its certificate comes from. */
-  readonly ca: string;
-  /** The user that the controller is to API servers. */
-  readonly controllerUser: string;
-}
-
 /**
  * The configuration that makes an API server ask. It fails closed: what nobody looked at is not written. That locks nobody
  * out, because it is for our kinds only, never for deletions, and not for what leaves alone the parts that are judged: garbage
  * collectors go on, and so does the controller, whoever runs this endpoint, and whether somebody does. Nothing is left to
  * defaults, so that differences show.
+ *
+ * @param target where API servers reach the endpoint
+ * @param controllerUser the user that the controller is to API servers
  */
-export function ownKindsConfiguration({ url, ca, controllerUser }: OwnKindsTarget): WebhookConfiguration {
+export function ownKindsConfiguration(target: WebhookTarget, controllerUser: string): WebhookConfiguration {
   const notTheController = {
     name: 'not-the-controller',
     expression: `request.userInfo.username != ${goQuote(controllerUser)}`,
   };
   const common = {
     admissionReviewVersions: ['v1'],
-    clientConfig: { url: `${url}${OWN_KINDS_PATH}`, caBundle: Buffer.from(ca).toString('base64') },
+    clientConfig: clientConfig(target, OWN_KINDS_PATH),
     failurePolicy: 'Fail',
     matchPolicy: 'Equivalent',
     namespaceSelector: {},

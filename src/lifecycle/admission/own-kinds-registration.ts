@@ -11,7 +11,8 @@ import {
 import type { AccessRule } from '../../server/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
-import { corrected, MANAGED_BY, type WebhookConfiguration } from '../webhook-configuration.ts';
+import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
+import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 
 /** What the registration needs to be allowed (RBAC). */
@@ -28,8 +29,10 @@ const KEY = { name: OWN_KINDS_CONFIGURATION };
 export interface OwnKindsRegistrationOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** What is to be there. Waited for: the port may not be known yet. */
-  readonly configuration: () => Promise<WebhookConfiguration>;
+  /** What is to be there. Waited for: the port may not be known yet. Undefined: it cannot be told yet, `subscribe` will. */
+  readonly configuration: () => Promise<WebhookConfiguration | undefined>;
+  /** Tells that the configuration is to be another one. Returns what ends it. */
+  readonly subscribe: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
 }
@@ -50,9 +53,7 @@ export class OwnKindsRegistration implements Runnable {
     this.#options = options;
     this.ready = this.#registered.promise;
     const { caches, log, metrics } = options;
-    const labelSelector = Object.entries(MANAGED_BY)
-      .map(([key, value]) => `${key}=${value}`)
-      .join();
+    const labelSelector = MANAGED_BY_SELECTOR;
     this.#controller = new Controller({
       name: this.name,
       reconcile: (_key, signal) => this.#reconcile(signal),
@@ -67,17 +68,25 @@ export class OwnKindsRegistration implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const running = this.#controller.start(signal);
-    await Promise.race([this.#controller.ready, aborted(signal), running]);
-    // Nothing tells of what is not there.
-    this.#controller.enqueue(KEY);
-    await running;
+    const unsubscribe = this.#options.subscribe(() => this.#controller.enqueue(KEY));
+    try {
+      const running = this.#controller.start(signal);
+      await Promise.race([this.#controller.ready, aborted(signal), running]);
+      // Nothing tells of what is not there.
+      this.#controller.enqueue(KEY);
+      await running;
+    } finally {
+      unsubscribe();
+    }
   }
 
   /** Looks at the cluster, not at the cache: it is asked seldom, and then it matters. */
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { cluster, configuration } = this.#options;
     const wanted = await configuration();
+    if (wanted === undefined) {
+      return;
+    }
     const options = { fieldManager: FIELD_MANAGER, signal };
     const actual = await unlessGone(cluster.get(VALIDATING_WEBHOOKS, KEY, { signal }));
     if (actual === undefined) {

@@ -14,6 +14,8 @@ import {
   sendJson,
   type TlsFiles,
 } from '../../server/index.ts';
+import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
+import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewAnswer } from './own-kinds-review.ts';
@@ -31,8 +33,10 @@ export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly tls: TlsFiles;
   /** Base URL by which API servers reach the endpoint. Default: https, `host` and the port. */
   readonly url?: string | undefined;
-  /** PEM of the CA that the certificate comes from. */
-  readonly ca: string;
+  /** The Service by which API servers reach it instead. */
+  readonly service?: Extract<WebhookTarget, { readonly service: unknown }>['service'] | undefined;
+  /** PEM of the CAs that the certificate may come from, or who knows them. */
+  readonly ca: string | CertificateBundle;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
 }
@@ -61,11 +65,18 @@ export class OwnKindsWebhook implements Runnable {
     this.ready = this.#url.promise.then(() => undefined);
     // Whoever starts it hears of that, too.
     this.ready.catch(() => undefined);
-    const { cluster, caches, ca, controllerUser, log, metrics } = options;
+    const { cluster, caches, service, controllerUser, log, metrics } = options;
+    const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
     this.registration = new OwnKindsRegistration({
       cluster,
       caches,
-      configuration: async () => ownKindsConfiguration({ url: await this.url, ca, controllerUser }),
+      configuration: async () => {
+        const url = await this.url;
+        const ca = authorities.bundle();
+        const target = service === undefined ? { url } : { service };
+        return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser);
+      },
+      subscribe: (listener) => authorities.subscribe(listener),
       log,
       metrics,
     });

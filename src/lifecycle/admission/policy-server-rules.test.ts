@@ -16,7 +16,21 @@ const SERVER_CASES: readonly Case[] = [
     [],
     /a number stands without quotes/,
   ],
-  ['a bad name of a secret', 'ps', server({ imagePullSecret: 'My Secret' }), ['spec.imagePullSecret [reference-name]']],
+  [
+    'a bad name of a secret',
+    'ps',
+    server({ imagePullSecret: 'My Secret' }),
+    ['spec.imagePullSecret [reference-name]'],
+    ['spec.imagePullSecret [not-supported]'],
+  ],
+  [
+    'what cannot be done yet',
+    'ps',
+    server({ image: 'ghcr.io/kubewarden/policy-server:v1', verificationConfig: 'v', sigstoreTrustConfig: 's' }),
+    [],
+    ['verificationConfig', 'image', 'sigstoreTrustConfig'].map((field) => `spec.${field} [not-supported]`),
+  ],
+  ['metrics where webhooks are', 'ps', server({ metricsPort: 443 }), ['spec.metricsPort [ports]']],
   ['no image', 'ps', server({ image: '' }), ['spec.image [reference-name]']],
   [
     'capabilities',

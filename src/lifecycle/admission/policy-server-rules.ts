@@ -11,12 +11,11 @@ import {
   qualifiedNameProblems,
   required,
 } from '../../resources/index.ts';
+import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
+import { unusedFields, whyNotRun } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';
 
 type Spec = PolicyServer['spec'];
-
-/** What the ports are where nothing is said. */
-const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081 } as const;
 
 /** `host` or `host:port`, as sources of modules are named. Names of containers may have `_`. */
 const HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
@@ -33,6 +32,18 @@ export function checkPolicyServer(spec: Spec, findings: Findings): void {
   checkResources(spec, findings);
   checkPorts(spec, findings);
   checkSources(spec, findings);
+  warnOfUnsupported(spec, findings);
+}
+
+/** Manifests that were made for Kubewarden are taken; what they ask for and do not get is told. */
+function warnOfUnsupported(spec: Spec, findings: Findings): void {
+  const refusal = whyNotRun(spec);
+  if (refusal !== undefined) {
+    findings.warn('not-supported', 'spec.verificationConfig', refusal);
+  }
+  for (const { field, message } of unusedFields(spec, 'that of Portcullis')) {
+    findings.warn('not-supported', field, message);
+  }
 }
 
 function checkDisruption(spec: Spec, findings: Findings): void {
@@ -130,9 +141,13 @@ function amountsOf(amounts: Readonly<Record<string, string | number>>): Readonly
   return new Map(read.filter((entry): entry is readonly [string, Quantity] => entry[1] instanceof Quantity));
 }
 
-/** Ports of one process. `metricsPort` is one of a service only: it is in nobody's way. */
+/** Ports of one process; `metricsPort` is one of its Service. */
 function checkPorts(spec: Spec, findings: Findings): void {
-  const { webhookPort, readinessProbePort } = { ...DEFAULT_PORTS, ...spec };
+  const { webhookPort, readinessProbePort, metricsPort } = { ...DEFAULT_PORTS, ...spec };
+  if (metricsPort === SERVICE_PORT) {
+    const detail = 'expected another port: webhooks are called on this one of the Service';
+    findings.reject('ports', invalid('spec.metricsPort', metricsPort, detail));
+  }
   if (readinessProbePort === webhookPort) {
     const detail = 'expected another port than spec.webhookPort, which has this one';
     findings.reject('ports', invalid('spec.readinessProbePort', readinessProbePort, detail));

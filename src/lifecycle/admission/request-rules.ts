@@ -1,7 +1,7 @@
 // Which requests a policy is asked about: what API servers ask of the rules of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), where our schema says less.
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import { invalid, required } from '../../resources/index.ts';
+import { invalid, PORTCULLIS_GROUP, required } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 type Rule = AdmissionPolicySpec['rules'][number];
@@ -30,6 +30,7 @@ function checkRule(rule: Rule, path: string, findings: Findings): void {
   checkTexts(resources, `${path}.resources`, 'pods', findings);
   checkOverlaps(resources, `${path}.resources`, findings);
   warnOfMistakes(rule, path, findings);
+  warnOfUnasked(rule, path, findings);
   if (meansEverything(rule)) {
     const text =
       'the policy is asked about every kind of object: a request of any user may wait for it, and fails with it';
@@ -87,6 +88,33 @@ function checkOverlaps(resources: readonly string[], field: string, findings: Fi
   // API servers look at the last one only: `["*", "pods"]` is refused, `["pods", "*"]` is not.
   if (resources.includes(WILDCARD) && last !== WILDCARD && last !== '') {
     overlap(field, resources, WILDCARD, `"${last}", as all resources without a subresource`);
+  }
+}
+
+/** Kinds that API servers ask nobody about: else no webhook that rejects everything could be removed. */
+const UNASKED_GROUP = 'admissionregistration.k8s.io';
+const UNASKED: ReadonlySet<string> = new Set([
+  'validatingwebhookconfigurations',
+  'mutatingwebhookconfigurations',
+  'validatingadmissionpolicies',
+  'validatingadmissionpolicybindings',
+  'mutatingadmissionpolicies',
+  'mutatingadmissionpolicybindings',
+]);
+
+/** What is named and yet never asked about. Whoever says `*` need not mean it. */
+function warnOfUnasked({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
+  for (const [index, text] of resources.entries()) {
+    if (apiGroups.includes(UNASKED_GROUP) && UNASKED.has(text.split('/', 1)[0] ?? '')) {
+      const detail = `API servers ask no webhook about ${text}, so that one that rejects everything can be removed: the policy never sees them. Who may write them is for RBAC to say`;
+      findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
+    }
+  }
+  for (const [index, group] of apiGroups.entries()) {
+    if (group === PORTCULLIS_GROUP) {
+      const detail = `no policy is asked about objects of ${PORTCULLIS_GROUP}, which only the product writes: who may write them is for RBAC to say`;
+      findings.warn('rule-never-matches', `${path}.apiGroups[${index}]`, detail);
+    }
   }
 }
 

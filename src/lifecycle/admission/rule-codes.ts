@@ -39,8 +39,10 @@ export const WARNINGS = [
   'settings',
   'rules-everything',
   'rule-never-matches',
+  'selector-matches-nothing',
   'annotation-unknown',
   'pin-outlasts-rollback',
+  'not-supported',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];

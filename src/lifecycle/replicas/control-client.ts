@@ -1,5 +1,5 @@
 // The controller's side of connections to control ports: HTTPS with certificates on both sides.
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { RequestOptions } from 'node:https';
@@ -56,7 +56,7 @@ export class ControlClient {
 
   /** Opens a connection of its own. Resolves with the answer's beginning. Rejects when there is none. */
   async open(address: ControlAddress, path: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const call = request({ ...(await this.#options(address, path)), agent: false, signal });
+    const call = request({ ...this.#options(address, path), agent: false, signal });
     call.end();
     return answered(call, signal);
   }
@@ -73,7 +73,7 @@ export class ControlClient {
   ): Promise<ControlAnswer> {
     const bytes = Buffer.from(JSON.stringify(body));
     const headers = { 'content-type': 'application/json', 'content-length': bytes.length };
-    const common = { ...(await this.#options(address, path)), method: 'POST', headers, signal: options.signal };
+    const common = { ...this.#options(address, path), method: 'POST', headers, signal: options.signal };
     const kept = request({ ...common, agent: this.#agent });
     kept.end(bytes);
     let answer: IncomingMessage;
@@ -96,9 +96,10 @@ export class ControlClient {
     this.#agent.destroy();
   }
 
-  async #options({ host, port }: ControlAddress, path: string): Promise<RequestOptions> {
+  #options({ host, port }: ControlAddress, path: string): RequestOptions {
     const { certFile, keyFile, caFile } = this.#tls;
-    const [cert, key, ca] = await Promise.all([certFile, keyFile, caFile].map((file) => readFile(file)));
+    // In one turn of the event loop: this process replaces such files in one, and a key is of use with its certificate only.
+    const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readFileSync(file));
     return {
       host,
       port,

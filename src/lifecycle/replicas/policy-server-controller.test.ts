@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { POLICY_SERVERS } from '../../resources/index.ts';
 import type { PolicyServer } from '../../resources/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
+import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
 import { policyServerStatus, PolicyServerController } from './policy-server-controller.ts';
 import type { KnownReplica } from './replica-directory.ts';
 import { eventually, HubScene, TestCertificates } from './testing/hub-scene.ts';
@@ -15,7 +16,10 @@ before(async () => {
 after(() => certificates[Symbol.asyncDispose]());
 
 /** A scene with the controller, which counts what is written. */
-async function withController(body: (scene: HubScene, written: { count: number }) => Promise<void>): Promise<void> {
+async function withController(
+  body: (scene: HubScene, written: { count: number }) => Promise<void>,
+  objects?: PolicyServerReports,
+): Promise<void> {
   const written = { count: 0 };
   const through = (cluster: Cluster): Cluster =>
     new Proxy(cluster, {
@@ -31,6 +35,7 @@ async function withController(body: (scene: HubScene, written: { count: number }
     caches: scene.caches,
     replicas: scene.hub,
     log: scene.log,
+    ...(objects === undefined ? {} : { objects }),
   });
   const stop = new AbortController();
   const running = controller.start(stop.signal);
@@ -74,6 +79,66 @@ describe('PolicyServerController', { timeout: 20_000 }, () => {
       await sleep(150);
       assert.equal(written.count, 0);
     });
+  });
+});
+
+/** What is told of objects, as a test says it. */
+class Reports implements PolicyServerReports {
+  readonly ours = new Set<string>();
+  readonly #reports = new Map<string, PolicyServerReport>();
+  readonly #listeners = new Set<(policyServer: string) => void>();
+
+  isOurs(policyServer: string): boolean {
+    return this.ours.has(policyServer);
+  }
+
+  report(policyServer: string): PolicyServerReport | undefined {
+    return this.#reports.get(policyServer);
+  }
+
+  subscribe(listener: (policyServer: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  say(policyServer: string, report: PolicyServerReport): void {
+    this.#reports.set(policyServer, report);
+    for (const listener of this.#listeners) {
+      listener(policyServer);
+    }
+  }
+}
+
+describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_000 }, () => {
+  const condition = { type: 'DeploymentReconciled', status: 'False', reason: 'NameTaken', message: 'taken' } as const;
+  const report: PolicyServerReport = { generation: 1, image: 'own', moduleCache: 'hostPath', conditions: [condition] };
+
+  it('says what became of them, and nothing of those of other controllers', async () => {
+    const objects = new Reports();
+    objects.ours.add('default');
+    await withController(async (scene) => {
+      await scene.policyServer('default', 1);
+      await scene.policyServer('foreign', 1);
+      await scene.lead();
+      await eventually(async () => (await statusOf(scene)) === '0/0 False NoReplicaConnected');
+      const of = (name: string): Promise<PolicyServer> =>
+        scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name });
+      objects.say('default', report);
+      objects.say('foreign', report);
+      await eventually(async () => (await of('default')).status?.image === 'own');
+      const { status } = await of('default');
+      assert.equal(status?.moduleCache, 'hostPath');
+      const [ready, deployment] = status?.conditions ?? [];
+      assert.equal(ready?.message, '0 of 1 replicas answer; taken');
+      assert.deepEqual(
+        [deployment?.type, deployment?.status, deployment?.reason, deployment?.observedGeneration],
+        ['DeploymentReconciled', 'False', 'NameTaken', 1],
+      );
+      assert.equal((await of('foreign')).status, undefined);
+      objects.say('default', { ...report, conditions: [{ ...condition, status: 'True', reason: 'R', message: '' }] });
+      await eventually(async () => (await of('default')).status?.conditions?.[1]?.status === 'True');
+      assert.equal((await of('default')).status?.conditions?.[0]?.message, '0 of 1 replicas answer');
+    }, objects);
   });
 });
 

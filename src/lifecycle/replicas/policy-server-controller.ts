@@ -4,10 +4,12 @@ import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { POLICY_SERVERS, setCondition } from '../../resources/index.ts';
-import type { Condition, JsonObject, ObjectKey, PolicyServer } from '../../resources/index.ts';
+import type { Condition, ConditionUpdate, JsonObject, ObjectKey, PolicyServer } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
+import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
+import { OBJECT_CONDITIONS } from '../policy-servers/policy-server-conditions.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 
@@ -32,6 +34,8 @@ export interface PolicyServerControllerOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'subscribe'>;
+  /** What is made for PolicyServers, and whose they are. Default: nothing is, and all are ours. */
+  readonly objects?: PolicyServerReports;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
 }
@@ -63,27 +67,39 @@ export class PolicyServerController implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const unsubscribe = this.#options.replicas.subscribe(({ policyServer, policies }) => {
-      if (policies === 'all') {
-        this.#controller.enqueue({ name: policyServer }, { afterMs: GATHER_MS });
-      }
-    });
+    const look = (name: string): void => this.#controller.enqueue({ name }, { afterMs: GATHER_MS });
+    const { objects, replicas } = this.#options;
+    const ends = [
+      replicas.subscribe(({ policyServer, policies }) => {
+        if (policies === 'all') {
+          look(policyServer);
+        }
+      }),
+      objects?.subscribe(look),
+    ];
     try {
       await this.#controller.start(signal);
     } finally {
-      unsubscribe();
+      for (const end of ends) {
+        end?.();
+      }
     }
   }
 
   async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
     const server = this.#servers.get(key);
     const replicas = this.#options.replicas.replicas(key.name);
+    const { objects } = this.#options;
     // Told of again when they are known.
     if (server === undefined || server.metadata.deletionTimestamp !== undefined || replicas === undefined) {
       return;
     }
+    // Another controller's has its status, too.
+    if (objects?.isOurs(key.name) === false) {
+      return;
+    }
     const before = server.status ?? {};
-    const status = policyServerStatus(server, replicas, before, Date.now());
+    const status = policyServerStatus(server, replicas, before, Date.now(), objects?.report(key.name));
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }
@@ -101,29 +117,42 @@ export function policyServerStatus(
   replicas: readonly Pick<KnownReplica, 'name' | 'state'>[],
   before: Status,
   now: number,
+  report?: PolicyServerReport,
 ): Status {
   const generation = metadata.generation ?? 0;
   const ready = replicas.filter(({ state }) => state === 'connected').length;
   const missing = replicas.filter(({ state }) => state !== 'connected').map(({ name }) => name);
   const isReady = missing.length === 0 && ready > 0 && ready >= spec.replicas;
   const reason = isReady ? 'allReplicas' : ready > 0 ? 'someReplicas' : 'noReplica';
-  const conditions: readonly Condition[] = setCondition(
-    before.conditions,
+  const trouble = isReady ? undefined : troubleOf(report);
+  const counts = messageOf(spec.replicas, ready, missing);
+  const updates: readonly ConditionUpdate[] = [
     {
       type: READY_CONDITION,
       status: isReady ? 'True' : 'False',
       observedGeneration: generation,
       reason: READY_REASONS[reason],
-      message: messageOf(spec.replicas, ready, missing),
+      message: trouble === undefined ? counts : `${counts}; ${trouble}`,
     },
-    now,
+    ...(report?.conditions.map((condition) => ({ ...condition, observedGeneration: report.generation })) ?? []),
+  ];
+  const conditions = updates.reduce<readonly Condition[]>(
+    (list, update) => setCondition(list, update, now),
+    before.conditions ?? [],
   );
   return {
     observedGeneration: generation,
     readyReplicas: ready,
     totalReplicas: replicas.length,
+    ...(report === undefined ? {} : { image: report.image, moduleCache: report.moduleCache }),
     conditions: [...conditions],
   };
+}
+
+/** Why there may be no processes: whoever sees no pods looks here first. */
+function troubleOf(report: PolicyServerReport | undefined): string | undefined {
+  const deployment = report?.conditions.find(({ type }) => type === OBJECT_CONDITIONS.Deployment);
+  return deployment?.status === 'False' ? deployment.message : undefined;
 }
 
 function messageOf(wanted: number, ready: number, missing: readonly string[]): string {

@@ -1,6 +1,7 @@
 // What is done next, view by view. That it adds up is for rollout-model.test.ts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { pinnedSpec } from './pinned-spec.ts';
 import { planRollout } from './plan-rollout.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutStep, type RolloutView } from './rollout-view.ts';
@@ -19,15 +20,20 @@ const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const ready = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Staged' })];
 const partly = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Loading' })];
 
+/** What a rollback to revision 1 has written. */
+const pinned = pinnedSpec(first.snapshot, MODULES);
+
 /** A step in a few words. */
 function inShort(step: RolloutStep): string {
   switch (step.type) {
     case 'create':
-      return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}`;
+      return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}${step.ownWebhook ? ' with a webhook of its own' : ''}`;
     case 'prevalidate':
       return `try ${step.revision}`;
     case 'transition':
       return `${step.revision} is ${[step.to, step.reason, step.order].filter((text) => text !== '' && text !== undefined).join(' ')}`;
+    case 'foresee':
+      return `foresee ${step.revision}`;
     case 'widen':
       return `widen ${step.revisions.join(' ')}`;
     case 'enforce':
@@ -54,6 +60,16 @@ const CASES: readonly Case[] = [
   // A revision of the spec.
   { when: 'a policy is new', view: view([], []), steps: ['create 1'] },
   { when: 'its spec changed', view: view([first], both, { spec: spec('2') }), steps: ['create 2'] },
+  {
+    when: 'it is to have a webhook of its own from now on',
+    view: view([first], both, { ownWebhook: true }),
+    steps: ['create 2 with a webhook of its own'],
+  },
+  {
+    when: 'it is to share a webhook from now on, with a spec that names digests',
+    view: view([revision(1, 'Serving', { snapshot: pinned, ownWebhook: true })], both, { ownWebhook: false }),
+    steps: ['create 2'],
+  },
   {
     when: 'its spec changed before the controller heard replicas',
     view: view([first], undefined, { spec: spec('2') }),
@@ -98,56 +114,61 @@ const CASES: readonly Case[] = [
     wakeAt: NOW + 500,
   },
   // Staging.
-  { when: 'replicas load it', view: view([first, validated], partly), steps: ['enforce 1'], wakeAt: DEADLINE },
+  {
+    when: 'replicas load it',
+    view: view([first, validated], partly),
+    steps: ['foresee 2', 'enforce 1'],
+    wakeAt: DEADLINE,
+  },
   {
     when: 'all replicas have it',
     view: view([first, validated], ready),
-    steps: ['widen 1 2', '2 is Serving 2'],
+    steps: ['foresee 2', 'widen 1 2', '2 is Serving 2'],
     wakeAt: DEADLINE,
   },
   {
     when: 'all replicas have a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Staged' })]),
-    steps: ['1 is Serving 1'],
+    steps: ['foresee 1', '1 is Serving 1'],
     wakeAt: DEADLINE,
   },
   {
     when: 'all have it, and users still read that one revision serves everywhere',
     view: view([first, validated], ready, { phase: 'Active' }),
-    steps: [],
+    steps: ['foresee 2'],
     wakeAt: NOW,
   },
   {
     when: 'a replica is new',
     view: view([first, validated], [...ready, replica('c', {}, 'connecting')]),
-    steps: ['enforce 1'],
+    steps: ['foresee 2', 'enforce 1'],
     wakeAt: DEADLINE,
   },
   {
     when: 'a replica does not answer',
     view: view([first, validated], [...ready, replica('c', {}, 'lost')]),
-    steps: ['enforce 1'],
+    steps: ['foresee 2', 'enforce 1'],
     wakeAt: DEADLINE,
   },
   {
     when: 'some have it at the deadline',
     view: view([first, validated], partly, { now: DEADLINE }),
-    steps: ['widen 1 2', '2 is Serving 2'],
+    steps: ['foresee 2', 'widen 1 2', '2 is Serving 2'],
   },
   {
     when: 'some have it at the deadline, and all are to',
     view: view([first, validated], partly, { ...ALL, now: DEADLINE }),
-    steps: ['enforce 1'],
+    steps: ['foresee 2', 'enforce 1'],
   },
   {
     when: 'none has it at the deadline',
     view: view([first, validated], both, { now: DEADLINE }),
-    steps: ['enforce 1'],
+    steps: ['foresee 2', 'enforce 1'],
   },
   {
     when: 'no replica can load a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Failed' })]),
-    steps: ['enforce spec'],
+    steps: ['foresee 1', 'enforce spec'],
     wakeAt: DEADLINE,
   },
   {

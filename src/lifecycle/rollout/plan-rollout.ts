@@ -5,6 +5,7 @@ import {
   deadlineOf,
   desiredRevision,
   goalRevision,
+  hasSpec,
   isAnsweredBy,
   isDeclared,
   isFailedOn,
@@ -31,8 +32,9 @@ const AT_REST: ReadonlySet<RolloutView['phase']> = new Set(['Active', 'RolledBac
 export function planRollout(view: RolloutView): RolloutPlan {
   if (!isDeclared(view)) {
     const revision = (view.revisions.at(-1)?.number ?? 0) + 1;
-    const rollback = rollbackOf(view.spec, view.revisions);
-    return { steps: [{ type: 'create', revision, rollbackOf: rollback }], wakeAt: undefined };
+    const rollback = hasSpec(view) ? undefined : rollbackOf(view.spec, view.revisions);
+    const { ownWebhook } = view;
+    return { steps: [{ type: 'create', revision, rollbackOf: rollback, ownWebhook }], wakeAt: undefined };
   }
   const goal = goalRevision(view);
   const steps = [
@@ -92,13 +94,18 @@ function towards(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
       return [transition(goal, goal.modules.length > 0 ? 'Validated' : 'Candidate', '', '')];
     case 'Validated':
     case 'Staged':
-      return mayServe(view, goal) && isTold(view) ? flip(view, goal) : [];
+      return [...foresight(view, goal), ...(mayServe(view, goal) && isTold(view) ? flip(view, goal) : [])];
     case 'Serving':
     case 'Failed':
       return [];
     default:
       return goal.state satisfies never;
   }
+}
+
+/** While nobody answers, what never served is better not asked about. */
+function foresight(view: RolloutView, { number: revision }: RevisionFacts): RolloutStep[] {
+  return isConnected(view) ? [{ type: 'foresee', revision }] : [];
 }
 
 /** Whether all replicas have the revision; or, when it took too long, whether the strategy does without some. */

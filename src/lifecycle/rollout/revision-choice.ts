@@ -6,8 +6,13 @@ import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts
 
 type Revisions = Pick<RolloutView, 'revisions'>;
 
-/** Whether the newest revision is what the policy's spec says: otherwise one is to be made. */
-export function isDeclared({ revisions, spec }: Pick<RolloutView, 'revisions' | 'spec'>): boolean {
+/** Whether the newest revision is what the policy's spec and annotations say: otherwise one is to be made. */
+export function isDeclared(view: Pick<RolloutView, 'revisions' | 'spec' | 'ownWebhook'>): boolean {
+  return hasSpec(view) && view.revisions.at(-1)?.ownWebhook === view.ownWebhook;
+}
+
+/** Whether the newest revision has the policy's spec. */
+export function hasSpec({ revisions, spec }: Pick<RolloutView, 'revisions' | 'spec'>): boolean {
   return isDeepStrictEqual(revisions.at(-1)?.snapshot, spec);
 }
 

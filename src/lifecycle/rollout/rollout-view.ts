@@ -52,6 +52,8 @@ export interface RevisionFacts {
   /** See `status.order` of PolicyRevision; 0 when it never served. */
   readonly order: number;
   readonly snapshot: AdmissionPolicySpec;
+  /** Whether API servers ask about it in a webhook of its own. */
+  readonly ownWebhook: boolean;
 }
 
 /** A replica of the policy's server, and what it says of the revisions of the policy. */
@@ -79,6 +81,8 @@ export interface RolloutView {
   readonly now: number;
   readonly generation: number;
   readonly spec: AdmissionPolicySpec;
+  /** Whether the policy asks for a webhook of its own. */
+  readonly ownWebhook: boolean;
   /** The revision that the policy is pinned to; undefined without a pin. */
   readonly pin: number | undefined;
   readonly settings: RolloutSettings;
@@ -88,7 +92,10 @@ export interface RolloutView {
   readonly replicas: readonly ReplicaFacts[] | undefined;
   /** Whether there is a PolicyServer of that name. */
   readonly hasPolicyServer: boolean;
-  /** Whether the API server asks about the policy at all, if only as it was declared before. */
+  /**
+   * Whether the API server asks about the policy at all, if only as it was declared before. That it asks about the same
+   * requests for another policy's sake, or in time for what never served, does not count.
+   */
   readonly isAsked: boolean;
   /** What users read in the policy's status now. */
   readonly phase: PolicyStatus['phase'];
@@ -97,7 +104,12 @@ export interface RolloutView {
 /** One thing to do. After one that wrote anything the world is looked at anew. */
 export type RolloutStep =
   /** Make a revision of the spec. */
-  | { readonly type: 'create'; readonly revision: number; readonly rollbackOf: number | undefined }
+  | {
+      readonly type: 'create';
+      readonly revision: number;
+      readonly rollbackOf: number | undefined;
+      readonly ownWebhook: boolean;
+    }
   /** Ask a replica whether it could serve; then write what came of it, see {@link afterPrevalidation}. */
   | { readonly type: 'prevalidate'; readonly revision: number }
   /** Write the status of a revision: its modules and attempts stay, `nextRetry` goes. */
@@ -110,6 +122,8 @@ export type RolloutStep =
       /** The new `order`, where it is to serve. */
       readonly order?: number;
     }
+  /** Find out whether the API server would ask about requests of this revision, and have it do so in time. */
+  | { readonly type: 'foresee'; readonly revision: number }
   /** Have the API server ask about requests of all of these revisions: before one of them serves. */
   | { readonly type: 'widen'; readonly revisions: readonly number[] }
   /** Have the API server ask exactly as this revision says; undefined: nothing could serve, as the spec says. */

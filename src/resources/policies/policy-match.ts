@@ -123,7 +123,8 @@ function versionClass(rules: readonly MatchRule[]): string {
   const [only = '', ...others] = lists;
   const isMixed = others.length > 0 || rules.some(namesOneGroupOfEvents);
   if (isMixed) {
-    return `x${digest(JSON.stringify(rules.map(({ apiGroups, apiVersions, resources }) => [apiGroups, apiVersions, resources])))}`;
+    // The order of rules says to which version a request is converted, and operations and scope which of them it meets.
+    return `x${digest(JSON.stringify(rules))}`;
   }
   return only;
 }
@@ -161,9 +162,13 @@ export const GUARDED_GROUPS: readonly string[] = [
 function needsOwnWebhook({ rules, matchConditions }: Pick<PolicyMatch, 'rules' | 'matchConditions'>): boolean {
   return (
     rules.some(({ apiGroups }) => apiGroups.some((group) => GUARDED_GROUPS.includes(group))) ||
-    // Also where it is only part of a text: a webhook too many does no harm.
-    matchConditions.some(({ expression }) => expression.includes('authorizer'))
+    matchConditions.some(({ expression }) => asksAuthorizer(expression))
   );
+}
+
+/** Whether a match condition may ask what users may do. Also where it only says so in a text: that does no harm. */
+export function asksAuthorizer(expression: string): boolean {
+  return expression.includes('authorizer');
 }
 
 function completeRule({
@@ -185,7 +190,7 @@ function completeRule({
 /** Of a policy of the cluster: all namespaces that it selects but the product's. */
 function clusterSelector(spec: AdmissionPolicySpec, productNamespace: string): MatchSelector {
   const own = (('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {}) as MatchSelector;
-  if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace === true) {
+  if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace) {
     return own;
   }
   const elsewhere = { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: [productNamespace] };

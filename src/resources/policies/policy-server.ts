@@ -1,4 +1,4 @@
-import { anything, entries, integer, integerOrText, list, object, optional, text } from '../schema-builder.ts';
+import { anything, choice, entries, integer, integerOrText, list, object, optional, text } from '../schema-builder.ts';
 import { CONDITIONS, POLICIES_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
@@ -27,7 +27,7 @@ const policyServer = {
   spec: object(
     'What the processes are.',
     {
-      image: text('The container image.'),
+      image: text("The container image. Where it is Kubewarden's own, Portcullis' runs in its place."),
       replicas: integer('How many processes there are.', { minimum: 0 }),
       minAvailable: optional(integerOrText('How many of them a disruption must leave. Excludes `maxUnavailable`.')),
       maxUnavailable: optional(integerOrText('How many of them a disruption may take. Excludes `minAvailable`.')),
@@ -44,7 +44,9 @@ const policyServer = {
         ),
       ),
       serviceAccountName: optional(text('The service account of the pods.')),
-      imagePullSecret: optional(text('A secret with credentials for registries.')),
+      imagePullSecret: optional(
+        text('A secret with credentials for registries. The image of the pods is pulled with it; modules are not yet.'),
+      ),
       insecureSources: optional(
         list('Hosts that modules may come from without a certificate that can be verified.', text('`host:port`')),
       ),
@@ -54,8 +56,43 @@ const policyServer = {
           list('Certificates.', text('A certificate in PEM.')),
         ),
       ),
-      verificationConfig: optional(text('A config map that says which signatures modules need.')),
-      sigstoreTrustConfig: optional(text('A config map with the roots that signatures are verified with.')),
+      verificationConfig: optional(
+        text('A config map that says which signatures modules need. Not supported yet: with it nothing is changed.'),
+      ),
+      sigstoreTrustConfig: optional(
+        text('A config map with the roots that signatures are verified with. Not supported yet: not used.'),
+      ),
+      moduleCache: optional(
+        object(
+          'Where modules are kept, and the record of what serves. In an emptyDir where nothing is said.',
+          {
+            emptyDir: optional(
+              object('Gone with each pod.', {
+                sizeLimit: optional(QUANTITY),
+              }),
+            ),
+            persistentVolumeClaim: optional(
+              object('Shared by all pods; it must let all nodes write that they are on.', {
+                claimName: text('The claim, in the namespace of Portcullis.', { minLength: 1, maxLength: 253 }),
+              }),
+            ),
+            hostPath: optional(
+              object('A folder of each node. It must be there, for the user of the pods to write.', {
+                path: text('An absolute path.', { minLength: 2, pattern: '^/[^:]+$' }),
+              }),
+            ),
+          },
+          {
+            rules: [
+              {
+                rule: '(has(self.emptyDir) ? 1 : 0) + (has(self.persistentVolumeClaim) ? 1 : 0) + (has(self.hostPath) ? 1 : 0) <= 1',
+                message: 'at most one of emptyDir, persistentVolumeClaim and hostPath may be set',
+                reason: 'FieldValueForbidden',
+              },
+            ],
+          },
+        ),
+      ),
       securityContexts: optional(
         object('Security contexts.', {
           container: optional(anything('That of the container.')),
@@ -98,13 +135,24 @@ const policyServer = {
     ),
     readyReplicas: optional(integer('Processes that answer requests.', { minimum: 0 })),
     totalReplicas: optional(integer('Processes that there are.', { minimum: 0 })),
+    image: optional(text('The image that the pods run.')),
+    moduleCache: optional(
+      choice(
+        'Where modules are kept. Only what is in one of the latter two is there after all pods are gone at once.',
+        ['emptyDir', 'persistentVolumeClaim', 'hostPath'],
+      ),
+    ),
     conditions: optional(CONDITIONS),
   }),
   columns: [
     column('Replicas', '.spec.replicas', { type: 'integer' }),
     column('Ready', '.status.readyReplicas', { type: 'integer' }),
     column('Image', '.spec.image'),
+    column('Status', '.status.conditions[?(@.type=="Ready")].reason'),
     AGE_COLUMN,
+    column('Running Image', '.status.image', { isWide: true }),
+    column('Module Cache', '.status.moduleCache', { isWide: true }),
+    column('Message', '.status.conditions[?(@.type=="Ready")].message', { isWide: true }),
   ],
   example: {
     metadata: { name: 'default' },

@@ -10,7 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { DEFAULT_MAX_MODULE_BYTES, ModuleCache, digestOf } from '../../modules/index.ts';
 import { RequestRefused } from '../errors.ts';
-import { ensureLocalCertificates, LocalAuthority } from '../local-certificates.ts';
+import { createAuthority, issueCertificate } from '../certificate-authority.ts';
+import { ensureLocalCertificates } from '../local-certificates.ts';
 import type { LocalCertificates } from '../local-certificates.ts';
 import { createLog } from '../log.ts';
 import { MAX_MODULES_IN_MEMORY } from './control-modules.ts';
@@ -473,10 +474,12 @@ describe('the control port', () => {
           return undefined;
         },
       });
-      const authority = await LocalAuthority.create(await import('@peculiar/x509'));
+      const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
+      const authority = await createAuthority({ commonName: 'Portcullis local CA', ...validity });
       const trusted = join(folder, 'other-ca.crt');
       const certificate = async (name: string, usages: ('serverAuth' | 'clientAuth')[]): Promise<Caller> => {
-        const { cert, key } = await authority.issue('x', usages, [{ type: 'dns', value: name }]);
+        const request = { commonName: 'x', usages, dnsNames: [name], ...validity };
+        const { cert, key } = await issueCertificate(authority, request);
         const files = {
           certFile: join(folder, `${name}-${usages.length}.crt`),
           keyFile: join(folder, `${name}-${usages.length}.key`),
@@ -494,7 +497,7 @@ describe('the control port', () => {
       await refused({ certFile: pki.certFile, keyFile: pki.keyFile, caFile: pki.caFile });
       await refused(await certificate(CONTROL_NAME, ['serverAuth', 'clientAuth']));
 
-      writeFileSync(trusted, authority.pem);
+      writeFileSync(trusted, authority.cert);
       const { port: second } = await start({
         tls: { certFile: pki.controlCertFile, keyFile: pki.controlKeyFile, caFile: trusted },
         readModule: async () => undefined,
@@ -506,7 +509,7 @@ describe('the control port', () => {
       assert.equal((await new ControlCaller(second, right).call(path)).status, 404);
     });
 
-    it('are taken up when they change, and a new CA ends what the old one had let in', async () => {
+    it('are taken up when they change, and what a CA had let in ends when it is taken out', async () => {
       const served = join(folder, 'served');
       const tls = await ensureLocalCertificates(served);
       const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
@@ -520,6 +523,18 @@ describe('the control port', () => {
       });
       const stream = await old.stream();
       await stream.next();
+      const caFile = join(folder, 'served-ca.crt');
+      copyFileSync(tls.caFile, caFile);
+      const added = new ControlCaller(port, {
+        certFile: renewed.controlCertFile,
+        keyFile: renewed.controlKeyFile,
+        caFile,
+      });
+      writeFileSync(tls.caFile, Buffer.concat([readFileSync(tls.caFile), readFileSync(renewed.caFile)]));
+      while ((await added.call('/').catch(() => undefined)) === undefined) {
+        await sleep(20);
+      }
+      assert.equal(stream.response.closed, false, 'one more CA ends nothing');
       for (const [from, to] of [
         [renewed.controlKeyFile, tls.controlKeyFile],
         [renewed.controlCertFile, tls.controlCertFile],

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { RequestRefused, ServerError } from '../errors.ts';
 import { BodyBudget, readBody, sendError, sendJson } from '../http-body.ts';
 import { listen } from '../listen.ts';
@@ -86,14 +86,15 @@ export class ControlEndpoint {
    */
   async start(): Promise<number> {
     const { host, port, tls } = this.#options;
-    let authorities = '';
+    let authorities: readonly string[] = [];
     const files = { certFile: tls.certFile, keyFile: tls.keyFile, clientCaFiles: [tls.caFile] };
     const { options, stop } = await watchTls(files, {
       reloaded: (changed) => {
         server.setSecureContext({ ...changed, ...SECURITY });
-        if (String(changed.ca) !== authorities) {
-          // Whoever is trusted now connects again.
-          authorities = String(changed.ca);
+        const before = authorities;
+        authorities = certificatesOf(changed.ca);
+        if (before.some((authority) => !authorities.includes(authority))) {
+          // Whoever is still trusted connects again.
           server.closeAllConnections();
         }
         this.#log.info({ file: tls.certFile }, 'control certificate reloaded');
@@ -102,7 +103,7 @@ export class ControlEndpoint {
         this.#log.error({ error: error.message }, 'control certificate not reloaded, the old one serves on'),
     });
     this.#stopWatching = stop;
-    authorities = String(options.ca);
+    authorities = certificatesOf(options.ca);
     const server = createServer(
       {
         ...options,
@@ -268,3 +269,8 @@ function tooLong(): RequestRefused {
  * longer trusted could go on with it.
  */
 const SECURITY = { minVersion: 'TLSv1.3', secureOptions: constants.SSL_OP_NO_TICKET } as const;
+
+/** The certificates in PEM texts. */
+function certificatesOf(pem: SecureContextOptions['ca']): readonly string[] {
+  return String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+}

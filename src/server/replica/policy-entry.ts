@@ -12,6 +12,8 @@ interface ModuleSpec {
 export interface PolicyEntryOptions {
   /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules stay as they are. */
   readonly modulesUrl?: URL;
+  /** Patterns of host capabilities that it may use (contract 2.2). Default: all. */
+  readonly hostCapabilities?: readonly string[];
 }
 
 /** The entry, to be written as JSON. */
@@ -29,7 +31,7 @@ export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, optio
   return { ...common, allowedToMutate: spec.mutating, ...moduleUse(spec, options) };
 }
 
-function moduleUse(spec: ModuleSpec, { modulesUrl }: PolicyEntryOptions): object {
+function moduleUse(spec: ModuleSpec, { modulesUrl, hostCapabilities = ['*'] }: PolicyEntryOptions): object {
   const { module, settings, timeoutEvalSeconds, contextAwareResources } = spec;
   const isRelative = module.startsWith('file://./');
   return {
@@ -37,7 +39,6 @@ function moduleUse(spec: ModuleSpec, { modulesUrl }: PolicyEntryOptions): object
     settings: settings ?? {},
     ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
     contextAwareResources: contextAwareResources ?? [],
-    // Policies of a cluster may use all of them unless their policy server says otherwise (contract 2.2).
-    hostCapabilities: ['*'],
+    hostCapabilities,
   };
 }

@@ -11,7 +11,7 @@ export interface ControlTls {
 
 /** How a policy server is a replica of a PolicyServer of a cluster: what it serves are the cluster's PolicyRevisions. */
 export interface ReplicaOptions {
-  /** Seen with the replica's own rights, see `REPLICA_RULES`. */
+  /** Seen with the replica's own rights, see `REPLICA_RULES` and `REPLICA_CLUSTER_RULES`. */
   readonly cluster: Cluster;
   /** Namespace of the product: of PolicyRevisions, PolicyServerReplicas and Leases. */
   readonly namespace: string;
@@ -31,4 +31,6 @@ export interface ReplicaOptions {
   };
   /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules are refused. */
   readonly modulesUrl?: URL;
+  /** Patterns of host capabilities that policies of namespaces may use (contract 2.2). Default: all. */
+  readonly namespacedPoliciesCapabilities?: readonly string[];
 }

@@ -8,10 +8,18 @@ export interface AccessRule {
 }
 
 /**
- * Of a Role in the namespace of the product. What context-aware policies read of the cluster comes on top, and is for the
- * administrator to grant.
+ * Of a ClusterRole. The labels of namespaces are read while there are policies that select namespaces by them; without the
+ * right those policies answer by their failurePolicy.
  */
-export const REPLICA_RULES: readonly AccessRule[] = [
+export const REPLICA_CLUSTER_RULES: readonly AccessRule[] = [
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+];
+
+/**
+ * Of a Role in the namespace of the product, for a replica that runs in a pod. What context-aware policies read of the cluster
+ * comes on top, and is for the administrator to grant.
+ */
+export const REPLICA_POD_RULES: readonly AccessRule[] = [
   // What it is to serve.
   { apiGroups: ['portcullis.dev'], resources: ['policyrevisions'], verbs: ['list', 'watch'] },
   // What it reports, and where its peers are.
@@ -21,6 +29,10 @@ export const REPLICA_RULES: readonly AccessRule[] = [
     verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
   },
   { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas/status'], verbs: ['update'] },
-  // That it lives, where it runs in no pod.
+];
+
+/** The same for one that runs in no pod: it says by a Lease that it lives. Pods have none: the controller's is among them. */
+export const REPLICA_RULES: readonly AccessRule[] = [
+  ...REPLICA_POD_RULES,
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },
 ];

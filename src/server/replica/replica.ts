@@ -1,10 +1,15 @@
 // A policy server as a replica of a PolicyServer: its policies are the PolicyRevisions of a cluster, and it tells how far it
 // got with them. Assembly only; each part is in a file of its own.
+import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { PoliciesView } from '../operations-endpoint.ts';
-import { type PolicyHost, type PolicySource, settledWithin } from '../policy-source.ts';
+import type { PinnedPolicy } from '../policy-registry.ts';
+import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policy-source.ts';
 import type { PolicyPhase, PolicyStatus } from '../policy-status.ts';
+import { ofOtherVersion } from '../serving-record.ts';
+import { isOutage, NamespaceFeed } from './namespace-feed.ts';
+import { NamespaceRecord } from './namespace-record.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
@@ -13,16 +18,24 @@ import { RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
 import { RevisionRegistry } from './revision-registry.ts';
 
+/**
+ * How long after its first failed request a cluster counts as down, if it has not been read by then: a request that one API
+ * server had no time for says nothing. Milliseconds.
+ */
+const DOWN_AFTER_MS = 2_000;
+
 /** A source of policies that is a cluster. */
 export class Replica implements PolicySource {
   readonly #options: ReplicaOptions;
   readonly #host: PolicyHost;
   readonly #registry: RevisionRegistry;
   readonly #feed: RevisionFeed;
+  readonly #namespaces: NamespaceFeed;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
   readonly #stopping = new AbortController();
   readonly #isDown = Promise.withResolvers<void>();
+  #downTimer: NodeJS.Timeout | undefined;
   #following: Promise<void> | undefined;
   /** Policies that served before; undefined before the start. */
   #restored: number | undefined;
@@ -31,14 +44,14 @@ export class Replica implements PolicySource {
 
   /** @param cacheDir folder of the module cache */
   constructor(options: ReplicaOptions, cacheDir: string, host: PolicyHost) {
-    const { cluster, namespace, policyServer, modulesUrl } = options;
+    const { cluster, namespace, policyServer, modulesUrl, namespacedPoliciesCapabilities } = options;
     const { loader, log } = host;
     this.#options = options;
     this.#host = host;
-    const reader = new RevisionReader(
-      (text, name) => loader.parse(text, name),
-      modulesUrl === undefined ? {} : { modulesUrl },
-    );
+    const reader = new RevisionReader((text, name) => loader.parse(text, name), {
+      ...(modulesUrl === undefined ? {} : { modulesUrl }),
+      ...(namespacedPoliciesCapabilities === undefined ? {} : { namespacedPoliciesCapabilities }),
+    });
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
@@ -57,21 +70,34 @@ export class Replica implements PolicySource {
         },
         flipTook: (ms) => host.reloadTook(ms),
       },
-      host.record.read(),
+      recorded(host, namespacedPoliciesCapabilities ?? ['*']),
     );
+    this.#namespaces = new NamespaceFeed({
+      cluster,
+      tell: (change) => host.tellNamespaces(change),
+      record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
+      log,
+    });
     this.#feed = new RevisionFeed({
       cluster,
       namespace,
       policyServer,
       changed: (changes, isFirst) => {
         this.#loadedAt = new Date().toISOString();
+        this.#namespaces.want(changes, isFirst);
         this.#registry.want(changes, isFirst);
         if (isFirst) {
+          clearTimeout(this.#downTimer);
           log.info({ policies: changes.size, policyServer }, 'policy revisions read');
           void this.settledInTime().then(() => (this.#isLoaded = true));
         }
       },
-      failed: () => this.#isDown.resolve(),
+      failed: (error) => {
+        this.#namespaces.failed(error);
+        if (isOutage(error)) {
+          this.#downTimer ??= setTimeout(() => this.#isDown.resolve(), DOWN_AFTER_MS).unref();
+        }
+      },
       log,
     });
     const cache = new ModuleCache(cacheDir, DEFAULT_MAX_MODULE_BYTES);
@@ -94,14 +120,20 @@ export class Replica implements PolicySource {
       return;
     }
     this.#following = this.#feed.start(this.#stopping.signal);
-    const restored = this.#restored;
-    const known =
-      restored === 0
-        ? this.#registry.settled()
-        : // With the cluster down, what served before is all that can be waited for.
-          Promise.race([this.#registry.settled(), this.#isDown.promise.then(() => this.#registry.restored())]);
-    await settledWithin(known, this.#host.readyWaitMs);
-    this.#isLoaded ||= this.#feed.isSynced || restored > 0;
+    const { readyWaitMs } = this.#host;
+    const known = this.#registry.settled();
+    if (this.#restored === 0) {
+      await settledWithin(known, readyWaitMs);
+    } else {
+      // With the cluster down, what served before is all that can be waited for. Not while it is only slow to answer: there
+      // may be policies by now that are not in the record, and an API server that asks about them.
+      const restored = this.#isDown.promise.then(async () => {
+        await settledWithin(this.#registry.restored(), readyWaitMs);
+        this.#isLoaded = true;
+      });
+      await settledWithin(Promise.race([known, restored]), readyWaitMs);
+    }
+    this.#isLoaded ||= this.#feed.isSynced;
   }
 
   async check(): Promise<void> {
@@ -130,6 +162,15 @@ export class Replica implements PolicySource {
 
   isLoading(id: string): boolean {
     return !this.#feed.isSynced || this.#registry.has(id);
+  }
+
+  /** With the cluster away, buckets have what served before: a policy that was made meanwhile is not known to be missing. */
+  buckets(): BucketKnowledge {
+    return this.#feed.isSynced || this.#isLoaded ? 'known' : 'unknown';
+  }
+
+  findNamespace(name: string): Promise<string | undefined> {
+    return this.#namespaces.find(name);
   }
 
   view(): PoliciesView {
@@ -162,11 +203,13 @@ export class Replica implements PolicySource {
   }
 
   async stop(): Promise<void> {
+    clearTimeout(this.#downTimer);
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
+    const kept = this.#namespaces.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
-    await this.#following;
+    await Promise.all([this.#following, kept]);
   }
 
   async close(): Promise<void> {
@@ -180,4 +223,20 @@ export class Replica implements PolicySource {
   #keep(): void {
     this.#host.loader.keep(this.modules().map(({ digest }) => digest));
   }
+}
+
+/** What served before a restart; what it was allowed then need not be allowed any more. */
+function recorded(
+  { record }: PolicyHost,
+  namespacedPoliciesCapabilities: readonly string[],
+): Map<string, PinnedPolicy> {
+  const allowed = JSON.stringify(namespacedPoliciesCapabilities);
+  const isAllowed = (id: string, { definition }: PinnedPolicy): boolean =>
+    !isNamespacedPolicyId(id) ||
+    (definition.kind === 'policy' ? [definition] : definition.members).every(
+      ({ hostCapabilities }) => JSON.stringify(hostCapabilities) === allowed,
+    );
+  return new Map(
+    [...record.read()].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : ofOtherVersion(pinned)]),
+  );
 }

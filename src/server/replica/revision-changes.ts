@@ -49,10 +49,12 @@ export function show(entry: RevisionEntry): boolean {
   const next = nextShown(entry);
   const isNew = next !== entry.shown;
   if (isNew) {
+    const answered = servingOf(entry);
     // Until every worker has changed over, the one before still answers.
-    entry.before = entry.isEverywhere ? servingOf(entry) : entry.before;
+    entry.before = entry.isEverywhere ? answered : entry.before;
     entry.shown = next;
-    entry.isEverywhere = false;
+    // Where else it answers is no other answer: what served everywhere does.
+    entry.isEverywhere = entry.isEverywhere && answered !== undefined && answered === servingOf(entry);
     forgetActivation(entry);
     entry.activationFailure = undefined;
     const serves = servingOf(entry);
@@ -91,6 +93,11 @@ export function stagedBeside(entry: RevisionEntry): PolicyDefinition[] {
 /** Calls off what would be tried again. */
 export function forgetActivation({ activationFailure }: RevisionEntry): void {
   clearTimeout(activationFailure?.retry);
+}
+
+/** Calls off the end of its answers in buckets where it was asked about before. */
+export function forgetLingering({ lingers }: RevisionEntry): void {
+  clearTimeout(lingers);
 }
 
 /** Calls off what would be tried again. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { DeclaredPolicy, PinnedPolicy, ServedRevisionName } from '../policy-registry.ts';
 import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from '../policy-status.ts';
@@ -26,6 +27,8 @@ export interface Slot {
   readonly revision: ServedRevisionName;
   /** The spec to read, and the modules to have; undefined for what served before a restart, which is known already. */
   readonly wanted: WantedRevision | undefined;
+  /** Which requests it is for, as far as that is known. */
+  readonly match: PolicyMatch | undefined;
   declared: DeclaredPolicy | undefined;
   /** Digest of each module by the reference that the definition has. */
   pins: Readonly<Record<string, string>>;
@@ -40,9 +43,19 @@ export interface Slot {
 }
 
 /** What the workers have under a policy's id. */
-export type Shown =
+export type Shown = {
+  readonly match: PolicyMatch | undefined;
+  /** See TableEntry. */
+  readonly alsoIn?: readonly string[];
+} & (
   | { readonly kind: 'serving'; readonly loaded: LoadedRevision }
-  | { readonly kind: 'failed'; readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
+  | {
+      /** `loading`: something is to serve that is not here yet. Requests for all policies of a bucket do not wait for it. */
+      readonly kind: 'failed' | 'loading';
+      readonly message: string;
+      readonly failurePolicy: 'Fail' | 'Ignore';
+    }
+);
 
 /** A worker could not take up what was shown to it. */
 export interface ActivationFailure {
@@ -71,6 +84,12 @@ export interface RevisionEntry {
   /** What served before a restart, until something newer serves. */
   standIn: Slot | undefined;
   shown: Shown | undefined;
+  /** In which buckets API servers may ask about what is shown, by all that is known now. */
+  buckets: readonly string[];
+  /** Those in which they did not long ago: see {@link LINGER_MS}. */
+  lingering: readonly string[];
+  /** Ends that. */
+  lingers: NodeJS.Timeout | undefined;
   /** Whether every worker has what is shown. */
   isEverywhere: boolean;
   /** What some workers may still answer by. */
@@ -92,6 +111,9 @@ export function newEntry(id: string): RevisionEntry {
     slots: new Map(),
     standIn: undefined,
     shown: undefined,
+    buckets: [],
+    lingering: [],
+    lingers: undefined,
     isEverywhere: false,
     before: undefined,
     activationFailure: undefined,
@@ -109,11 +131,12 @@ export function slotKey(uid: string, digests: readonly string[]): string {
 }
 
 export function newSlot(wanted: WantedRevision): Slot {
-  const { name, uid, revision } = wanted;
+  const { name, uid, revision, match } = wanted;
   return {
     key: wantedKey(wanted),
     revision: { name, uid, number: revision },
     wanted,
+    match,
     declared: undefined,
     pins: {},
     since: '',
@@ -128,7 +151,7 @@ export function newSlot(wanted: WantedRevision): Slot {
 
 /** What served before a restart. */
 export function recordedSlot(pinned: PinnedPolicy, revision: ServedRevisionName): Slot {
-  const { definition, hash, settingsHash, digests, since } = pinned;
+  const { definition, hash, settingsHash, digests, since, match } = pinned;
   return {
     ...newSlot({
       name: revision.name,
@@ -140,6 +163,7 @@ export function recordedSlot(pinned: PinnedPolicy, revision: ServedRevisionName)
     }),
     key: slotKey(revision.uid, Object.values(digests)),
     wanted: undefined,
+    match,
     declared: { definition, hash, settingsHash },
     pins: digests,
     since,
@@ -147,8 +171,12 @@ export function recordedSlot(pinned: PinnedPolicy, revision: ServedRevisionName)
 }
 
 /** The other way round: none of what has not been read yet. */
-export function pinnedOf({ declared, pins, since, revision }: Slot): PinnedPolicy[] {
-  return declared === undefined ? [] : [{ ...declared, digests: pins, since, revision }];
+export function pinnedOf({ declared, pins, since, revision, match }: Slot): PinnedPolicy[] {
+  return declared === undefined ? [] : [{ ...declared, digests: pins, since, revision, ...matchField(match) }];
+}
+
+function matchField(match: PolicyMatch | undefined): { readonly match?: PolicyMatch } {
+  return match === undefined ? {} : { match };
 }
 
 /** A revision that is loaded already, and is wanted again. */
@@ -158,12 +186,13 @@ export function loadedSlot(wanted: WantedRevision, loaded: LoadedRevision): Slot
 
 /** What was loaded of a slot. */
 export function loadedRevision(
-  { revision, since }: Slot,
+  { revision, since, match }: Slot,
   declared: DeclaredPolicy,
   digests: Readonly<Record<string, string>>,
 ): LoadedRevision {
   const version = createHash('sha256').update([declared.hash, ...Object.values(digests)].join());
-  return { ...declared, digests, since, order: 0, revision, version: version.digest('hex').slice(0, 12) };
+  const of = { digests, since, order: 0, revision, version: version.digest('hex').slice(0, 12), ...matchField(match) };
+  return { ...declared, ...of };
 }
 
 /** The digest of each module of a definition that is not builtin; a text when the revision does not say one. */
@@ -224,37 +253,91 @@ export function servingOf({ shown }: RevisionEntry): LoadedRevision | undefined 
   return shown?.kind === 'serving' ? shown.loaded : undefined;
 }
 
-/** What workers are to have now, by all that is known; the same object where nothing changes. */
+/**
+ * How long a policy answers in a bucket after API servers were last to ask about it there: one that has not seen the newest
+ * configuration asks in the old bucket only, and one that has may ask a replica that serves the old revision. Long against
+ * both, and against the longest wait for a write of configurations (15 s). Milliseconds.
+ */
+export const LINGER_MS = 60_000;
+
+/** What workers are to have now, by all that is known; the same object where nothing changes. Notes in which buckets. */
 export function nextShown(entry: RevisionEntry): Shown | undefined {
+  const wanted = wantedShown(entry);
+  const buckets = bucketsOf(entry, wanted);
+  entry.lingering = [...new Set([...entry.lingering, ...entry.buckets])].filter((bucket) => !buckets.includes(bucket));
+  entry.buckets = buckets;
+  const next = withBuckets(wanted, [...buckets, ...entry.lingering].toSorted());
+  return isSame(next, entry.shown) ? entry.shown : next;
+}
+
+/** Also where what is to serve belongs, while something else answers in its place: it is asked about there. */
+function bucketsOf({ wanted }: RevisionEntry, shown: Shown | undefined): readonly string[] {
+  const revisions = [shown, wanted?.serving, ...(wanted?.staged ?? [])];
+  return [...new Set([...revisions.flatMap((one) => one?.match?.bucket ?? []), ...(wanted?.buckets ?? [])])];
+}
+
+/** Of what serves it counts which thing that is, not how it looks. */
+function isSame(one: Shown | undefined, other: Shown | undefined): boolean {
+  const loadedOf = (shown: Shown | undefined): unknown => (shown?.kind === 'serving' ? shown.loaded : undefined);
+  return loadedOf(one) === loadedOf(other) && isDeepStrictEqual(one, other);
+}
+
+function withBuckets(shown: Shown | undefined, buckets: readonly string[]): Shown | undefined {
+  if (shown === undefined) {
+    return undefined;
+  }
+  const { alsoIn: _before, ...rest } = shown;
+  const others = buckets.filter((bucket) => bucket !== shown.match?.bucket);
+  return shown.match === undefined || others.length === 0 ? rest : { ...rest, alsoIn: others };
+}
+
+function wantedShown(entry: RevisionEntry): Shown | undefined {
   const { wanted, standIn, shown } = entry;
   const target = targetOf(entry);
   if (target?.loaded !== undefined) {
-    return serving(shown, target.loaded);
+    return serving(target.loaded, wanted?.serving?.match ?? target.loaded.match);
   }
   if (wanted?.failed !== undefined) {
-    return failed(shown, wanted.failed.message, wanted.failed.failurePolicy);
+    const { message, failurePolicy, match } = wanted.failed;
+    return { kind: 'failed', message, failurePolicy, match };
   }
+  // What serves goes by its own rules, whatever those of its successor are.
   if (shown?.kind === 'serving') {
-    return shown;
+    return serving(shown.loaded, shown.loaded.match ?? wanted?.serving?.match);
   }
   if (standIn?.loaded !== undefined) {
-    return serving(shown, standIn.loaded);
+    return serving(standIn.loaded, standIn.loaded.match ?? wanted?.serving?.match);
   }
   const mayStillCome = standIn !== undefined && standIn.failure === undefined;
   const failure = target === undefined ? standIn?.failure : target.failure;
   if (failure === undefined || mayStillCome) {
+    return notYet(entry, target);
+  }
+  const failed = target ?? standIn;
+  return {
+    kind: 'failed',
+    message: failure.message,
+    failurePolicy: failurePolicyOfSlot(failed),
+    match: wanted?.serving?.match ?? failed?.match,
+  };
+}
+
+function serving(loaded: LoadedRevision, match: PolicyMatch | undefined): Shown {
+  return { kind: 'serving', loaded, match };
+}
+
+/** What answers for a policy of which nothing has been loaded here; what served before a restart counts as what is to serve. */
+function notYet({ shown, wanted, standIn }: RevisionEntry, target: Slot | undefined): Shown | undefined {
+  const coming = target ?? standIn;
+  const match = wanted?.serving?.match ?? standIn?.match;
+  if (coming === undefined || match === undefined || shown?.kind === 'serving') {
     return shown;
   }
-  return failed(shown, failure.message, failurePolicyOfSlot(target ?? standIn));
-}
-
-function serving(shown: Shown | undefined, loaded: LoadedRevision): Shown {
-  return shown?.kind === 'serving' && shown.loaded === loaded ? shown : { kind: 'serving', loaded };
-}
-
-function failed(shown: Shown | undefined, message: string, failurePolicy: 'Fail' | 'Ignore'): Shown {
-  const next: Shown = { kind: 'failed', message, failurePolicy };
-  return isDeepStrictEqual(shown, next) ? (shown ?? next) : next;
+  if (shown?.kind === 'failed') {
+    return { ...shown, match };
+  }
+  const message = 'the policy is being loaded by this policy server; try again';
+  return { kind: 'loading', message, failurePolicy: failurePolicyOfSlot(coming), match };
 }
 
 function failurePolicyOfSlot(slot: Slot | undefined): 'Fail' | 'Ignore' {
@@ -262,9 +345,13 @@ function failurePolicyOfSlot(slot: Slot | undefined): 'Fail' | 'Ignore' {
 }
 
 export function tableEntry(id: string, shown: Shown): TableEntry {
-  return shown.kind === 'serving'
-    ? { id, definition: shown.loaded.definition, digests: shown.loaded.digests }
-    : { id, failed: { message: shown.message, failurePolicy: shown.failurePolicy } };
+  const { alsoIn } = shown;
+  const match = { ...matchField(shown.match), ...(alsoIn === undefined ? {} : { alsoIn }) };
+  if (shown.kind === 'serving') {
+    return { id, definition: shown.loaded.definition, digests: shown.loaded.digests, ...match };
+  }
+  const { kind, message, failurePolicy } = shown;
+  return { id, failed: { message, failurePolicy }, ...match, ...(kind === 'loading' ? { isLoading: true } : {}) };
 }
 
 /** Whether all that is wanted has served, been staged, or failed once. */

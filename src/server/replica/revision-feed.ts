@@ -11,7 +11,7 @@ export type WantedChanges = ReadonlyMap<string, WantedPolicy | undefined>;
 
 export interface RevisionFeedOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
-  /** The namespace of PolicyRevisions. */
+  /** The namespace of PolicyRevisions, which is the product's. */
   readonly namespace: string;
   readonly policyServer: string;
   /** Told what changed within one turn of the event loop; at first of all policies that there are, which may be none. */
@@ -106,7 +106,7 @@ export class RevisionFeed {
     const changes = new Map<string, WantedPolicy | undefined>();
     for (const id of this.#changed) {
       const revisions = this.#policies.get(id);
-      changes.set(id, revisions === undefined ? undefined : wantedOf(revisions.values()));
+      changes.set(id, revisions === undefined ? undefined : wantedOf(revisions.values(), this.#options.namespace));
     }
     this.#changed.clear();
     const isFirst = !this.#isTold;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { parsePolicies } from '../../engine/index.ts';
 import { ServerError } from '../errors.ts';
 import type { Declared } from '../policy-registry.ts';
-import { MAX_BATCH_LENGTH, RevisionReader } from './revision-reader.ts';
+import { MAX_BATCH_LENGTH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
 
 const spec = (rest: object = {}): object => ({
   module: 'builtin:cel',
@@ -13,7 +13,10 @@ const spec = (rest: object = {}): object => ({
   ...rest,
 });
 
-function setUp(fails: (text: string) => Error | undefined = () => undefined): {
+function setUp(
+  fails: (text: string) => Error | undefined = () => undefined,
+  options: RevisionReaderOptions = {},
+): {
   reader: RevisionReader;
   texts: string[];
 } {
@@ -27,7 +30,7 @@ function setUp(fails: (text: string) => Error | undefined = () => undefined): {
     const { policies, problems } = parsePolicies(text, name);
     return { policies: policies.map((definition) => ({ definition, hash: 'h', settingsHash: 's' })), problems };
   };
-  return { reader: new RevisionReader(parse, {}), texts };
+  return { reader: new RevisionReader(parse, options), texts };
 }
 
 describe('specs', () => {
@@ -49,6 +52,19 @@ describe('specs', () => {
       ],
     );
     assert.equal(texts.length, 2);
+  });
+
+  it('of policies of a namespace may use what the policy server allows them', async () => {
+    const { reader } = setUp(undefined, { namespacedPoliciesCapabilities: ['net/*'] });
+    const ids = ['kw.cap.a', 'kw.capg.a', 'kw.ap.shop.a', 'kw.apg.shop.a'];
+    const group = { expression: 'm()', message: 'no', policies: { m: { module: 'builtin:cel', settings: {} } } };
+    const read = await reader.read(ids.map((id) => ({ id, spec: spec(id.includes('pg.') ? group : {}) })));
+    const capabilities = read.map((policy) => {
+      assert.ok('definition' in policy, JSON.stringify(policy));
+      const { definition } = policy;
+      return (definition.kind === 'group' ? definition.members[0] : definition)?.hostCapabilities;
+    });
+    assert.deepEqual(capabilities, [['*'], ['*'], ['net/*'], ['net/*']]);
   });
 
   it('that are wrong fail alone, without places in a text that nobody knows', async () => {

@@ -1,7 +1,8 @@
 // Specs of policies read as entries of a policies file are, off the main thread: many with one message.
+import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
 import type { Declared, DeclaredPolicy } from '../policy-registry.ts';
-import { policyEntry, type PolicyEntryOptions } from './policy-entry.ts';
+import { policyEntry } from './policy-entry.ts';
 
 /**
  * Characters of entries that are read together: some 2,000 ordinary policies. No more, because the entries of one text share
@@ -19,13 +20,20 @@ export interface UnreadPolicy {
 /** What a spec says, or why it cannot be understood. */
 export type ReadPolicy = DeclaredPolicy | { readonly problem: string; readonly isTransient: boolean };
 
+export interface RevisionReaderOptions {
+  /** See PolicyEntryOptions. */
+  readonly modulesUrl?: URL;
+  /** Patterns of host capabilities that policies of namespaces may use. Default: all. */
+  readonly namespacedPoliciesCapabilities?: readonly string[];
+}
+
 /** Reads specs. */
 export class RevisionReader {
   readonly #parse: (text: string, name: string) => Promise<Declared>;
-  readonly #options: PolicyEntryOptions;
+  readonly #options: RevisionReaderOptions;
 
   /** @param parse reads the text of a policies file */
-  constructor(parse: (text: string, name: string) => Promise<Declared>, options: PolicyEntryOptions) {
+  constructor(parse: (text: string, name: string) => Promise<Declared>, options: RevisionReaderOptions) {
     this.#parse = parse;
     this.#options = options;
   }
@@ -56,11 +64,17 @@ export class RevisionReader {
     return results;
   }
 
-  #entryText({ spec }: UnreadPolicy): string {
+  #entryText({ id, spec }: UnreadPolicy): string {
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
       throw new TypeError('expected a mapping');
     }
-    return JSON.stringify(policyEntry({ spec: spec as AdmissionPolicyObject['spec'] }, this.#options));
+    const { modulesUrl, namespacedPoliciesCapabilities } = this.#options;
+    const hostCapabilities = isNamespacedPolicyId(id) ? namespacedPoliciesCapabilities : undefined;
+    const options = {
+      ...(modulesUrl === undefined ? {} : { modulesUrl }),
+      ...(hostCapabilities === undefined ? {} : { hostCapabilities }),
+    };
+    return JSON.stringify(policyEntry({ spec: spec as AdmissionPolicyObject['spec'] }, options));
   }
 
   async #readBatch(entries: readonly Entry[]): Promise<[index: number, result: ReadPolicy][]> {

@@ -6,12 +6,14 @@ import {
   settingsHash,
   type SinglePolicyDefinition,
 } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, PinnedPolicy } from '../policy-registry.ts';
 import type { PolicyStatus } from '../policy-status.ts';
 import type { RevisionReport } from './replica-protocol.ts';
 import type { WantedChanges } from './revision-feed.ts';
+import { LINGER_MS } from './revision-entry.ts';
 import type { ReadPolicy } from './revision-reader.ts';
 import { RevisionRegistry } from './revision-registry.ts';
 import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
@@ -602,5 +604,132 @@ describe('a registry of revisions', () => {
     end();
     await want({ q: serving(revision('q', 1)) });
     assert.equal(told.length, 5);
+  });
+});
+
+describe('which requests a policy is for', () => {
+  const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as unknown as PolicyMatch;
+  const matching = (number: number, bucket: string): WantedRevision => ({
+    ...revision('p', number),
+    snapshot: { version: String(number), failurePolicy: 'Ignore' },
+    match: matchIn(bucket),
+  });
+  const shown = ({ changes }: Scene): unknown => {
+    const entry = changes.at(-1)?.upserts[0];
+    const state =
+      entry === undefined
+        ? 'nothing'
+        : 'definition' in entry
+          ? 'serves'
+          : entry.isLoading === true
+            ? 'loading'
+            : 'failed';
+    return [state, entry?.match?.bucket, entry?.alsoIn ?? []];
+  };
+
+  it('is known before it has been loaded, and while it cannot be', async () => {
+    const scene = setUp();
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    assert.equal(scene.status('p').phase, 'Pending');
+    assert.deepEqual(scene.reports(), { 'p-1': 'Loading' });
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['failed', 'b', []]);
+    await scene.want({ p: serving(matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['failed', 'c', ['b']], 'by the rules of what is to serve now');
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    scene.registry.stop();
+  });
+
+  it('is that of the revision that serves, also where its successor belongs, until that does', async () => {
+    const scene = setUp();
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    await scene.want({ p: serving(matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']], 'API servers may ask there only');
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    scene.registry.stop();
+  });
+
+  it('makes no difference to what serves, while workers are told where else it answers', async () => {
+    const scene = setUp({ holds: true });
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    await scene.good();
+    await scene.reach();
+    await scene.reach();
+    assert.deepEqual(scene.reports(), { 'p-1': 'Serving' });
+    await scene.want({ p: serving(matching(1, 'b'), matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    assert.deepEqual(scene.reports(), { 'p-1': 'Serving', 'p-2': 'Loading' });
+    scene.registry.stop();
+  });
+
+  it('covers where its successor belongs also for what served before a restart', async () => {
+    const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
+    scene.registry.restore();
+    await scene.good();
+    await scene.want({ p: serving(matching(2, 'c')) }, true);
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    scene.registry.stop();
+  });
+
+  it('covers the buckets of revisions that may serve elsewhere, and for a while those where it was asked about', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const scene = setUp();
+      await scene.want({ p: { ...serving(matching(1, 'b'), matching(2, 'c')), buckets: ['b', 'c'] } }, true);
+      await scene.good();
+      assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+      await scene.good();
+      await scene.want({ p: { ...serving(matching(2, 'c')), buckets: ['b', 'c'] } });
+      assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+      await scene.want({ p: serving(matching(2, 'c')) });
+      mock.timers.tick(LINGER_MS - 1);
+      assert.deepEqual(shown(scene), ['serves', 'c', ['b']], 'an API server may not know yet that it asks elsewhere');
+      mock.timers.tick(1);
+      assert.deepEqual(shown(scene), ['serves', 'c', []]);
+      await scene.want({
+        p: { staged: [], failed: { revision: 3, message: 'no', failurePolicy: 'Ignore', match: matchIn('d') } },
+      });
+      assert.deepEqual(shown(scene), ['failed', 'd', ['c']]);
+      scene.registry.stop();
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('is known of what served before a restart while it is being loaded: its bucket does not do without it', async () => {
+    const definition = { ...declared('p', '1').definition, failurePolicy: 'Ignore' } as const;
+    const scene = setUp({ record: [{ ...recorded('p', 1), definition, match: matchIn('b') }] });
+    scene.registry.restore();
+    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    const entry = scene.changes.at(-1)?.upserts[0] ?? assert.fail();
+    assert.equal('failed' in entry && entry.failed.failurePolicy, 'Ignore');
+    assert.deepEqual([scene.status('p').phase, scene.status('p').serving], ['Pending', null]);
+    assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
+    await scene.want({ p: serving(matching(2, 'c')) }, true);
+    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'whichever is loaded first');
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'the other one may still come');
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['failed', 'c', ['b']]);
+    scene.registry.stop();
+  });
+
+  it('is known of what served before a restart, as far as it was written down', async () => {
+    const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
+    scene.registry.restore();
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
+    const older = setUp({ record: [recorded('p', 1)] });
+    older.registry.restore();
+    await older.good();
+    assert.deepEqual(shown(older), ['serves', undefined, []]);
+    await older.want({ p: serving(matching(1, 'b')) }, true);
+    assert.deepEqual(shown(older), ['serves', 'b', []], 'the cluster says it');
   });
 });

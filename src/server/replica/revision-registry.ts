@@ -7,9 +7,10 @@ import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
 import type { PinnedPolicy, RegistryCollaborators } from '../policy-registry.ts';
 import type { PolicyPhase, PolicyStatus } from '../policy-status.ts';
-import { forgetActivation, forgetRetries, show, stagedBeside, want } from './revision-changes.ts';
+import { forgetActivation, forgetLingering, forgetRetries, show, stagedBeside, want } from './revision-changes.ts';
 import {
   isSettled,
+  LINGER_MS,
   loadedRevision,
   newEntry,
   phaseOf,
@@ -164,7 +165,10 @@ export class RevisionRegistry {
       const serves = servingOf(entry);
       if (serves !== undefined) {
         const { definition, hash, settingsHash, digests, since, revision } = serves;
-        return [{ definition, hash, settingsHash, digests, since, revision }];
+        const match = entry.shown?.match;
+        return [
+          { definition, hash, settingsHash, digests, since, revision, ...(match === undefined ? {} : { match }) },
+        ];
       }
       return entry.standIn === undefined ? [] : pinnedOf(entry.standIn);
     });
@@ -199,6 +203,7 @@ export class RevisionRegistry {
     for (const entry of this.#entries.values()) {
       forgetRetries(slotsOf(entry));
       forgetActivation(entry);
+      forgetLingering(entry);
     }
     this.#tellSettled();
   }
@@ -220,7 +225,7 @@ export class RevisionRegistry {
 
   /** Brings the table of the workers to where it is to be now, in one change; then tells what is different. */
   #commit(entries: readonly RevisionEntry[], { loaded = [], removed = [] }: Change = {}): void {
-    const shown = entries.filter((entry) => show(entry));
+    const shown = entries.filter((entry) => this.#show(entry));
     const { modules, retired } = this.#modules.change(this.#usedDigests(), loaded);
     if (shown.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
       const staged = new Map(entries.map((entry) => [entry.id, stagedBeside(entry)]));
@@ -228,6 +233,21 @@ export class RevisionRegistry {
       this.#with.servingChanged();
     }
     this.#look(entries, removed);
+  }
+
+  /** Whether it is to be published. */
+  #show(entry: RevisionEntry): boolean {
+    const { lingering } = entry;
+    const isNew = show(entry);
+    if (entry.lingering.some((bucket) => !lingering.includes(bucket)) && !this.#stopped) {
+      forgetLingering(entry);
+      entry.lingers = setTimeout(() => {
+        entry.lingering = [];
+        this.#commit([entry]);
+      }, LINGER_MS);
+      entry.lingers.unref();
+    }
+    return isNew;
   }
 
   #publish(
@@ -273,6 +293,7 @@ export class RevisionRegistry {
     if (entry !== undefined) {
       forgetRetries(slotsOf(entry));
       forgetActivation(entry);
+      forgetLingering(entry);
       this.#entries.delete(id);
       this.#with.phaseChanged(id, undefined);
       this.#with.changeEnded('removed');

@@ -29,7 +29,7 @@ function numbers(...revisions: PolicyRevision[]): {
   staged: number[];
   failed: string | undefined;
 } {
-  const { serving, staged, failed } = wantedOf(revisions);
+  const { serving, staged, failed } = wantedOf(revisions, 'portcullis');
   return { serving: serving?.revision, staged: staged.map((one) => one.revision), failed: failed?.message };
 }
 
@@ -65,14 +65,21 @@ describe('revisions of a policy', () => {
 
   it('of which the newest failed, and none is to serve, are told with its message and failurePolicy', () => {
     const failed = revision(2, 'Failed', { reason: 'InvalidSettings', message: 'no list' });
-    assert.deepEqual(wantedOf([revision(1, 'Retired'), failed]).failed, {
+    assert.deepEqual(wantedOf([revision(1, 'Retired'), failed], 'portcullis').failed, {
       revision: 2,
       message: 'no list',
       failurePolicy: 'Ignore',
     });
-    assert.equal(wantedOf([revision(1, 'Candidate', { reason: 'FetchFailed' })]).failed?.message, 'FetchFailed');
-    assert.equal(wantedOf([failed, revision(3, 'Candidate')]).failed, undefined, 'the newest has not failed');
-    assert.equal(wantedOf([failed, revision(1, 'Validated')]).failed, undefined, 'one may serve soon');
+    assert.equal(
+      wantedOf([revision(1, 'Candidate', { reason: 'FetchFailed' })], 'portcullis').failed?.message,
+      'FetchFailed',
+    );
+    assert.equal(
+      wantedOf([failed, revision(3, 'Candidate')], 'portcullis').failed,
+      undefined,
+      'the newest has not failed',
+    );
+    assert.equal(wantedOf([failed, revision(1, 'Validated')], 'portcullis').failed, undefined, 'one may serve soon');
   });
 
   it('are kept without what nobody loads', () => {
@@ -86,10 +93,37 @@ describe('revisions of a policy', () => {
     }
   });
 
+  it('say which requests they are for, also when they failed', () => {
+    const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+    const spec = {
+      module: 'm',
+      settings: { long: 'text' },
+      mutating: true,
+      rules,
+      failurePolicy: 'Ignore',
+      timeoutSeconds: 3,
+      matchConditions: [{ name: 'c', expression: 'true' }],
+      allowInsideAdmissionControllerNamespace: true,
+    };
+    for (const state of ['Serving', 'Staged', 'Failed'] as const) {
+      const one = revision(1, state);
+      const kept = keptOf({ ...one, spec: { ...one.spec, snapshot: spec } });
+      const { serving, staged, failed } = wantedOf([kept], 'product');
+      const match = (serving ?? staged[0] ?? failed)?.match;
+      assert.equal(match?.bucket, 'mutating.ignore.equivalent.cluster.v1', state);
+      assert.deepEqual(match.rules, [{ ...rules[0], scope: '*' }]);
+      assert.deepEqual([match.timeoutSeconds, match.matchConditions], [3, spec.matchConditions]);
+      assert.deepEqual(match.namespaceSelector, {}, 'it is for the product, too');
+    }
+    const own = revision(1, 'Serving');
+    const kept = keptOf({ ...own, spec: { ...own.spec, ownWebhook: true, snapshot: spec } });
+    assert.equal(wantedOf([kept], 'product').serving?.match?.bucket, 'kw.cap.p');
+  });
+
   it('whose snapshot is anything are answered by Fail', () => {
     for (const snapshot of [undefined, null, 7, 'text', [], { failurePolicy: 'Maybe' }]) {
       const broken = { ...revision(1, 'Failed'), spec: { ...revision(1, 'Failed').spec, snapshot: snapshot as never } };
-      assert.equal(wantedOf([keptOf(broken)]).failed?.failurePolicy, 'Fail');
+      assert.equal(wantedOf([keptOf(broken)], 'portcullis').failed?.failurePolicy, 'Fail');
     }
   });
 
@@ -100,7 +134,7 @@ describe('revisions of a policy', () => {
       const { policyId, policyServer } = past.spec;
       assert.deepEqual([spec, status], [{ policyId, policyServer, revision: 1, snapshot: undefined }, { state }]);
       assert.equal(metadata.name, past.metadata.name);
-      assert.deepEqual(wantedOf([keptOf(past)]), wantedOf([past]));
+      assert.deepEqual(wantedOf([keptOf(past)], 'portcullis'), wantedOf([past], 'portcullis'));
     }
   });
 
@@ -116,7 +150,10 @@ describe('revisions of a policy', () => {
     const metadata = fc.record({ name: fc.string(), uid: fc.string() });
     fc.assert(
       fc.property(fc.array(fc.record({ metadata, spec, status })), (revisions) => {
-        const { serving, staged, failed } = wantedOf(revisions.map((one) => keptOf(one as unknown as PolicyRevision)));
+        const { serving, staged, failed } = wantedOf(
+          revisions.map((one) => keptOf(one as unknown as PolicyRevision)),
+          'portcullis',
+        );
         for (const { modules } of [...(serving === undefined ? [] : [serving]), ...staged]) {
           assert.ok(modules.every(({ digest }) => typeof digest === 'string'));
         }

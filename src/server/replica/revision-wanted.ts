@@ -1,8 +1,9 @@
 // What a cluster's PolicyRevisions want of a replica. They come from the controller only, and are still read as if they
 // did not: a revision that cannot be understood fails alone.
 import { servesRather } from '../../resources/index.ts';
-import type { PolicyRevision, ServingTurn } from '../../resources/index.ts';
+import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import type { PinnedModule } from './replica-protocol.ts';
+import { matchedBy, revisionMatch } from './revision-match.ts';
 
 /** A revision that is to be loaded. */
 export interface WantedRevision {
@@ -16,6 +17,8 @@ export interface WantedRevision {
   readonly order: number;
   /** Its modules, as they were found when it was validated. */
   readonly modules: readonly PinnedModule[];
+  /** Which requests it is for; absent when that cannot be understood. */
+  readonly match?: PolicyMatch;
 }
 
 /** Why no revision of a policy is to serve, and what requests are answered meanwhile. */
@@ -23,6 +26,8 @@ export interface FailedRevision {
   readonly revision: number;
   readonly message: string;
   readonly failurePolicy: 'Fail' | 'Ignore';
+  /** Which requests it is for; absent when that cannot be understood. */
+  readonly match?: PolicyMatch;
 }
 
 /** What is wanted of one policy that has revisions. */
@@ -32,18 +37,28 @@ export interface WantedPolicy {
   readonly staged: readonly WantedRevision[];
   /** Set when nothing is to serve, now or soon, because the newest revision failed. */
   readonly failed?: FailedRevision;
+  /**
+   * The buckets of all revisions that serve or may soon, where they differ: until every replica has the same revision, an API
+   * server may ask in any of them.
+   */
+  readonly buckets?: readonly string[];
 }
 
 /**
  * What the revisions of one policy say together: of those in state Serving the one with the highest order serves, those that
  * are Validated or Staged are loaded beside.
+ * @param productNamespace see MatchOptions
  */
-export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
+export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: string): WantedPolicy {
   let serving: PolicyRevision | undefined;
   let newest: PolicyRevision | undefined;
   const staged: PolicyRevision[] = [];
+  const buckets = new Set<string>();
   for (const revision of revisions) {
     const state = revision.status?.state;
+    if (state === 'Serving' || state === 'Validated' || state === 'Staged') {
+      buckets.add(revisionMatch(revision, productNamespace)?.bucket ?? '');
+    }
     if (state === 'Serving' && (serving === undefined || servesRather(turnOf(revision), turnOf(serving)))) {
       serving = revision;
     } else if (state === 'Validated' || state === 'Staged') {
@@ -51,11 +66,15 @@ export function wantedOf(revisions: Iterable<PolicyRevision>): WantedPolicy {
     }
     newest = newest === undefined || revision.spec.revision > newest.spec.revision ? revision : newest;
   }
-  const failed = serving === undefined && staged.length === 0 ? failureOf(newest) : undefined;
+  buckets.delete('');
+  const failed = serving === undefined && staged.length === 0 ? failureOf(newest, productNamespace) : undefined;
   return {
-    ...(serving === undefined ? {} : { serving: wantedRevision(serving) }),
-    staged: staged.toSorted((a, b) => a.spec.revision - b.spec.revision).map(wantedRevision),
+    ...(serving === undefined ? {} : { serving: wantedRevision(serving, productNamespace) }),
+    staged: staged
+      .toSorted((a, b) => a.spec.revision - b.spec.revision)
+      .map((revision) => wantedRevision(revision, productNamespace)),
     ...(failed === undefined ? {} : { failed }),
+    ...(buckets.size < 2 ? {} : { buckets: [...buckets].toSorted() }),
   };
 }
 
@@ -68,7 +87,7 @@ function orderOf({ status }: PolicyRevision): number {
   return typeof order === 'number' && Number.isSafeInteger(order) ? order : 0;
 }
 
-function failureOf(newest: PolicyRevision | undefined): FailedRevision | undefined {
+function failureOf(newest: PolicyRevision | undefined, productNamespace: string): FailedRevision | undefined {
   const state = newest?.status?.state ?? 'Candidate';
   const reason = textOf(newest?.status?.reason);
   if (newest === undefined || !(state === 'Failed' || (state === 'Candidate' && reason !== ''))) {
@@ -79,7 +98,13 @@ function failureOf(newest: PolicyRevision | undefined): FailedRevision | undefin
     revision,
     message: textOf(newest.status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),
+    ...matchOf(newest, productNamespace),
   };
+}
+
+function matchOf(revision: PolicyRevision, productNamespace: string): { readonly match?: PolicyMatch } {
+  const match = revisionMatch(revision, productNamespace);
+  return match === undefined ? {} : { match };
 }
 
 /** What a policy's spec says about requests that it cannot judge; `Fail` where it cannot be read. */
@@ -92,7 +117,7 @@ export function failurePolicyOf(snapshot: unknown): 'Fail' | 'Ignore' {
   return isIgnoring ? 'Ignore' : 'Fail';
 }
 
-function wantedRevision(one: PolicyRevision): WantedRevision {
+function wantedRevision(one: PolicyRevision, productNamespace: string): WantedRevision {
   const { metadata, spec, status } = one;
   return {
     name: metadata.name ?? '',
@@ -101,6 +126,7 @@ function wantedRevision(one: PolicyRevision): WantedRevision {
     snapshot: spec.snapshot,
     order: orderOf(one),
     modules: modulesOf(status?.modules),
+    ...matchOf(one, productNamespace),
   };
 }
 
@@ -117,11 +143,11 @@ function textOf(text: unknown): string {
 
 /**
  * What is kept of a revision in memory: what {@link wantedOf} asks, and nothing more. The spec of those that are loaded; of
- * the history, which is ten times as many, hardly more than its names.
+ * those that failed which requests they are for; of the history, which is ten times as many, hardly more than its names.
  */
 export function keptOf({ metadata, spec, status }: PolicyRevision): PolicyRevision {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
-  const { policyId, policyServer, revision, snapshot } = spec;
+  const { policy, policyId, policyServer, revision, ownWebhook, snapshot } = spec;
   const state = status?.state ?? 'Candidate';
   let kept: Pick<PolicyRevision, 'status'> & { readonly snapshot?: unknown };
   switch (state) {
@@ -136,13 +162,14 @@ export function keptOf({ metadata, spec, status }: PolicyRevision): PolicyRevisi
     case 'Candidate': {
       const { reason, message } = status ?? {};
       const text = { reason, message } as PolicyRevision['status'];
-      kept = { snapshot: { failurePolicy: failurePolicyOf(snapshot) }, status: { state, ...text } };
+      kept = { snapshot: matchedBy(snapshot), status: { state, ...text } };
       break;
     }
     default:
       kept = state === 'Retired' ? RETIRED : SUPERSEDED;
   }
-  const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot }, status: kept.status };
+  const of = 'snapshot' in kept ? { policy, ...(ownWebhook === undefined ? {} : { ownWebhook }) } : {};
+  const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot, ...of }, status: kept.status };
   return { metadata: { name, namespace, uid, resourceVersion }, ...rest } as PolicyRevision;
 }
 

@@ -9,7 +9,7 @@ import { admissionReview, readAnswer, reviewVersion } from './admission-review.t
 import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-review.ts';
 import { attributesOf, isExempt, renamed } from './attributes.ts';
 import type { KindId, RequestAttributes } from './attributes.ts';
-import { MatchConditions } from './match-conditions.ts';
+import { WebhookConditions } from './webhook-conditions.ts';
 import { MutationRound } from './mutation-round.ts';
 import { reviewJson } from './review-json.ts';
 import { WarningLimit } from './warning-limit.ts';
@@ -63,7 +63,7 @@ export class WebhookAdmission implements Admission {
     this.#matcher = new WebhookMatcher({
       state: options.state,
       definitions: options.definitions,
-      conditions: new MatchConditions(options.authorizer),
+      conditions: new WebhookConditions(options.authorizer),
       inVersion: (object, kind) => this.#inVersion(object, kind),
     });
   }

@@ -1,13 +1,12 @@
-import { SelectorError } from '../../../resources/index.ts';
-import type { KubernetesObject, ResourceDefinition, Selector } from '../../../resources/index.ts';
+import { ruleMatches, SelectorError } from '../../../resources/index.ts';
+import type { KubernetesObject, ResourceDefinition, RuleRequest, Selector } from '../../../resources/index.ts';
 import { ApiError } from '../../api-error.ts';
 import { forbiddenError } from '../authorization/forbidden.ts';
 import type { ClusterState } from '../request.ts';
 import type { Invocation } from './admission-review.ts';
 import { isNamespaces, kindOf, resourceOf } from './attributes.ts';
 import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
-import type { MatchConditions } from './match-conditions.ts';
-import { ruleMatches } from './rule-match.ts';
+import type { WebhookConditions } from './webhook-conditions.ts';
 import { internalError } from './webhook-error.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -20,7 +19,7 @@ export interface WebhookMatcherOptions {
   readonly state: ClusterState;
   /** The same list as long as nothing of it changes. */
   readonly definitions: () => readonly ResourceDefinition[];
-  readonly conditions: MatchConditions;
+  readonly conditions: WebhookConditions;
   readonly inVersion: (object: KubernetesObject | null, kind: KindId) => KubernetesObject | null;
 }
 
@@ -78,8 +77,9 @@ export class WebhookMatcher {
   }
 
   #byRules(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
-    const { kind, resource } = attributes;
-    if (webhook.rules.some((rule) => ruleMatches(rule, attributes, resource))) {
+    const { kind, resource, subresource, namespace } = attributes;
+    const asked: RuleRequest = { operation: attributes.request.operation, subresource, namespace };
+    if (webhook.rules.some((rule) => ruleMatches(rule, asked, resource))) {
       return { webhook, kind, resource };
     }
     if (!webhook.matchesEquivalents) {
@@ -87,7 +87,7 @@ export class WebhookMatcher {
     }
     const others = this.#equivalents(attributes);
     for (const rule of webhook.rules) {
-      const other = others.find((one) => ruleMatches(rule, attributes, resourceOf(one)));
+      const other = others.find((one) => ruleMatches(rule, asked, resourceOf(one)));
       if (other !== undefined) {
         // Subresources with a kind of their own have it in every version.
         const isOwnKind = kind.kind === attributes.request.definition.kind;

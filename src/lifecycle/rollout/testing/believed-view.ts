@@ -9,6 +9,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     now: NOW,
     generation: 1,
     spec: specOf(belief.policy.spec),
+    ownWebhook: false,
     pin: belief.policy.pin === 0 ? undefined : belief.policy.pin,
     settings,
     revisions: belief.revisions.map(revisionFacts),
@@ -35,6 +36,7 @@ function revisionFacts({ n, spec, state, reason, order, isPinned, attempts, retr
     stateSince: late ? NOW - DEADLINE_MS : NOW,
     order,
     snapshot: specOf(spec),
+    ownWebhook: false,
   };
 }
 

@@ -89,6 +89,9 @@ function take(world: World, index: number, belief: Belief, step: RolloutStep, ru
       const order = step.order === undefined ? {} : { order: step.order };
       return [write(world, index, belief, step.revision, { state: step.to, reason: step.reason, ...order })];
     }
+    case 'foresee':
+      // What is only foreseen may be asked about as well, and nothing relies on it.
+      return [];
     case 'widen':
     case 'enforce': {
       const numbers = step.type === 'widen' ? step.revisions : [step.revision];

@@ -45,6 +45,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     stateSince: NOW,
     order: served ? number : 0,
     snapshot: spec(String(number)),
+    ownWebhook: false,
     ...rest,
   };
 }
@@ -81,6 +82,7 @@ export function view(
     now: NOW,
     generation: 1,
     spec: revisions.at(-1)?.snapshot ?? spec('1'),
+    ownWebhook: revisions.at(-1)?.ownWebhook ?? false,
     pin: undefined,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     revisions,

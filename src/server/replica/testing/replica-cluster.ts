@@ -10,7 +10,7 @@ import {
 import type { PolicyServerReplica, ResourceType } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import type { Lease } from '../../../runtime/index.ts';
-import { REPLICA_RULES } from '../replica-rules.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../replica-rules.ts';
 
 export const NAMESPACE = 'portcullis';
 const REPLICA_USER = { username: 'replica', groups: ['system:authenticated'] };
@@ -52,6 +52,14 @@ export class ReplicaCluster implements AsyncDisposable {
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
       { apiVersion: rbac, kind: 'Role', metadata, rules: REPLICA_RULES },
       { apiVersion: rbac, kind: 'RoleBinding', metadata, roleRef, subjects },
+      { apiVersion: rbac, kind: 'ClusterRole', metadata: { name: 'replica' }, rules: REPLICA_CLUSTER_RULES },
+      {
+        apiVersion: rbac,
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'replica' },
+        roleRef: { ...roleRef, kind: 'ClusterRole' },
+        subjects,
+      },
     ];
     for (const object of objects) {
       await embedded.admin.create(kind(object.apiVersion, object.kind), object);

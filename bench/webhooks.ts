@@ -1,0 +1,322 @@
+// What a request costs that goes through a webhook shared by policies, against one bare webhook, both asked by a real API server:
+// dry-run creates of config maps, in turn, one at a time. And how many webhook configurations policies make, and writes of them.
+// Usage: npm run bench -- webhooks [REQUESTS] [TENANTS]; needs the programs of the test cluster (npm run cluster:build).
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ANNOTATIONS, customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../src/resources/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/server/index.ts';
+import { clusterAvailable } from '../test/cluster/binaries.ts';
+import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
+import { webhookConfiguration, webhookConfigurationPath } from '../test/cluster/webhook-configuration.ts';
+import { LabProcess } from '../test/lifecycle/rollout-lab-process.ts';
+import { LineProcess, machine, printTable } from './processes.ts';
+
+const [, , requestsText = '1000', tenantsText = '3500'] = process.argv;
+const requests = Number(requestsText);
+const tenants = Number(tenantsText);
+/** What is printed of each sort: where other work takes the processors, the first tenth tells what it takes by itself. */
+const SHARES = [0.1, 0.5, 0.99];
+/** Policies of the cluster that share a webhook; one of them matches. */
+const SHARED = 100;
+/** Requests before those that count: connections are made, code is compiled. */
+const WARM_UP = 200;
+/** Objects that are created at once while a scene is set. */
+const AT_ONCE = 16;
+const NAMESPACE = 'portcullis';
+const POLICIES_API = 'policies.kubewarden.io/v1';
+/** Until all policies are Active: 3,500 take two minutes here. Milliseconds. */
+const ACTIVE_MS = 900_000;
+
+const CONFIG_MAPS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
+/** An expression that looks at the object, and admits it. */
+const ADMITTING = {
+  module: 'builtin:cel',
+  settings: { validations: [{ expression: "object.metadata.name != 'forbidden'" }] },
+};
+
+type Times = Map<string, number[]>;
+
+class Scene {
+  readonly cluster: Cluster;
+  readonly #folder: string;
+
+  constructor(cluster: Cluster, folder: string) {
+    this.cluster = cluster;
+    this.#folder = folder;
+  }
+
+  /** A process of the product, as a user of its own: what the product does itself is not asked about. */
+  start(command: 'controller' | 'serve', flags: Readonly<Record<string, string>>): LabProcess {
+    const args = Object.entries({ ...flags, kubeconfig: this.#kubeconfig(command), namespace: NAMESPACE });
+    return new LabProcess(
+      command,
+      [
+        command,
+        ...(command === 'controller' ? ['--no-leader-elect'] : []),
+        ...args.flatMap(([name, value]) => [`--${name}`, value]),
+      ],
+      this.#folder,
+    );
+  }
+
+  /** Creates objects, several at once. */
+  async create(objects: readonly { readonly path: string; readonly object: object }[]): Promise<void> {
+    const waiting = [...objects];
+    const creator = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        await this.cluster.expect('POST', next.path, next.object);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, creator));
+  }
+
+  /** Milliseconds of one dry-run create. */
+  async ask(namespace: string): Promise<number> {
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'asked' }, data: { key: 'value' } };
+    const began = performance.now();
+    await this.cluster.expect('POST', `/api/v1/namespaces/${namespace}/configmaps?dryRun=All`, object);
+    return performance.now() - began;
+  }
+
+  /** Waits until all policies are Active. */
+  async active(path: string, count: number): Promise<void> {
+    const deadline = performance.now() + ACTIVE_MS;
+    for (;;) {
+      const { items } = await this.cluster.expect<{ items: { status?: { phase?: string } }[] }>('GET', path);
+      const ready = items.filter(({ status }) => status?.phase === 'Active').length;
+      if (ready >= count) {
+        return;
+      }
+      if (performance.now() > deadline) {
+        throw new Error(`${ready} of ${count} policies are Active`);
+      }
+      await sleep(250);
+    }
+  }
+
+  /** Objects, webhooks in them, and writes since they are there: their generations, as only writes of the spec happen. */
+  async configurations(): Promise<{ readonly objects: number; readonly webhooks: number; readonly writes: number }> {
+    const all = await Promise.all(
+      (['validating', 'mutating'] as const).map((kind) =>
+        this.cluster.expect<{ items: (KubernetesObject & { webhooks?: unknown[] })[] }>(
+          'GET',
+          `${webhookConfigurationPath(kind)}?labelSelector=portcullis.dev%2Fpolicy-server`,
+        ),
+      ),
+    );
+    const items = all.flatMap((list) => list.items);
+    const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+    return {
+      objects: items.length,
+      webhooks: sum(items.map(({ webhooks }) => webhooks?.length ?? 0)),
+      writes: sum(items.map(({ metadata }) => metadata.generation ?? 1)),
+    };
+  }
+
+  #kubeconfig(user: string): string {
+    const file = join(this.#folder, `${user}.kubeconfig`);
+    const config = JSON.parse(readFileSync(this.cluster.kubeconfig, 'utf8')) as object;
+    writeFileSync(file, JSON.stringify({ ...config, 'current-context': user }), { mode: 0o600 });
+    return file;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Requests to each namespace in turn, so that whatever else the machine does meets all alike. */
+async function rounds(scene: Scene, namespaces: readonly string[]): Promise<Times> {
+  const times: Times = new Map(namespaces.map((namespace) => [namespace, []]));
+  for (let round = -WARM_UP; round < requests; round += 1) {
+    for (const namespace of namespaces) {
+      const ms = await scene.ask(namespace);
+      if (round >= 0) {
+        times.get(namespace)?.push(ms);
+      }
+    }
+  }
+  return times;
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Measures the namespaces of a scene, and prints what each takes, and takes longer than one behind the bare webhook. */
+async function report(scene: Scene, title: string, namespace: string): Promise<void> {
+  const times = await rounds(scene, ['none', 'bare', 'own', namespace]);
+  const bare = times.get('bare') ?? [];
+  const row = (what: string, values: readonly number[]): string[] => [
+    what,
+    ...SHARES.map((share) => `${quantile(values, share).toFixed(2)} ms`),
+    ...SHARES.map((share) => `${(quantile(values, share) - quantile(bare, share)).toFixed(2)} ms`),
+  ];
+  const { objects, webhooks, writes } = await scene.configurations();
+  console.log(`\n${title}: ${objects} configurations with ${webhooks} webhooks, written ${writes} times in all`);
+  printTable(
+    ['create', 'p10', 'p50', 'p99', 'p10 − bare', 'p50 − bare', 'p99 − bare'],
+    [
+      row('no webhook', times.get('none') ?? []),
+      row('bare node:https webhook', bare),
+      row('a policy with a webhook of its own', times.get('own') ?? []),
+      row(title, times.get(namespace) ?? []),
+    ],
+  );
+}
+
+const clusterPolicy = (
+  name: string,
+  spec: object,
+  annotations: Readonly<Record<string, string>> = {},
+): { path: string; object: object } => ({
+  path: `/apis/${POLICIES_API}/clusteradmissionpolicies`,
+  object: {
+    apiVersion: POLICIES_API,
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name, annotations },
+    spec: {
+      ...ADMITTING,
+      mutating: false,
+      rules: CONFIG_MAPS,
+      namespaceSelector: { matchLabels: { bench: 'shared' } },
+      ...spec,
+    },
+  },
+});
+
+/** Settings of all sorts. */
+const mixed = (index: number): object => ({
+  failurePolicy: index % 2 === 0 ? 'Fail' : 'Ignore',
+  matchPolicy: index % 5 === 0 ? 'Exact' : 'Equivalent',
+  timeoutSeconds: 2 + (index % 9),
+});
+
+async function measure(scene: Scene): Promise<void> {
+  const alone = { namespaceSelector: { matchLabels: { bench: 'own' } } };
+  await scene.create([clusterPolicy('matches', {}), clusterPolicy('alone', alone, { [ANNOTATIONS.webhook]: 'Own' })]);
+  await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, 2);
+  await report(scene, 'one policy', 'shared');
+  await scene.create(
+    Array.from({ length: SHARED - 1 }, (_, index) =>
+      clusterPolicy(`other-${index}`, { objectSelector: { matchLabels: { other: String(index) } } }),
+    ),
+  );
+  await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, SHARED + 1);
+  await report(scene, `${SHARED} policies, one matches`, 'shared');
+  if (tenants === 0) {
+    return;
+  }
+  const names = Array.from({ length: tenants }, (_, index) => `tenant-${index}`);
+  await scene.create(
+    names.map((name) => ({
+      path: '/api/v1/namespaces',
+      object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    })),
+  );
+  const began = performance.now();
+  await scene.create(
+    names.map((namespace, index) => ({
+      path: `/apis/${POLICIES_API}/namespaces/${namespace}/admissionpolicies`,
+      object: {
+        apiVersion: POLICIES_API,
+        kind: 'AdmissionPolicy',
+        metadata: { name: 'own', namespace },
+        spec: { ...ADMITTING, mutating: false, rules: CONFIG_MAPS, ...mixed(index) },
+      },
+    })),
+  );
+  await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, tenants);
+  console.log(
+    `\n${tenants} policies of tenants: all Active after ${((performance.now() - began) / 1000).toFixed(0)} s`,
+  );
+  await report(scene, `${tenants} tenants, a policy each`, 'tenant-10');
+}
+
+async function setScene(cluster: Cluster, certificates: LocalCertificates, bare: LineProcess): Promise<void> {
+  const ca = readFileSync(certificates.caFile, 'utf8');
+  for (const own of OWN_KINDS) {
+    const definition = customResourceDefinition(own);
+    await cluster.expect('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+  }
+  await cluster.createNamespace(NAMESPACE);
+  await cluster.createNamespace('none');
+  await cluster.createNamespace('bare', { bench: 'bare' });
+  await cluster.createNamespace('own', { bench: 'own' });
+  await cluster.createNamespace('shared', { bench: 'shared' });
+  await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+  await cluster.expect('POST', `/apis/${POLICIES_API}/policyservers`, {
+    apiVersion: POLICIES_API,
+    kind: 'PolicyServer',
+    metadata: { name: 'default' },
+    spec: { image: 'portcullis', replicas: 1 },
+  });
+  const configuration = webhookConfiguration({
+    name: 'bare',
+    kind: 'validating',
+    url: `https://localhost:${await bare.line()}/`,
+    caBundle: ca,
+    rules: [{ operations: ['CREATE'], apiVersions: ['v1'], resources: ['configmaps'] }],
+    namespaceSelector: { matchLabels: { bench: 'bare' } },
+  });
+  await cluster.expect('POST', webhookConfigurationPath('validating'), configuration);
+}
+
+async function main(): Promise<void> {
+  const available = clusterAvailable();
+  if (!available.available) {
+    console.log(`webhooks: ${available.reason}`);
+    return;
+  }
+  await using stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const certificates = await ensureLocalCertificates(join(folder, 'pki'));
+  const users = { controller: { groups: ['system:masters'] }, serve: { groups: ['system:masters'] } };
+  const cluster = stack.use(await startCluster({ users }));
+  const bare = new LineProcess('./bare-webhook.ts', [certificates.certFile, certificates.keyFile]);
+  stack.defer(() => bare.end());
+  await setScene(cluster, certificates, bare);
+  const scene = new Scene(cluster, folder);
+  const control = {
+    'control-cert-file': certificates.controlCertFile,
+    'control-key-file': certificates.controlKeyFile,
+    'control-ca-file': certificates.caFile,
+  };
+  const port = String(await freePort());
+  const server = scene.start('serve', {
+    ...control,
+    port,
+    'policy-server': 'default',
+    'replica-name': 'bench',
+    addr: '127.0.0.1',
+    'readiness-probe-port': '0',
+    'cert-file': certificates.certFile,
+    'key-file': certificates.keyFile,
+    'control-addr': '127.0.0.1',
+    'control-port': '0',
+    'policies-download-dir': join(folder, 'data'),
+  });
+  stack.defer(() => server.end('SIGKILL'));
+  await server.says('policy server ready');
+  const controller = scene.start('controller', {
+    ...control,
+    'policy-server-url': `https://localhost:${port}`,
+    'policy-server-ca-file': certificates.caFile,
+    'operations-port': '0',
+  });
+  stack.defer(() => controller.end('SIGKILL'));
+  await controller.says('controller ready');
+  console.log(`\nwebhooks: ${requests} requests of each sort in turn, a real kube-apiserver; ${machine()}`);
+  await measure(scene);
+}
+
+await main();

@@ -1,0 +1,37 @@
+// Server-side apply of one object, and what came of it.
+import { type Cluster, unlessGone, type WriteOptions } from '../../cluster/index.ts';
+import {
+  type JsonObject,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceType,
+} from '../../resources/index.ts';
+
+export type ApplyOutcome = 'configured' | 'created' | 'unchanged';
+
+export interface ApplyOptions extends WriteOptions {
+  readonly fieldManager: string;
+  /** Take fields from other managers. */
+  readonly force: boolean;
+  /** Default: that of the object. */
+  readonly key?: ObjectKey;
+}
+
+/** What the object is now, or would be with `dryRun`. @throws ApiError */
+export async function applyObject(
+  cluster: Cluster,
+  type: ResourceType,
+  object: KubernetesObject,
+  { force, key = keyOf(object), ...options }: ApplyOptions,
+): Promise<{ readonly object: KubernetesObject; readonly outcome: ApplyOutcome }> {
+  const before = await unlessGone(cluster.get(type, key));
+  const after: KubernetesObject = await cluster.patch(
+    type,
+    key,
+    { type: 'apply', body: object as unknown as JsonObject, force },
+    { fieldValidation: 'Strict', ...options },
+  );
+  const isSame = before?.metadata.resourceVersion === after.metadata.resourceVersion;
+  return { object: after, outcome: before === undefined ? 'created' : isSame ? 'unchanged' : 'configured' };
+}

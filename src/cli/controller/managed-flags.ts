@@ -1,0 +1,107 @@
+// Flags of a controller that makes the pods, Services and certificates of policy servers itself.
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  type CertificateSettings,
+  settingsProblem,
+  DEFAULT_CERTIFICATE_SETTINGS,
+  DEFAULT_EXEMPT_NAMESPACES,
+} from '../../lifecycle/index.ts';
+import { dnsLabelProblems } from '../../resources/index.ts';
+import { durationMs } from '../cluster/duration.ts';
+import { usageError } from '../errors.ts';
+
+/** Longer than any certificate should live. Milliseconds. */
+const MAX_LIFETIME_MS = 30 * 365 * 24 * 3_600_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** As commander leaves them. */
+export interface ManagedFlags {
+  readonly managePolicyServers?: true;
+  readonly policyServerImage?: string;
+  readonly certificates: 'own' | 'external';
+  readonly certificatesDir?: string;
+  readonly caLifetime: string;
+  readonly caOverlap: string;
+  readonly certificateLifetime: string;
+  readonly exemptNamespaces: readonly string[];
+}
+
+/** What they say of a controller that manages policy servers. */
+export interface ManagedSettings {
+  /** Image of pods whose PolicyServer names none of ours. */
+  readonly image: string;
+  /** Who keeps the Secrets: the controller, or somebody else, such as cert-manager. */
+  readonly certificates: 'own' | 'external';
+  /** Folder for the controller's own certificates; undefined: a temporary one. */
+  readonly certificatesDir: string | undefined;
+  readonly lifetimes: CertificateSettings;
+}
+
+export function addManagedFlags(command: Command): Command {
+  const { authorityLifetimeMs, leafLifetimeMs, overlapMs } = DEFAULT_CERTIFICATE_SETTINGS;
+  return command
+    .option(
+      '--manage-policy-servers',
+      'make the pods, Services, rights and certificates of PolicyServers, and the webhooks’ own certificates',
+    )
+    .option('--policy-server-image <image>', 'image of pods whose PolicyServer names Kubewarden’s own')
+    .addOption(
+      new Option('--certificates <who>', 'who keeps the Secrets with certificates: the controller, or somebody else')
+        .choices(['own', 'external'])
+        .default('own'),
+    )
+    .option('--certificates-dir <folder>', 'where the controller keeps its own certificates (default: a temporary one)')
+    .option('--ca-lifetime <duration>', 'how long a CA of the controller lives', `${authorityLifetimeMs / DAY_MS}d`)
+    .option(
+      '--ca-overlap <duration>',
+      'how long a new CA is trusted before it signs, and an old one afterwards',
+      `${overlapMs / MINUTE_MS}m`,
+    )
+    .option(
+      '--certificate-lifetime <duration>',
+      'how long the certificates that it signs live',
+      `${leafLifetimeMs / DAY_MS}d`,
+    )
+    .addOption(
+      new Option('--exempt-namespaces <names>', 'namespaces that policies of the whole cluster are never asked about')
+        .default(DEFAULT_EXEMPT_NAMESPACES, DEFAULT_EXEMPT_NAMESPACES.join())
+        .argParser(namespaces),
+    );
+}
+
+/** What the flags say; undefined without `--manage-policy-servers`. @throws CliError */
+export function managedSettings(flags: ManagedFlags): ManagedSettings | undefined {
+  if (flags.managePolicyServers !== true) {
+    return undefined;
+  }
+  if (flags.policyServerImage === undefined) {
+    throw usageError('--manage-policy-servers needs --policy-server-image', 'Name the image of this very version.');
+  }
+  const time = (text: string, flag: string): number => durationMs(text, flag, MAX_LIFETIME_MS);
+  const lifetimes = {
+    authorityLifetimeMs: time(flags.caLifetime, '--ca-lifetime'),
+    leafLifetimeMs: time(flags.certificateLifetime, '--certificate-lifetime'),
+    overlapMs: time(flags.caOverlap, '--ca-overlap'),
+  };
+  const problem = settingsProblem(lifetimes);
+  if (problem !== undefined) {
+    throw usageError(problem, 'See --ca-lifetime, --certificate-lifetime and --ca-overlap.');
+  }
+  const { policyServerImage: image, certificates, certificatesDir } = flags;
+  return { image, certificates, certificatesDir, lifetimes };
+}
+
+/** Names between commas; none at all is possible. */
+function namespaces(text: string): readonly string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  for (const name of names) {
+    if (dnsLabelProblems(name).length > 0) {
+      throw new InvalidArgumentError(`expected names of namespaces between commas, got ${JSON.stringify(name)}`);
+    }
+  }
+  return [...new Set(names)];
+}

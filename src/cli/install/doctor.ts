@@ -1,0 +1,79 @@
+// `portcullis doctor`: looks at an installation, and says what is the matter with it. Changes nothing.
+import { Command, Option } from 'commander';
+import { styleText } from 'node:util';
+import { connect } from '../cluster/cluster-flags.ts';
+import { EXIT } from '../errors.ts';
+import { dataText, outputOption, type OutputFormat } from '../output.ts';
+import { oneLine } from '../table.ts';
+import { diagnose } from './doctor/diagnose.ts';
+import type { Finding, Severity } from './doctor/finding.ts';
+import { takeSnapshot } from './doctor/snapshot.ts';
+import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
+import { defaultValues } from './install-values.ts';
+
+interface DoctorFlags extends InstallationFlags {
+  readonly output: OutputFormat;
+  readonly failOn: 'error' | 'warning';
+}
+
+const COLORS = { error: 'red', warning: 'yellow', info: 'cyan' } as const satisfies Record<Severity, string>;
+
+export function doctorCommand(): Command {
+  return addInstallationFlags(
+    new Command('doctor')
+      .description('look at an installation: what is missing, expired, in the way or left behind, and what to do')
+      .addOption(outputOption())
+      .addOption(
+        new Option('--fail-on <severity>', 'the least severity that makes the exit code 1')
+          .choices(['error', 'warning'])
+          .default('error'),
+      ),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis doctor
+  portcullis doctor -n policies --fail-on warning
+  portcullis doctor -o json | jq -r '.findings[] | select(.severity == "error").code'
+
+It only reads. docs/install.md explains each code.`,
+    )
+    .action(doctor);
+}
+
+async function doctor(flags: DoctorFlags): Promise<void> {
+  const { namespace, ...which } = flags;
+  using connected = await connect(which);
+  const snapshot = await takeSnapshot(connected.cluster, namespace);
+  const findings = diagnose(snapshot, { namespace, values: defaultValues(productVersion()) });
+  const counts = countsOf(findings);
+  process.stdout.write(
+    flags.output === 'table'
+      ? reportText(findings, counts)
+      : dataText({ namespace, kubernetes: snapshot.version.gitVersion, ...counts, findings }, flags.output, {
+          pretty: true,
+        }),
+  );
+  const fails = counts.errors > 0 || (flags.failOn === 'warning' && counts.warnings > 0);
+  process.exitCode = fails ? EXIT.failed : EXIT.ok;
+}
+
+interface Counts {
+  readonly errors: number;
+  readonly warnings: number;
+}
+
+function countsOf(findings: readonly Finding[]): Counts {
+  const count = (severity: Severity): number => findings.filter((one) => one.severity === severity).length;
+  return { errors: count('error'), warnings: count('warning') };
+}
+
+function reportText(findings: readonly Finding[], { errors, warnings }: Counts): string {
+  const blocks = findings.map(
+    ({ severity, code, where, message, action }) =>
+      `${styleText(COLORS[severity], severity)} ${code}: ${oneLine(where)}\n  ${oneLine(message)}\n  → ${oneLine(action)}\n`,
+  );
+  const summary = errors + warnings === 0 ? 'Nothing is wrong.' : `${errors} errors, ${warnings} warnings.`;
+  return `${[...blocks, summary].join('\n')}\n`;
+}

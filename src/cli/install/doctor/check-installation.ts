@@ -1,0 +1,210 @@
+// Whether the parts of the product are there, and work.
+import { isDeepStrictEqual } from 'node:util';
+import { CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
+import { isJsonObject, type JsonObject, type KubernetesObject, textOf, textsOf } from '../../../resources/index.ts';
+import type { AccessRule } from '../../../server/index.ts';
+import { LEASES } from '../../../runtime/index.ts';
+import { CRDS, DEPLOYMENTS } from '../kinds.ts';
+import { deploymentProgress } from '../installed-state.ts';
+import { INSTALL_PARTS } from '../install-objects.ts';
+import type { InstallContext } from '../objects/naming.ts';
+import { CONTROLLER } from '../objects/naming.ts';
+import { isTooOld, minorVersion } from '../preflight.ts';
+import { MIN_KUBERNETES } from '../requirements.ts';
+import { type Finding, finding } from './finding.ts';
+import { isUnread, type Snapshot } from './snapshot.ts';
+
+const INSTALL = 'Run `portcullis install`.';
+/** Beyond the time that a leader may be silent, clocks that are apart. Milliseconds. */
+const LEASE_TOLERANCE_MS = 60_000;
+
+export function checkVersion({ version }: Snapshot): readonly Finding[] {
+  const numbers = minorVersion(version);
+  return numbers !== undefined && isTooOld(numbers)
+    ? [
+        finding(
+          'ApiServerTooOld',
+          'API server',
+          `Kubernetes ${version.gitVersion}: expected ${MIN_KUBERNETES.join('.')} or newer, for match conditions of webhooks`,
+          'Upgrade the cluster.',
+        ),
+      ]
+    : [];
+}
+
+export function checkDefinitions({ definitions, unread }: Snapshot, context: InstallContext): readonly Finding[] {
+  if (isUnread({ unread }, CRDS)) {
+    return [];
+  }
+  const wanted = INSTALL_PARTS.find(({ name }) => name === 'crds')?.objects(context) ?? [];
+  const live = new Map(definitions.map((definition) => [definition.metadata.name, definition]));
+  return wanted.flatMap((definition) => {
+    const where = `customresourcedefinition/${definition.metadata.name}`;
+    const found = live.get(definition.metadata.name);
+    if (found === undefined) {
+      return [finding('KindMissing', where, 'it is not there', INSTALL)];
+    }
+    const findings: Finding[] = [];
+    if (!hasVersionOf(found, definition)) {
+      const message = 'its schema is not that of this version of Portcullis: fields may be dropped without a word';
+      findings.push(finding('KindDiffers', where, message, INSTALL));
+    }
+    const release = found.metadata.annotations?.['meta.helm.sh/release-name'] ?? '';
+    if (release.startsWith('kubewarden')) {
+      const message = `it belongs to the Helm release ${release}: when that is uninstalled, it goes with all policies`;
+      findings.push(
+        finding('KindOwnedElsewhere', where, message, 'Take it out of that release first: docs/migration.md, step 6.'),
+      );
+    }
+    return findings;
+  });
+}
+
+/** Whether the versions of ours are there as they are in ours. What the API server adds by default is no difference. */
+function hasVersionOf(live: KubernetesObject, wanted: KubernetesObject): boolean {
+  const versions = versionsOf(live);
+  return versionsOf(wanted).every((version) => {
+    const found = versions.find(({ name }) => name === version['name']);
+    return found !== undefined && found['served'] === true && isDeepStrictEqual(found['schema'], version['schema']);
+  });
+}
+
+function versionsOf({ spec }: KubernetesObject): readonly JsonObject[] {
+  const versions = isJsonObject(spec) ? spec['versions'] : undefined;
+  return Array.isArray(versions) ? versions.filter(isJsonObject) : [];
+}
+
+export function checkController(snapshot: Snapshot): readonly Finding[] {
+  const { namespace } = snapshot;
+  const where = `deployment/${CONTROLLER} -n ${namespace}`;
+  const deployment = controllerOf(snapshot);
+  if (deployment === undefined) {
+    const message = 'it is not there: policies that change are not rolled out';
+    return isUnread(snapshot, DEPLOYMENTS) ? [] : [finding('ControllerMissing', where, message, INSTALL)];
+  }
+  const { availableReplicas = 0 } = (deployment['status'] ?? {}) as { availableReplicas?: number };
+  const { done, text } = deploymentProgress(deployment);
+  const findings: Finding[] = [];
+  if (!done) {
+    findings.push(
+      finding(
+        'ControllerNotAvailable',
+        where,
+        text,
+        `Look at its pods: kubectl -n ${namespace} describe pods -l app.kubernetes.io/component=controller`,
+        availableReplicas > 0 ? 'warning' : 'error',
+      ),
+    );
+  }
+  const exempt = argumentOf(deployment, '--exempt-namespaces=');
+  if (exempt !== undefined && exempt !== '') {
+    findings.push(
+      finding(
+        'ExemptNamespaces',
+        where,
+        `policies of the whole cluster are never asked about namespaces ${exempt.split(',').join(', ')}`,
+        'As intended, mostly. The value exemptNamespaces changes it.',
+      ),
+    );
+  }
+  return findings;
+}
+
+export function controllerOf({ deployments, namespace }: Snapshot): KubernetesObject | undefined {
+  return deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === CONTROLLER);
+}
+
+/** The rest of an argument of the controller that begins with a text. */
+export function argumentOf(deployment: KubernetesObject, beginning: string): string | undefined {
+  const { template } = (deployment['spec'] ?? {}) as {
+    template?: { spec?: { containers?: readonly { args?: unknown }[] } };
+  };
+  const given = (template?.spec?.containers ?? []).flatMap(({ args }) => [...textsOf(args)]);
+  return given.find((argument) => argument.startsWith(beginning))?.slice(beginning.length);
+}
+
+export function checkLeader(snapshot: Snapshot): readonly Finding[] {
+  const { leases, namespace, now } = snapshot;
+  const where = `lease/${CONTROLLER} -n ${namespace}`;
+  if (controllerOf(snapshot) === undefined || isUnread(snapshot, LEASES)) {
+    return [];
+  }
+  const action = 'Look at the log of the controller: it says what it waits for.';
+  const lease = leases.find(({ metadata }) => metadata.name === CONTROLLER);
+  const spec = isJsonObject(lease?.['spec']) ? lease['spec'] : {};
+  const holder = textOf(spec['holderIdentity']);
+  if (holder === '') {
+    return [finding('NoLeader', where, 'no controller has ever led, or the last one gave up', action)];
+  }
+  const age = now - Date.parse(textOf(spec['renewTime']));
+  const limit = Number(spec['leaseDurationSeconds'] ?? 0) * 1000 + LEASE_TOLERANCE_MS;
+  return age > limit
+    ? [finding('NoLeader', where, `${holder} has not renewed it for ${Math.round(age / 1000)} s`, action)]
+    : [];
+}
+
+/** What the controller may do, against what it needs. */
+export function checkRoles(snapshot: Snapshot): readonly Finding[] {
+  const { roles, bindings, namespace, unread } = snapshot;
+  if (controllerOf(snapshot) === undefined || unread.some(({ what }) => /role/.test(what))) {
+    return [];
+  }
+  return (
+    [
+      ['ClusterRole', CLUSTER_RULES],
+      ['Role', NAMESPACE_RULES],
+    ] as const
+  ).flatMap(([kind, rules]) => {
+    const where = `${kind.toLowerCase()}/${CONTROLLER}${kind === 'Role' ? ` -n ${namespace}` : ''}`;
+    const named = (object: KubernetesObject, of: string): boolean =>
+      object.kind === of && object.metadata.name === CONTROLLER;
+    const role = roles.find((one) => named(one, kind));
+    const missing = missingOf(rules, (role?.['rules'] ?? []) as readonly Partial<AccessRule>[]);
+    const isBound = bindings.some((one) => named(one, `${kind}Binding`) && isFor(one, namespace));
+    const problems = [
+      ...(isBound ? [] : [`it is not bound to the controller's service account`]),
+      ...(missing.length === 0 ? [] : [`the controller may not: ${missing.join('; ')}`]),
+    ];
+    return problems.length === 0 ? [] : [finding('RightsMissing', where, problems.join('; '), INSTALL)];
+  });
+}
+
+/** Whether a binding is for the controller of this namespace: another installation has bindings of the same names. */
+function isFor({ subjects }: KubernetesObject & { readonly subjects?: unknown }, namespace: string): boolean {
+  const all: readonly unknown[] = Array.isArray(subjects) ? subjects : [];
+  return all.some((one) => isJsonObject(one) && one['name'] === CONTROLLER && one['namespace'] === namespace);
+}
+
+/** `patch policyservers.policies.kubewarden.io` for each right that no rule gives. */
+function missingOf(wanted: readonly AccessRule[], live: readonly Partial<AccessRule>[]): readonly string[] {
+  const has = (list: readonly string[] | undefined, one: string): boolean =>
+    list?.includes(one) === true || list?.includes('*') === true;
+  const gives = (group: string, resource: string, verb: string): boolean =>
+    live.some((rule) => has(rule.apiGroups, group) && has(rule.resources, resource) && has(rule.verbs, verb));
+  const missing = wanted.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        verbs
+          .filter((verb) => !gives(group, resource, verb))
+          .map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`),
+      ),
+    ),
+  );
+  return [...new Set(missing)];
+}
+
+/** Whether others may run pods in the product's namespace that no standard holds for. */
+export function checkNamespace({ namespaces, namespace }: Snapshot): readonly Finding[] {
+  const found = namespaces.find(({ metadata }) => metadata.name === namespace);
+  const label = 'pod-security.kubernetes.io/enforce';
+  return found === undefined || found.metadata.labels?.[label] === 'restricted'
+    ? []
+    : [
+        finding(
+          'NamespaceUnrestricted',
+          `namespace/${namespace}`,
+          'pods in it need not keep to the restricted Pod Security Standard',
+          `kubectl label namespace ${namespace} ${label}=restricted --overwrite`,
+        ),
+      ];
+}

@@ -1,0 +1,102 @@
+// Whether PolicyServers and policies do what is asked of them.
+import {
+  findCondition,
+  type AdmissionPolicyObject,
+  type KubernetesObject,
+  POLICY_SERVER_LABEL,
+  policyId,
+} from '../../../resources/index.ts';
+import { isOurConfiguration } from '../our-configurations.ts';
+import { policyServerProgress } from '../installed-state.ts';
+import { foreignReason, policyServerObjectName } from '../../../lifecycle/index.ts';
+import { type Finding, finding } from './finding.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** A policy may be on its way for so long, as rollouts may. Milliseconds. */
+const PATIENCE_MS = 5 * 60_000;
+
+export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
+  return snapshot.policyServers.flatMap((server) => {
+    const where = `policyserver/${server.metadata.name}`;
+    const reason = foreignReasonOf(snapshot, server);
+    if (reason !== undefined) {
+      const message = `${reason}: Portcullis leaves it and its policies alone`;
+      return [finding('PolicyServerForeign', where, message, 'To take it over: docs/migration.md.')];
+    }
+    const { done, text } = policyServerProgress(server);
+    const { readyReplicas = 0 } = server.status ?? {};
+    const action = `Look at its pods: kubectl -n ${snapshot.namespace} describe pods -l portcullis.dev/policy-server=${server.metadata.name}`;
+    return done || server.spec.replicas === 0
+      ? []
+      : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')];
+  });
+}
+
+export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
+  const servers = new Map(snapshot.policyServers.map((server) => [server.metadata.name ?? '', server]));
+  return snapshot.policies.flatMap((policy) => {
+    const name = policy.spec.policyServer ?? 'default';
+    const server = servers.get(name);
+    if (server === undefined) {
+      const message = `it names PolicyServer ${name}, which is not there`;
+      return [
+        finding('PolicyServerMissing', nameOf(policy), message, 'Create that PolicyServer, or name another one.'),
+      ];
+    }
+    return foreignReasonOf(snapshot, server) === undefined ? checkPolicy(policy, snapshot.now) : [];
+  });
+}
+
+function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Finding[] {
+  const { phase = 'Pending', conditions = [] } = policy.status ?? {};
+  const where = nameOf(policy);
+  const reason = reasonOf(conditions);
+  const action = `portcullis rollout status ${where}`;
+  switch (phase) {
+    case 'Error':
+      return [finding('PolicyNotServing', where, `nothing of it serves: ${reason}`, action)];
+    case 'Degraded':
+      return [finding('PolicyDegraded', where, `an earlier revision serves: ${reason}`, action)];
+    case 'Pending':
+    case 'Updating': {
+      const since = Date.parse(policy.metadata.creationTimestamp ?? '');
+      return phase === 'Updating' || now - since < PATIENCE_MS
+        ? []
+        : [finding('PolicyPending', where, `no controller has brought it to its policy server: ${reason}`, action)];
+    }
+    default:
+      return [];
+  }
+}
+
+/** What conditions that do not hold say, the newest first. */
+function reasonOf(conditions: NonNullable<AdmissionPolicyObject['status']>['conditions']): string {
+  const failing = (conditions ?? []).filter(({ status }) => status === 'False');
+  const active = findCondition(conditions ?? [], 'PolicyActive');
+  const [telling = active] = active?.status === 'False' ? [active] : failing;
+  return telling === undefined ? 'its status does not say why' : `${telling.reason}: ${telling.message}`;
+}
+
+/** `clusteradmissionpolicy/one`, `admissionpolicy/one -n shop`. */
+export function nameOf({ kind, metadata }: KubernetesObject): string {
+  const { name = '', namespace } = metadata;
+  return `${kind.toLowerCase()}/${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+}
+
+/** Why a PolicyServer is another controller's; undefined when it is ours. */
+export function foreignReasonOf(
+  { configurations, deployments, namespace }: Snapshot,
+  server: Snapshot['policyServers'][number],
+): string | undefined {
+  const name = policyServerObjectName(server.metadata.name ?? '');
+  const deployment = deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  const isAsked = configurations.some(
+    (one) => isOurConfiguration(one, namespace) && one.metadata.labels?.[POLICY_SERVER_LABEL] === server.metadata.name,
+  );
+  return foreignReason(server, deployment, isAsked);
+}
+
+/** The ids of the policies that there are. */
+export function policyIds({ policies }: Snapshot): ReadonlySet<string> {
+  return new Set(policies.map(policyId));
+}

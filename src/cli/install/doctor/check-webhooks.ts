@@ -1,0 +1,172 @@
+// Whether API servers reach what they ask, and believe it.
+import { X509Certificate } from 'node:crypto';
+import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../../resources/index.ts';
+import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
+import { policyServerObjectName } from '../../../lifecycle/index.ts';
+import { argumentOf, controllerOf } from './check-installation.ts';
+import { foreignReasonOf } from './check-policies.ts';
+import { type Finding, finding } from './finding.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** When less than this part of its life is left, a certificate should have been renewed. */
+const RENEWED_BEFORE = 1 / 6;
+/** Those of the controller. */
+const CONTROLLER_SECRETS = ['portcullis-controller-webhook', 'portcullis-controller-control'];
+const AUTHORITY = 'portcullis-ca';
+
+export function checkWebhooks(snapshot: Snapshot): readonly Finding[] {
+  const { configurations, namespace } = snapshot;
+  const ours = configurations.filter((one) => isOurConfiguration(one, namespace));
+  if (ours.length > 0 && controllerOf(snapshot) === undefined) {
+    const names = ours.map(configurationName).join(', ');
+    return [
+      finding(
+        'WebhooksLeftBehind',
+        names,
+        'API servers go on asking policy servers that no controller looks after',
+        'Run `portcullis install`, or `portcullis uninstall` to be rid of them.',
+      ),
+    ];
+  }
+  return ours.flatMap((configuration) => checkConfiguration(snapshot, configuration));
+}
+
+function checkConfiguration(snapshot: Snapshot, configuration: KubernetesObject): readonly Finding[] {
+  const where = configurationName(configuration);
+  const messages = new Map<string, Finding>();
+  for (const webhook of webhooksOf(configuration)) {
+    const client = isJsonObject(webhook['clientConfig']) ? webhook['clientConfig'] : {};
+    const service = isJsonObject(client['service']) ? client['service'] : undefined;
+    if (service !== undefined) {
+      const found = checkService(snapshot, where, service) ?? checkBundle(snapshot, where, service, client);
+      if (found !== undefined) {
+        messages.set(found.message, found);
+      }
+    }
+  }
+  return [...messages.values()];
+}
+
+function checkService({ services, unread }: Snapshot, where: string, service: JsonObject): Finding | undefined {
+  const [name, namespace] = [textOf(service['name']), textOf(service['namespace'])];
+  const isThere = services.some(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+  return isThere || unread.some(({ what }) => what === 'services')
+    ? undefined
+    : finding(
+        'WebhookServiceMissing',
+        where,
+        `it names service/${name} -n ${namespace}, which is not there: requests that match get its failurePolicy`,
+        'The controller makes it anew where it runs; else run `portcullis install` or `portcullis uninstall`.',
+      );
+}
+
+/** What the API server does: the certificate of the Service must come from a CA of the bundle. */
+function checkBundle(
+  { secrets }: Snapshot,
+  where: string,
+  service: JsonObject,
+  client: JsonObject,
+): Finding | undefined {
+  const secret = secrets.find(({ metadata }) => metadata.name === `${textOf(service['name'])}-webhook`);
+  const [leaf] = secret === undefined ? [] : certificatesOf(dataOf(secret, 'tls.crt'));
+  if (leaf === undefined) {
+    return undefined;
+  }
+  const bundle = certificatesOf(Buffer.from(textOf(client['caBundle']), 'base64').toString());
+  return bundle.some((authority) => isIssuedBy(leaf, authority))
+    ? undefined
+    : finding(
+        'WebhookCaMismatch',
+        where,
+        `its caBundle has no CA that the certificate in secret/${secret?.metadata.name} comes from: API servers refuse to talk to it`,
+        'The controller writes it anew within seconds. If it does not, look at its log.',
+      );
+}
+
+export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
+  const controller = controllerOf(snapshot);
+  if (controller === undefined || snapshot.unread.some(({ what }) => what === 'secrets')) {
+    return [];
+  }
+  const isOwn = argumentOf(controller, '--certificates=') !== 'external';
+  const names = new Set([
+    ...(isOwn ? [AUTHORITY] : []),
+    ...CONTROLLER_SECRETS,
+    ...snapshot.policyServers
+      .filter((server) => foreignReasonOf(snapshot, server) === undefined)
+      .flatMap(({ metadata }) => {
+        const name = policyServerObjectName(metadata.name ?? '');
+        return [`${name}-webhook`, `${name}-control`];
+      }),
+    // Also those of PolicyServers that are gone: what runs for them may still be asked.
+    ...snapshot.secrets
+      .map(({ metadata }) => metadata.name ?? '')
+      .filter((name) => /^policy-server-.*-(webhook|control)$/.test(name)),
+  ]);
+  return [...names].flatMap((name) => checkSecret(snapshot, name, isOwn));
+}
+
+function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn: boolean): readonly Finding[] {
+  const where = `secret/${name} -n ${namespace}`;
+  const action = isOwn
+    ? 'The controller makes it anew within seconds. If it does not, look at its log.'
+    : 'Look at what keeps it: cert-manager’s Certificate of that name.';
+  const secret = secrets.find(({ metadata }) => metadata.name === name);
+  if (secret === undefined) {
+    return [finding('CertificateMissing', where, 'it is not there', action)];
+  }
+  const [certificate] = certificatesOf(dataOf(secret, 'tls.crt'));
+  if (certificate === undefined) {
+    // The Secret of the CA has another form.
+    return name === AUTHORITY ? [] : [finding('CertificateUnreadable', where, 'tls.crt is no certificate', action)];
+  }
+  return [...checkDates(certificate, now, where, action), ...checkIssuer(secret, certificate, where, action)];
+}
+
+function checkDates(certificate: X509Certificate, now: number, where: string, action: string): readonly Finding[] {
+  const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
+  const until = certificate.validToDate.toISOString();
+  if (now > to) {
+    return [finding('CertificateExpired', where, `it expired at ${until}`, action)];
+  }
+  if (now < from) {
+    const message = `it is valid from ${certificate.validFromDate.toISOString()} on: clocks are apart`;
+    return [finding('CertificateNotYetValid', where, message, 'Set the clocks of the nodes.')];
+  }
+  return to - now < (to - from) * RENEWED_BEFORE
+    ? [finding('CertificateExpiring', where, `it expires at ${until}, and should have been renewed`, action)]
+    : [];
+}
+
+function checkIssuer(
+  secret: KubernetesObject,
+  certificate: X509Certificate,
+  where: string,
+  action: string,
+): readonly Finding[] {
+  const authorities = certificatesOf(dataOf(secret, 'ca.crt'));
+  return authorities.length === 0 || authorities.some((authority) => isIssuedBy(certificate, authority))
+    ? []
+    : [finding('CertificateNotTrusted', where, 'tls.crt comes from none of the CAs in ca.crt', action)];
+}
+
+function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
+  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+}
+
+function dataOf(secret: KubernetesObject, key: string): string {
+  const { data } = secret;
+  return isJsonObject(data) && Object.hasOwn(data, key) ? Buffer.from(textOf(data[key]), 'base64').toString() : '';
+}
+
+/** Those of a PEM text; what is none is left out. */
+function certificatesOf(pem: string): readonly X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => {
+    try {
+      return [new X509Certificate(block)];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import type { AdmissionPolicyObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
+import { policyServerObjectName } from '../../../lifecycle/index.ts';
+import { type CertifiedKey, createAuthority, issueCertificate } from '../../../server/index.ts';
+import { defaultValues } from '../install-values.ts';
+import { installObjects } from '../install-objects.ts';
+import { CONTROLLER } from '../objects/naming.ts';
+import { diagnose } from './diagnose.ts';
+import type { Snapshot } from './snapshot.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const NOW = Date.parse('2026-01-31T12:00:00Z');
+const NAMESPACE = 'portcullis';
+const context = { namespace: NAMESPACE, values: defaultValues('1.0.0') };
+
+type Change = (snapshot: Snapshot) => Partial<Snapshot>;
+
+describe('the doctor', () => {
+  let authority: CertifiedKey;
+  let other: CertifiedKey;
+  let healthy: Snapshot;
+
+  const leaf = (by: CertifiedKey, fromDays: number, toDays: number): Promise<CertifiedKey> =>
+    issueCertificate(by, {
+      commonName: 'leaf',
+      notBefore: new Date(NOW + fromDays * DAY_MS),
+      notAfter: new Date(NOW + toDays * DAY_MS),
+      usages: ['serverAuth'],
+      dnsNames: ['policy-server-default.portcullis.svc'],
+    });
+  const secret = (name: string, cert: string, ca: string): KubernetesObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: NAMESPACE },
+    data: { 'tls.crt': Buffer.from(cert).toString('base64'), 'ca.crt': Buffer.from(ca).toString('base64') },
+  });
+  const configuration = (ca: string): KubernetesObject => ({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: 'portcullis-default', labels: { 'app.kubernetes.io/managed-by': 'portcullis' } },
+    webhooks: [
+      {
+        name: 'a.portcullis.dev',
+        clientConfig: {
+          service: { name: 'policy-server-default', namespace: NAMESPACE },
+          caBundle: Buffer.from(ca).toString('base64'),
+        },
+      },
+    ],
+  });
+  const policy = (phase: string, server = 'default'): AdmissionPolicyObject =>
+    ({
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'one', creationTimestamp: new Date(NOW - DAY_MS).toISOString() },
+      spec: { policyServer: server, module: 'builtin:cel', mutating: false, rules: [] },
+      status: {
+        phase,
+        conditions: [{ type: 'PolicyActive', status: 'False', reason: 'BadSettings', message: 'settings.a' }],
+      },
+    }) as unknown as AdmissionPolicyObject;
+
+  before(async () => {
+    const validity = { notBefore: new Date(NOW - 100 * DAY_MS), notAfter: new Date(NOW + 300 * DAY_MS) };
+    authority = await createAuthority({ commonName: 'one', ...validity });
+    other = await createAuthority({ commonName: 'another', ...validity });
+    const { cert } = await leaf(authority, -30, 60);
+    const objects = installObjects(context);
+    const ofKind = (...kinds: string[]): readonly KubernetesObject[] =>
+      objects.filter(({ kind }) => kinds.includes(kind));
+    const deployment = ofKind('Deployment').map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, generation: 1 },
+      status: { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
+    }));
+    healthy = {
+      namespace: NAMESPACE,
+      now: NOW,
+      version: { major: '1', minor: '34+', gitVersion: 'v1.34.4' },
+      definitions: ofKind('CustomResourceDefinition'),
+      namespaces: ofKind('Namespace'),
+      deployments: deployment,
+      leases: [
+        {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name: CONTROLLER, namespace: NAMESPACE },
+          spec: { holderIdentity: 'pod', leaseDurationSeconds: 15, renewTime: new Date(NOW - 5_000).toISOString() },
+        },
+      ],
+      services: [
+        { apiVersion: 'v1', kind: 'Service', metadata: { name: 'policy-server-default', namespace: NAMESPACE } },
+      ],
+      secrets: [
+        secret('portcullis-ca', authority.cert, authority.cert),
+        ...[
+          'portcullis-controller-webhook',
+          'portcullis-controller-control',
+          'policy-server-default-control',
+          'policy-server-default-webhook',
+        ].map((name) => secret(name, cert, authority.cert)),
+      ],
+      roles: ofKind('ClusterRole', 'Role'),
+      bindings: ofKind('ClusterRoleBinding', 'RoleBinding'),
+      configurations: [configuration(authority.cert)],
+      policyServers: [
+        {
+          apiVersion: 'policies.kubewarden.io/v1',
+          kind: 'PolicyServer',
+          metadata: { name: 'default', generation: 1 },
+          spec: { image: 'portcullis', replicas: 2 },
+          status: {
+            readyReplicas: 2,
+            conditions: [{ type: 'Ready', status: 'True', observedGeneration: 1, reason: 'All', message: 'all' }],
+          },
+        } as unknown as PolicyServer,
+      ],
+      policies: [policy('Active')],
+      unread: [],
+    };
+  });
+
+  const codes = (change: Change = () => ({})): readonly string[] =>
+    diagnose({ ...healthy, ...change(healthy) }, context).map(({ code, severity }) => `${severity} ${code}`);
+
+  it('finds nothing but what is as intended in an installation that works', () => {
+    assert.deepEqual(codes(), ['info ExemptNamespaces']);
+  });
+
+  const broken: Readonly<Record<string, Change>> = {
+    'error ApiServerTooOld': () => ({ version: { major: '1', minor: '29', gitVersion: 'v1.29.0' } }),
+    'error KindMissing': ({ definitions }) => ({ definitions: definitions.slice(1) }),
+    'warning KindDiffers': ({ definitions: [first, ...others] }) => ({
+      definitions: [{ ...first, spec: { versions: [{ name: 'v1', served: true, schema: {} }] } } as never, ...others],
+    }),
+    'warning NamespaceUnrestricted': ({ namespaces }) => ({
+      namespaces: namespaces.map(({ metadata, ...one }) => ({ ...one, metadata: { ...metadata, labels: {} } })),
+    }),
+    'error ControllerMissing': () => ({ deployments: [], configurations: [] }),
+    'error ControllerNotAvailable': ({ deployments }) => ({
+      deployments: deployments.map((one) => ({ ...one, status: {} })),
+    }),
+    'error WebhooksLeftBehind': () => ({ deployments: [] }),
+    'error NoLeader': ({ leases }) => ({
+      leases: leases.map((one) => ({
+        ...one,
+        spec: { ...(one['spec'] as object), renewTime: new Date(NOW - 120_000).toISOString() },
+      })),
+    }),
+    'error RightsMissing': ({ roles }) => ({ roles: roles.map((role) => ({ ...role, rules: [] })) }),
+    'error PolicyServerMissing': () => ({ policies: [policy('Pending', 'nowhere')] }),
+    'error PolicyNotServing': () => ({ policies: [policy('Error')] }),
+    'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
+    'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
+    'error PolicyServerNotReady': ({ policyServers }) => ({
+      policyServers: policyServers.map((server) => ({ ...server, status: {} })),
+    }),
+    'info PolicyServerForeign': ({ policyServers }) => ({
+      policyServers: policyServers.map(({ metadata, ...server }) => ({
+        ...server,
+        metadata: { ...metadata, annotations: { 'portcullis.dev/take-over': 'false' } },
+      })),
+    }),
+    'error WebhookServiceMissing': () => ({ services: [] }),
+    'error WebhookCaMismatch': () => ({ configurations: [configuration(other.cert)] }),
+    'error CertificateMissing': ({ secrets }) => ({ secrets: secrets.slice(1) }),
+    'error CertificateUnreadable': ({ secrets }) => ({
+      secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', 'nonsense', authority.cert)],
+    }),
+    'error CertificateNotTrusted': ({ secrets }) => ({
+      secrets: secrets.map((one) => ({
+        ...one,
+        data: { ...(one['data'] as object), 'ca.crt': Buffer.from(other.cert).toString('base64') },
+      })),
+    }),
+    'warning NotLookedAt': () => ({ unread: [{ what: 'pods', why: 'forbidden' }] }),
+  };
+  for (const [code, change] of Object.entries(broken)) {
+    it(`finds ${code.split(' ')[1]}`, () => {
+      assert.ok(codes(change).includes(code), codes(change).join(', '));
+    });
+  }
+
+  it('tells certificates apart that have expired, that will, and that are not valid yet', async () => {
+    for (const [from, to, expected] of [
+      [-90, -1, 'error CertificateExpired'],
+      [-80, 5, 'warning CertificateExpiring'],
+      [1, 90, 'error CertificateNotYetValid'],
+    ] as const) {
+      const { cert } = await leaf(authority, from, to);
+      const found = codes(({ secrets }) => ({
+        secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', cert, authority.cert)],
+      }));
+      assert.deepEqual(found, [expected, 'info ExemptNamespaces']);
+    }
+  });
+
+  it('misses the Secrets of PolicyServers of ours, whatever these are called, and of no others', () => {
+    const found = (name: string, annotations: Readonly<Record<string, string>>): readonly string[] => {
+      const snapshot = {
+        ...healthy,
+        policyServers: healthy.policyServers.map((server) => ({
+          ...server,
+          metadata: { ...server.metadata, name, annotations },
+        })),
+        policies: [],
+      };
+      return diagnose(snapshot, context).flatMap(({ code, where }) => (code === 'CertificateMissing' ? [where] : []));
+    };
+    assert.deepEqual(found('default', {}), []);
+    assert.deepEqual(found('other', {}), [
+      'secret/policy-server-other-webhook -n portcullis',
+      'secret/policy-server-other-control -n portcullis',
+    ]);
+    assert.match(found('with.dots', {})[0] ?? '', /^secret\/policy-server-with-dots-[0-9a-f]{10}-webhook /);
+    assert.deepEqual(found('other', { 'portcullis.dev/take-over': 'false' }), []);
+  });
+
+  it('takes rights that a controller in another namespace was given for none', () => {
+    const elsewhere = codes(({ bindings }) => ({
+      bindings: bindings.map((one) => ({
+        ...one,
+        subjects: [{ kind: 'ServiceAccount', name: CONTROLLER, namespace: 'elsewhere' }],
+      })),
+    }));
+    assert.ok(elsewhere.includes('error RightsMissing'), elsewhere.join());
+  });
+
+  it('knows the Deployment of a PolicyServer whose name has dots', () => {
+    const found = codes(({ policyServers, deployments }) => ({
+      policyServers: policyServers.map((server) => ({
+        ...server,
+        metadata: { ...server.metadata, name: 'with.dots', finalizers: ['kubewarden.io/finalizer'] },
+      })),
+      deployments: [
+        ...deployments,
+        {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          metadata: {
+            name: policyServerObjectName('with.dots'),
+            namespace: NAMESPACE,
+            labels: { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'with.dots' },
+          },
+        },
+      ],
+    }));
+    assert.ok(!found.includes('info PolicyServerForeign'), found.join());
+  });
+
+  it('says of what it may not see only that', () => {
+    const unread = ['customresourcedefinitions', 'deployments'].map((what) => ({ what, why: 'forbidden' }));
+    const found = codes(() => ({ definitions: [], deployments: [], configurations: [], unread }));
+    assert.deepEqual(new Set(found), new Set(['warning NotLookedAt']));
+  });
+
+  it('tells webhooks of Kubewarden apart whose policy is there, by the names of all of its versions', () => {
+    const of = (name: string, annotations = {}): KubernetesObject => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name, annotations },
+      webhooks: [{ name: `${name}.kubewarden.admission` }],
+    });
+    for (const one of [of('kw.cap.one'), of('clusterwide-one'), of('any', { kubewardenPolicyName: 'one' })]) {
+      assert.deepEqual(
+        codes(() => ({ configurations: [one] })),
+        ['warning KubewardenWebhookLeft', 'info ExemptNamespaces'],
+      );
+    }
+    assert.deepEqual(
+      codes(() => ({ configurations: [of('clusterwide-two')] })),
+      ['error KubewardenWebhookLeft', 'info ExemptNamespaces'],
+    );
+  });
+
+  it('takes a CA that is about to sign, or did, for one that is trusted', () => {
+    assert.deepEqual(
+      codes(() => ({ configurations: [configuration(other.cert + authority.cert)] })),
+      ['info ExemptNamespaces'],
+    );
+  });
+});

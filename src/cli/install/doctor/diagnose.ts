@@ -1,0 +1,34 @@
+import type { InstallContext } from '../objects/naming.ts';
+import {
+  checkController,
+  checkDefinitions,
+  checkLeader,
+  checkNamespace,
+  checkRoles,
+  checkVersion,
+} from './check-installation.ts';
+import { checkKubewarden } from './check-kubewarden.ts';
+import { checkPolicies, checkPolicyServers } from './check-policies.ts';
+import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
+import { type Finding, finding, inOrder } from './finding.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** Everything that a look at a cluster shows, the worst first. `context` is what would be installed. */
+export function diagnose(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
+  return inOrder([
+    ...checkVersion(snapshot),
+    ...checkDefinitions(snapshot, context),
+    ...checkNamespace(snapshot),
+    ...checkController(snapshot),
+    ...checkLeader(snapshot),
+    ...checkRoles(snapshot),
+    ...checkWebhooks(snapshot),
+    ...checkCertificates(snapshot),
+    ...checkPolicyServers(snapshot),
+    ...checkPolicies(snapshot),
+    ...checkKubewarden(snapshot),
+    ...snapshot.unread.map(({ what, why }) =>
+      finding('NotLookedAt', what, why, 'Ask somebody who may list them to run this, or for the right to list them.'),
+    ),
+  ]);
+}

@@ -1,0 +1,67 @@
+// What `portcullis doctor` finds: each finding has a code that docs/install.md explains.
+
+export type Severity = 'error' | 'info' | 'warning';
+
+export interface Finding {
+  readonly code: FindingCode;
+  readonly severity: Severity;
+  /** The object, as kubectl names it. */
+  readonly where: string;
+  /** What is the matter: seen, and expected. */
+  readonly message: string;
+  /** What to do. */
+  readonly action: string;
+}
+
+/** All codes, by how bad they are where nothing else is said. */
+export const FINDING_CODES = {
+  ApiServerTooOld: 'error',
+  KindMissing: 'error',
+  KindDiffers: 'warning',
+  KindOwnedElsewhere: 'warning',
+  ControllerMissing: 'error',
+  ControllerNotAvailable: 'error',
+  NoLeader: 'error',
+  RightsMissing: 'error',
+  PolicyServerNotReady: 'error',
+  PolicyServerForeign: 'info',
+  PolicyServerMissing: 'error',
+  PolicyNotServing: 'error',
+  PolicyDegraded: 'warning',
+  PolicyPending: 'warning',
+  WebhookServiceMissing: 'error',
+  WebhookCaMismatch: 'error',
+  WebhooksLeftBehind: 'error',
+  CertificateMissing: 'error',
+  CertificateUnreadable: 'error',
+  CertificateExpired: 'error',
+  CertificateExpiring: 'warning',
+  CertificateNotYetValid: 'error',
+  CertificateNotTrusted: 'error',
+  ExemptNamespaces: 'info',
+  NamespaceUnrestricted: 'warning',
+  KubewardenRuns: 'info',
+  KubewardenWebhookLeft: 'warning',
+  KubewardenControllerWebhookLeft: 'error',
+  KubewardenFinalizer: 'warning',
+  NotLookedAt: 'warning',
+} as const satisfies Readonly<Record<string, Severity>>;
+
+export type FindingCode = keyof typeof FINDING_CODES;
+
+export function finding(
+  code: FindingCode,
+  where: string,
+  message: string,
+  action: string,
+  severity: Severity = FINDING_CODES[code],
+): Finding {
+  return { code, severity, where, message, action };
+}
+
+const RANKS: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 };
+
+/** The worst first. */
+export function inOrder(findings: Iterable<Finding>): readonly Finding[] {
+  return [...findings].toSorted((a, b) => RANKS[a.severity] - RANKS[b.severity]);
+}

@@ -1,0 +1,130 @@
+// What the findings are made from: one look at everything that matters, which changes nothing.
+import { ApiError, type KubernetesCluster, listAll, type ServerVersion } from '../../../cluster/index.ts';
+import { LEASES } from '../../../runtime/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type KubernetesObject,
+  OWN_KINDS,
+  POLICIES_GROUP,
+  POLICY_SERVERS,
+  type PolicyServer,
+  type ResourceType,
+} from '../../../resources/index.ts';
+import { oneLine } from '../../table.ts';
+import {
+  CLUSTER_BINDINGS,
+  CLUSTER_ROLES,
+  CRDS,
+  DEPLOYMENTS,
+  NAMESPACES,
+  ROLE_BINDINGS,
+  ROLES,
+  SECRETS,
+  SERVICES,
+  WEBHOOK_CONFIGURATIONS,
+} from '../kinds.ts';
+
+const POLICIES = OWN_KINDS.filter(
+  ({ group, resource }) => group === POLICIES_GROUP && resource !== POLICY_SERVERS.resource,
+);
+
+/** A part that could not be looked at. */
+export interface Unread {
+  readonly what: string;
+  readonly why: string;
+}
+
+export interface Snapshot {
+  /** Of the product. */
+  readonly namespace: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly version: ServerVersion;
+  readonly definitions: readonly KubernetesObject[];
+  readonly namespaces: readonly KubernetesObject[];
+  /** Of all namespaces. */
+  readonly deployments: readonly KubernetesObject[];
+  readonly leases: readonly KubernetesObject[];
+  /** Of all namespaces: webhooks may name any. */
+  readonly services: readonly KubernetesObject[];
+  readonly secrets: readonly KubernetesObject[];
+  readonly roles: readonly KubernetesObject[];
+  readonly bindings: readonly KubernetesObject[];
+  readonly configurations: readonly KubernetesObject[];
+  readonly policyServers: readonly PolicyServer[];
+  readonly policies: readonly AdmissionPolicyObject[];
+  readonly unread: readonly Unread[];
+}
+
+/** Whether some objects of a kind were not seen: that none is known says nothing. */
+export function isUnread({ unread }: Pick<Snapshot, 'unread'>, { resource }: Pick<ResourceType, 'resource'>): boolean {
+  return unread.some(({ what }) => what === resource);
+}
+
+/** @throws ClusterError when the cluster cannot be asked */
+export async function takeSnapshot(cluster: KubernetesCluster, namespace: string): Promise<Snapshot> {
+  const unread: Unread[] = [];
+  const read = async (types: readonly ResourceType[], within?: string): Promise<readonly KubernetesObject[]> =>
+    (await Promise.all(types.map((type) => listed(cluster, type, within, unread)))).flat();
+  /** Those of the product, for who may not see those of all. */
+  const readAnywhere = async (type: ResourceType): Promise<readonly KubernetesObject[]> => {
+    const all = await read([type]);
+    return isUnread({ unread }, type) ? await read([type], namespace) : all;
+  };
+  const [version, definitions, namespaces, deployments, leases, services, secrets, roles, bindings] = await Promise.all(
+    [
+      cluster.version(),
+      read([CRDS]),
+      read([NAMESPACES]),
+      readAnywhere(DEPLOYMENTS),
+      read([LEASES], namespace),
+      readAnywhere(SERVICES),
+      read([SECRETS], namespace),
+      Promise.all([read([CLUSTER_ROLES]), read([ROLES], namespace)]),
+      Promise.all([read([CLUSTER_BINDINGS]), read([ROLE_BINDINGS], namespace)]),
+    ],
+  );
+  const [configurations, policyServers, all] = await Promise.all([
+    read(WEBHOOK_CONFIGURATIONS),
+    read([POLICY_SERVERS]),
+    read(POLICIES),
+  ]);
+  return {
+    namespace,
+    now: Date.now(),
+    version,
+    definitions,
+    namespaces,
+    deployments,
+    leases,
+    services,
+    secrets,
+    roles: roles.flat(),
+    bindings: bindings.flat(),
+    configurations,
+    policyServers: policyServers as readonly PolicyServer[],
+    // The schemas of the kinds have checked them.
+    policies: all as readonly AdmissionPolicyObject[],
+    unread,
+  };
+}
+
+/** None where the kind is not served: that is a finding of its own. */
+async function listed(
+  cluster: KubernetesCluster,
+  type: ResourceType,
+  namespace: string | undefined,
+  unread: Unread[],
+): Promise<readonly KubernetesObject[]> {
+  try {
+    return (await listAll(cluster, type, namespace === undefined ? {} : { namespace })).items;
+  } catch (error) {
+    if (!(error instanceof ApiError)) {
+      throw error;
+    }
+    if (error.code !== 404 && !isUnread({ unread }, type)) {
+      unread.push({ what: type.resource, why: oneLine(error.message) });
+    }
+    return [];
+  }
+}

@@ -1,0 +1,37 @@
+// Flags that the commands share which are about an installation.
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError } from 'commander';
+import { dnsLabelProblems } from '../../resources/index.ts';
+import { addConnectionFlags } from '../cluster/cluster-flags.ts';
+import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+
+export interface InstallationFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  /** Of the product. */
+  readonly namespace: string;
+}
+
+/** Which cluster, and where in it Portcullis is. */
+export function addInstallationFlags(command: Command): Command {
+  return addConnectionFlags(command).option(
+    '-n, --namespace <name>',
+    'namespace of Portcullis itself',
+    namespaceName,
+    PRODUCT_NAMESPACE,
+  );
+}
+
+function namespaceName(text: string): string {
+  const [problem] = dnsLabelProblems(text);
+  if (problem !== undefined) {
+    throw new InvalidArgumentError(`expected the name of a namespace: ${problem}`);
+  }
+  return text;
+}
+
+/** Of this program, and of what it installs. */
+export function productVersion(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
+}

@@ -1,0 +1,72 @@
+// Everything that an installation consists of. The Helm chart and the plain manifests are written from this (tools/chart.ts),
+// and `portcullis install` applies it.
+import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
+import { contextAwareAccess, controllerAccess, userRoles } from './objects/access-objects.ts';
+import { certManagerCertificates } from './objects/certificate-objects.ts';
+import { controllerDeployment, controllerService } from './objects/controller-objects.ts';
+import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
+import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
+import { networkPolicies } from './objects/network-objects.ts';
+import { defaultPolicyServer, recommendedPolicies } from './objects/policy-objects.ts';
+import { uninstallHook } from './objects/uninstall-hook.ts';
+
+/** Objects that are installed together or not at all. */
+export interface InstallPart {
+  /** Of its file in the chart. */
+  readonly name: string;
+  /** The path of the value that has it installed; undefined: it always is. */
+  readonly when?: string;
+  readonly objects: (context: InstallContext) => readonly KubernetesObject[];
+}
+
+/** In an order that is safe to apply: what others need comes first. */
+export const INSTALL_PARTS: readonly InstallPart[] = [
+  { name: 'namespace', objects: namespaceObject },
+  { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
+  { name: 'access', objects: controllerAccess },
+  { name: 'context-aware', objects: contextAwareAccess },
+  { name: 'user-roles', when: 'userRoles.enabled', objects: userRoles },
+  { name: 'network-policies', when: 'networkPolicy.enabled', objects: networkPolicies },
+  { name: 'certificates', when: 'certificates.certManager.enabled', objects: certManagerCertificates },
+  { name: 'service', objects: controllerService },
+  { name: 'deployment', objects: controllerDeployment },
+  { name: 'pod-monitors', when: 'monitoring.podMonitor.enabled', objects: podMonitors },
+  { name: 'alerts', when: 'monitoring.prometheusRule.enabled', objects: prometheusRule },
+  { name: 'policy-server', when: 'policyServer.enabled', objects: defaultPolicyServer },
+  { name: 'recommended-policies', when: 'recommendedPolicies.enabled', objects: recommendedPolicies },
+];
+
+/** Parts that only the Helm chart has. */
+export const HELM_PARTS: readonly InstallPart[] = [
+  { name: 'uninstall-hook', when: 'uninstallHook.enabled', objects: uninstallHook },
+];
+
+/** Everything that values ask for, in an order that is safe to apply. */
+export function installObjects(context: InstallContext): readonly KubernetesObject[] {
+  return chosenParts(context).flatMap(({ objects }) => objects(context));
+}
+
+/** The parts that values ask for. */
+export function chosenParts({ values }: InstallContext): readonly InstallPart[] {
+  return INSTALL_PARTS.filter(({ when }) => when === undefined || valueAt(values, when) === true);
+}
+
+function valueAt(values: object, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>> | undefined)?.[name], values);
+}
+
+/** Pods in it keep to the restricted Pod Security Standard, so that nothing else gets the rights of ours by running there. */
+function namespaceObject({ namespace }: InstallContext): readonly KubernetesObject[] {
+  const modes = ['enforce', 'audit', 'warn'];
+  const labels = Object.fromEntries(modes.map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']));
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { ...PRODUCT_LABELS, ...labels } } },
+  ];
+}
+
+function labelledDefinition(kind: (typeof OWN_KINDS)[number]): KubernetesObject {
+  const definition = customResourceDefinition(kind);
+  return { ...definition, metadata: { ...definition.metadata, labels: PRODUCT_LABELS } };
+}

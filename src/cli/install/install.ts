@@ -1,0 +1,79 @@
+// `portcullis install`: makes a cluster have Portcullis, or a newer one.
+import { Command, Option } from 'commander';
+import { connect } from '../cluster/cluster-flags.ts';
+import { durationMs } from '../cluster/duration.ts';
+import { readDocument } from '../document.ts';
+import { dataText } from '../output.ts';
+import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
+import { installObjects } from './install-objects.ts';
+import { Installation } from './installation.ts';
+import type { InstallContext } from './objects/naming.ts';
+import { installValues } from './read-values.ts';
+
+interface InstallFlags extends InstallationFlags {
+  readonly image?: string;
+  readonly values?: string;
+  readonly dryRun?: 'client' | 'server';
+  readonly besideKubewarden?: true;
+  readonly wait: boolean;
+  readonly timeout: string;
+}
+
+export function installCommand(): Command {
+  return addInstallationFlags(
+    new Command('install')
+      .description('install Portcullis on a cluster, or upgrade it: kinds, rights, controller, default PolicyServer')
+      .option('--image <image>', 'image of controller and policy servers (default: portcullis:VERSION)')
+      .option('-f, --values <file>', 'values as for the Helm chart; - for standard input')
+      .addOption(
+        new Option(
+          '--dry-run [how]',
+          'change nothing: print the manifests (client), or have the server check them (server)',
+        )
+          .choices(['client', 'server'])
+          .preset('server'),
+      )
+      .option('--beside-kubewarden', 'install although Kubewarden’s controller runs, and leave it its PolicyServers')
+      .option('--no-wait', 'do not wait until the controller and the default PolicyServer are ready')
+      .option('--timeout <duration>', 'how long to wait for each of them', '5m'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis install --image registry.example.com/portcullis:0.1.0
+  portcullis install --dry-run=client > portcullis.yaml
+  portcullis install --values values.yaml --dry-run
+  portcullis install --namespace policies --timeout 10m`,
+    )
+    .action(install);
+}
+
+async function install(flags: InstallFlags): Promise<void> {
+  const timeoutMs = durationMs(flags.timeout, '--timeout');
+  const context = await contextOf(flags);
+  if (flags.dryRun === 'client') {
+    process.stdout.write(
+      installObjects(context)
+        .map((object) => dataText(object, 'yaml'))
+        .join('---\n'),
+    );
+    return;
+  }
+  const { namespace: _product, ...which } = flags;
+  using connected = await connect(which);
+  await new Installation(connected.cluster, context, {
+    isDryRun: flags.dryRun === 'server',
+    isBesideKubewarden: flags.besideKubewarden === true,
+    waits: flags.wait,
+    timeoutMs,
+  }).run();
+}
+
+/** What the flags say is to be installed. @throws CliError */
+async function contextOf({ namespace, values: file, image }: InstallFlags): Promise<InstallContext> {
+  const version = productVersion();
+  const document = file === undefined ? undefined : await readDocument(file);
+  const values = installValues(document?.value, version, document?.name ?? 'values');
+  return { namespace, values: image === undefined ? values : { ...values, image } };
+}

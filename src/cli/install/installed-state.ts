@@ -1,0 +1,43 @@
+// Whether what was installed works.
+import { READY_CONDITION } from '../../lifecycle/index.ts';
+import { findCondition, type Condition, type KubernetesObject } from '../../resources/index.ts';
+
+/** Whether something is as it shall be, and what it is like, in words. */
+export interface Progressing {
+  readonly done: boolean;
+  readonly text: string;
+}
+
+interface DeploymentStatus {
+  readonly observedGeneration?: number;
+  readonly replicas?: number;
+  readonly updatedReplicas?: number;
+  readonly availableReplicas?: number;
+}
+
+/** Of a Deployment: all of its pods are of the newest template, and available. */
+export function deploymentProgress(deployment: KubernetesObject | undefined): Progressing {
+  if (deployment === undefined) {
+    return { done: false, text: 'it is not there' };
+  }
+  const { replicas: wanted = 1 } = (deployment['spec'] ?? {}) as { replicas?: number };
+  const status = (deployment['status'] ?? {}) as DeploymentStatus;
+  const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const isSeen = observedGeneration >= (deployment.metadata.generation ?? 0);
+  const done = isSeen && updatedReplicas >= wanted && availableReplicas >= wanted && replicas <= wanted;
+  return { done, text: `${availableReplicas} of ${wanted} pods available, ${updatedReplicas} up to date` };
+}
+
+/** Of a PolicyServer: its condition says that all replicas answer. */
+export function policyServerProgress(server: KubernetesObject | undefined): Progressing {
+  if (server === undefined) {
+    return { done: false, text: 'it is not there' };
+  }
+  const { conditions = [] } = (server['status'] ?? {}) as { conditions?: readonly Condition[] };
+  const ready = findCondition(conditions, READY_CONDITION);
+  const isSeen = (ready?.observedGeneration ?? 0) >= (server.metadata.generation ?? 0);
+  return {
+    done: isSeen && ready?.status === 'True',
+    text: ready === undefined ? 'no controller has looked at it' : `${ready.reason}: ${ready.message}`,
+  };
+}

@@ -1,0 +1,140 @@
+// Who may do what: the service account of the controller with the rights that its code says it needs, and what people get.
+import {
+  CERTIFICATE_NAMESPACE_RULES,
+  CONTEXT_AWARE_LABEL,
+  CONTEXT_AWARE_RULES,
+  CONTROLLER_NAMESPACE_RULES,
+  CONTROLLER_RULES,
+  OWN_KINDS_RULES,
+  POLICY_SERVER_NAMESPACE_RULES,
+  POLICY_SERVER_RULES,
+} from '../../../lifecycle/index.ts';
+import {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  type KubernetesObject,
+  POLICIES_GROUP,
+  POLICY_REVISIONS,
+  POLICY_SERVER_REPLICAS,
+  POLICY_SERVERS,
+  PORTCULLIS_GROUP,
+} from '../../../resources/index.ts';
+import type { AccessRule } from '../../../server/index.ts';
+import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const RBAC_VERSION = `${RBAC_GROUP}/v1`;
+
+/** Rights in the whole cluster. */
+export const CLUSTER_RULES: readonly AccessRule[] = [...CONTROLLER_RULES, ...OWN_KINDS_RULES, ...POLICY_SERVER_RULES];
+/** Rights in the namespace of the product. */
+export const NAMESPACE_RULES: readonly AccessRule[] = [
+  ...CONTROLLER_NAMESPACE_RULES,
+  ...CERTIFICATE_NAMESPACE_RULES,
+  ...POLICY_SERVER_NAMESPACE_RULES,
+];
+
+/** The controller's service account and its rights. */
+export function controllerAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
+  const labels = componentLabels('controller');
+  const subjects = [{ kind: 'ServiceAccount', name: CONTROLLER, namespace }];
+  const role = (kind: string, metadata: object, rules: readonly AccessRule[]): KubernetesObject => ({
+    apiVersion: RBAC_VERSION,
+    kind,
+    metadata,
+    rules,
+  });
+  const binding = (kind: string, metadata: object): KubernetesObject => ({
+    apiVersion: RBAC_VERSION,
+    kind: `${kind}Binding`,
+    metadata,
+    roleRef: { apiGroup: RBAC_GROUP, kind, name: CONTROLLER },
+    subjects,
+  });
+  const cluster = { name: CONTROLLER, labels };
+  const own = { name: CONTROLLER, namespace, labels };
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: own, automountServiceAccountToken: false },
+    role('ClusterRole', cluster, CLUSTER_RULES),
+    binding('ClusterRole', cluster),
+    role('Role', own, NAMESPACE_RULES),
+    binding('Role', own),
+  ];
+}
+
+/** The ClusterRole that holds what the controller may pass on to policy servers. */
+const PASSED_ON = 'portcullis-context-aware';
+
+/**
+ * What context-aware policies may read. Nobody passes on rights that they do not have, so the controller has these: those of all
+ * ClusterRoles with a label (aggregation), of which this is the first. Its rules are Kubernetes' to fill in, so none are given.
+ */
+export function contextAwareAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
+  const labels = componentLabels('context-aware');
+  return [
+    {
+      apiVersion: RBAC_VERSION,
+      kind: 'ClusterRole',
+      metadata: { name: PASSED_ON, labels },
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [CONTEXT_AWARE_LABEL]: 'true' } }] },
+    },
+    {
+      apiVersion: RBAC_VERSION,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: PASSED_ON, labels },
+      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: PASSED_ON },
+      subjects: [{ kind: 'ServiceAccount', name: CONTROLLER, namespace }],
+    },
+    {
+      apiVersion: RBAC_VERSION,
+      kind: 'ClusterRole',
+      metadata: { name: `${PASSED_ON}-common`, labels: { ...labels, [CONTEXT_AWARE_LABEL]: 'true' } },
+      rules: CONTEXT_AWARE_RULES,
+    },
+  ];
+}
+
+/** Kinds that people of a namespace write. */
+const NAMESPACED = [ADMISSION_POLICIES, ADMISSION_POLICY_GROUPS].map(({ resource }) => resource);
+/** Kinds that people see. */
+const VISIBLE = [CLUSTER_ADMISSION_POLICIES, CLUSTER_ADMISSION_POLICY_GROUPS, POLICY_SERVERS].map(
+  ({ resource }) => resource,
+);
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+
+/**
+ * ClusterRoles that Kubernetes adds to its own ones for people. Who may edit a namespace may write its policies; policies of
+ * the cluster and PolicyServers are for administrators of the cluster, who may do everything anyway.
+ */
+export function userRoles(): readonly KubernetesObject[] {
+  const role = (name: string, to: readonly string[], rules: readonly AccessRule[]): KubernetesObject => ({
+    apiVersion: RBAC_VERSION,
+    kind: 'ClusterRole',
+    metadata: {
+      name,
+      labels: {
+        ...componentLabels('user-roles'),
+        ...Object.fromEntries(to.map((target) => [`rbac.authorization.k8s.io/aggregate-to-${target}`, 'true'])),
+      },
+    },
+    rules,
+  });
+  return [
+    role(
+      'portcullis-view',
+      ['view', 'edit', 'admin'],
+      [
+        { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
+        {
+          apiGroups: [PORTCULLIS_GROUP],
+          resources: [POLICY_REVISIONS.resource, POLICY_SERVER_REPLICAS.resource],
+          verbs: READ,
+        },
+      ],
+    ),
+    role('portcullis-edit', ['edit', 'admin'], [{ apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE }]),
+  ];
+}

@@ -1,0 +1,161 @@
+// The controller: its pods, and how the API server reaches them.
+import type { KubernetesObject } from '../../../resources/index.ts';
+import {
+  componentLabels,
+  CONTROLLER,
+  CONTROLLER_OPERATIONS_PORT,
+  CONTROLLER_WEBHOOK_PORT,
+  type InstallContext,
+  podSelector,
+} from './naming.ts';
+
+/** Where the controller keeps its certificates as files. */
+const CERTIFICATES_FOLDER = '/var/run/portcullis';
+/** Where it keeps what it compiles. */
+const SCRATCH_FOLDER = '/tmp';
+/** No user of a node has this id; `node` images know it as nobody. */
+const USER_ID = 65_532;
+/** How long a pod that ends goes on answering, until it is taken out of the Service everywhere. Seconds. */
+const DRAIN_SECONDS = 5;
+/** How long a controller may take to give up leading and answer what it was asked. Seconds. */
+const GRACE_SECONDS = 45;
+
+/** The pods, and what keeps some of them. */
+export function controllerDeployment(context: InstallContext): readonly KubernetesObject[] {
+  const { namespace, values } = context;
+  const metadata = { name: CONTROLLER, namespace, labels: componentLabels('controller') };
+  const selector = { matchLabels: podSelector('controller') };
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: {
+        replicas: values.controller.replicas,
+        revisionHistoryLimit: 3,
+        selector,
+        // The webhook for policies is answered by a pod at any time, also with one replica.
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        template: { metadata: { labels: componentLabels('controller') }, spec: podSpec(context) },
+      },
+    },
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      // Never holds up the drain of a node, as a least number would with one replica.
+      spec: { maxUnavailable: 1, selector, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+    },
+  ];
+}
+
+/** The restricted Pod Security Standard, and nothing to write to but two empty folders. */
+function podSpec({ namespace, values }: InstallContext): object {
+  const { controller } = values;
+  return {
+    serviceAccountName: CONTROLLER,
+    automountServiceAccountToken: true,
+    imagePullSecrets: values.imagePullSecrets,
+    priorityClassName: controller.priorityClassName,
+    nodeSelector: controller.nodeSelector,
+    tolerations: controller.tolerations,
+    affinity: controller.affinity,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: USER_ID,
+      runAsGroup: USER_ID,
+      fsGroup: USER_ID,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
+      maxSkew: 1,
+      topologyKey,
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: { matchLabels: podSelector('controller') },
+    })),
+    containers: [
+      {
+        name: 'controller',
+        image: values.image,
+        imagePullPolicy: values.imagePullPolicy,
+        args: controllerArguments({ namespace, values }),
+        env: [
+          { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+          { name: 'HOME', value: SCRATCH_FOLDER },
+          ...controller.extraEnv,
+        ],
+        ports: [
+          { name: 'webhook', containerPort: CONTROLLER_WEBHOOK_PORT },
+          { name: 'operations', containerPort: CONTROLLER_OPERATIONS_PORT },
+        ],
+        // The code and its data compile in seconds; under load in tens of them.
+        startupProbe: { httpGet: { path: '/livez', port: 'operations' }, periodSeconds: 2, failureThreshold: 30 },
+        livenessProbe: { httpGet: { path: '/livez', port: 'operations' }, periodSeconds: 20, failureThreshold: 3 },
+        readinessProbe: { httpGet: { path: '/readyz', port: 'operations' }, periodSeconds: 5, failureThreshold: 2 },
+        // The webhook for policies is answered until no API server calls this pod any more.
+        lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
+        resources: controller.resources,
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+          privileged: false,
+          readOnlyRootFilesystem: true,
+        },
+        volumeMounts: [
+          { name: 'certificates', mountPath: CERTIFICATES_FOLDER },
+          { name: 'scratch', mountPath: SCRATCH_FOLDER },
+        ],
+      },
+    ],
+    volumes: [
+      // Keys are on no disk.
+      { name: 'certificates', emptyDir: { medium: 'Memory', sizeLimit: '4Mi' } },
+      { name: 'scratch', emptyDir: { sizeLimit: '512Mi' } },
+    ],
+  };
+}
+
+function controllerArguments({ namespace, values }: InstallContext): readonly string[] {
+  const { certificates, controller } = values;
+  return [
+    'controller',
+    '--in-cluster',
+    `--namespace=${namespace}`,
+    '--manage-policy-servers',
+    `--policy-server-image=${values.image}`,
+    `--exempt-namespaces=${values.exemptNamespaces.join(',')}`,
+    `--certificates=${certificates.mode}`,
+    `--certificates-dir=${CERTIFICATES_FOLDER}/certificates`,
+    `--ca-lifetime=${certificates.caLifetime}`,
+    `--ca-overlap=${certificates.caOverlap}`,
+    `--certificate-lifetime=${certificates.lifetime}`,
+    `--webhook-port=${CONTROLLER_WEBHOOK_PORT}`,
+    '--operations-addr=0.0.0.0',
+    `--operations-port=${CONTROLLER_OPERATIONS_PORT}`,
+    `--rollout-strategy=${controller.rolloutStrategy}`,
+    `--progress-deadline=${controller.progressDeadline}`,
+    `--revision-history-limit=${controller.revisionHistoryLimit}`,
+    `--degraded-policies=${controller.degradedPolicies}`,
+    `--log-level=${controller.logLevel}`,
+    `--log-fmt=${controller.logFormat}`,
+    ...controller.extraArgs,
+  ];
+}
+
+/** Where the API server reaches the webhook for our own kinds. */
+export function controllerService({ namespace }: InstallContext): readonly KubernetesObject[] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: CONTROLLER, namespace, labels: componentLabels('controller') },
+      spec: {
+        type: 'ClusterIP',
+        selector: podSelector('controller'),
+        ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],
+      },
+    },
+  ];
+}

@@ -1,0 +1,67 @@
+// Objects of our own kinds that a new installation begins with.
+import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
+import { componentLabels, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
+
+/** The PolicyServer of policies that name none. */
+export function defaultPolicyServer({ values }: InstallContext): readonly KubernetesObject[] {
+  const { replicas, requests, limits, imagePullSecret, env } = values.policyServer;
+  return [
+    {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: DEFAULT_POLICY_SERVER, labels: componentLabels('policy-server') },
+      spec: { image: values.image, imagePullSecret, replicas, maxUnavailable: 1, requests, limits, env },
+    },
+  ];
+}
+
+const PODS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
+
+/** What any cluster gains by, of modules that are part of Portcullis: two of its examples, without their namespace. */
+export function recommendedPolicies({ values }: InstallContext): readonly KubernetesObject[] {
+  const policy = (name: string, description: string, module: string, settings: JsonObject): KubernetesObject => ({
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: {
+      name,
+      labels: componentLabels('recommended-policies'),
+      annotations: { 'io.kubewarden.policy.description': description },
+    },
+    spec: { module, mode: values.recommendedPolicies.mode, mutating: false, rules: PODS, settings },
+  });
+  return [
+    policy(
+      'recommended-pod-security',
+      'The baseline Pod Security Standard; warns of what is not restricted.',
+      'builtin:pod-security',
+      {
+        enforce: 'baseline',
+        warn: 'restricted',
+        audit: 'restricted',
+      },
+    ),
+    policy(
+      'recommended-pinned-images',
+      'Images have a tag that is not latest, or a digest.',
+      'builtin:cel',
+      PINNED_IMAGES,
+    ),
+  ];
+}
+
+/** As in examples/pinned-images, where it is tested. */
+const PINNED_IMAGES: JsonObject = {
+  variables: [
+    {
+      name: 'unpinned',
+      expression:
+        "object.spec.containers.filter(c, !c.image.contains('@sha256:') && (c.image.endsWith(':latest') || !c.image.matches(':[^/]+$'))).map(c, c.image)",
+    },
+  ],
+  validations: [
+    {
+      expression: 'variables.unpinned.size() == 0',
+      messageExpression: "variables.unpinned.join(', ') + ': an image needs a tag that says which version runs'",
+    },
+  ],
+};

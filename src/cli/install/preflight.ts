@@ -1,0 +1,120 @@
+// What must hold before anything is changed.
+import { ApiError, type Cluster, type KubernetesCluster, unlessGone } from '../../cluster/index.ts';
+import { isJsonObject, keyOf, type KubernetesObject } from '../../resources/index.ts';
+import { CliError } from '../errors.ts';
+import { CLUSTER_BINDINGS, typeOf } from './kinds.ts';
+import { kubewardenControllers } from './kubewarden.ts';
+import { CONTROLLER } from './objects/naming.ts';
+import { MIN_KUBERNETES } from './requirements.ts';
+import { missingRights, type Right, rightsTo, rightText } from './rights.ts';
+
+/** `1.34` of what an API server says; undefined when it says nothing that can be read. */
+export function minorVersion({
+  major,
+  minor,
+}: {
+  major: string;
+  minor: string;
+}): readonly [number, number] | undefined {
+  // Some builds write `34+`.
+  const numbers = [major, minor].map((text) => Number.parseInt(text, 10));
+  const [first = NaN, second = NaN] = numbers;
+  return Number.isNaN(first) || Number.isNaN(second) ? undefined : [first, second];
+}
+
+export function isTooOld([major, minor]: readonly [number, number]): boolean {
+  const [leastMajor, leastMinor] = MIN_KUBERNETES;
+  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+}
+
+/** @throws CliError when the API server is too old */
+export async function checkVersion(cluster: KubernetesCluster): Promise<void> {
+  const answer = await cluster.version();
+  const version = minorVersion(answer);
+  if (version !== undefined && isTooOld(version)) {
+    throw new CliError(
+      `the API server is Kubernetes ${answer.gitVersion}: expected ${MIN_KUBERNETES.join('.')} or newer, for match conditions of webhooks`,
+      { hint: 'Nothing was changed. Upgrade the cluster first.' },
+    );
+  }
+}
+
+/** @throws CliError that names each right that is missing */
+export async function checkRights(cluster: KubernetesCluster, rights: Iterable<Right>, what: string): Promise<void> {
+  const missing = await missingRights(cluster, rights);
+  if (missing.length > 0) {
+    throw new CliError(
+      `you may not do all that it takes to ${what}: expected these rights, which you do not have:\n${listText(missing)}`,
+      { hint: 'Nothing was changed. Ask an administrator of the cluster (ClusterRole cluster-admin).' },
+    );
+  }
+}
+
+/** One line for each kind. */
+function listText(rights: readonly Right[]): string {
+  const byKind = Map.groupBy(rights, (right) => rightText({ ...right, verb: '' }));
+  return [...byKind].map(([kind, some]) => `  ${some.map(({ verb }) => verb).join(', ')}${kind}`).join('\n');
+}
+
+/** What it takes to apply objects. */
+export async function rightsToApply(
+  cluster: KubernetesCluster,
+  objects: readonly KubernetesObject[],
+): Promise<readonly Right[]> {
+  const rights = await Promise.all(
+    objects.map(async (object) =>
+      rightsTo(['get', 'create', 'patch'], await typeOf(cluster, object), keyOf(object).namespace),
+    ),
+  );
+  return rights.flat();
+}
+
+/** @throws CliError when Kubewarden's controller runs, and nobody said that it may go on beside */
+export async function checkKubewarden(cluster: KubernetesCluster, isBeside: boolean): Promise<boolean> {
+  const [found] = await kubewardenControllers(cluster);
+  if (found === undefined) {
+    return false;
+  }
+  const { namespace = '', name = '' } = found.metadata;
+  if (!isBeside) {
+    throw new CliError(
+      `Kubewarden's controller runs here: deployment ${name} in namespace ${namespace}. It and Portcullis work with the same kinds`,
+      {
+        hint:
+          `Nothing was changed. Either\n` +
+          `  in place:     stop it (kubectl -n ${namespace} scale deployment ${name} --replicas=0) and install again: its policy servers go on until yours are ready; or\n` +
+          `  side by side: add --beside-kubewarden: its PolicyServers and their policies stay its own, yours are those of PolicyServers that you create for Portcullis.\n` +
+          `docs/migration.md has both, step by step.`,
+      },
+    );
+  }
+  return true;
+}
+
+/**
+ * There is one Portcullis in a cluster: names of rights and webhooks have no namespace. With another namespace than that of the one
+ * that is there, its controller would be left without rights, and its webhooks without anybody who looks after them.
+ * @throws CliError when the controller that has the rights is in another namespace
+ */
+export async function checkNamespace(cluster: Pick<Cluster, 'get'>, namespace: string): Promise<void> {
+  const binding = await bindingOf(cluster);
+  const subjects: readonly unknown[] = Array.isArray(binding?.['subjects']) ? binding['subjects'] : [];
+  const other = subjects.filter(isJsonObject).find((subject) => subject['name'] === CONTROLLER)?.['namespace'];
+  if (typeof other === 'string' && other !== namespace) {
+    throw new CliError(`Portcullis is installed in namespace ${other}, not in ${namespace}: a cluster can have one`, {
+      hint: `Nothing was changed. Say --namespace ${other}; to move it, run \`portcullis uninstall --namespace ${other}\` first.`,
+    });
+  }
+}
+
+/** Undefined where it is not there, or may not be seen. */
+async function bindingOf(cluster: Pick<Cluster, 'get'>): Promise<KubernetesObject | undefined> {
+  try {
+    return await unlessGone(cluster.get(CLUSTER_BINDINGS, { name: CONTROLLER }));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) {
+      return undefined;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+// The values of an installation, as people write them: YAML or JSON, what differs from the defaults.
+import { isJsonObject, type JsonObject, type JsonValue } from '../../resources/index.ts';
+import { usageError } from '../errors.ts';
+import {
+  type InstallValues,
+  isSection,
+  type ValueDeclaration,
+  valuesDeclaration,
+  type ValueSection,
+} from './install-values.ts';
+
+/**
+ * Defaults with these values in place of theirs. As in Helm, objects that are values are merged with the default, and null
+ * removes what is there.
+ * @param source named in messages
+ * @throws CliError when a value does not exist, is none of its type, or does not go together with another one
+ */
+export function installValues(given: unknown, version: string, source: string): InstallValues {
+  if (given !== undefined && given !== null && !isJsonObject(given)) {
+    throw usageError(`${source}: expected a mapping of values`);
+  }
+  const values = merged(valuesDeclaration(version), given ?? {}, source, '') as unknown as InstallValues;
+  const { certManager, mode } = values.certificates;
+  if (certManager.enabled && mode !== 'external') {
+    const action = 'Set certificates.mode to external as well: with own, the controller would write the same Secrets.';
+    throw usageError(`${source}: certificates.certManager.enabled is set, and certificates.mode is ${mode}`, action);
+  }
+  return values;
+}
+
+function merged({ values }: ValueSection, given: JsonObject, source: string, path: string): JsonObject {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(values, name)) {
+      const known = Object.keys(values).join(', ');
+      throw usageError(`${source}: there is no value ${path}${name}; expected one of ${known}`);
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(values).map(([name, declared]) => {
+      const value = Object.hasOwn(given, name) ? given[name] : undefined;
+      const at = `${path}${name}`;
+      if (!isSection(declared)) {
+        return [name, checked(declared, value, source, at)];
+      }
+      if (value !== undefined && value !== null && !isJsonObject(value)) {
+        throw usageError(`${source}: ${at}: expected a mapping, got ${JSON.stringify(value)}`);
+      }
+      return [name, merged(declared, value ?? {}, source, `${at}.`)];
+    }),
+  );
+}
+
+function checked(declared: ValueDeclaration, given: JsonValue | undefined, source: string, path: string): JsonValue {
+  if (given === undefined || given === null) {
+    return structuredClone(declared.default);
+  }
+  const problem = problemOf(declared, given);
+  if (problem !== undefined) {
+    throw usageError(`${source}: ${path}: expected ${problem}, got ${JSON.stringify(given)}`);
+  }
+  return declared.type === 'object' && isJsonObject(declared.default) && isJsonObject(given)
+    ? mergedObjects(declared.default, given)
+    : given;
+}
+
+/** What was expected; undefined when the value is it. */
+function problemOf(declared: ValueDeclaration, value: JsonValue): string | undefined {
+  const { type, minimum = 0 } = declared;
+  switch (type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'true or false';
+    case 'integer':
+      return Number.isInteger(value) && Number(value) >= minimum ? undefined : `a whole number from ${minimum}`;
+    case 'list':
+      return Array.isArray(value) && value.every(isJsonObject) ? undefined : 'a list of mappings';
+    case 'object':
+      return isJsonObject(value) ? undefined : 'a mapping';
+    case 'texts':
+      return Array.isArray(value) && value.every((one) => typeof one === 'string') ? undefined : 'a list of texts';
+    case 'text':
+      return textProblem(declared, value);
+    default:
+      return undefined;
+  }
+}
+
+function textProblem({ choices, pattern }: ValueDeclaration, value: JsonValue): string | undefined {
+  if (typeof value !== 'string') {
+    return 'a text';
+  }
+  if (choices !== undefined && !choices.includes(value)) {
+    return `one of ${choices.join(', ')}`;
+  }
+  // The patterns are the declaration's own.
+  return pattern === undefined || new RegExp(pattern).test(value) ? undefined : `a text that matches ${pattern}`;
+}
+
+/** As Helm merges values: fields of fields, and null takes one away. The depth is that of a file that somebody wrote. */
+function mergedObjects(base: JsonObject, over: JsonObject): JsonObject {
+  const result: JsonObject = { ...base };
+  for (const [name, value] of Object.entries(over)) {
+    const below = Object.hasOwn(result, name) ? result[name] : undefined;
+    if (value === null) {
+      delete result[name];
+    } else {
+      result[name] = isJsonObject(below) && isJsonObject(value) ? mergedObjects(below, value) : value;
+    }
+  }
+  return result;
+}

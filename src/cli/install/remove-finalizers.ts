@@ -1,0 +1,17 @@
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import { keyOf, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import { KUBEWARDEN_FINALIZERS } from './kubewarden.ts';
+
+/** Takes away the finalizers that only Kubewarden's controller would, where that is not there any more. */
+export async function removeKubewardenFinalizers(
+  cluster: Cluster,
+  type: ResourceType,
+  object: KubernetesObject,
+): Promise<void> {
+  const { finalizers = [] } = object.metadata;
+  const left = finalizers.filter((name) => !KUBEWARDEN_FINALIZERS.has(name));
+  if (left.length < finalizers.length) {
+    const body = { metadata: { finalizers: left } };
+    await unlessGone(cluster.patch(type, keyOf(object), { type: 'merge', body }));
+  }
+}

@@ -1,0 +1,47 @@
+// Which rights somebody has (authorization.k8s.io/v1 SelfSubjectAccessReview).
+import type { KubernetesCluster } from '../../cluster/index.ts';
+import { isJsonObject, type ResourceType } from '../../resources/index.ts';
+
+const PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+/** Something that somebody may be allowed. */
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  /** Absent: in all namespaces, or of a kind that is in none. */
+  readonly namespace?: string;
+}
+
+/** As people say it: `patch deployments.apps in namespace portcullis`. */
+export function rightText({ verb, group, resource, namespace }: Right): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  return `${verb} ${resource}${group === '' ? '' : `.${group}`}${where}`;
+}
+
+/** A right to each verb on a type. */
+export function rightsTo(
+  verbs: readonly string[],
+  { group, resource }: Pick<ResourceType, 'group' | 'resource'>,
+  namespace?: string,
+): readonly Right[] {
+  return verbs.map((verb) => ({ verb, group, resource, ...(namespace === undefined ? {} : { namespace }) }));
+}
+
+/** Those that the caller does not have, each once. @throws ApiError, ClusterError when it cannot be asked */
+export async function missingRights(cluster: KubernetesCluster, rights: Iterable<Right>): Promise<readonly Right[]> {
+  const unique = [...new Map([...rights].map((right) => [rightText(right), right])).values()];
+  const allowed = await Promise.all(unique.map((right) => isAllowed(cluster, right)));
+  return unique.filter((_, index) => allowed[index] !== true);
+}
+
+async function isAllowed(cluster: KubernetesCluster, right: Right): Promise<boolean> {
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: right },
+  };
+  const review = (await cluster.request('POST', PATH, { body })).json();
+  const status = isJsonObject(review) ? review['status'] : undefined;
+  return isJsonObject(status) && status['allowed'] === true;
+}

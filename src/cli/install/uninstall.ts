@@ -1,0 +1,69 @@
+// `portcullis uninstall`: takes Portcullis out of a cluster.
+import { Command } from 'commander';
+import { inClusterAccess, KubernetesCluster } from '../../cluster/index.ts';
+import { connect } from '../cluster/cluster-flags.ts';
+import { durationMs } from '../cluster/duration.ts';
+import { usageError } from '../errors.ts';
+import { addInstallationFlags, type InstallationFlags } from './install-flags.ts';
+import { Removal } from './removal.ts';
+
+interface UninstallFlags extends InstallationFlags {
+  readonly dryRun?: true;
+  readonly deletePolicies?: true;
+  readonly deleteCrds?: true;
+  readonly keepNamespace?: true;
+  readonly webhooksOnly?: true;
+  readonly inCluster?: true;
+  readonly timeout: string;
+}
+
+export function uninstallCommand(): Command {
+  return addInstallationFlags(
+    new Command('uninstall')
+      .description('take Portcullis out of a cluster: webhooks first; policies and kinds stay unless told otherwise')
+      .option('--dry-run', 'change nothing: print what would be deleted')
+      .option('--delete-policies', 'delete all policies and PolicyServers, too')
+      .option('--delete-crds', 'delete the kinds, too; with --delete-policies')
+      .option('--keep-namespace', 'leave the namespace, with what is in it besides Portcullis')
+      .option('--webhooks-only', 'remove the webhooks and stop the controller; leave the rest')
+      .option('--in-cluster', 'the cluster is the one that this is a pod of')
+      .option('--timeout <duration>', 'how long to wait until pods and objects are gone', '2m'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis uninstall --dry-run
+  portcullis uninstall
+  portcullis uninstall --delete-policies --delete-crds
+
+It can be run again at any time, after a failed installation too. Policies that stay are asked by nobody.`,
+    )
+    .action(uninstall);
+}
+
+async function uninstall(flags: UninstallFlags): Promise<void> {
+  const timeoutMs = durationMs(flags.timeout, '--timeout');
+  if (flags.deleteCrds === true && flags.deletePolicies !== true) {
+    throw usageError(
+      '--delete-crds deletes every policy and PolicyServer of the cluster',
+      'Say so with --delete-policies as well. Nothing was changed.',
+    );
+  }
+  const { namespace } = flags;
+  using cluster = await clusterOf(flags);
+  await new Removal(cluster, namespace, {
+    isDryRun: flags.dryRun === true,
+    webhooksOnly: flags.webhooksOnly === true,
+    policies: flags.deletePolicies === true,
+    definitions: flags.deleteCrds === true,
+    keepsNamespace: flags.keepNamespace === true,
+    timeoutMs,
+  }).run();
+}
+
+async function clusterOf({ inCluster, namespace: _product, ...which }: UninstallFlags): Promise<KubernetesCluster> {
+  return inCluster === true
+    ? new KubernetesCluster((await inClusterAccess({ env: process.env })).connection)
+    : (await connect(which)).cluster;
+}

@@ -1,0 +1,83 @@
+import { AuthorizerValue, parseJson } from '../../../cel/index.ts';
+import type { AuthorizationRequest, CelValue } from '../../../cel/index.ts';
+import { MatchConditions } from '../../../resources/index.ts';
+import type { Matching } from '../../../resources/index.ts';
+import { userInfoObject } from '../authentication/identities.ts';
+import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
+import type { Invocation, ReviewedObjects } from './admission-review.ts';
+import type { RequestAttributes } from './attributes.ts';
+import type { Webhook } from './webhook.ts';
+
+/** Evaluates the match conditions of the webhooks of a cluster. */
+export class WebhookConditions {
+  readonly #authorizer: Authorizer;
+  readonly #conditions = new MatchConditions();
+
+  constructor(authorizer: Authorizer) {
+    this.#authorizer = authorizer;
+  }
+
+  /** See {@link MatchConditions.check}. */
+  check(webhook: Webhook, attributes: RequestAttributes, invocation: Invocation, objects: ReviewedObjects): Matching {
+    const bindings = this.#bindings(attributes, invocation, objects);
+    return this.#conditions.check(webhook.matchConditions, webhook.ignoresFailures, bindings);
+  }
+
+  #bindings(
+    attributes: RequestAttributes,
+    { kind, resource }: Invocation,
+    { object, oldObject }: ReviewedObjects,
+  ): Record<string, CelValue> {
+    const { request, subresource, namespace, name } = attributes;
+    const authorizer = new AuthorizerValue(request.user, { authorize: (asked) => answer(this.#authorizer, asked) });
+    const { group, resource: plural } = attributes.resource;
+    return {
+      object: parseJson(JSON.stringify(object)),
+      oldObject: parseJson(JSON.stringify(oldObject)),
+      namespaceObject: null,
+      request: parseJson(
+        JSON.stringify({
+          kind,
+          resource,
+          ...(subresource === '' ? {} : { subResource: subresource, requestSubResource: subresource }),
+          requestKind: attributes.kind,
+          requestResource: attributes.resource,
+          ...(name === '' ? {} : { name }),
+          ...(namespace === '' ? {} : { namespace }),
+          operation: request.operation,
+          userInfo: userInfoObject(request.user),
+          dryRun: request.dryRun,
+          options: request.options,
+        }),
+      ),
+      authorizer,
+      'authorizer.requestResource': authorizer.requestResource({
+        group,
+        resource: plural,
+        subresource,
+        namespace,
+        name,
+      }),
+    };
+  }
+}
+
+/** What an expression asks, asked of the cluster's authoriser. */
+function answer(authorizer: Authorizer, asked: AuthorizationRequest): { isAllowed: boolean; reason: string } {
+  const user: UserInfo = { ...asked.user, groups: asked.user.groups ?? [] };
+  const { verb } = asked;
+  const attributes: AccessAttributes =
+    asked.kind === 'path'
+      ? { user, verb, path: asked.path }
+      : {
+          user,
+          verb,
+          group: asked.group,
+          resource: asked.resource,
+          subresource: asked.subresource,
+          namespace: asked.namespace,
+          name: asked.name,
+        };
+  const { allowed, reason } = authorizer.authorize(attributes);
+  return { isAllowed: allowed, reason };
+}

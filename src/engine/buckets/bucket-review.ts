@@ -1,0 +1,290 @@
+import { applyJsonPatch, isOwnBucket, PatchError } from '../../resources/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
+import type { Review, ReviewTarget } from '../admission-review.ts';
+import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
+import type { Asking, PolicyJudgement } from '../evaluator.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { HostPort } from '../host-port.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { LoadedPolicy } from '../loaded-policy.ts';
+import { observe } from '../observation.ts';
+import type { Judgement, Observation } from '../observation.ts';
+import { denied, guestFailed, ignored, patched } from '../response.ts';
+import type { AdmissionResponse } from '../response.ts';
+import type { AdmitOptions } from './admit.ts';
+import type { BucketMember } from './bucket-member.ts';
+import { matchMember, meetsConditions } from './member-match.ts';
+import type { MemberMatch } from './member-match.ts';
+import { mergeAnswers } from './merged-answer.ts';
+import type { PolicyAnswer } from './merged-answer.ts';
+import { MutationRounds } from './mutation-rounds.ts';
+import { NamespaceLookup } from './namespace-lookup.ts';
+import type { PolicyTable } from './policy-table.ts';
+import { ReviewSubject } from './review-subject.ts';
+
+/** A slow policy is meant. */
+export class Deferred extends Error {}
+
+const MS_PER_SECOND = 1_000;
+
+/** Where an API server has looked at the namespace already, nobody is asked about it once more. */
+const NOBODY: HostPort = {
+  request: () => {
+    throw new Error('nobody is asked');
+  },
+};
+
+/** A policy to be asked, or to be answered for. */
+interface Asked {
+  readonly policy: LoadedPolicy;
+  readonly match: PolicyMatch | undefined;
+  readonly matching: Exclude<MemberMatch, 'other'>;
+}
+
+/** One review of a bucket. */
+export class BucketReview {
+  readonly observations: Observation[] = [];
+  readonly #table: PolicyTable;
+  readonly #bucket: string;
+  readonly #options: AdmitOptions;
+  readonly #deadline: number;
+  #subject: ReviewSubject;
+
+  constructor(
+    table: PolicyTable,
+    parts: {
+      readonly bucket: string;
+      readonly review: Review;
+      readonly target: ReviewTarget;
+      readonly options: AdmitOptions;
+    },
+  ) {
+    const { bucket, review, target, options } = parts;
+    this.#table = table;
+    this.#bucket = bucket;
+    this.#options = options;
+    this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
+    const namespaces = new NamespaceLookup(table.namespaces, isOwnBucket(bucket) ? NOBODY : table.options.port);
+    this.#subject = new ReviewSubject(review, target, namespaces);
+  }
+
+  /** Throws {@link Deferred}. */
+  answer(): AdmissionResponse {
+    if (isOwnBucket(this.#bucket)) {
+      return this.#answerAlone();
+    }
+    const members = this.#table.candidates(this.#bucket, this.#subject);
+    if (this.#bucket.startsWith('mutating')) {
+      return this.#mutate(members);
+    }
+    this.#deferEarly(members);
+    const asked = members.flatMap((member) => this.#meant(member) ?? []);
+    const answers = asked.map((one) => ({ id: one.policy.id, response: withoutPatch(this.#ask(one)) }));
+    return mergeAnswers(this.#subject.review.uid, answers);
+  }
+
+  /**
+   * For the webhook that is the policy's own: the API server has looked at everything, and knew more. But it asks what another
+   * revision is for, too, while that one is on its way or not yet gone: this one does not judge what it was not made for.
+   */
+  #answerAlone(): AdmissionResponse {
+    const id = this.#bucket;
+    const policy = this.#table.get(id);
+    if (policy === undefined) {
+      throw new Error(`the policy ${id} is gone`);
+    }
+    const member = this.#table.aloneOf(id);
+    // What the server cannot tell the API server could.
+    const isOther =
+      member !== undefined && (matchMember(member, this.#subject) === 'other' || this.#meets(member) === 'other');
+    if (isOther) {
+      return mergeAnswers(this.#subject.review.uid, []);
+    }
+    const asked: Asked = { policy, match: member?.match, matching: 'matches' };
+    this.#deferSlow(asked);
+    const response = this.#ask(asked);
+    return withPatchOf(mergeAnswers(response.uid, [{ id, response }]), response);
+  }
+
+  /**
+   * Each policy sees the object as the last left it. When one changed it, those that were asked before are asked once more, in
+   * order, as API servers do with webhooks whose reinvocationPolicy is IfNeeded. A denial ends it.
+   */
+  #mutate(members: readonly BucketMember[]): AdmissionResponse {
+    const original = this.#subject;
+    this.#deferEarly(members);
+    const rounds = new MutationRounds();
+    const answers = new Map<string, PolicyAnswer>();
+    let onlyChange: AdmissionResponse | undefined;
+    for (const member of rounds.of(members)) {
+      const asked = this.#meant(member);
+      if (asked === undefined) {
+        continue;
+      }
+      const { id } = member.policy;
+      const before = this.#subject;
+      const response = this.#change(asked);
+      answers.set(id, { id, response });
+      if (!response.allowed) {
+        break;
+      }
+      if (this.#subject !== before) {
+        onlyChange = before === original ? response : undefined;
+        rounds.changed();
+      }
+      rounds.asked(id);
+    }
+    const merged = mergeAnswers(original.review.uid, [...answers.values()]);
+    if (!merged.allowed || this.#subject === original) {
+      return merged;
+    }
+    return onlyChange === undefined ? this.#withDifference(merged, original.review) : withPatchOf(merged, onlyChange);
+  }
+
+  /** With the patch that makes the object what it is now. */
+  #withDifference(merged: AdmissionResponse, { object: before }: Review): AdmissionResponse {
+    const { object: after } = this.#subject.review;
+    return before === undefined || after === undefined ? merged : patched(merged, before, after);
+  }
+
+  /** Asks a policy, and makes the object what it wants. */
+  #change(asked: Asked): AdmissionResponse {
+    let wanted: JsonValue | undefined;
+    const response = this.#ask(asked, (judgement) => (wanted = judgement.mutatedObject));
+    const { review } = this.#subject;
+    if (!response.allowed || response.patch === undefined) {
+      return response;
+    }
+    const object = wanted ?? (isJsonObject(review.object) ? applied(response.patch, review.object) : undefined);
+    if (!isJsonObject(object)) {
+      return guestFailed(review.uid, 'the policy made something of the object that is none');
+    }
+    this.#subject = this.#subject.with(review.withObject(object));
+    return response;
+  }
+
+  /**
+   * Before the conditions of others are looked at, which takes time. Not even those of a slow policy are where all of the
+   * bucket are of one namespace: nobody else waits for what may be deferred too often then.
+   */
+  #deferEarly(members: readonly BucketMember[]): void {
+    for (const member of members) {
+      const { policy, match } = member;
+      if (this.#options.slow?.has(policy.id) !== true) {
+        continue;
+      }
+      if (match.namespace === undefined) {
+        this.#meant(member);
+      } else if (matchMember(member, this.#subject) === 'matches') {
+        throw new Deferred();
+      }
+    }
+  }
+
+  /** Throws {@link Deferred} when it is slow. */
+  #meant(member: BucketMember): Asked | undefined {
+    const { policy, match } = member;
+    let matching = matchMember(member, this.#subject);
+    if (matching === 'matches') {
+      matching = this.#meets(member);
+    }
+    if (matching === 'other') {
+      return undefined;
+    }
+    const asked = { policy, match, matching };
+    this.#deferSlow(asked);
+    return asked;
+  }
+
+  /** Conditions of many policies can take as long as anything else: they have what time there is, and are told of. */
+  #meets(member: BucketMember): MemberMatch {
+    const { id } = member.policy;
+    const { entering, leaving } = this.#options;
+    if (member.match.matchConditions.length === 0) {
+      return 'matches';
+    }
+    const leftMs = this.#deadline - performance.now();
+    if (leftMs <= 0) {
+      // It will answer as timed out.
+      return 'matches';
+    }
+    entering?.(id, leftMs, MATCH_CONDITIONS);
+    try {
+      return meetsConditions(member, this.#subject, this.#table.conditions);
+    } finally {
+      leaving?.();
+    }
+  }
+
+  #deferSlow({ policy, matching }: Asked): void {
+    if (matching === 'matches' && this.#options.slow?.has(policy.id) === true) {
+      throw new Deferred();
+    }
+  }
+
+  #ask({ policy, match, matching }: Asked, heard?: (judgement: PolicyJudgement) => void): AdmissionResponse {
+    const { review } = this.#subject;
+    if (matching !== 'matches') {
+      return this.#answerUnknown(policy, match, matching);
+    }
+    const evaluator = new Evaluator(policy.options);
+    const judgement = evaluator.judge(policy, review, this.#asking(match));
+    heard?.(judgement);
+    this.#note(policy, judgement);
+    return evaluator.apply(policy, judgement);
+  }
+
+  /** Nobody can tell whether the policy is for the review: as if it gave no verdict. */
+  #answerUnknown(
+    policy: LoadedPolicy,
+    match: PolicyMatch | undefined,
+    { error, code }: { readonly error: string; readonly code: number },
+  ): AdmissionResponse {
+    const { uid } = this.#subject.review;
+    const response = denied(uid, { message: error, code });
+    this.#note(policy, { outcome: 'failed', response });
+    return match?.failurePolicy === 'Ignore' ? ignored(uid, policy.id, error) : response;
+  }
+
+  #asking(match: PolicyMatch | undefined): Asking {
+    const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
+    const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
+    const { timedOut, entering, leaving } = this.#options;
+    return {
+      ...(timedOut && { timedOut }),
+      ...(entering && { entering }),
+      ...(leaving && { leaving }),
+      leftMs: () => deadline - performance.now(),
+    };
+  }
+
+  #note(policy: LoadedPolicy, judgement: Judgement): void {
+    this.observations.push(observe(policy, this.#subject.review, 'validate', judgement));
+  }
+}
+
+/** The object that a patch in base64 makes of one; undefined when it does not apply. */
+function applied(patch: string, object: JsonObject): JsonValue | undefined {
+  try {
+    const operations = JSON.parse(Buffer.from(patch, 'base64').toString()) as readonly JsonValue[];
+    return applyJsonPatch(object, operations);
+  } catch (error) {
+    if (error instanceof PatchError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** API servers refuse answers of validating webhooks that have a patch. */
+function withoutPatch(response: AdmissionResponse): AdmissionResponse {
+  const { patch: _patch, patchType: _patchType, ...rest } = response;
+  return response.patch === undefined ? response : rest;
+}
+
+function withPatchOf(merged: AdmissionResponse, { patchType, patch }: AdmissionResponse): AdmissionResponse {
+  const { uid, allowed: isAllowed, ...rest } = merged;
+  return patch === undefined || patchType === undefined
+    ? merged
+    : { uid, allowed: isAllowed, patchType, patch, ...rest };
+}

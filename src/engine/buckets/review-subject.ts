@@ -1,0 +1,121 @@
+import { AuthorizerValue, parseJson } from '../../cel/index.ts';
+import type { Bindings, CelValue } from '../../cel/index.ts';
+import { NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
+import type { Labels, RuleRequest } from '../../resources/index.ts';
+import type { Review, ReviewTarget } from '../admission-review.ts';
+import { labelsOf } from './namespace-lookup.ts';
+import type { NamespaceLookup } from './namespace-lookup.ts';
+
+/** Says that nobody knows: in a shared webhook there is no condition that asks, but it may be another revision's. */
+const NO_AUTHORIZER = new AuthorizerValue(
+  { username: '' },
+  { authorize: () => ({ isAllowed: false, reason: '', error: 'only API servers know what a user may do' }) },
+);
+const NO_REQUEST_RESOURCE = NO_AUTHORIZER.requestResource({
+  group: '',
+  resource: '',
+  subresource: '',
+  namespace: '',
+  name: '',
+});
+
+/** A review as policies are matched with it. Nothing of its objects is built before it is needed. */
+export class ReviewSubject {
+  readonly review: Review;
+  readonly target: ReviewTarget;
+  /** What rules look at. */
+  readonly asked: RuleRequest;
+  readonly #namespaces: NamespaceLookup;
+  #bindings: Bindings | undefined;
+
+  constructor(review: Review, target: ReviewTarget, namespaces: NamespaceLookup) {
+    this.review = review;
+    this.target = target;
+    const { operation, subresource, namespace } = target;
+    this.asked = { operation, subresource, namespace };
+    this.#namespaces = namespaces;
+  }
+
+  /** The same with another object, and what is known of namespaces. */
+  with(review: Review): ReviewSubject {
+    return new ReviewSubject(review, this.target, this.#namespaces);
+  }
+
+  /** Whether selectors of namespaces look at it: what is in no namespace is never left out by one. */
+  get isInSelectedNamespace(): boolean {
+    const { namespace, requestResource } = this.target;
+    return namespace !== '' || requestResource.resource === 'namespaces';
+  }
+
+  /** Whether the object is itself the namespace whose labels are looked at. */
+  get writesNamespace(): boolean {
+    const { operation, requestResource, requestSubresource } = this.target;
+    return (
+      requestResource.resource === 'namespaces' &&
+      requestSubresource === '' &&
+      (operation === 'CREATE' || operation === 'UPDATE')
+    );
+  }
+
+  /** Values that a label of the namespace may have; undefined when its labels would have to be asked for. */
+  namespaceValues(key: string): readonly string[] | undefined {
+    const { namespace } = this.target;
+    const labels = key === NAMESPACE_NAME_LABEL ? nameLabel(namespace) : this.#namespaces.known(namespace);
+    const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
+    return labels === undefined ? undefined : value === undefined ? [] : [value];
+  }
+
+  /** What a selector of namespaces looks at. Throws NamespaceUnknown. */
+  namespaceLabels(onlyName: boolean): Labels {
+    if (this.writesNamespace) {
+      return this.#labelsOfObject() ?? {};
+    }
+    // It is there whatever else is, and cannot be changed.
+    return onlyName ? nameLabel(this.target.namespace) : this.#namespaces.get(this.target.namespace);
+  }
+
+  /** Labels of those of the objects that have metadata. */
+  objectLabels(): readonly Labels[] {
+    const { oldObject } = this.review;
+    return [this.#labelsOfObject(), oldObject && labelsOf(oldObject)].filter((labels) => labels !== undefined);
+  }
+
+  /** What match conditions may look at. */
+  bindings(): Bindings {
+    this.#bindings ??= this.#makeBindings();
+    return this.#bindings;
+  }
+
+  #labelsOfObject(): Labels | undefined {
+    return labelsOf(this.review.object);
+  }
+
+  #makeBindings(): Bindings {
+    const request = parseJson(this.review.factsJson());
+    const { review } = this;
+    const objects = new Map<string, CelValue>();
+    const objectOf = (field: 'object' | 'oldObject'): CelValue => {
+      const known = objects.get(field) ?? parseJson(review.objectJson(field) ?? 'null');
+      objects.set(field, known);
+      return known;
+    };
+    return {
+      // Most conditions look at the request only.
+      get object() {
+        return objectOf('object');
+      },
+      get oldObject() {
+        return objectOf('oldObject');
+      },
+      // Always null for webhooks.
+      namespaceObject: null,
+      request,
+      authorizer: NO_AUTHORIZER,
+      'authorizer.requestResource': NO_REQUEST_RESOURCE,
+    };
+  }
+}
+
+function nameLabel(namespace: string): Labels {
+  return { [NAMESPACE_NAME_LABEL]: namespace };
+}

@@ -1,0 +1,270 @@
+import type { ExecutionMode } from '../modules/index.ts';
+import type { CallContext, CallLimits } from '../wasm/index.ts';
+import type { Review } from './admission-review.ts';
+import { EngineError, errorText } from './errors.ts';
+import { evaluateGroupExpression } from './group-expression.ts';
+import { HostCapabilities } from './host-capabilities.ts';
+import type { PolicyLog } from './host-port.ts';
+import type { JsonValue } from './json-text.ts';
+import { unitsOf } from './loaded-policy.ts';
+import type { EvaluationUnit, LoadedPolicy, LoadedPolicyGroup, PolicyOptions } from './loaded-policy.ts';
+import type { Judgement } from './observation.ts';
+import {
+  allowed,
+  fromVerdict,
+  groupDenied,
+  guestFailed,
+  ignored,
+  MEMBER_MUTATION_MESSAGE,
+  monitored,
+  notInitialized,
+  timedOut,
+  TIMEOUT_MESSAGE,
+  withMessage,
+  withoutForbiddenPatch,
+} from './response.ts';
+import type { AdmissionResponse } from './response.ts';
+import { MAX_REVIEW_BYTES } from './review-body.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/**
+ * Fuel of one second of evaluation: what guests were measured to use in one (waPC in Rust and AssemblyScript, and Rego:
+ * 2 × 10⁹). Code of the Go compiler is charged for far more than it executes, because its functions are loops around
+ * one big switch: 20 to 45 × 10⁹. A loop of nothing uses 7 × 10⁹, and is cut the earlier. The wall clock deadline
+ * stands behind all of this.
+ */
+export const FUEL_PER_SECOND: Readonly<Record<ExecutionMode, number>> = {
+  'kubewarden-wapc': 2e9,
+  opa: 2e9,
+  gatekeeper: 2e9,
+  wasi: 20e9,
+};
+/** Largest answer of a guest: it may hold the object of the largest review again. */
+export const MAX_ANSWER_BYTES = MAX_REVIEW_BYTES;
+
+const MS_PER_SECOND = 1_000;
+
+/** In the place of a member's position: the policy's match conditions are looked at, no guest runs. */
+export const MATCH_CONDITIONS = -2;
+
+/**
+ * Told before a guest starts: the policy's id or `group/member`, the time that it has in milliseconds, and the member's
+ * position in its group (-1 outside of groups). Also before the match conditions of a policy are looked at:
+ * {@link MATCH_CONDITIONS}.
+ */
+export type Entering = (id: string, timeoutMs: number, member: number) => void;
+
+/** How policies are asked about one review. */
+export interface Asking {
+  /** Ids of policies, groups and members (`group/member`) that are answered as timed out without being run. */
+  readonly timedOut?: ReadonlySet<string>;
+  /** Called before a guest starts. */
+  readonly entering?: Entering;
+  /** Called when the guest is done, however it ended. */
+  readonly leaving?: () => void;
+  /** Milliseconds that a guest has at the most. Default: what its policy says. */
+  readonly leftMs?: () => number;
+}
+
+/** What a policy said by itself, and the object as it wants it. */
+export interface PolicyJudgement extends Judgement {
+  readonly mutatedObject?: JsonValue;
+}
+
+/** What one guest call came to. */
+type UnitResult =
+  | { readonly kind: 'verdict'; readonly verdict: GuestVerdict }
+  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'timeout' };
+
+/** Asks policies, and applies their settings for answers. Serves all policies of a thread. */
+export class Evaluator {
+  readonly #capabilities: HostCapabilities;
+  readonly #log: PolicyLog;
+  readonly #alwaysAcceptNamespace: string | undefined;
+
+  constructor({ port, log, alwaysAcceptNamespace }: PolicyOptions) {
+    this.#capabilities = new HostCapabilities(port, log);
+    this.#log = log;
+    this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
+  }
+
+  checkSettings(policy: LoadedPolicy, entering?: Entering): SettingsVerdict {
+    const isGroup = policy.kind === 'group';
+    const problems: string[] = [];
+    for (const [index, unit] of unitsOf(policy).entries()) {
+      const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit));
+      entering?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
+      unit.guest.checkProtocol(context());
+      const verdict = unit.guest.validateSettings(unit.settingsJson, context());
+      if (!verdict.valid) {
+        problems.push(isGroup ? `${unit.id}: ${verdict.message}` : verdict.message);
+      }
+    }
+    return problems.length === 0 ? { valid: true } : { valid: false, message: problems.join('; ') };
+  }
+
+  /** What a policy says about a review by itself: what `/audit` gets. */
+  judge(policy: LoadedPolicy, review: Review, options: Asking): PolicyJudgement {
+    const { uid } = review;
+    const namespace = review.admission?.namespace;
+    if (namespace !== undefined && namespace === this.#alwaysAcceptNamespace) {
+      return { outcome: 'exempt', response: allowed(uid) };
+    }
+    if (policy.kind === 'failed') {
+      return { outcome: 'not-initialized', response: notInitialized(uid, policy.message) };
+    }
+    if (options.timedOut?.has(policy.id) === true) {
+      return { outcome: 'timeout', response: timedOut(uid) };
+    }
+    if (policy.kind === 'group') {
+      return this.#judgeGroup(policy, review, options);
+    }
+    const result = this.#ask(policy.unit, review, options, -1);
+    if (result.kind === 'timeout') {
+      return { outcome: 'timeout', response: timedOut(uid) };
+    }
+    if (result.kind === 'failed') {
+      return { outcome: 'failed', response: guestFailed(uid, result.message) };
+    }
+    const { verdict } = result;
+    const { mutatedObject } = verdict;
+    const response = fromVerdict(review, verdict);
+    return { outcome: 'verdict', response, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
+  }
+
+  #judgeGroup(group: LoadedPolicyGroup, review: Review, options: Asking): PolicyJudgement {
+    const { uid } = review;
+    const results = new Map<string, MemberResult>();
+    const order = [...group.members.keys()];
+    const verdict = evaluateGroupExpression(group.expression, (name) => {
+      const known = results.get(name);
+      if (known !== undefined) {
+        return known.accepted;
+      }
+      const unit = group.members.get(name);
+      if (unit === undefined) {
+        return undefined;
+      }
+      const result = memberResult(review, this.#ask(unit, review, options, order.indexOf(name)));
+      results.set(name, result);
+      return result.accepted;
+    });
+    if (verdict === true) {
+      return { outcome: 'verdict', response: allowed(uid) };
+    }
+    const causes = [...results]
+      .filter(([, { accepted }]) => accepted !== true)
+      .map(([member, { message }]) => ({ member, message }));
+    const failures = [...results.values()].filter(({ accepted }) => accepted === undefined);
+    const isFailure = verdict === undefined;
+    const outcome = !isFailure ? 'verdict' : failures.every(({ isTimeout }) => isTimeout) ? 'timeout' : 'failed';
+    return { outcome, response: groupDenied(uid, group.message, causes, isFailure) };
+  }
+
+  #ask(unit: EvaluationUnit, review: Review, options: Asking, member: number): UnitResult {
+    if (options.timedOut?.has(unit.id) === true) {
+      return { kind: 'timeout' };
+    }
+    const timeoutMs = Math.min(unit.timeoutSeconds * MS_PER_SECOND, options.leftMs?.() ?? Infinity);
+    if (timeoutMs <= 0) {
+      this.#logFailed(unit, review, 'the policy timed out', 'no time was left for it');
+      return { kind: 'timeout' };
+    }
+    options.entering?.(unit.id, timeoutMs, member);
+    try {
+      const { guest, settingsJson } = unit;
+      const inventoryJson =
+        guest.mode === 'opa' || guest.mode === 'gatekeeper'
+          ? this.#capabilities.inventory(unit, guest.mode)
+          : undefined;
+      const input = {
+        requestJson: review.requestJson,
+        settingsJson,
+        isRaw: review.admission === undefined,
+        ...(inventoryJson === undefined ? {} : { inventoryJson }),
+      };
+      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs));
+      return { kind: 'verdict', verdict: guest.validate(input, context) };
+    } catch (error) {
+      const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
+      this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
+      return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };
+    } finally {
+      options.leaving?.();
+    }
+  }
+
+  /** Applies failurePolicy, mode, mutation rules and message of a policy to what it said. */
+  apply(policy: LoadedPolicy, { outcome, response }: Judgement): AdmissionResponse {
+    const { id, mode, failurePolicy } = policy;
+    if (outcome === 'exempt') {
+      return response;
+    }
+    // A guest that fails denies, as upstream, whatever failurePolicy says: whoever writes the request could make it fail.
+    if (failurePolicy === 'Ignore' && (outcome === 'not-initialized' || outcome === 'timeout')) {
+      return ignored(response.uid, id, outcome === 'timeout' ? TIMEOUT_MESSAGE : (response.status?.message ?? ''));
+    }
+    if (outcome === 'not-initialized' || policy.kind === 'failed') {
+      return response;
+    }
+    if (mode === 'monitor') {
+      this.#logMonitored(id, response);
+      return monitored(response);
+    }
+    if (policy.kind === 'group') {
+      return response;
+    }
+    const permitted = policy.allowedToMutate ? response : withoutForbiddenPatch(response, id);
+    return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
+  }
+
+  /** Notes an error that is the engine's own. */
+  logFailure(policy: string, error: unknown): void {
+    const fields = { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    this.#log({ policy, level: 'error', message: 'the engine failed', fields });
+  }
+
+  #logFailed(unit: EvaluationUnit, { uid }: Review, message: string, error: string): void {
+    this.#log({ policy: unit.id, level: 'error', message, fields: { uid, error } });
+  }
+
+  #logMonitored(policy: string, response: AdmissionResponse): void {
+    const { uid, allowed: isAllowed, patch, status } = response;
+    const fields = {
+      uid,
+      allowed: isAllowed,
+      mutated: patch !== undefined,
+      ...(status?.message === undefined ? {} : { response_message: status.message }),
+      ...(status?.code === undefined ? {} : { response_code: status.code }),
+    };
+    this.#log({ policy, level: 'info', message: 'policy evaluation (monitor mode)', fields });
+  }
+}
+
+function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
+  const { mode } = unit.guest;
+  // Builtin code counts its own costs.
+  const fuel = mode === 'builtin' ? Infinity : Math.ceil((timeoutMs / MS_PER_SECOND) * FUEL_PER_SECOND[mode]);
+  return { fuel, answerBytes: MAX_ANSWER_BYTES };
+}
+
+/** What a member of a group contributes; `accepted` is undefined when it gave no verdict. */
+interface MemberResult {
+  readonly accepted: boolean | undefined;
+  readonly message: string | undefined;
+  readonly isTimeout: boolean;
+}
+
+function memberResult(review: Review, result: UnitResult): MemberResult {
+  if (result.kind === 'timeout') {
+    return { accepted: undefined, message: TIMEOUT_MESSAGE, isTimeout: true };
+  }
+  if (result.kind === 'failed') {
+    return { accepted: undefined, message: `internal server error: ${result.message}`, isTimeout: false };
+  }
+  const response = fromVerdict(review, result.verdict);
+  return response.patch === undefined
+    ? { accepted: response.allowed, message: response.status?.message, isTimeout: false }
+    : { accepted: false, message: MEMBER_MUTATION_MESSAGE, isTimeout: false };
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { policyMatch } from '../../resources/index.ts';
+import type { AdmissionPolicySpec, PolicyMatch } from '../../resources/index.ts';
+import { admit } from '../buckets/admit.ts';
+import type { Admission, AdmitOptions } from '../buckets/admit.ts';
+import { PolicyTable } from '../buckets/policy-table.ts';
+import type { HostPort, PolicyLogEntry } from '../host-port.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { createPolicy } from '../loaded-policy.ts';
+import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
+import type { Observation } from '../observation.ts';
+import { readPolicyDefinition } from '../policy-reader.ts';
+import { bytes, podReview } from './reviews.ts';
+import { ScriptedGuest } from './scripted-guest.ts';
+
+/** What a policy of a test is, besides what all are: for the creation of pods, allowing. */
+export interface TestPolicy {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly spec?: JsonObject;
+  /** Its answer to a request, as guests write it. */
+  readonly answer?: (request: JsonObject) => unknown;
+  readonly alsoIn?: readonly string[];
+}
+
+export interface Answered {
+  readonly response: JsonObject & { readonly allowed: boolean };
+  readonly observations: readonly Observation[];
+}
+
+export const PRODUCT_NAMESPACE = 'portcullis';
+export const POD_RULE = {
+  operations: ['CREATE'],
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  resources: ['pods'],
+  scope: '*',
+};
+
+/** A table of policies of the cluster and of namespaces, whose code are functions of the test. */
+export class TestTable {
+  readonly log: PolicyLogEntry[] = [];
+  readonly options: PolicyOptions;
+  readonly table: PolicyTable;
+  /** Namespaces that the host was asked for. */
+  readonly asked: string[] = [];
+
+  constructor(options: Partial<PolicyOptions> = {}, namespaces: Readonly<Record<string, JsonObject>> = {}) {
+    const port: HostPort = {
+      request: (_capability, payload) => {
+        const { name } = JSON.parse(payload) as { name: string };
+        this.asked.push(name);
+        const namespace = Object.hasOwn(namespaces, name) ? namespaces[name] : undefined;
+        assert.ok(namespace, `Cannot find v1/Namespace named '${name}'`);
+        return JSON.stringify(namespace);
+      },
+    };
+    this.options = { port, log: (entry) => this.log.push(entry), ...options };
+    this.table = new PolicyTable(this.options);
+  }
+
+  /** Gives the policy's id and what it is for. */
+  add({ name, namespace, spec = {}, answer, alsoIn }: TestPolicy): {
+    readonly id: string;
+    readonly match: PolicyMatch;
+  } {
+    const { id, match, definition } = described({ name, spec, ...(namespace === undefined ? {} : { namespace }) });
+    const policy = this.load(id, definition, answer);
+    this.table.set(policy, match, alsoIn);
+    return { id, match };
+  }
+
+  load(id: string, definition: JsonObject, answer: TestPolicy['answer'] = () => ({ accepted: true })): LoadedPolicy {
+    const read = readPolicyDefinition(id, definition);
+    assert.ok(read.definition, JSON.stringify(read.faults));
+    const guest = new ScriptedGuest(({ request }) => answer(request as JsonObject));
+    return createPolicy(read.definition, () => guest, this.options);
+  }
+
+  admit(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Admission {
+    return admit(this.table, bucket, bytes(review), options);
+  }
+
+  ask(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Answered {
+    const admission = this.admit(bucket, review, options);
+    assert.ok(admission.deferred !== true && admission.status === 200, JSON.stringify(admission));
+    const { response } = JSON.parse(admission.body) as { response: Answered['response'] };
+    return { response, observations: admission.observations };
+  }
+}
+
+/** What a policy's object says, for the server and for the API server. */
+function described({ name, namespace, spec = {} }: TestPolicy): {
+  readonly id: string;
+  readonly match: PolicyMatch;
+  readonly definition: JsonObject;
+} {
+  const { mode, message, timeoutEvalSeconds, policies, expression, mutating = false, ownWebhook, ...rest } = spec;
+  const own = { rules: [POD_RULE], ...rest, ...(policies === undefined ? { mutating } : { policies, expression }) };
+  const isGroup = policies !== undefined;
+  const kind = `${namespace === undefined ? 'Cluster' : ''}AdmissionPolicy${isGroup ? 'Group' : ''}`;
+  const object = { kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
+  const match = policyMatch(
+    { ...object, spec: own as unknown as AdmissionPolicySpec },
+    { productNamespace: PRODUCT_NAMESPACE, ownWebhook: ownWebhook === true },
+  );
+  const prefix = `kw.${namespace === undefined ? 'cap' : 'ap'}${isGroup ? 'g' : ''}`;
+  const id = [prefix, ...(namespace === undefined ? [] : [namespace]), name].join('.');
+  const common = {
+    ...(mode === undefined ? {} : { policyMode: mode }),
+    ...(message === undefined ? {} : { message }),
+    failurePolicy: match.failurePolicy,
+  };
+  const definition = isGroup
+    ? { ...common, policies, expression: expression ?? 'true', message: message ?? 'the group denies' }
+    : {
+        ...common,
+        module: 'm.wasm',
+        allowedToMutate: mutating,
+        ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
+      };
+  return { id, match, definition };
+}
+
+/** The bucket of policies that say nothing of their own. */
+export const VALIDATING = 'validating.fail.equivalent.cluster.v1';
+export const MUTATING = 'mutating.fail.equivalent.cluster.v1';

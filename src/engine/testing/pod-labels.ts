@@ -1,0 +1,24 @@
+import { applyJsonPatch, textOf } from '../../resources/index.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { Answered } from './bucket-table.ts';
+import { podReview } from './reviews.ts';
+
+/** The object of {@link podReview}. */
+export const POD = (podReview().request as JsonObject).object as JsonObject;
+
+/** Answers with the object and another label. */
+export function label(key: string, value = 'x'): (request: JsonObject) => unknown {
+  return ({ object }) => ({ accepted: true, mutated_object: labelled(object as JsonObject, { [key]: value }) });
+}
+
+/** An object with more labels. */
+export function labelled(object: JsonObject, labels: JsonObject): JsonObject {
+  const metadata = object.metadata as JsonObject;
+  return { ...object, metadata: { ...metadata, labels: { ...(metadata.labels as JsonObject), ...labels } } };
+}
+
+/** What the patch of an answer makes of the object. */
+export function patchedObject({ response }: Answered, object: JsonObject = POD): JsonValue {
+  const patch = Buffer.from(textOf(response.patch), 'base64').toString();
+  return applyJsonPatch(object, JSON.parse(patch) as JsonValue[]);
+}

@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { ApiError, type Cluster } from '../../cluster/index.ts';
+import { createAuthority, issueCertificate } from '../../server/index.ts';
+import { policyServerObjectName } from '../policy-servers/policy-server-names.ts';
+import { AUTHORITY_SECRET, CONTROLLER_CONTROL_SECRET, CONTROLLER_WEBHOOK_SECRET } from './certificate-names.ts';
+import type { CertificateSettings } from './certificate-settings.ts';
+import type { CertificatesReport } from './certificates-report.ts';
+import { OwnCertificates } from './own-certificates.ts';
+import { type ParsedCertificate, parseCertificates } from './parsed-certificate.ts';
+import { SecretsScene } from './testing/secrets-scene.ts';
+
+const MINUTE = 60_000;
+const DAY = 1440 * MINUTE;
+const settings: CertificateSettings = {
+  authorityLifetimeMs: 730 * DAY,
+  leafLifetimeMs: 90 * DAY,
+  overlapMs: 15 * MINUTE,
+};
+const SERVER = 'policy-server-default-webhook';
+
+/** A controller in a cluster, at a time that a test chooses. */
+class Keeper {
+  readonly own: OwnCertificates;
+  now = Date.UTC(2030, 0, 1);
+  isLeading = true;
+  policyServers: readonly string[] = ['default'];
+  isTold = true;
+
+  constructor({ cluster, namespace }: Pick<SecretsScene, 'cluster' | 'namespace'>) {
+    this.own = new OwnCertificates({
+      cluster,
+      namespace,
+      settings,
+      now: () => this.now,
+      log: pino({ level: 'silent' }),
+    });
+  }
+
+  pass(): Promise<CertificatesReport> {
+    const { policyServers, isLeading } = this;
+    return this.own.pass({ policyServers, isLeading, isTold: () => this.isTold }, new AbortController().signal);
+  }
+}
+
+const only = (text: string | undefined): ParsedCertificate => {
+  const [certificate, ...others] = parseCertificates(text ?? '');
+  assert.ok(certificate !== undefined && others.length === 0);
+  return certificate;
+};
+const reasons = ({ notices }: CertificatesReport): readonly string[] => notices.map(({ reason }) => reason);
+
+/** Every certificate is whole, for its names, and comes from a CA that everybody trusts. */
+async function assertSound(scene: SecretsScene, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const { 'tls.crt': cert, 'ca.crt': bundle } = await scene.texts(name);
+    const leaf = only(cert);
+    for (const other of names) {
+      const authorities = parseCertificates((await scene.texts(other))['ca.crt'] ?? '');
+      assert.ok(
+        authorities.some(({ x509 }) => leaf.x509.verify(x509.publicKey)),
+        `${other} does not trust ${name}`,
+      );
+    }
+    assert.ok(bundle !== undefined);
+  }
+}
+
+describe('own certificates', () => {
+  const all = [CONTROLLER_WEBHOOK_SECRET, CONTROLLER_CONTROL_SECRET, SERVER, 'policy-server-default-control'];
+
+  it('are made for the controller and for policy servers, and left alone while they are good', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    const first = await keeper.pass();
+    assert.deepEqual(reasons(first), ['AuthorityCreated']);
+    assert.deepEqual([...first.expiries.keys()].toSorted(), [...all, AUTHORITY_SECRET].toSorted());
+    await assertSound(scene, all);
+    const web = only((await scene.texts(SERVER))['tls.crt']).x509;
+    assert.equal(
+      web.subjectAltName,
+      'DNS:policy-server-default.portcullis.svc, DNS:policy-server-default.portcullis.svc.cluster.local, DNS:policy-server-default.portcullis',
+    );
+    assert.deepEqual(web.keyUsage, ['1.3.6.1.5.5.7.3.1']);
+    const control = only((await scene.texts('policy-server-default-control'))['tls.crt']).x509;
+    assert.equal(control.subjectAltName, 'DNS:control.portcullis.dev');
+    assert.deepEqual(control.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
+    const object = await scene.get(SERVER);
+    assert.equal(object?.type, 'kubernetes.io/tls');
+    assert.equal(object?.metadata.labels?.['app.kubernetes.io/managed-by'], 'portcullis');
+    assert.equal(first.bundle, (await scene.texts(SERVER))['ca.crt']);
+
+    keeper.now += 30 * DAY;
+    const versions = await Promise.all(all.map((name) => scene.get(name)));
+    assert.deepEqual(reasons(await keeper.pass()), []);
+    assert.deepEqual(await Promise.all(all.map((name) => scene.get(name))), versions);
+
+    keeper.now += 31 * DAY;
+    const last = await keeper.pass();
+    assert.ok([...last.expiries].every(([, end]) => end - keeper.now > 80 * DAY));
+    await assertSound(scene, all);
+  });
+
+  it('of a policy server that is new are made, of one that is gone are left, of other names are replaced', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    const ca = await scene.texts(AUTHORITY_SECRET);
+    const before = await scene.texts(SERVER);
+    const { cert, key } = await issueCertificate(
+      { cert: ca['tls.crt'] ?? '', key: ca['tls.key'] ?? '' },
+      {
+        commonName: 'other names',
+        usages: ['serverAuth'],
+        dnsNames: ['policy-server-default.elsewhere.svc'],
+        notBefore: new Date(keeper.now),
+        notAfter: new Date(keeper.now + 90 * DAY),
+      },
+    );
+    await scene.put(SERVER, { 'tls.crt': cert, 'tls.key': key });
+    keeper.policyServers = ['default', 'new', 'eu.west'];
+    await keeper.pass();
+    const dotted = await scene.texts(`${policyServerObjectName('eu.west')}-webhook`);
+    assert.match(
+      only(dotted['tls.crt']).x509.subjectAltName ?? '',
+      /DNS:policy-server-eu-west-[0-9a-f]{10}\.portcullis\.svc,/,
+    );
+    const after = await scene.texts(SERVER);
+    assert.notEqual(after['tls.crt'], cert);
+    assert.match(only(after['tls.crt']).x509.subjectAltName ?? '', /policy-server-default\.portcullis\.svc/);
+    assert.notEqual(after['tls.crt'], before['tls.crt']);
+    await assertSound(scene, [...all, 'policy-server-new-webhook', 'policy-server-new-control']);
+    keeper.policyServers = [];
+    await keeper.pass();
+    assert.notEqual(await scene.get('policy-server-new-webhook'), undefined);
+  });
+
+  it('come from another CA when it is asked for, in two steps, and nobody is without trust meanwhile', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    const old = only((await scene.texts(AUTHORITY_SECRET))['ca.crt']);
+    await scene.put(
+      AUTHORITY_SECRET,
+      {},
+      { annotations: { 'portcullis.dev/rotate': 'now', 'example.com/note': 'kept' } },
+    );
+
+    keeper.isTold = false;
+    const introduced = await keeper.pass();
+    assert.deepEqual([reasons(introduced), introduced.phase], [['RotationStarted'], 'Introducing']);
+    assert.equal(parseCertificates(introduced.bundle ?? '').length, 2);
+    assert.equal(parseCertificates((await scene.texts(SERVER))['ca.crt'] ?? '').length, 2);
+    assert.ok(only((await scene.texts(SERVER))['tls.crt']).x509.verify(old.x509.publicKey));
+    keeper.now += DAY;
+    assert.equal((await keeper.pass()).phase, 'Introducing', 'API servers have not been told');
+
+    keeper.isTold = true;
+    await keeper.pass();
+    keeper.now += 14 * MINUTE;
+    assert.equal((await keeper.pass()).phase, 'Introducing', 'the overlap is not over');
+    keeper.now += 2 * MINUTE;
+    // Another leader goes on.
+    const next = new Keeper(scene);
+    next.now = keeper.now;
+    const changed = await next.pass();
+    assert.deepEqual([reasons(changed), changed.phase], [['AuthorityChanged'], 'Retiring']);
+    assert.ok(!only((await scene.texts(SERVER))['tls.crt']).x509.verify(old.x509.publicKey));
+    assert.equal(parseCertificates(changed.bundle ?? '').length, 2);
+    await assertSound(scene, all);
+
+    next.now += 16 * MINUTE;
+    const completed = await next.pass();
+    assert.deepEqual([reasons(completed), completed.phase], [['RotationCompleted'], 'Stable']);
+    assert.notEqual(only(completed.bundle).id, old.id);
+    await assertSound(scene, all);
+    const object = await scene.get(AUTHORITY_SECRET);
+    assert.equal(object?.metadata.annotations?.['example.com/note'], 'kept');
+    assert.deepEqual(Object.keys(await scene.texts(AUTHORITY_SECRET)).toSorted(), ['ca.crt', 'tls.crt', 'tls.key']);
+    next.now += DAY;
+    assert.equal((await next.pass()).phase, 'Stable');
+  });
+
+  it('outlive their CA: one that is deleted is written back by who knew it', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    const before = await scene.texts(AUTHORITY_SECRET);
+    await scene.delete(AUTHORITY_SECRET);
+    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
+    await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage' });
+    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
+  });
+
+  it('outlive their CA: one that nobody knows any more stays trusted until another one has taken its place', async () => {
+    for (const loss of ['deleted', 'garbage', 'keyless', 'another key'] as const) {
+      await using scene = await SecretsScene.open();
+      await new Keeper(scene).pass();
+      const old = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
+      const leaf = await scene.texts(SERVER);
+      if (loss === 'deleted') {
+        await scene.delete(AUTHORITY_SECRET);
+      } else if (loss === 'garbage') {
+        await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage', 'tls.key': '' });
+      } else {
+        await scene.put(AUTHORITY_SECRET, { 'tls.key': loss === 'keyless' ? '' : (leaf['tls.key'] ?? '') });
+      }
+      const keeper = new Keeper(scene);
+      keeper.policyServers = ['default', 'new'];
+      const report = await keeper.pass();
+      assert.equal(report.phase, 'Introducing', loss);
+      assert.equal(parseCertificates(report.bundle ?? '').length, 2);
+      assert.equal((await scene.texts(SERVER))['tls.crt'], leaf['tls.crt'], 'certificates stay');
+      await assertSound(scene, [...all, 'policy-server-new-webhook']);
+      keeper.now += 16 * MINUTE;
+      await keeper.pass();
+      keeper.now += 16 * MINUTE;
+      const last = await keeper.pass();
+      assert.equal(last.phase, 'Stable');
+      assert.notEqual(only(last.bundle).id, old.id);
+      await assertSound(scene, [...all, 'policy-server-new-webhook']);
+    }
+  });
+
+  it('come from a new CA at once when nothing is left of the old one, or all of it has ended', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    const old = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
+    const later = new Keeper(scene);
+    later.isLeading = false;
+    later.now = keeper.now + 800 * DAY;
+    const report = await later.pass();
+    assert.deepEqual([reasons(report), report.phase], [['AuthorityCreated'], 'Stable']);
+    assert.notEqual(only(report.bundle).id, old.id);
+    await assertSound(scene, all);
+
+    await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage' });
+    for (const name of all) {
+      await scene.put(name, { 'tls.crt': 'x', 'tls.key': 'x', 'ca.crt': 'x' });
+    }
+    const next = new Keeper(scene);
+    next.now = later.now;
+    assert.equal((await next.pass()).phase, 'Stable');
+    await assertSound(scene, all);
+  });
+
+  it('that are broken, or come from elsewhere, are made anew, and what others put beside them stays', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    const validity = { notBefore: new Date(keeper.now), notAfter: new Date(keeper.now + 900 * DAY) };
+    const foreign = await createAuthority({ commonName: 'foreign', ...validity });
+    const { cert, key } = await issueCertificate(foreign, {
+      commonName: 'x',
+      usages: ['serverAuth', 'clientAuth'],
+      dnsNames: ['control.portcullis.dev'],
+      ...validity,
+    });
+    await scene.put(CONTROLLER_CONTROL_SECRET, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': foreign.cert, note: 'x' });
+    await scene.put(SERVER, { 'tls.key': key }, { annotations: { 'example.com/note': 'kept' } });
+    await scene.delete(CONTROLLER_WEBHOOK_SECRET);
+    const report = await keeper.pass();
+    assert.deepEqual(reasons(report), ['CertificateReplaced']);
+    assert.match(report.notices[0]?.message ?? '', /tls\.key is not the key/);
+    await assertSound(scene, all);
+    assert.equal((await scene.texts(CONTROLLER_CONTROL_SECRET))['note'], 'x');
+    assert.equal((await scene.get(SERVER))?.metadata.annotations?.['example.com/note'], 'kept');
+    assert.equal(parseCertificates(report.bundle ?? '').length, 1, 'a foreign CA is not trusted');
+  });
+
+  it('are not put into Secrets that are not ours', async () => {
+    await using scene = await SecretsScene.open();
+    await scene.put(SERVER, { mine: 'x' });
+    const keeper = new Keeper(scene);
+    const report = await keeper.pass();
+    assert.deepEqual(
+      report.problems.map(({ secret, policyServer, reason }) => [secret, policyServer, reason]),
+      [[SERVER, 'default', 'SecretNotOurs']],
+    );
+    assert.deepEqual({ ...(await scene.texts(SERVER)) }, { mine: 'x' });
+    assert.notEqual(report.bundle, undefined);
+    assert.equal(report.lookAgainMs, MINUTE);
+    // It holds up nothing else.
+    await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
+    await keeper.pass();
+    keeper.now += 16 * MINUTE;
+    assert.equal((await keeper.pass()).phase, 'Retiring');
+
+    await using other = await SecretsScene.open();
+    await other.put(AUTHORITY_SECRET, { 'tls.crt': 'mine' });
+    const refused = await new Keeper(other).pass();
+    assert.deepEqual(
+      refused.problems.map(({ secret, reason }) => [secret, reason]),
+      [[AUTHORITY_SECRET, 'SecretNotOurs']],
+    );
+    assert.equal(refused.bundle, undefined);
+    assert.equal(await other.get(SERVER), undefined);
+  });
+
+  it('change no CA while a Secret cannot be written, and tell of that', async () => {
+    await using scene = await SecretsScene.open();
+    const { cluster, namespace } = scene;
+    let isStuck = false;
+    const update: Cluster['update'] = (type, object, options) =>
+      isStuck && object.metadata.name === SERVER
+        ? Promise.reject(new ApiError(403, 'Forbidden', 'not today'))
+        : cluster.update(type, object, options);
+    const stuck = new Proxy(cluster, {
+      get: (target, key) => (key === 'update' ? update : Reflect.get(target, key).bind(target)),
+    });
+    const keeper = new Keeper({ cluster: stuck, namespace });
+    await keeper.pass();
+    await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
+    isStuck = true;
+    for (let hours = 0; hours < 5; hours += 1) {
+      const report = await keeper.pass();
+      assert.equal(report.phase, 'Introducing');
+      assert.deepEqual(
+        report.problems.map(({ secret, reason }) => [secret, reason]),
+        [[SERVER, 'CertificateNotWritten']],
+      );
+      assert.equal(report.failures.length, 1);
+      keeper.now += 60 * MINUTE;
+    }
+    isStuck = false;
+    await keeper.pass();
+    keeper.now += 16 * MINUTE;
+    assert.equal((await keeper.pass()).phase, 'Retiring');
+  });
+
+  it('are not made without end where somebody else makes them, too', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    keeper.policyServers = [];
+    await keeper.pass();
+    const reported = async (): Promise<string | undefined> => {
+      await scene.put(CONTROLLER_CONTROL_SECRET, { 'tls.crt': 'mine' });
+      return (await keeper.pass()).problems[0]?.reason;
+    };
+    let fights = 0;
+    while ((await reported()) === undefined) {
+      fights += 1;
+    }
+    assert.equal(fights, 29);
+    keeper.now += MINUTE;
+    assert.equal(await reported(), undefined);
+    assert.notEqual((await scene.texts(CONTROLLER_CONTROL_SECRET))['tls.crt'], 'mine');
+  });
+
+  it('are made once by several controllers at once, whoever leads', async () => {
+    await using scene = await SecretsScene.open();
+    const keepers = Array.from({ length: 4 }, () => new Keeper(scene));
+    for (const [index, keeper] of keepers.entries()) {
+      keeper.isLeading = index < 2;
+      keeper.now += index * MINUTE;
+    }
+    await Promise.allSettled(keepers.map((keeper) => keeper.pass()));
+    const ca = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
+    const reports = [];
+    for (const keeper of keepers) {
+      reports.push(await keeper.pass());
+    }
+    assert.deepEqual(
+      reports.map(({ bundle }) => only(bundle).id),
+      keepers.map(() => ca.id),
+    );
+    await assertSound(scene, all);
+  });
+
+  it('change nothing but what is broken while another process leads', async () => {
+    await using scene = await SecretsScene.open();
+    const keeper = new Keeper(scene);
+    await keeper.pass();
+    await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
+    const follower = new Keeper(scene);
+    follower.isLeading = false;
+    follower.policyServers = [];
+    assert.equal((await follower.pass()).phase, 'Stable');
+    await scene.delete(CONTROLLER_WEBHOOK_SECRET);
+    await follower.pass();
+    assert.ok(new X509Certificate((await scene.texts(CONTROLLER_WEBHOOK_SECRET))['tls.crt'] ?? ''));
+  });
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { replaceFiles } from './atomic-folder.ts';
+import { SecretFiles } from './secret-files.ts';
+import { SecretsScene, until } from './testing/secrets-scene.ts';
+
+const secret = 'portcullis-controller-webhook';
+
+describe('the files of a secret', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
+  });
+  after(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('are there when it is whole, follow it, are for nobody else, and stay when it goes', async () => {
+    await using scene = await SecretsScene.open();
+    const { cluster, namespace } = scene;
+    const at = join(folder, 'follow');
+    const files = new SecretFiles({ cluster, namespace, secret, folder: at, log: pino({ level: 'silent' }) });
+    const stop = new AbortController();
+    const running = files.start(stop.signal);
+    let isReady = false;
+    void files.ready.then(() => (isReady = true));
+    await scene.put(secret, { 'tls.crt': 'half' });
+    await scene.put(secret, { 'tls.crt': 'c1', 'tls.key': 'k1' });
+    assert.equal(isReady, false);
+    await scene.put(secret, { 'tls.crt': 'c1', 'tls.key': 'k1', 'ca.crt': 'a1', other: 'no file' });
+    await files.ready;
+    const read = (key: string): string => readFileSync(join(at, key), 'utf8');
+    assert.deepEqual(['tls.crt', 'tls.key', 'ca.crt'].map(read), ['c1', 'k1', 'a1']);
+    assert.equal(statSync(join(at, 'tls.key')).mode & 0o777, 0o600);
+    assert.equal(statSync(at).mode & 0o777, 0o700);
+    await scene.put(secret, { 'tls.crt': 'c2', 'tls.key': 'k2', 'ca.crt': 'a2' });
+    await until(() => read('ca.crt') === 'a2');
+    assert.deepEqual(['tls.crt', 'tls.key'].map(read), ['c2', 'k2']);
+    await scene.put(secret, { 'tls.crt': '', 'tls.key': 'k3', 'ca.crt': 'a3' });
+    await scene.delete(secret);
+    await scene.put(secret, { 'tls.crt': 'c4', 'tls.key': 'k4', 'ca.crt': 'a4' });
+    await until(() => read('ca.crt') === 'a4');
+    stop.abort();
+    await running;
+    assert.equal(read('tls.crt'), 'c4');
+    assert.equal(readdirSync(at).filter((name) => name.startsWith('..generation-')).length, 2);
+  });
+
+  it('that cannot be written at first are an error', async () => {
+    await using scene = await SecretsScene.open();
+    const { cluster, namespace } = scene;
+    const at = join(folder, 'a-file');
+    writeFileSync(at, '');
+    await scene.put(secret, { 'tls.crt': 'c1', 'tls.key': 'k1', 'ca.crt': 'a1' });
+    const files = new SecretFiles({ cluster, namespace, secret, folder: at, log: pino({ level: 'silent' }) });
+    await assert.rejects(files.start(new AbortController().signal), { code: 'EEXIST' });
+  });
+
+  it('take the place of plain files of earlier, and leave nothing that is not theirs', () => {
+    const at = join(folder, 'plain');
+    replaceFiles(at, new Map([['one', '1']]));
+    writeFileSync(join(at, 'two'), 'plain');
+    replaceFiles(at, new Map([['two', '2']]));
+    assert.equal(readFileSync(join(at, 'two'), 'utf8'), '2');
+    assert.deepEqual(
+      readdirSync(at).filter((name) => !name.startsWith('..')),
+      ['two'],
+    );
+  });
+});

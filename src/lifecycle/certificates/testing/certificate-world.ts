@@ -1,0 +1,209 @@
+// An installation over years: what plans make of it, and what processes have of that, somewhat later. No real certificates.
+import {
+  type AuthorityState,
+  type CertificatesState,
+  type CertificateTimes,
+  type LeafState,
+  phaseOf,
+  planCertificates,
+  signerOf,
+} from '../certificate-plan.ts';
+import { BACKDATED_MS, type CertificateSettings } from '../certificate-settings.ts';
+
+/** Looks of one pass: more than any pass needs. */
+const MAX_ROUNDS = 20;
+
+type Held = NonNullable<LeafState['held']>;
+
+/** What a process has of a Secret. */
+interface Copy {
+  readonly held: Held | undefined;
+  readonly trusts: readonly string[];
+}
+
+export interface WorldOptions {
+  readonly settings: CertificateSettings;
+  readonly secrets: readonly string[];
+  /** From 0 to 1, less than 1. */
+  readonly random: () => number;
+}
+
+export class CertificateWorld {
+  /** True time. */
+  now = Date.UTC(2030, 0, 1);
+  /** How far the clock of the leader is ahead. */
+  ahead = 0;
+  authority: AuthorityState | 'absent' | 'unusable' = 'absent';
+  readonly leaves = new Map<string, LeafState>();
+  readonly changes: string[] = [];
+  /** Secrets that cannot be written now, and `configuration`. */
+  readonly stuck = new Set<string>();
+  readonly #options: WorldOptions;
+  readonly #processes = new Map<string, Copy>();
+  /** All CAs that ever were. */
+  readonly #known = new Map<string, CertificateTimes>();
+  readonly #arrivals: { readonly at: number; readonly apply: () => void }[] = [];
+  #configured: readonly string[] = [];
+  #apiServer: readonly string[] = [];
+  #made = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    for (const secret of options.secrets) {
+      this.leaves.set(secret, { secret, trusts: [] });
+    }
+  }
+
+  /** One pass of a leader: until nothing is to be done. Returns when it wants to look again. */
+  pass(isLeading = true): number {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const { settings } = this.#options;
+      const { authority } = this;
+      const leaves = [...this.leaves.values()];
+      const isTold = this.trusted.every((id) => this.#configured.includes(id)) || this.#configured.length === 0;
+      const state: CertificatesState = { authority, leaves, isTold, isLeading };
+      const plan = planCertificates(state, this.now + this.ahead, settings);
+      if (plan.step !== undefined) {
+        this.changes.push(plan.step.action);
+        this.#apply(plan.step.action);
+        continue;
+      }
+      const steps = plan.leaves.filter(({ secret }) => !this.stuck.has(secret));
+      for (const step of steps) {
+        this.#write(step.secret, step.action === 'issue');
+      }
+      if (steps.length === 0) {
+        this.#configure();
+        return plan.lookAgainMs;
+      }
+    }
+    throw new Error('the plan never comes to an end');
+  }
+
+  /** Time passes, and what was written arrives. */
+  waitUntil(now: number): void {
+    this.now = now;
+    const due = this.#arrivals.filter(({ at }) => at <= now).toSorted((a, b) => a.at - b.at);
+    for (const arrival of due) {
+      this.#arrivals.splice(this.#arrivals.indexOf(arrival), 1);
+      arrival.apply();
+    }
+  }
+
+  get trusted(): readonly string[] {
+    const { authority } = this;
+    return typeof authority === 'string'
+      ? []
+      : [authority.current, ...(authority.next === undefined ? [] : [authority.next]), ...authority.previous].map(
+          ({ id }) => id,
+        );
+  }
+
+  get phase(): string {
+    return typeof this.authority === 'string' ? this.authority : phaseOf(this.authority);
+  }
+
+  /** What would fail now if everybody called everybody; empty when nothing would. */
+  failures(): readonly string[] {
+    const copies = [...this.#processes];
+    const trusts = [...copies.map(([name, copy]) => [name, copy.trusts] as const), ['api', this.#apiServer] as const];
+    return copies.flatMap(([server, { held }]) => {
+      if (held === undefined) {
+        return [];
+      }
+      const wrong = held.notAfter <= this.now ? ['ended'] : held.notBefore > this.now ? ['not valid yet'] : [];
+      const strangers = trusts.filter(([, ids]) => !ids.includes(held.issuer ?? '')).map(([name]) => `not for ${name}`);
+      return [...wrong, ...strangers].map((text) => `${server}: ${text}`);
+    });
+  }
+
+  #apply(action: NonNullable<ReturnType<typeof planCertificates>['step']>['action']): void {
+    const { authority } = this;
+    const now = this.now + this.ahead;
+    if (action === 'create' || typeof authority === 'string') {
+      const made = this.#make();
+      const survivor = [...this.leaves.values()].find(({ held }) => held !== undefined && held.notAfter > now)?.held;
+      this.authority =
+        survivor?.issuer === undefined
+          ? { current: { ...made, hasKey: true }, previous: [], isAsked: false }
+          : {
+              current: { ...(this.#known.get(survivor.issuer) ?? made), hasKey: false },
+              next: made,
+              previous: [],
+              isAsked: false,
+            };
+      return;
+    }
+    const { current, next, previous } = authority;
+    switch (action) {
+      case 'introduce':
+        this.authority = { current, next: this.#make(), previous, isAsked: false };
+        break;
+      case 'spread':
+        this.authority = { ...authority, spreadAt: now };
+        break;
+      case 'promote':
+        this.authority = { ...authority, ...promoted(authority, now), spreadAt: undefined };
+        break;
+      case 'retire':
+        this.authority = { current, next, previous: [], isAsked: authority.isAsked };
+        break;
+      default:
+        action satisfies never;
+    }
+  }
+
+  #make(): CertificateTimes {
+    this.#made += 1;
+    const now = this.now + this.ahead;
+    const { authorityLifetimeMs } = this.#options.settings;
+    const id = `ca-${this.#made}`;
+    const made = { id, notBefore: now - BACKDATED_MS, notAfter: now + authorityLifetimeMs };
+    this.#known.set(id, made);
+    return made;
+  }
+
+  #write(secret: string, isIssued: boolean): void {
+    const { authority } = this;
+    const leaf = this.leaves.get(secret);
+    const signer = typeof authority === 'string' ? undefined : signerOf(authority);
+    if (leaf === undefined || signer === undefined) {
+      return;
+    }
+    const now = this.now + this.ahead;
+    const { leafLifetimeMs, overlapMs } = this.#options.settings;
+    const notAfter = Math.min(now + leafLifetimeMs, signer.notAfter);
+    const held = isIssued ? { issuer: signer.id, notBefore: now - BACKDATED_MS, notAfter } : leaf.held;
+    this.leaves.set(secret, { secret, held, trusts: this.trusted });
+    this.#arrive(overlapMs, () => {
+      const latest = this.leaves.get(secret);
+      this.#processes.set(secret, { held: latest?.held, trusts: latest?.trusts ?? [] });
+    });
+  }
+
+  /** The controller writes configurations when it knows what to trust. */
+  #configure(): void {
+    if (!this.stuck.has('configuration') && this.trusted.join() !== this.#configured.join()) {
+      this.#configured = this.trusted;
+      this.#arrive(this.#options.settings.overlapMs, () => {
+        this.#apiServer = this.#configured;
+      });
+    }
+  }
+
+  /** What was written takes almost as long as it may to be used. */
+  #arrive(withinMs: number, apply: () => void): void {
+    this.#arrivals.push({ at: this.now + Math.trunc(this.#options.random() * 0.85 * withinMs), apply });
+  }
+}
+
+function promoted({ current, next, previous, isAsked }: AuthorityState, now: number): AuthorityState {
+  return next === undefined
+    ? { current, previous, isAsked }
+    : {
+        current: { ...next, hasKey: true },
+        next: undefined,
+        previous: [current, ...previous].filter(({ notAfter }) => notAfter > now),
+        isAsked,
+      };
+}

@@ -1,0 +1,43 @@
+// What the status of a PolicyServer says of its certificates. Kubewarden's names (contract 2.3).
+import { OBJECT_REASONS, type ReportedCondition } from './policy-server-conditions.ts';
+
+/** Condition: whether it is known which CAs are trusted. */
+export const AUTHORITY_CONDITION = 'CARootSecretReconciled';
+/** Condition: whether the Secrets with the certificates of the processes are as they are to be. */
+export const CERTIFICATE_CONDITION = 'CertSecretReconciled';
+
+/** What is known of certificates. */
+export interface CertificateState {
+  /** PEM of all trusted CAs; undefined while they are not known. */
+  bundle(): string | undefined;
+  /** What is wrong, with the PolicyServer that it is about, if it is about one. */
+  readonly problems: readonly {
+    readonly secret: string;
+    readonly policyServer?: string | undefined;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+  /** Tells of changes of either. Returns what ends it. */
+  subscribe(listener: () => void): () => void;
+}
+
+export function certificateConditions(policyServer: string, state: CertificateState): readonly ReportedCondition[] {
+  const problem = state.problems.find((one) => one.policyServer === policyServer);
+  const authority = state.bundle() === undefined ? 'Unknown' : 'True';
+  return [
+    {
+      type: AUTHORITY_CONDITION,
+      status: authority,
+      reason: authority === 'True' ? OBJECT_REASONS.succeeded : OBJECT_REASONS.notKnown,
+      message: authority === 'True' ? '' : 'it is not known yet which certificate authorities are trusted',
+    },
+    problem === undefined
+      ? { type: CERTIFICATE_CONDITION, status: 'True', reason: OBJECT_REASONS.succeeded, message: '' }
+      : {
+          type: CERTIFICATE_CONDITION,
+          status: 'False',
+          reason: problem.reason,
+          message: `Secret ${problem.secret}: ${problem.message}`,
+        },
+  ];
+}

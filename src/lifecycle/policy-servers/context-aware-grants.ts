@@ -1,0 +1,105 @@
+// Lets the processes of PolicyServers read what their context-aware policies declare, as far as the controller may.
+import { ApiError, type Discovery } from '../../cluster/index.ts';
+import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { AppliedObjects } from './applied-objects.ts';
+import type { ContextAwareGrant } from './context-aware-grant.ts';
+import type { ContextAwareKinds } from './context-aware-kinds.ts';
+import { contextAwareAccess, contextAwareRules, type KindAccess } from './context-aware-rules.ts';
+import { policyServerObjects, type PolicyServerSettings } from './policy-server-objects.ts';
+
+export interface ContextAwareGrantsOptions {
+  readonly objects: Pick<AppliedObjects, 'apply'>;
+  readonly kinds: Pick<ContextAwareKinds, 'of'>;
+  readonly discovery: Pick<Discovery, 'find'>;
+  readonly settings: PolicyServerSettings;
+  /** How long what was refused is not tried again, unless something else is declared. Milliseconds. */
+  readonly againMs: number;
+}
+
+/** What could be passed on of something, and until when that is believed. */
+interface Tried {
+  readonly wanted: string;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+  readonly granted: ReadonlySet<string>;
+}
+
+export class ContextAwareGrants {
+  readonly #options: ContextAwareGrantsOptions;
+  /** Where something was refused, by PolicyServer. */
+  readonly #tried = new Map<string, Tried>();
+
+  constructor(options: ContextAwareGrantsOptions) {
+    this.#options = options;
+  }
+
+  /** Writes the ClusterRole of a PolicyServer, when it differs. @throws NameTaken, ApiError, ClusterError */
+  async grant(server: PolicyServer, signal: AbortSignal): Promise<ContextAwareGrant> {
+    const name = server.metadata.name ?? '';
+    const { discovery, kinds } = this.#options;
+    const { known, unknown } = await contextAwareAccess(kinds.of(name), discovery, signal);
+    const wanted = JSON.stringify(contextAwareRules(known));
+    const before = this.#tried.get(name);
+    if (before === undefined || before.wanted !== wanted || before.until <= Date.now()) {
+      this.#tried.delete(name);
+      try {
+        await this.#apply(server, known, signal);
+        return { granted: known, refused: [], unknown };
+      } catch (error) {
+        // Without any of them it is the controller that lacks rights.
+        if (!isForbidden(error) || known.length === 0) {
+          throw error;
+        }
+      }
+      const granted = await this.#grantable(server, known, signal);
+      this.#tried.set(name, { wanted, until: Date.now() + this.#options.againMs, granted });
+    }
+    const isGranted = (access: KindAccess): boolean => this.#tried.get(name)?.granted.has(textOf(access)) === true;
+    const granted = known.filter(isGranted);
+    await this.#apply(server, granted, signal);
+    return { granted, refused: known.filter((access) => !isGranted(access)), unknown };
+  }
+
+  forget(policyServer: string): void {
+    this.#tried.delete(policyServer);
+  }
+
+  /** Those that the cluster would let the controller pass on, each by itself: one that is not must not keep the others out. */
+  async #grantable(
+    server: PolicyServer,
+    known: readonly KindAccess[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string>> {
+    const granted = new Set<string>();
+    for (const access of known) {
+      try {
+        await this.#apply(server, [access], signal, { dryRun: true });
+        granted.add(textOf(access));
+      } catch (error) {
+        if (!isForbidden(error)) {
+          throw error;
+        }
+      }
+    }
+    return granted;
+  }
+
+  async #apply(
+    server: PolicyServer,
+    access: readonly KindAccess[],
+    signal: AbortSignal,
+    options?: { readonly dryRun: boolean },
+  ): Promise<void> {
+    const { objects, settings } = this.#options;
+    const role: JsonObject = policyServerObjects(server, settings, contextAwareRules(access)).ClusterRole;
+    await objects.apply('ClusterRole', server.metadata.name ?? '', role, signal, options);
+  }
+}
+
+function textOf({ rule }: KindAccess): string {
+  return JSON.stringify(rule);
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 403;
+}

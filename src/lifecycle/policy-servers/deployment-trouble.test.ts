@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { deploymentTrouble } from './deployment-trouble.ts';
+import type { Deployment } from './ownership.ts';
+
+const deployment = (...conditions: NonNullable<NonNullable<Deployment['status']>['conditions']>): Deployment => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: {},
+  status: { conditions },
+});
+
+describe('deploymentTrouble', () => {
+  it('is none while the Deployment has its pods, or makes progress', () => {
+    const progressing = { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' };
+    assert.equal(deploymentTrouble({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: {} }), undefined);
+    assert.equal(deploymentTrouble(deployment(progressing, { type: 'Available', status: 'False' })), undefined);
+  });
+
+  it('is that pods are not made, or do not become ready, in the words of the cluster', () => {
+    const stuck = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: 'timed out' };
+    const refused = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' };
+    assert.deepEqual(deploymentTrouble(deployment(stuck)), {
+      reason: 'PodsNotReady',
+      message: 'new pods do not become ready: timed out',
+    });
+    assert.equal(deploymentTrouble(deployment(stuck, refused))?.reason, 'PodsNotCreated');
+  });
+});

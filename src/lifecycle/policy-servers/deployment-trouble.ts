@@ -1,0 +1,26 @@
+// Why a Deployment that is as it is to be has not the pods that it is to have, as its status says.
+import type { Deployment } from './ownership.ts';
+import { OBJECT_REASONS } from './policy-server-conditions.ts';
+
+export interface DeploymentTrouble {
+  readonly reason: typeof OBJECT_REASONS.podsNotCreated | typeof OBJECT_REASONS.podsNotReady;
+  readonly message: string;
+}
+
+export function deploymentTrouble({ status }: Deployment): DeploymentTrouble | undefined {
+  const { conditions = [] } = status ?? {};
+  const failure = conditions.find(({ type, status: is }) => type === 'ReplicaFailure' && is === 'True');
+  if (failure !== undefined) {
+    return {
+      reason: OBJECT_REASONS.podsNotCreated,
+      message: `the cluster makes no pods: ${failure.message ?? failure.reason ?? ''}`,
+    };
+  }
+  const stuck = conditions.find(({ type, status: is }) => type === 'Progressing' && is === 'False');
+  return stuck === undefined
+    ? undefined
+    : {
+        reason: OBJECT_REASONS.podsNotReady,
+        message: `new pods do not become ready: ${stuck.message ?? stuck.reason ?? ''}`,
+      };
+}

@@ -1,0 +1,56 @@
+// The variables that the process of a policy server gets.
+import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+
+type Variables = NonNullable<PolicyServer['spec']['env']>;
+
+/** Formats of logs that the process knows. */
+export const LOG_FORMATS: readonly string[] = ['text', 'json'];
+export const LOG_FORMAT = 'KUBEWARDEN_LOG_FMT';
+
+/** What the process is told of its pod (downward API), by variable. */
+const POD_FIELDS: Readonly<Record<string, string>> = {
+  POD_NAME: 'metadata.name',
+  POD_UID: 'metadata.uid',
+  POD_NAMESPACE: 'metadata.namespace',
+  POD_IP: 'status.podIP',
+};
+
+/** Variables of flags that the controller gives, or that do not go together with them: the process would not start. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...Object.keys(POD_FIELDS),
+  'KUBEWARDEN_BIND_ADDRESS',
+  'KUBEWARDEN_CERT_FILE',
+  'KUBEWARDEN_KEY_FILE',
+  'KUBEWARDEN_CLIENT_CA_FILE',
+  'KUBEWARDEN_POLICIES',
+  'KUBEWARDEN_POLICIES_DOWNLOAD_DIR',
+  'KUBEWARDEN_PORT',
+  'KUBEWARDEN_READINESS_PROBE_PORT',
+  'KUBEWARDEN_SOURCES_PATH',
+  'KUBEWARDEN_VERIFICATION_CONFIG_PATH',
+]);
+
+/** The variables that a PolicyServer sets, and may not. */
+export function reservedVariables(env: Variables): readonly string[] {
+  return [...new Set(env.map(({ name }) => name).filter((name) => RESERVED.has(name)))];
+}
+
+/** `core/v1` EnvVar of the container: those of the spec, and those that the process needs. Each name once, as API servers ask. */
+export function podEnvironment(env: Variables): readonly JsonObject[] {
+  const own = new Map<string, JsonObject>();
+  for (const variable of env) {
+    if (!RESERVED.has(variable.name)) {
+      // The last one counts, as in a process.
+      own.set(variable.name, variable);
+    }
+  }
+  const format = own.get(LOG_FORMAT);
+  if (format === undefined || (typeof format['value'] === 'string' && !LOG_FORMATS.includes(format['value']))) {
+    own.set(LOG_FORMAT, { name: LOG_FORMAT, value: 'json' });
+  }
+  const ofPod = Object.entries(POD_FIELDS).map(([name, fieldPath]) => ({
+    name,
+    valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } },
+  }));
+  return [...ofPod, ...own.values()];
+}

@@ -1,0 +1,207 @@
+// The Deployment that runs the processes of a PolicyServer.
+import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import { moduleCacheOf } from './module-cache-volume.ts';
+import { moduleSources, SOURCES_FILE, sourcesHash } from './module-sources.ts';
+import { podEnvironment } from './pod-environment.ts';
+import type { PolicyServerSettings } from './policy-server-objects.ts';
+import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
+import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
+import { runningImage } from './running-image.ts';
+
+/** How long a stopping process goes on taking requests: until every API server knows that others answer. Seconds. */
+const SHUTDOWN_DELAY_SECONDS = 10;
+/** After that: reviews under way, of which none lasts longer than the longest timeout of a webhook, 30 s; and some to spare. */
+const TERMINATION_SECONDS = SHUTDOWN_DELAY_SECONDS + 30 + 5;
+/** ReplicaSets that are kept to look at. */
+const REVISION_HISTORY_LIMIT = 3;
+/** Changes with the sources of modules, which are read when the process starts. */
+const SOURCES_ANNOTATION = 'portcullis.dev/sources';
+
+/** Where things are in the container. */
+const FOLDERS = {
+  webhook: '/etc/portcullis/webhook',
+  control: '/etc/portcullis/control',
+  sources: '/etc/portcullis/sources',
+  data: '/var/lib/portcullis',
+  temporary: '/tmp',
+} as const;
+
+/** What the Pod Security Standard `restricted` asks for. */
+const RESTRICTED_POD: JsonObject = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
+const RESTRICTED_CONTAINER: JsonObject = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  privileged: false,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** `apps/v1` Deployment. A new pod answers before an old one goes (contract: an upgrade leaves no moment unprotected). */
+export function policyServerDeployment(server: PolicyServer, settings: PolicyServerSettings): JsonObject {
+  const { spec } = server;
+  const name = server.metadata.name ?? '';
+  const labels = policyServerLabels(name);
+  const sources = moduleSources(spec);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: policyServerObjectName(name), namespace: settings.namespace, labels },
+    spec: {
+      replicas: spec.replicas,
+      revisionHistoryLimit: REVISION_HISTORY_LIMIT,
+      selector: { matchLabels: policyServerSelector(name) },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: {
+          // Ours count: the pods would not be found without.
+          labels: { ...spec.labels, ...labels },
+          ...annotationsOf(spec, sources),
+        },
+        spec: podSpec(server, settings, sources),
+      },
+    },
+  };
+}
+
+function annotationsOf({ annotations }: PolicyServer['spec'], sources: string | undefined): JsonObject {
+  const all = {
+    ...annotations,
+    ...(sources === undefined ? {} : { [SOURCES_ANNOTATION]: sourcesHash(sources) }),
+  };
+  return Object.keys(all).length === 0 ? {} : { annotations: all };
+}
+
+function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: string | undefined): JsonObject {
+  const { spec } = server;
+  const name = server.metadata.name ?? '';
+  const objectName = policyServerObjectName(name);
+  const cache = moduleCacheOf(spec, name);
+  const selector = { matchLabels: policyServerSelector(name) };
+  const { imagePullSecrets = [] } = settings;
+  const pullSecrets = [
+    ...new Set([...(isNamed(spec.imagePullSecret) ? [spec.imagePullSecret] : []), ...imagePullSecrets]),
+  ];
+  const hasAffinity = spec.affinity !== undefined && Object.keys(spec.affinity).length > 0;
+  return {
+    serviceAccountName: serviceAccountOf(server),
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: TERMINATION_SECONDS,
+    securityContext: spec.securityContexts?.pod ?? {
+      ...RESTRICTED_POD,
+      ...(cache.fsGroup === undefined ? {} : { fsGroup: cache.fsGroup }),
+    },
+    ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map((secret) => ({ name: secret })) }),
+    ...(hasAffinity
+      ? { affinity: spec.affinity }
+      : {
+          topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((key) =>
+            spread(key, selector),
+          ),
+        }),
+    ...(spec.tolerations === undefined || spec.tolerations.length === 0 ? {} : { tolerations: [...spec.tolerations] }),
+    ...(isNamed(spec.priorityClassName) ? { priorityClassName: spec.priorityClassName } : {}),
+    containers: [container(server, settings, sources, cache.subPath)],
+    volumes: [
+      { name: 'webhook', secret: { secretName: `${objectName}-webhook` } },
+      { name: 'control', secret: { secretName: `${objectName}-control` } },
+      { name: 'data', ...cache.volume },
+      { name: 'temporary', emptyDir: {} },
+      ...(sources === undefined ? [] : [{ name: 'sources', configMap: { name: objectName } }]),
+    ],
+  };
+}
+
+/** Whose rights the pods have. */
+export function serviceAccountOf({ metadata, spec }: PolicyServer): string {
+  return isNamed(spec.serviceAccountName) ? spec.serviceAccountName : policyServerObjectName(metadata.name ?? '');
+}
+
+/** Pods of one server on one node, or in one zone, go together when it does. */
+function spread(topologyKey: string, labelSelector: JsonObject): JsonObject {
+  return { maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway', labelSelector };
+}
+
+function container(
+  server: PolicyServer,
+  settings: PolicyServerSettings,
+  sources: string | undefined,
+  subPath: string | undefined,
+): JsonObject {
+  const { spec } = server;
+  const ports = policyServerPorts(spec);
+  const mount = (name: keyof typeof FOLDERS): JsonObject => ({ name, mountPath: FOLDERS[name], readOnly: true });
+  const isEmpty = (amounts: object | undefined): boolean => amounts === undefined || Object.keys(amounts).length === 0;
+  return {
+    name: 'policy-server',
+    image: runningImage(spec.image, settings.image),
+    args: [...containerArguments(server, settings, ports, sources !== undefined)],
+    env: [...podEnvironment(spec.env ?? [])],
+    ports: [
+      { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
+      { name: 'readiness', containerPort: ports.operations, protocol: 'TCP' },
+      { name: 'control', containerPort: ports.control, protocol: 'TCP' },
+    ],
+    // The process answers it whatever policies do: one that is stuck is no reason to begin anew.
+    livenessProbe: { ...probe('/livez'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+    // No request before the policies are loaded, or have failed to.
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 3 },
+    startupProbe: { ...probe('/livez'), periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 60 },
+    ...(isEmpty(spec.limits) && isEmpty(spec.requests)
+      ? {}
+      : {
+          resources: {
+            ...(isEmpty(spec.limits) ? {} : { limits: spec.limits as JsonObject }),
+            ...(isEmpty(spec.requests) ? {} : { requests: spec.requests as JsonObject }),
+          },
+        }),
+    securityContext: spec.securityContexts?.container ?? RESTRICTED_CONTAINER,
+    volumeMounts: [
+      mount('webhook'),
+      mount('control'),
+      { name: 'data', mountPath: FOLDERS.data, ...(subPath === undefined ? {} : { subPath }) },
+      { name: 'temporary', mountPath: FOLDERS.temporary },
+      ...(sources === undefined ? [] : [mount('sources')]),
+    ],
+  };
+}
+
+function probe(path: string): JsonObject {
+  return { httpGet: { path, port: 'readiness', scheme: 'HTTP' } };
+}
+
+/** Of `portcullis`. */
+export function containerArguments(
+  { metadata, spec }: PolicyServer,
+  { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
+  ports: PolicyServerPorts,
+  hasSources: boolean,
+): readonly string[] {
+  const { webhook, control, sources, data } = FOLDERS;
+  const { namespacedPoliciesCapabilities: capabilities } = spec;
+  const flags: readonly (readonly [string, string | number])[] = [
+    ['policy-server', metadata.name ?? ''],
+    ['namespace', namespace],
+    ['addr', listenAddress],
+    ['port', ports.webhook],
+    ['cert-file', `${webhook}/tls.crt`],
+    ['key-file', `${webhook}/tls.key`],
+    ['readiness-probe-port', ports.operations],
+    ['control-addr', listenAddress],
+    ['control-port', ports.control],
+    ['control-cert-file', `${control}/tls.crt`],
+    ['control-key-file', `${control}/tls.key`],
+    ['control-ca-file', `${control}/ca.crt`],
+    ['policies-download-dir', data],
+    ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
+    ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
+    // An empty list is none; nothing said is all (contract 2.2).
+    ...(capabilities === undefined ? [] : ([['namespaced-policies-capabilities', capabilities.join(',')]] as const)),
+  ];
+  return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];
+}
+
+function isNamed(name: string | undefined): name is string {
+  return name !== undefined && name !== '';
+}

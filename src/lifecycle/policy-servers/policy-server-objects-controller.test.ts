@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, afterEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EmbeddedCluster } from '../../cluster/index.ts';
+import {
+  CLUSTER_ADMISSION_POLICIES,
+  type JsonObject,
+  type KubernetesObject,
+  POLICY_SERVERS,
+} from '../../resources/index.ts';
+import { OBJECT_KINDS } from './policy-server-objects.ts';
+import { eventually, grantController, ObjectsScene, openCluster, typeOf } from './testing/objects-scene.ts';
+import { EVERYTHING, SETTINGS } from './testing/policy-servers.ts';
+
+const ALL_KINDS = OBJECT_KINDS.map(({ kind }) => kind);
+const USUAL_KINDS = ALL_KINDS.filter((kind) => kind !== 'ConfigMap' && kind !== 'PodDisruptionBudget');
+/** Long enough for a write that should not happen. Milliseconds. */
+const QUIET_MS = 60;
+
+describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
+  let cluster: EmbeddedCluster;
+  let scene: ObjectsScene;
+  beforeEach(async () => {
+    cluster = await openCluster();
+    scene = new ObjectsScene(cluster.admin);
+  });
+  afterEach(async () => {
+    await scene[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  const isDone = (): boolean => scene.condition('DeploymentReconciled') === 'True ReconciliationSucceeded';
+
+  it('makes all objects, and writes nothing while they are as they are to be', async () => {
+    await scene.create(EVERYTHING);
+    await eventually(isDone);
+    assert.deepEqual(
+      await scene.kinds(),
+      ALL_KINDS.filter((kind) => kind !== 'ServiceAccount'),
+    );
+    assert.equal(scene.written.length, ALL_KINDS.length - 1);
+    await using other = new ObjectsScene(cluster.admin);
+    await eventually(() => other.condition('DeploymentReconciled') === 'True ReconciliationSucceeded');
+    await sleep(QUIET_MS);
+    assert.deepEqual(other.written, [], 'another leader finds nothing to do');
+    assert.equal(scene.written.length, ALL_KINDS.length - 1);
+  });
+
+  it('puts back what is edited, and makes anew what is deleted', async () => {
+    await scene.create();
+    await eventually(isDone);
+    const { namespace } = SETTINGS;
+    const name = 'policy-server-default';
+    const edit = { spec: { template: { spec: { containers: [{ name: 'policy-server', image: 'evil' }] } } } };
+    const deployments = typeOf('apps/v1', 'Deployment');
+    await cluster.admin.patch(deployments, { namespace, name }, { type: 'strategic', body: edit });
+    const image = async (): Promise<string> =>
+      JSON.stringify((await scene.object('Deployment'))?.spec).match(/"image":"([^"]*)"/)?.[1] ?? '';
+    await eventually(async () => (await image()) === SETTINGS.image);
+    const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'mallory' }];
+    const bindings = typeOf('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding');
+    await cluster.admin.patch(bindings, { name: `portcullis-${name}` }, { type: 'merge', body: { subjects } });
+    await eventually(async () => !JSON.stringify(await scene.object('ClusterRoleBinding')).includes('mallory"}'));
+    await cluster.admin.delete(typeOf('v1', 'Service'), { namespace, name });
+    await eventually(async () => (await scene.object('Service')) !== undefined);
+    const unlabelled = { metadata: { labels: { 'app.kubernetes.io/managed-by': null } } };
+    await cluster.admin.patch(typeOf('v1', 'ServiceAccount'), { namespace, name }, { type: 'merge', body: unlabelled });
+    await eventually(
+      async () =>
+        (await scene.object('ServiceAccount'))?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'portcullis',
+    );
+  });
+
+  it('leaves what others add', async () => {
+    await scene.create();
+    await eventually(isDone);
+    const key = { namespace: SETTINGS.namespace, name: 'policy-server-default' };
+    const body = { metadata: { annotations: { 'example.com/theirs': 'x' } } };
+    scene.written.length = 0;
+    await cluster.admin.patch(typeOf('v1', 'Service'), key, { type: 'merge', body });
+    await sleep(QUIET_MS);
+    assert.deepEqual(scene.written, []);
+    await scene.change({ metricsPort: 9000 });
+    await eventually(() => scene.written.includes('patch Service policy-server-default'));
+    await sleep(QUIET_MS);
+    assert.equal((await scene.object('Service'))?.metadata.annotations?.['example.com/theirs'], 'x');
+  });
+
+  it('removes what is not to be there any more', async () => {
+    await scene.create({ replicas: 2, insecureSources: ['a'] });
+    await eventually(isDone);
+    assert.deepEqual(await scene.kinds(), ALL_KINDS);
+    await scene.change({ replicas: 1, insecureSources: null });
+    await eventually(async () => (await scene.kinds()).length === USUAL_KINDS.length);
+    assert.deepEqual(await scene.kinds(), USUAL_KINDS);
+  });
+
+  it('leaves PolicyServers of other controllers alone, until it is told to take them over', async () => {
+    await scene.create({}, { finalizers: ['kubewarden.io/finalizer'] });
+    await eventually(() => scene.lines.some(({ msg }) => msg === 'a PolicyServer is left to another controller'));
+    await sleep(QUIET_MS);
+    assert.deepEqual(scene.written, []);
+    assert.equal(scene.controller.isOurs('default'), false);
+    assert.equal(await scene.gauge('portcullis_foreign_policy_servers'), 1);
+    const body = { metadata: { annotations: { 'portcullis.dev/take-over': 'true' } } };
+    await cluster.admin.patch(POLICY_SERVERS, { name: 'default' }, { type: 'merge', body });
+    await eventually(isDone);
+    assert.equal(scene.controller.isOurs('default'), true);
+    await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+    // Nobody else would remove the finalizer.
+    await eventually(async () => (await scene.kinds()).length === 0);
+    await assert.rejects(cluster.admin.get(POLICY_SERVERS, { name: 'default' }), { code: 404 });
+  });
+
+  it('touches no object that somebody else made', async () => {
+    const metadata = { name: 'policy-server-default', namespace: SETTINGS.namespace };
+    const ports = [{ port: 443 }];
+    const theirs = { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'x' }, ports } };
+    await cluster.admin.create(typeOf('v1', 'Service'), theirs);
+    await scene.create();
+    await eventually(() => scene.condition('ServiceReconciled') === 'False NameTaken');
+    assert.match(
+      scene.message('ServiceReconciled'),
+      /Service portcullis\/policy-server-default was made by somebody else/,
+    );
+    assert.deepEqual((await scene.object('Service'))?.spec['selector'], { app: 'x' });
+    assert.equal(scene.condition('DeploymentReconciled'), 'True ReconciliationSucceeded', 'the others are made');
+  });
+
+  it('tells what the cluster does not take, and goes on when it does', async () => {
+    await scene.create({ priorityClassName: 'Not A Name' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False ReconciliationFailed');
+    assert.match(scene.message('DeploymentReconciled'), /^Deployment: .*priorityClassName/);
+    assert.equal(scene.condition('ServiceReconciled'), 'True ReconciliationSucceeded');
+    await scene.change({ priorityClassName: null });
+    await eventually(isDone);
+  });
+
+  it('changes nothing when signatures are asked for, which nobody verifies yet', async () => {
+    await scene.create();
+    await eventually(isDone);
+    scene.written.length = 0;
+    await scene.change({ verificationConfig: 'signatures', image: 'example.com/other' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False NotSupported');
+    assert.equal(scene.condition('SpecSupported'), 'False NotSupported');
+    await sleep(QUIET_MS);
+    assert.deepEqual(scene.written, []);
+  });
+
+  it('says what is not used', async () => {
+    await scene.create({
+      image: 'ghcr.io/kubewarden/policy-server:v1',
+      imagePullSecret: 's',
+      sigstoreTrustConfig: 't',
+    });
+    await eventually(isDone);
+    assert.equal(scene.condition('SpecSupported'), 'False FieldsNotUsed');
+    for (const field of ['spec.image', 'spec.imagePullSecret', 'spec.sigstoreTrustConfig']) {
+      assert.ok(scene.message('SpecSupported').includes(field), field);
+    }
+    const { image, moduleCache } = scene.controller.report('default') ?? {};
+    assert.deepEqual({ image, moduleCache }, { image: SETTINGS.image, moduleCache: 'emptyDir' });
+  });
+
+  it('tells why there are no pods', async () => {
+    await scene.create();
+    await eventually(isDone);
+    const message = 'pods "x" is forbidden: exceeded quota';
+    const failure = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message };
+    const key = { namespace: SETTINGS.namespace, name: 'policy-server-default' };
+    const body = { status: { conditions: [failure] } };
+    const options = { subresource: 'status' };
+    await cluster.admin.patch(typeOf('apps/v1', 'Deployment'), key, { type: 'merge', body }, options);
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False PodsNotCreated');
+    assert.match(scene.message('DeploymentReconciled'), /exceeded quota/);
+  });
+
+  describe('a PolicyServer that is deleted', () => {
+    it('takes its objects with it', async () => {
+      await scene.create(EVERYTHING);
+      await eventually(isDone);
+      await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+      await eventually(async () => (await scene.kinds()).length === 0);
+      assert.equal(scene.controller.report('default'), undefined);
+    });
+
+    it('leaves them for as long as a policy names it, or the API server asks', async () => {
+      await scene.create();
+      await scene.policy('p');
+      await eventually(isDone);
+      const configurations = typeOf('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
+      const labels = { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'default' };
+      await cluster.admin.create(configurations, {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name: 'portcullis-default', labels },
+        webhooks: [],
+      });
+      await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+      await assert.rejects(cluster.admin.get(POLICY_SERVERS, { name: 'default' }), { code: 404 });
+      const stays = (): number => scene.lines.filter(({ msg }) => msg.includes('its processes stay')).length;
+      await eventually(() => stays() > 0);
+      assert.deepEqual(await scene.kinds(), USUAL_KINDS);
+      assert.equal(await scene.gauge('portcullis_orphaned_policy_servers'), 1);
+      await cluster.admin.delete(CLUSTER_ADMISSION_POLICIES, { name: 'p' });
+      await eventually(() => stays() > 1);
+      assert.deepEqual(await scene.kinds(), USUAL_KINDS);
+      await cluster.admin.delete(configurations, { name: 'portcullis-default' });
+      await eventually(async () => (await scene.kinds()).length === 0);
+      assert.equal(await scene.gauge('portcullis_orphaned_policy_servers'), 0);
+    });
+
+    it('has its certificates removed, unless somebody else keeps them', async () => {
+      const secret = (end: string, labels: Record<string, string>): KubernetesObject => ({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: `policy-server-default-${end}`, namespace: SETTINGS.namespace, labels },
+      });
+      const secrets = typeOf('v1', 'Secret');
+      await cluster.admin.create(secrets, secret('webhook', { 'app.kubernetes.io/managed-by': 'portcullis' }));
+      await cluster.admin.create(secrets, secret('control', {}));
+      await scene.create();
+      await eventually(isDone);
+      await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+      await eventually(() => scene.written.includes('delete Secret policy-server-default-webhook'));
+      const { items } = await cluster.admin.list(secrets, { namespace: SETTINGS.namespace });
+      assert.deepEqual(
+        items.map(({ metadata }) => metadata.name),
+        ['policy-server-default-control'],
+      );
+    });
+  });
+
+  describe('what context-aware policies read', () => {
+    const reads = (...kinds: readonly (readonly [string, string])[]): JsonObject => ({
+      contextAwareResources: kinds.map(([apiVersion, kind]) => ({ apiVersion, kind })),
+    });
+    const granted = async (): Promise<readonly string[]> => {
+      const role = await scene.object<
+        KubernetesObject & { rules: readonly { resources: readonly string[]; verbs: readonly string[] }[] }
+      >('ClusterRole');
+      return (role?.rules ?? []).flatMap(({ resources, verbs }) =>
+        resources.map((resource) => `${resource}:${verbs.join('+')}`),
+      );
+    };
+    const READ = 'get+list+watch';
+
+    it('is granted as policies come, change and go, and nothing else', async () => {
+      await scene.create();
+      await eventually(isDone);
+      const base = await granted();
+      await scene.policy('p', reads(['apps/v1', 'Deployment'], ['v1', 'Pod']));
+      await scene.policy('q', reads(['v1', 'Pod'], ['authorization.k8s.io/v1', 'SubjectAccessReview']));
+      const expected = [...base, `pods:${READ}`, `deployments:${READ}`, 'subjectaccessreviews:create'];
+      await eventually(async () => (await granted()).length === expected.length);
+      assert.deepEqual(await granted(), expected);
+      const body = { spec: reads(['v1', 'Service']) };
+      await cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, { name: 'p' }, { type: 'merge', body });
+      await cluster.admin.delete(CLUSTER_ADMISSION_POLICIES, { name: 'q' });
+      await eventually(async () => (await granted()).join() === [...base, `services:${READ}`].join());
+      assert.equal(scene.condition('ContextAwareAccessGranted'), 'True Granted');
+    });
+
+    it('cannot be what the cluster does not have', async () => {
+      await scene.policy('p', reads(['example.com/v1', 'Widget'], ['v1', 'Pod']));
+      await scene.create();
+      await eventually(() => scene.condition('ContextAwareAccessGranted') === 'False KindsNotServed');
+      assert.match(scene.message('ContextAwareAccessGranted'), /example\.com\/v1\/Widget \(for kw\.cap\.p\)/);
+      assert.ok((await granted()).includes(`pods:${READ}`));
+    });
+  });
+});
+
+describe('a controller with no more rights than it needs', { timeout: 30_000 }, () => {
+  const USER = { username: 'controller', groups: ['system:authenticated'] };
+  let cluster: EmbeddedCluster;
+  let scene: ObjectsScene;
+  before(async () => {
+    cluster = await openCluster();
+    await grantController(cluster.admin, USER.username);
+    scene = new ObjectsScene(cluster.admin, cluster.as(USER));
+  });
+  after(async () => {
+    await scene[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  it('makes everything, passes on what it may do itself, and tells of the rest', async () => {
+    const contextAwareResources = [
+      { apiVersion: 'v1', kind: 'Pod' },
+      { apiVersion: 'v1', kind: 'Secret' },
+    ];
+    await scene.policy('p', { contextAwareResources });
+    await scene.create(EVERYTHING);
+    await eventually(() => scene.condition('ContextAwareAccessGranted') === 'False NotGranted');
+    assert.match(
+      scene.message('ContextAwareAccessGranted'),
+      /may not do itself: get, list, watch secrets \(for kw\.cap\.p\)\. Put these rights into a ClusterRole with the label rbac\.portcullis\.dev/,
+    );
+    assert.equal(scene.condition('AccessReconciled'), 'True ReconciliationSucceeded');
+    const role = JSON.stringify(await scene.object('ClusterRole'));
+    assert.ok(role.includes('"pods"') && !role.includes('"secrets"'));
+    assert.deepEqual(
+      await scene.kinds(),
+      ALL_KINDS.filter((kind) => kind !== 'ServiceAccount'),
+    );
+    await cluster.admin.delete(CLUSTER_ADMISSION_POLICIES, { name: 'p' });
+    await eventually(() => scene.condition('ContextAwareAccessGranted') === 'True Granted');
+    await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+    await eventually(async () => (await scene.kinds()).length === 0);
+  });
+});

@@ -1,0 +1,383 @@
+// Keeps the objects of PolicyServers in a cluster as they are to be.
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { Gauge, type Registry } from 'prom-client';
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import {
+  ANNOTATIONS,
+  type JsonObject,
+  type ObjectKey,
+  POLICY_REVISIONS,
+  POLICY_SERVER_LABEL,
+  POLICY_SERVERS,
+  type PolicyServer,
+} from '../../resources/index.ts';
+import {
+  annotationsChanged,
+  anyOf,
+  Controller,
+  errorText,
+  type EventSink,
+  generationChanged,
+  LOW_PRIORITY,
+  type ObjectCache,
+  type Predicate,
+  type ReconcileResult,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+  type Watch,
+  watch,
+} from '../../runtime/index.ts';
+import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
+import { AppliedObjects, NameTaken } from './applied-objects.ts';
+import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts';
+import { certificateConditions, type CertificateState } from './certificate-conditions.ts';
+import { ContextAwareGrants } from './context-aware-grants.ts';
+import { ContextAwareKinds } from './context-aware-kinds.ts';
+import { deploymentTrouble } from './deployment-trouble.ts';
+import { moduleCacheOf } from './module-cache-volume.ts';
+import { KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
+import {
+  OBJECT_CONDITIONS,
+  OBJECT_REASONS,
+  type PolicyServerReport,
+  type PolicyServerReports,
+  type ReportedCondition,
+  SPEC_SUPPORTED_CONDITION,
+} from './policy-server-conditions.ts';
+import { policyServerObjectName } from './policy-server-names.ts';
+import {
+  OBJECT_KINDS,
+  type ObjectKind,
+  policyServerObjects,
+  type PolicyServerSettings,
+} from './policy-server-objects.ts';
+import { removeLeafSecrets } from './leaf-secrets.ts';
+import { ReportBoard } from './report-board.ts';
+import { runningImage } from './running-image.ts';
+import { unusedFields, whyNotRun } from './spec-support.ts';
+
+/** PolicyServers that are worked on at once: one whose objects the API server is slow to take holds up no other. */
+const CONCURRENCY = 4;
+/**
+ * When what nobody tells of is looked at again: rights that the controller may have got, kinds that the cluster may serve, a
+ * name that may be free. Milliseconds.
+ */
+const AGAIN_MS = 5 * 60_000;
+
+export interface PolicyServerObjectsControllerOptions {
+  /** Seen with the rights of `POLICY_SERVER_RULES` and `POLICY_SERVER_NAMESPACE_RULES`. */
+  readonly cluster: Cluster;
+  readonly caches: SharedCaches;
+  readonly settings: PolicyServerSettings;
+  /** What is told of certificates. Default: nothing. */
+  readonly certificates?: CertificateState;
+  readonly events: EventSink;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+  /** Where PolicyServers of other controllers are counted. Default: nowhere. */
+  readonly registry?: Registry;
+}
+
+/**
+ * Makes the Deployment and all other objects of every PolicyServer that is ours, mends them, and removes them when neither the
+ * PolicyServer nor any of its policies is there any more. Only a leader runs it.
+ */
+export class PolicyServerObjectsController implements Runnable, PolicyServerReports {
+  readonly name = 'policyserver-objects';
+  readonly ready: Promise<void>;
+  readonly #options: PolicyServerObjectsControllerOptions;
+  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #ownership: PolicyServerOwnership;
+  readonly #objects: AppliedObjects;
+  readonly #kinds: ContextAwareKinds;
+  readonly #configurations: readonly ObjectCache[];
+  readonly #controller: Controller;
+  readonly #grants: ContextAwareGrants;
+  readonly #reports: ReportBoard;
+  /** Why PolicyServers are another controller's, by name: told once. */
+  readonly #foreign = new Map<string, string>();
+  /** PolicyServers that are gone, and still needed. */
+  readonly #orphaned = new Set<string>();
+
+  constructor(options: PolicyServerObjectsControllerOptions) {
+    const { cluster, caches, settings, log, metrics, registry } = options;
+    const { namespace } = settings;
+    this.#options = options;
+    this.#servers = caches.cache(POLICY_SERVERS);
+    this.#ownership = new PolicyServerOwnership({ caches, namespace });
+    this.#objects = new AppliedObjects({ cluster, caches, namespace });
+    this.#kinds = new ContextAwareKinds(caches, caches.cache(POLICY_REVISIONS, { namespace }));
+    this.#reports = new ReportBoard(options.events);
+    this.#grants = new ContextAwareGrants({
+      objects: this.#objects,
+      kinds: this.#kinds,
+      discovery: cluster.discovery,
+      settings,
+      againMs: AGAIN_MS,
+    });
+    const labelSelector = MANAGED_BY_SELECTOR;
+    const validating = caches.cache(VALIDATING_WEBHOOKS, { labelSelector });
+    const mutating = caches.cache(MUTATING_WEBHOOKS, { labelSelector });
+    this.#configurations = [validating, mutating];
+    this.#controller = new Controller({
+      name: this.name,
+      concurrency: CONCURRENCY,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      watches: [
+        watch(this.#servers, { when: [anyOf(generationChanged, annotationsChanged, finalizersChanged)] }),
+        ...this.#objects.watches(),
+        ...this.#kinds.watches(),
+        ...this.#configurations.map((cache) => configurationsGone(cache)),
+      ],
+      events: { sink: options.events, of: (key) => this.#servers.get(key) },
+      log,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
+    this.ready = this.#controller.ready;
+    if (registry !== undefined) {
+      this.#count(registry);
+    }
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const unsubscribe = this.#options.certificates?.subscribe(() => {
+      for (const { metadata } of this.#servers.list()) {
+        this.#controller.enqueue({ name: metadata.name ?? '' }, { priority: LOW_PRIORITY });
+      }
+    });
+    try {
+      await this.#controller.start(signal);
+    } finally {
+      unsubscribe?.();
+    }
+  }
+
+  isOurs(policyServer: string): boolean {
+    return this.#ownership.isOurs(policyServer);
+  }
+
+  report(policyServer: string): PolicyServerReport | undefined {
+    return this.#reports.get(policyServer);
+  }
+
+  subscribe(listener: (policyServer: string) => void): () => void {
+    return this.#reports.subscribe(listener);
+  }
+
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const server = this.#servers.get(key);
+    if (server === undefined || server.metadata.deletionTimestamp !== undefined) {
+      await this.#retire(key.name, server, signal);
+      return {};
+    }
+    this.#orphaned.delete(key.name);
+    if (this.#leaveAlone(server)) {
+      return {};
+    }
+    const refusal = whyNotRun(server.spec);
+    if (refusal !== undefined) {
+      const deployment = condition(OBJECT_CONDITIONS.Deployment, 'False', OBJECT_REASONS.notSupported, refusal);
+      this.#report(server, [
+        condition(SPEC_SUPPORTED_CONDITION, 'False', OBJECT_REASONS.notSupported, refusal),
+        deployment,
+      ]);
+      return {};
+    }
+    return await this.#makeAll(server, signal);
+  }
+
+  /** Whether a PolicyServer is another controller's; told once. */
+  #leaveAlone(server: PolicyServer): boolean {
+    const name = server.metadata.name ?? '';
+    const reason = this.#ownership.foreignReason(server);
+    if (reason === undefined) {
+      this.#foreign.delete(name);
+      return false;
+    }
+    if (this.#foreign.get(name) !== reason) {
+      this.#foreign.set(name, reason);
+      const hint = `annotation ${ANNOTATIONS.takeOver}=true makes it Portcullis'`;
+      this.#options.log.info({ policyServer: name, reason, hint }, 'a PolicyServer is left to another controller');
+    }
+    this.#forget(name);
+    return true;
+  }
+
+  async #makeAll(server: PolicyServer, signal: AbortSignal): Promise<ReconcileResult> {
+    const { settings } = this.#options;
+    const name = server.metadata.name ?? '';
+    const failures = new Map<ObjectKind, unknown>();
+    let grant: ContextAwareGrant | undefined;
+    try {
+      grant = await this.#grants.grant(server, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.set('ClusterRole', error);
+    }
+    const objects = policyServerObjects(server, settings, []);
+    for (const { kind } of OBJECT_KINDS) {
+      if (kind !== 'ClusterRole') {
+        await this.#make(kind, name, objects[kind], signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          failures.set(kind, error);
+        });
+      }
+    }
+    this.#report(server, [
+      ...this.#objectConditions(server, failures),
+      ...(this.#options.certificates === undefined ? [] : certificateConditions(name, this.#options.certificates)),
+      supportCondition(server, settings),
+      ...(grant === undefined ? [] : [grantCondition(grant)]),
+    ]);
+    const failure = failures.values().find((error) => !(error instanceof NameTaken));
+    if (failure !== undefined) {
+      throw failure;
+    }
+    const isIncomplete = failures.size > 0 || grant === undefined || grant.refused.length + grant.unknown.length > 0;
+    return isIncomplete ? { requeueAfterMs: AGAIN_MS } : {};
+  }
+
+  async #make(kind: ObjectKind, name: string, wanted: JsonObject | undefined, signal: AbortSignal): Promise<void> {
+    const isWritten =
+      wanted === undefined
+        ? await this.#objects.remove(kind, name, signal)
+        : await this.#objects.apply(kind, name, wanted, signal);
+    if (isWritten) {
+      const what =
+        wanted === undefined ? 'an object of a PolicyServer was removed' : 'an object of a PolicyServer was written';
+      this.#options.log.info({ policyServer: name, kind }, what);
+    }
+  }
+
+  #objectConditions(server: PolicyServer, failures: ReadonlyMap<ObjectKind, unknown>): readonly ReportedCondition[] {
+    const { namespace } = this.#options.settings;
+    const key = { namespace, name: policyServerObjectName(server.metadata.name ?? '') };
+    const deployment = this.#objects.deployment(key);
+    const trouble = deployment === undefined ? undefined : deploymentTrouble(deployment);
+    return [...new Set(Object.values(OBJECT_CONDITIONS))].map((type) => {
+      const [failed, ...others] = [...failures].filter(([kind]) => OBJECT_CONDITIONS[kind] === type);
+      if (failed !== undefined) {
+        const reason = failed[1] instanceof NameTaken ? OBJECT_REASONS.nameTaken : OBJECT_REASONS.failed;
+        const messages = [failed, ...others].map(([kind, error]) => `${kind}: ${errorText(error)}`);
+        return condition(type, 'False', reason, messages.join('; '));
+      }
+      return type === OBJECT_CONDITIONS.Deployment && trouble !== undefined
+        ? condition(type, 'False', trouble.reason, trouble.message)
+        : condition(type, 'True', OBJECT_REASONS.succeeded, '');
+    });
+  }
+
+  /**
+   * A PolicyServer that is gone. Its processes stay for as long as policies name it or the API server is told to ask them:
+   * what enforces them ends with them, and not before.
+   */
+  async #retire(name: string, server: PolicyServer | undefined, signal: AbortSignal): Promise<void> {
+    this.#forget(name);
+    this.#foreign.delete(name);
+    if (server?.metadata.annotations?.[ANNOTATIONS.takeOver] === 'true') {
+      await this.#release(server, signal);
+    }
+    if (!this.#objects.hasAny(name)) {
+      this.#orphaned.delete(name);
+      return;
+    }
+    const isAsked = this.#configurations.some((cache) =>
+      cache.list().some(({ metadata }) => metadata.labels?.[POLICY_SERVER_LABEL] === name),
+    );
+    const policies = this.#kinds.countPolicies(name);
+    if (isAsked || policies > 0) {
+      const fields = { policyServer: name, policies };
+      this.#orphaned.add(name);
+      this.#options.log.warn(fields, 'a PolicyServer is gone, and its processes stay for its policies');
+      return;
+    }
+    this.#orphaned.delete(name);
+    for (const { kind } of OBJECT_KINDS.toReversed()) {
+      await this.#make(kind, name, undefined, signal);
+    }
+    await removeLeafSecrets(this.#options.cluster, this.#options.settings.namespace, name, signal);
+  }
+
+  /** Kubewarden's finalizers on what was taken over would hold it for ever: nobody else removes them. */
+  async #release({ metadata }: PolicyServer, signal: AbortSignal): Promise<void> {
+    const { finalizers = [], name = '', resourceVersion = '' } = metadata;
+    const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.includes(one));
+    if (kept.length < finalizers.length) {
+      const body = { metadata: { finalizers: kept, resourceVersion } };
+      await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, { name }, { type: 'merge', body }, { signal }));
+    }
+  }
+
+  #report(server: PolicyServer, conditions: readonly ReportedCondition[]): void {
+    const { metadata, spec } = server;
+    this.#reports.set(server, {
+      generation: metadata.generation ?? 0,
+      image: runningImage(spec.image, this.#options.settings.image),
+      moduleCache: moduleCacheOf(spec, metadata.name ?? '').kind,
+      conditions,
+    });
+  }
+
+  #forget(name: string): void {
+    this.#grants.forget(name);
+    this.#reports.delete(name);
+  }
+
+  #count(registry: Registry): void {
+    const counts = {
+      portcullis_foreign_policy_servers: {
+        help: 'PolicyServers that are left to another controller',
+        count: () => this.#foreign.size,
+      },
+      portcullis_orphaned_policy_servers: {
+        help: 'PolicyServers that are gone, and whose processes stay for their policies',
+        count: () => this.#orphaned.size,
+      },
+    };
+    for (const [name, { help, count }] of Object.entries(counts)) {
+      const gauge = new Gauge({
+        name,
+        help,
+        registers: [registry],
+        collect() {
+          this.set(count());
+        },
+      });
+      gauge.set(0);
+    }
+  }
+}
+
+function supportCondition({ spec }: PolicyServer, { image }: PolicyServerSettings): ReportedCondition {
+  const unused = unusedFields(spec, image);
+  return unused.length === 0
+    ? condition(SPEC_SUPPORTED_CONDITION, 'True', OBJECT_REASONS.allFieldsUsed, '')
+    : condition(
+        SPEC_SUPPORTED_CONDITION,
+        'False',
+        OBJECT_REASONS.fieldsNotUsed,
+        unused.map(({ field, message }) => `${field} ${message}`).join('; '),
+      );
+}
+
+function condition(type: string, status: 'True' | 'False', reason: string, message: string): ReportedCondition {
+  return { type, status, reason, message };
+}
+
+const finalizersChanged: Predicate = ({ before, after }) =>
+  !isDeepStrictEqual(before?.metadata.finalizers, after?.metadata.finalizers);
+
+/** Nobody is asked any more: what is left of a PolicyServer may go. */
+function configurationsGone(cache: ObjectCache): Watch {
+  return watch(cache, {
+    keys: ({ metadata }) => {
+      const name = metadata.labels?.[POLICY_SERVER_LABEL];
+      return name === undefined ? [] : [{ name }];
+    },
+    when: [({ after }) => after === undefined],
+  });
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type JsonObject, kubernetesKind, ObjectSchema, type PolicyServer, textOf } from '../../resources/index.ts';
+import { parseSources } from '../../modules/index.ts';
+import { type PolicyServerObjects, policyServerObjects } from './policy-server-objects.ts';
+import { EVERYTHING, policyServer, SETTINGS } from './testing/policy-servers.ts';
+
+interface Container {
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+  readonly image: string;
+  readonly securityContext: JsonObject;
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly volumeMounts: readonly {
+    readonly mountPath: string;
+    readonly subPath?: string;
+    readonly readOnly?: boolean;
+  }[];
+  readonly [field: string]: unknown;
+}
+interface PodSpec {
+  readonly containers: readonly [Container];
+  readonly volumes: readonly JsonObject[];
+  readonly [field: string]: unknown;
+}
+
+function objectsOf(spec: Partial<PolicyServer['spec']> = {}): PolicyServerObjects {
+  return policyServerObjects(policyServer(spec), SETTINGS, []);
+}
+
+/** A field of an object, by its path. */
+function at(object: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce((value, key) => (value as Record<string | number, unknown> | undefined)?.[key], object);
+}
+
+function podOf(spec: Partial<PolicyServer['spec']> = {}): PodSpec {
+  return at(objectsOf(spec).Deployment, 'spec', 'template', 'spec') as PodSpec;
+}
+
+function argument(pod: PodSpec, flag: string): string | undefined {
+  const found = pod.containers[0].args.find((arg) => arg.startsWith(`--${flag}=`));
+  return found?.slice(flag.length + 3);
+}
+
+describe('objects of a PolicyServer', () => {
+  it('are valid, whatever it says', () => {
+    for (const spec of [{}, EVERYTHING, { moduleCache: { hostPath: { path: '/srv/modules' } } }, { replicas: 0 }]) {
+      for (const object of Object.values(objectsOf(spec))) {
+        const kind = kubernetesKind(textOf(object['apiVersion']), textOf(object['kind']));
+        assert.ok(kind?.schema !== undefined);
+        const errors = new ObjectSchema(kind.schema()).validate(object as never);
+        assert.deepEqual(errors, [], textOf(object['kind']));
+      }
+    }
+  });
+
+  it('replace one pod after another, each before the one that goes', () => {
+    const deployment = objectsOf({ replicas: 2 }).Deployment;
+    assert.deepEqual(at(deployment, 'spec', 'strategy'), {
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    });
+    const pod = podOf();
+    const delay = Number(argument(pod, 'shutdown-delay'));
+    assert.ok(
+      delay > 0 && Number(pod['terminationGracePeriodSeconds']) > delay + 30,
+      'the longest webhook is answered',
+    );
+    const { livenessProbe, readinessProbe, startupProbe } = pod.containers[0];
+    assert.deepEqual(
+      [livenessProbe, readinessProbe, startupProbe].map((probe) => at(probe, 'httpGet', 'path')),
+      ['/livez', '/readyz', '/livez'],
+    );
+  });
+
+  it('are as restricted as pods can be, unless the spec says otherwise', () => {
+    const pod = podOf();
+    assert.deepEqual(pod['securityContext'], { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    const context = pod.containers[0].securityContext;
+    assert.equal(context['readOnlyRootFilesystem'], true);
+    assert.deepEqual(context['capabilities'], { drop: ['ALL'] });
+    const own = podOf({ securityContexts: { pod: { runAsUser: 7 }, container: { runAsUser: 8 } } });
+    assert.deepEqual([own['securityContext'], own.containers[0].securityContext], [{ runAsUser: 7 }, { runAsUser: 8 }]);
+  });
+
+  it('write only where a volume is', () => {
+    const [{ volumeMounts }] = podOf({ insecureSources: ['a'] }).containers;
+    const writable = volumeMounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath);
+    assert.deepEqual(writable, ['/var/lib/portcullis', '/tmp']);
+  });
+
+  it('do as every field says', () => {
+    const objects = objectsOf(EVERYTHING);
+    const pod = podOf(EVERYTHING);
+    const [container] = pod.containers;
+    assert.equal(at(objects.Deployment, 'spec', 'replicas'), 3);
+    assert.equal(at(objects.PodDisruptionBudget, 'spec', 'minAvailable'), '50%');
+    assert.equal(at(objects.Deployment, 'spec', 'template', 'metadata', 'annotations', 'example.com/note'), 'a');
+    assert.equal(at(objects.Deployment, 'spec', 'template', 'metadata', 'labels', 'team'), 'security');
+    const variables = new Map(container.env.map((variable) => [variable.name, variable]));
+    assert.equal(variables.get('KUBEWARDEN_LOG_LEVEL')?.value, 'debug');
+    assert.deepEqual(variables.get('TOKEN'), EVERYTHING.env?.[1]);
+    assert.deepEqual(at(variables.get('POD_IP'), 'valueFrom', 'fieldRef', 'fieldPath'), 'status.podIP');
+    assert.equal(pod['serviceAccountName'], 'policies');
+    assert.equal(objects.ServiceAccount, undefined);
+    assert.equal(at(objects.RoleBinding, 'subjects', 0, 'name'), 'policies');
+    // The Lease of the controller is in the same namespace: who takes it stops every rollout.
+    assert.doesNotMatch(JSON.stringify(objects.Role), /leases/);
+    assert.equal(at(objects.ClusterRoleBinding, 'subjects', 0, 'name'), 'policies');
+    assert.deepEqual(pod['imagePullSecrets'], [{ name: 'registry' }]);
+    assert.deepEqual(pod['affinity'], EVERYTHING.affinity);
+    assert.equal(pod['topologySpreadConstraints'], undefined);
+    assert.deepEqual(container['resources'], { limits: EVERYTHING.limits, requests: EVERYTHING.requests });
+    assert.deepEqual(pod['tolerations'], EVERYTHING.tolerations);
+    assert.equal(pod['priorityClassName'], 'system-cluster-critical');
+    assert.equal(argument(pod, 'namespaced-policies-capabilities'), 'oci/*,net/v1/dns_lookup_host');
+    assert.equal(argument(pod, 'port'), '9443');
+    assert.equal(argument(pod, 'readiness-probe-port'), '8444');
+    assert.equal(argument(pod, 'control-port'), '8445', 'not one that is taken');
+    assert.deepEqual(
+      container.ports.map(({ containerPort }) => containerPort),
+      [9443, 8444, 8445],
+    );
+    assert.deepEqual(
+      (at(objects.Service, 'spec', 'ports') as readonly { port: number }[]).map(({ port }) => port),
+      [443, 9090],
+    );
+  });
+
+  it('tell the process where modules may come from, and begin anew when that changes', () => {
+    const text = at(objectsOf(EVERYTHING).ConfigMap, 'data', 'sources.yml');
+    const pem = '-----BEGIN CERTIFICATE-----';
+    assert.match(String(text), new RegExp(pem));
+    const plain = at(objectsOf({ insecureSources: ['registry.example.com:5000'] }).ConfigMap, 'data', 'sources.yml');
+    assert.deepEqual(parseSources(String(plain), 'sources.yml').insecureSources, ['registry.example.com:5000']);
+    const path = ['spec', 'template', 'metadata', 'annotations', 'portcullis.dev/sources'] as const;
+    const [one, other] = ['a', 'b'].map((host) => at(objectsOf({ insecureSources: [host] }).Deployment, ...path));
+    assert.notEqual(one, other);
+    assert.equal(argument(podOf({ insecureSources: ['a'] }), 'sources-path'), '/etc/portcullis/sources/sources.yml');
+    assert.equal(objectsOf().ConfigMap, undefined);
+    assert.equal(argument(podOf(), 'sources-path'), undefined);
+  });
+
+  it('keep modules where the spec says', () => {
+    const data = (spec: Partial<PolicyServer['spec']>): JsonObject | undefined =>
+      podOf(spec).volumes.find(({ name }) => name === 'data');
+    assert.deepEqual(data({}), { name: 'data', emptyDir: {} });
+    assert.deepEqual(data({ moduleCache: { emptyDir: { sizeLimit: '1Gi' } } }), {
+      name: 'data',
+      emptyDir: { sizeLimit: '1Gi' },
+    });
+    assert.deepEqual(data({ moduleCache: { hostPath: { path: '/srv/m' } } }), {
+      name: 'data',
+      hostPath: { path: '/srv/m', type: 'Directory' },
+    });
+    const claim = podOf({ moduleCache: { persistentVolumeClaim: { claimName: 'm' } } });
+    assert.equal(
+      claim.containers[0].volumeMounts.find(({ mountPath }) => mountPath === '/var/lib/portcullis')?.subPath,
+      'default',
+    );
+    assert.equal(at(claim['securityContext'], 'fsGroup'), 65_532);
+  });
+
+  it('let policies of namespaces use all capabilities, those that are named, or none', () => {
+    const flag = (list?: readonly string[]): string | undefined =>
+      argument(
+        podOf(list === undefined ? {} : { namespacedPoliciesCapabilities: list }),
+        'namespaced-policies-capabilities',
+      );
+    assert.deepEqual([flag(), flag([]), flag(['oci/*'])], [undefined, '', 'oci/*']);
+  });
+
+  it('have no variable twice, and none that the process would not start with', () => {
+    const env = [
+      { name: 'A', value: '1' },
+      { name: 'A', value: '2' },
+      { name: 'POD_NAME', value: 'x' },
+      { name: 'KUBEWARDEN_POLICIES', value: 'x' },
+      { name: 'KUBEWARDEN_LOG_FMT', value: 'otlp' },
+    ];
+    const variables = podOf({ env }).containers[0].env;
+    const names = variables.map(({ name }) => name);
+    assert.deepEqual(names.toSorted(), [...new Set(names)].toSorted());
+    assert.equal(variables.find(({ name }) => name === 'A')?.value, '2');
+    assert.equal(variables.find(({ name }) => name === 'POD_NAME')?.value, undefined);
+    assert.equal(names.includes('KUBEWARDEN_POLICIES'), false);
+    assert.equal(variables.find(({ name }) => name === 'KUBEWARDEN_LOG_FMT')?.value, 'json');
+  });
+
+  it('keep our labels on the pods, whatever the spec says', () => {
+    const spec = { labels: { 'app.kubernetes.io/instance': 'x' } };
+    const deployment = objectsOf(spec).Deployment;
+    const selector = at(deployment, 'spec', 'selector', 'matchLabels') as Record<string, string>;
+    const labels = at(deployment, 'spec', 'template', 'metadata', 'labels') as Record<string, string>;
+    assert.ok(Object.entries(selector).every(([key, value]) => labels[key] === value));
+  });
+
+  it('have a disruption budget where one pod of several may go, or the spec says so', () => {
+    const budget = (spec: Partial<PolicyServer['spec']>): unknown => {
+      const { minAvailable, maxUnavailable } = (at(objectsOf(spec).PodDisruptionBudget, 'spec') ?? {}) as JsonObject;
+      return maxUnavailable === undefined ? minAvailable : ['but', maxUnavailable];
+    };
+    assert.deepEqual(
+      [{ replicas: 1 }, { replicas: 2 }, { replicas: 1, minAvailable: 0 }, { replicas: 5, maxUnavailable: '20%' }].map(
+        budget,
+      ),
+      [undefined, ['but', 1], 0, ['but', '20%']],
+    );
+  });
+
+  it('are spread over nodes and zones, unless the spec says where they may be', () => {
+    const constraints = podOf()['topologySpreadConstraints'] as readonly { topologyKey: string }[];
+    assert.deepEqual(
+      constraints.map(({ topologyKey }) => topologyKey),
+      ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'],
+    );
+    assert.equal(
+      podOf({ affinity: {} })['topologySpreadConstraints'] === undefined,
+      false,
+      'an empty one says nothing',
+    );
+  });
+
+  it("run Portcullis in place of Kubewarden's policy server", () => {
+    assert.equal(podOf({ image: 'ghcr.io/kubewarden/policy-server:v1' }).containers[0].image, SETTINGS.image);
+    assert.equal(podOf({ image: 'example.com/fork:2' }).containers[0].image, 'example.com/fork:2');
+  });
+
+  it('let only pods of the product reach the control port', () => {
+    const rules = at(objectsOf().NetworkPolicy, 'spec', 'ingress') as readonly JsonObject[];
+    const open = rules.filter(({ from }) => from === undefined).flatMap(({ ports }) => ports as readonly JsonObject[]);
+    assert.deepEqual(
+      open.map(({ port }) => port),
+      ['webhook', 'readiness'],
+    );
+    assert.equal(
+      policyServerObjects(policyServer(), { ...SETTINGS, networkPolicies: false }, []).NetworkPolicy,
+      undefined,
+    );
+  });
+});

@@ -1,0 +1,83 @@
+// What there is to be in the cluster for a PolicyServer. Pure.
+import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { AccessRule } from '../../server/index.ts';
+import { moduleSources, SOURCES_FILE } from './module-sources.ts';
+import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
+import { policyServerDeployment } from './policy-server-deployment.ts';
+import { policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
+import {
+  policyServerDisruptionBudget,
+  policyServerNetworkPolicy,
+  policyServerService,
+} from './policy-server-network.ts';
+
+/** What is the same for all PolicyServers. */
+export interface PolicyServerSettings {
+  /** Of the product: where the objects are. */
+  readonly namespace: string;
+  /** The product's own, for PolicyServers that name Kubewarden's. */
+  readonly image: string;
+  /** Secrets that images of all PolicyServers are pulled with, besides those that these name. Default: none. */
+  readonly imagePullSecrets?: readonly string[];
+  /** Default: true. */
+  readonly networkPolicies?: boolean;
+  /** Where processes listen: `0.0.0.0` (default); `::` in clusters of IPv6. */
+  readonly listenAddress?: string;
+}
+
+/** Kinds of the objects, in the order in which they are written: what pods need comes before pods. */
+export const OBJECT_KINDS = [
+  { apiVersion: 'v1', kind: 'ServiceAccount' },
+  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' },
+  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
+  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
+  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' },
+  { apiVersion: 'v1', kind: 'ConfigMap' },
+  { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
+  { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+  { apiVersion: 'v1', kind: 'Service' },
+  { apiVersion: 'apps/v1', kind: 'Deployment' },
+] as const;
+
+export type ObjectKind = (typeof OBJECT_KINDS)[number]['kind'];
+
+/** The objects of a PolicyServer by kind, one at most of each: what is missing is not to be there. */
+export type PolicyServerObjects = Readonly<
+  Partial<Record<ObjectKind, JsonObject>> & { readonly ClusterRole: JsonObject }
+>;
+
+/** @param contextAwareRules what its context-aware policies read, see `contextAwareRules` */
+export function policyServerObjects(
+  server: PolicyServer,
+  settings: PolicyServerSettings,
+  contextAwareRules: readonly AccessRule[],
+): PolicyServerObjects {
+  const objects = [
+    policyServerServiceAccount(server, settings),
+    ...policyServerAccess(server, settings, contextAwareRules),
+    sourcesConfigMap(server, settings),
+    settings.networkPolicies === false ? undefined : policyServerNetworkPolicy(server, settings),
+    policyServerDisruptionBudget(server, settings),
+    policyServerService(server, settings),
+    policyServerDeployment(server, settings),
+  ];
+  return Object.fromEntries(
+    objects.filter((object) => object !== undefined).map((object) => [object['kind'], object] as const),
+  ) as PolicyServerObjects;
+}
+
+function sourcesConfigMap(
+  { metadata, spec }: PolicyServer,
+  { namespace }: PolicyServerSettings,
+): JsonObject | undefined {
+  const sources = moduleSources(spec);
+  const name = metadata.name ?? '';
+  return sources === undefined
+    ? undefined
+    : {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: policyServerObjectName(name), namespace, labels: policyServerLabels(name) },
+        data: { [SOURCES_FILE]: sources },
+      };
+}

@@ -1,0 +1,29 @@
+import type { PolicyServer } from '../../resources/index.ts';
+
+/** The port of Services that API servers call webhooks on where nothing else is said. */
+export const SERVICE_PORT = 443;
+
+/** What the ports are where nothing is said (contract 2.2). */
+export const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
+
+/** The control port, unless another one has it. */
+const CONTROL_PORT = 8444;
+
+export interface PolicyServerPorts {
+  /** Admission reviews. */
+  readonly webhook: number;
+  /** Probes and metrics. */
+  readonly operations: number;
+  /** Controllers and other replicas. */
+  readonly control: number;
+  /** Of the Service, not of the process: leads to `operations`. */
+  readonly metrics: number;
+}
+
+export function policyServerPorts(spec: PolicyServer['spec']): PolicyServerPorts {
+  const { webhookPort: webhook, readinessProbePort: operations, metricsPort: metrics } = { ...DEFAULT_PORTS, ...spec };
+  const control = [CONTROL_PORT, CONTROL_PORT + 1, CONTROL_PORT + 2].find(
+    (port) => port !== webhook && port !== operations,
+  );
+  return { webhook, operations, control: control ?? CONTROL_PORT, metrics };
+}

@@ -1,0 +1,45 @@
+// PolicyServers to test with.
+import type { PolicyServer } from '../../../resources/index.ts';
+
+export const SETTINGS = { namespace: 'portcullis', image: 'example.com/portcullis:1' } as const;
+
+export function policyServer(spec: Partial<PolicyServer['spec']> = {}, name = 'default'): PolicyServer {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'PolicyServer',
+    metadata: { name },
+    spec: { image: 'example.com/portcullis:1', replicas: 1, ...spec },
+  };
+}
+
+/** Every field that there is. */
+export const EVERYTHING: Partial<PolicyServer['spec']> = {
+  replicas: 3,
+  minAvailable: '50%',
+  annotations: { 'example.com/note': 'a' },
+  labels: { team: 'security' },
+  env: [
+    { name: 'KUBEWARDEN_LOG_LEVEL', value: 'debug' },
+    { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'tokens', key: 'one' } } },
+  ],
+  serviceAccountName: 'policies',
+  imagePullSecret: 'registry',
+  insecureSources: ['registry.example.com:5000'],
+  sourceAuthorities: { 'modules.example.com': ['-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n'] },
+  moduleCache: { persistentVolumeClaim: { claimName: 'modules' } },
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] }],
+      },
+    },
+  },
+  limits: { cpu: '1500m', memory: '0.5Gi' },
+  requests: { cpu: 1, memory: '262144Ki' },
+  tolerations: [{ key: 'dedicated', operator: 'Exists', effect: 'NoSchedule' }],
+  priorityClassName: 'system-cluster-critical',
+  namespacedPoliciesCapabilities: ['oci/*', 'net/v1/dns_lookup_host'],
+  webhookPort: 9443,
+  readinessProbePort: 8444,
+  metricsPort: 9090,
+};

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type AdmissionPolicySpec, policyId, policyMatch, type PolicyMatch } from '../../resources/index.ts';
+import { AskedPolicies } from './asked-policies.ts';
+import { bytesOf, configurationName, MAX_CONFIGURATION_BYTES } from './configuration-parts.ts';
+import { MAX_NAMESPACE_GROUPS, MAX_NAMESPACES } from './namespace-groups.ts';
+import { MAX_RULES, webhookConfigurations, type WebhookSettings } from './webhook-configurations.ts';
+import type { Webhook, WebhookConfiguration } from './webhook-object.ts';
+
+const SETTINGS: WebhookSettings = {
+  policyServer: 'default',
+  target: { url: 'https://localhost:8443', ca: 'PEM' },
+  exemptNamespaces: ['kube-system'],
+  identities: ['system:serviceaccount:portcullis:controller', 'system:serviceaccount:portcullis:policy-server-*'],
+};
+const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
+const EXEMPT = {
+  name: 'portcullis.dev/exempt-identities',
+  expression:
+    '!(request.userInfo.username in ["system:serviceaccount:portcullis:controller"] || request.userInfo.username.startsWith("system:serviceaccount:portcullis:policy-server-"))',
+};
+
+function match(name: string, spec: object = {}, namespace?: string, ownWebhook = false): PolicyMatch {
+  const kind = namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy';
+  const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const all = { mutating: false, rules: [RULE], timeoutSeconds: 10, ...spec } as unknown as AdmissionPolicySpec;
+  return policyMatch({ kind, metadata, spec: all }, { productNamespace: 'portcullis', ownWebhook });
+}
+
+function made(matches: readonly PolicyMatch[], settings = SETTINGS): readonly WebhookConfiguration[] {
+  return webhookConfigurations(matches, settings).configurations;
+}
+
+function webhooks(matches: readonly PolicyMatch[]): readonly Webhook[] {
+  return made(matches).flatMap((one) => one.webhooks as readonly Webhook[]);
+}
+
+function namesOf(matches: readonly PolicyMatch[]): readonly string[] {
+  return webhooks(matches).map(({ name }) => name);
+}
+
+const ELSEWHERE = (values: readonly string[]): object => ({
+  key: 'kubernetes.io/metadata.name',
+  operator: 'NotIn',
+  values,
+});
+
+describe('webhookConfigurations', () => {
+  it('asks nobody when there are no policies', () => {
+    assert.deepEqual(made([]), []);
+  });
+
+  it('leaves nothing to the defaults of API servers', () => {
+    assert.deepEqual(made([match('p')]), [
+      {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: {
+          name: 'portcullis-default',
+          labels: { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'default' },
+        },
+        webhooks: [
+          {
+            name: 'validating.fail.equivalent.cluster.v1.portcullis.dev',
+            admissionReviewVersions: ['v1'],
+            clientConfig: {
+              url: 'https://localhost:8443/admit/validating.fail.equivalent.cluster.v1',
+              caBundle: 'UEVN',
+            },
+            rules: [{ ...RULE, scope: '*' }],
+            failurePolicy: 'Fail',
+            matchPolicy: 'Equivalent',
+            matchConditions: [EXEMPT],
+            objectSelector: {},
+            namespaceSelector: { matchExpressions: [ELSEWHERE(['portcullis']), ELSEWHERE(['kube-system'])] },
+            sideEffects: 'NoneOnDryRun',
+            timeoutSeconds: 10,
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('is the same in whatever order policies come', () => {
+    const all = [
+      match('a', { rules: [{ ...RULE, operations: ['DELETE'] }], objectSelector: { matchLabels: { a: 'b', c: 'd' } } }),
+      match('b', { objectSelector: { matchLabels: { c: 'd' } }, timeoutSeconds: 20 }),
+      match('c', { mutating: true }),
+      match('d', {}, 'shop'),
+      match('e', { failurePolicy: 'Ignore' }, 'bank'),
+      match('f', {}, 'bank', true),
+    ];
+    assert.deepEqual(made(all), made(all.toReversed()));
+  });
+
+  it('unites what policies of a bucket ask, and no more', () => {
+    const [webhook, ...others] = webhooks([
+      match('a', { timeoutSeconds: 5, objectSelector: { matchLabels: { a: 'b', c: 'd' } } }),
+      match('b', {
+        timeoutSeconds: 20,
+        rules: [{ ...RULE, resources: ['services'] }],
+        objectSelector: { matchLabels: { a: 'b' } },
+        matchConditions: [{ name: 'x', expression: 'true' }],
+      }),
+    ]);
+    assert.deepEqual(others, []);
+    assert.deepEqual(webhook?.rules, [{ ...RULE, resources: ['pods', 'services'], scope: '*' }]);
+    assert.deepEqual([webhook.timeoutSeconds, webhook.objectSelector], [20, { matchLabels: { a: 'b' } }]);
+    assert.deepEqual(webhook.matchConditions, [EXEMPT]);
+  });
+
+  it('reinvokes what mutates where another webhook has changed the object since', () => {
+    const [configuration] = made([match('m', { mutating: true })]);
+    assert.equal(configuration?.kind, 'MutatingWebhookConfiguration');
+    assert.equal(webhooks([match('m', { mutating: true })])[0]?.reinvocationPolicy, 'IfNeeded');
+  });
+
+  it('asks about a namespace only what its own policies are for', () => {
+    const services = [{ ...RULE, resources: ['services'] }];
+    const found = webhooks([
+      match('a', {}, 'shop'),
+      match('b', {}, 'bank'),
+      match('c', { rules: services }, 'bank'),
+      match('d', {}, 'farm'),
+      match('e', { rules: services, failurePolicy: 'Ignore' }, 'farm'),
+    ]).map(({ rules, namespaceSelector, failurePolicy }) => [
+      failurePolicy,
+      rules[0]?.resources,
+      rules[0]?.scope,
+      namespaceSelector.matchExpressions?.[0]?.values,
+    ]);
+    assert.deepEqual(
+      new Set(found.map((one) => JSON.stringify(one))),
+      new Set([
+        '["Fail",["pods"],"Namespaced",["farm","shop"]]',
+        '["Fail",["pods","services"],"Namespaced",["bank"]]',
+        '["Ignore",["services"],"Namespaced",["farm"]]',
+      ]),
+    );
+  });
+
+  it('renames no webhook of others when a namespace comes', () => {
+    const before = [match('a', {}, 'shop'), match('b', { rules: [{ ...RULE, resources: ['services'] }] }, 'bank')];
+    const names = namesOf([...before, match('c', { rules: [{ ...RULE, resources: ['secrets'] }] }, 'aaa')]);
+    assert.ok(namesOf(before).every((name) => names.includes(name)));
+  });
+
+  it('gives a policy a webhook of its own where it asks for that, or shares nothing', () => {
+    const condition = { name: 'may', expression: 'authorizer.group("").resource("pods").check("get").allowed()' };
+    for (const [asked, name] of [
+      [match('own', {}, undefined, true), 'kw.cap.own'],
+      [match('who', { matchConditions: [condition] }), 'kw.cap.who'],
+      [match('leases', { rules: [{ ...RULE, apiGroups: ['coordination.k8s.io'] }] }), 'kw.cap.leases'],
+    ] as const) {
+      const [webhook] = webhooks([asked]);
+      assert.equal(webhook?.name, `${name}.portcullis.dev`);
+      assert.deepEqual(webhook.matchConditions, [...asked.matchConditions, EXEMPT]);
+    }
+  });
+
+  it('exempts what mends a policy that is for everything, unless the policy names it', () => {
+    const wild = { operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] };
+    const conditions = (rules: readonly object[]): readonly string[] =>
+      webhooks([match('p', { rules })])[0]?.matchConditions?.map(({ expression }) => expression) ?? [];
+    const groups = (expressions: readonly string[]): string => expressions[0] ?? '';
+    assert.equal(
+      groups(conditions([wild])),
+      '!(request.resource.group in ["policies.kubewarden.io", "portcullis.dev", "coordination.k8s.io", "authentication.k8s.io", "authorization.k8s.io"])',
+    );
+    assert.doesNotMatch(groups(conditions([wild, { ...RULE, apiGroups: ['coordination.k8s.io'] }])), /coordination/);
+    const ofOurs = conditions([{ ...RULE, apiGroups: ['policies.kubewarden.io', 'portcullis.dev'] }]);
+    assert.equal(groups(ofOurs), '!(request.resource.group in ["portcullis.dev"])');
+    assert.match(ofOurs[1] ?? '', /"policies.kubewarden.io" && has\(request.subResource\) && .* == "status"/);
+  });
+
+  it('asks for two revisions of a policy what either is for', () => {
+    const before = match(
+      'p',
+      { failurePolicy: 'Ignore', matchConditions: [{ name: 'a', expression: 'true' }] },
+      undefined,
+      true,
+    );
+    const after = match('p', { rules: [{ ...RULE, operations: ['DELETE'] }], timeoutSeconds: 3 }, undefined, true);
+    const [configuration, ...others] = made([before, after]);
+    assert.deepEqual(others, []);
+    const asked = new AskedPolicies(configuration ?? assert.fail());
+    assert.ok(asked.isAskedAbout(before, SETTINGS) && asked.isAskedAbout(after, SETTINGS));
+  });
+
+  it('spreads over several objects what one could not hold', () => {
+    const long = 'x'.repeat(2_000);
+    const all = Array.from({ length: 1_000 }, (_, index) =>
+      match(`p${index}`, { matchConditions: [{ name: 'a', expression: `"${long}" != ""` }] }, undefined, true),
+    );
+    const parts = made(all);
+    assert.ok(parts.length > 3 && parts.length < 6, String(parts.length));
+    assert.equal(new Set(parts.map(({ metadata }) => metadata.name)).size, parts.length);
+    assert.ok(parts.every(({ webhooks: list = [] }) => bytesOf(list) < MAX_CONFIGURATION_BYTES * 1.01));
+    assert.equal(parts.flatMap(({ webhooks: list = [] }) => list).length, all.length);
+  });
+
+  it('does not take the name of the configuration for our own kinds', () => {
+    assert.notEqual(configurationName('own-kinds'), 'portcullis-own-kinds');
+  });
+
+  it('says when it asks about more than policies are for, because there are too many rules', () => {
+    const rule = (index: number): object => ({ ...RULE, apiGroups: [`g${index}`], resources: [`r${index}`] });
+    const rules = Array.from({ length: MAX_RULES + 1 }, (_, index) => rule(index));
+    const { configurations, warnings } = webhookConfigurations([match('p', { rules })], SETTINGS);
+    assert.match(warnings.join(), /1001 rules of [0-9]+ bytes, expected at most 1000/);
+    const [webhook] = configurations.flatMap((one) => one.webhooks as readonly Webhook[]);
+    assert.deepEqual(webhook?.rules, [{ ...RULE, apiGroups: ['*'], resources: ['*/*'], scope: '*' }]);
+    assert.match(webhook.matchConditions?.[0]?.expression ?? '', /portcullis/);
+  });
+
+  it('says when namespaces are asked about rules of each other, because there are too many sets', () => {
+    const all = Array.from({ length: MAX_NAMESPACE_GROUPS + 5 }, (_, index) =>
+      match('p', { rules: [{ ...RULE, resources: [`r${index}`] }] }, `n${index}`),
+    );
+    const { configurations, warnings } = webhookConfigurations(all, SETTINGS);
+    assert.match(warnings.join(), /too many sets of rules/);
+    assert.equal(configurations[0]?.webhooks?.length, MAX_NAMESPACE_GROUPS);
+    const asked = new AskedPolicies(configurations[0]);
+    assert.ok(all.every((one) => asked.isAskedAbout(one, SETTINGS)));
+  });
+
+  it('never gives two webhooks one name, whatever rules are merged or made up', () => {
+    const resources = (...list: readonly string[]): object => ({ rules: [{ ...RULE, resources: list }] });
+    const many = Array.from({ length: MAX_NAMESPACE_GROUPS - 2 }, (_, index) =>
+      ['a', 'b', 'c'].map((part) => match('p', resources(`r${index}`), `n${index}${part}`)),
+    ).flat();
+    const kept = ['k', 'l', 'm'].map((namespace) => match('p', resources('x', 'y'), namespace));
+    const merged = [match('p', resources('x'), 'u'), match('p', resources('y'), 'v')];
+    const made32 = ['r668', 'r51912'].map((resource, index) =>
+      match('q', { ...resources(resource), failurePolicy: 'Ignore' }, `z${index}`),
+    );
+    const names = namesOf([...many, ...kept, ...merged, ...made32]);
+    assert.equal(new Set(names).size, names.length);
+  });
+
+  it('names only so many namespaces in one webhook', () => {
+    const all = Array.from({ length: MAX_NAMESPACES + 1 }, (_, index) => match('p', {}, `n${index}`));
+    const [first, second, ...others] = webhooks(all);
+    assert.deepEqual(others, []);
+    assert.equal(second?.name, first?.name.replace('.portcullis', '-1.portcullis'));
+  });
+
+  for (const count of [1, 100, 3_500]) {
+    it(`makes at most eight objects of ${count} policies of mixed settings`, () => {
+      const all = Array.from({ length: count }, (_, index) =>
+        match(
+          `p${index}`,
+          {
+            rules: [{ ...RULE, resources: [['pods', 'services', 'configmaps', 'secrets'][index % 4]] }],
+            mutating: index % 5 === 0,
+            failurePolicy: index % 3 === 0 ? 'Ignore' : 'Fail',
+            matchPolicy: index % 7 === 0 ? 'Exact' : 'Equivalent',
+            timeoutSeconds: 2 + (index % 28),
+          },
+          index % 2 === 0 ? undefined : `tenant-${index}`,
+          index % 50 === 49,
+        ),
+      );
+      const configurations = made(all);
+      assert.ok(configurations.length <= 8, String(configurations.length));
+      const known = configurations.map((one) => new AskedPolicies(one));
+      assert.ok(all.every((one) => known.some((asked) => asked.isAskedAbout(one, SETTINGS))));
+    });
+  }
+});
+
+describe('AskedPolicies', () => {
+  const asked = (change: Partial<Webhook>, of = match('p')): AskedPolicies => {
+    const [configuration] = made([of]);
+    assert.ok(configuration);
+    const [webhook] = configuration.webhooks as readonly Webhook[];
+    return new AskedPolicies({ ...configuration, webhooks: [{ ...webhook, ...change }] });
+  };
+
+  it('sees what somebody has narrowed', () => {
+    const plain = match('p', { failurePolicy: 'Fail' });
+    assert.ok(asked({}).isAskedAbout(plain, SETTINGS));
+    for (const change of [
+      { failurePolicy: 'Ignore' },
+      { matchPolicy: 'Exact' },
+      { rules: [] },
+      { rules: [{ ...RULE, operations: ['DELETE'], scope: '*' }] },
+      { timeoutSeconds: 1 },
+      { objectSelector: { matchLabels: { only: 'these' } } },
+      { namespaceSelector: { matchExpressions: [ELSEWHERE(['kube-system', 'shop'])] } },
+      { matchConditions: [{ name: 'never', expression: 'false' }] },
+      { clientConfig: { url: 'https://elsewhere/' } },
+    ] as const) {
+      assert.ok(!asked(change as Partial<Webhook>).isAskedAbout(plain, SETTINGS), JSON.stringify(change));
+    }
+  });
+
+  it('knows a policy of a namespace by its namespace', () => {
+    const of = match('p', {}, 'shop');
+    assert.ok(asked({}, of).isAskedAbout(of, SETTINGS));
+    assert.ok(!asked({}, of).isAskedAbout(match('p', {}, 'bank'), SETTINGS));
+  });
+
+  it('finds webhooks of policies of their own', () => {
+    const of = match('p', {}, 'shop', true);
+    assert.ok(asked({}, of).hasOwn(policyId({ kind: 'AdmissionPolicy', metadata: { name: 'p', namespace: 'shop' } })));
+    assert.ok(!asked({}).hasOwn('kw.cap.p'));
+  });
+});

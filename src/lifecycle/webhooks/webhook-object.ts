@@ -1,0 +1,79 @@
+// Webhook configurations as objects of a cluster.
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type KubernetesObject,
+  type MatchCondition,
+  type MatchRule,
+  type MatchSelector,
+  type ObjectKey,
+} from '../../resources/index.ts';
+
+/** Where an API server reaches a policy server, and the PEM of the CAs that its certificate may come from. */
+export type WebhookTarget = { readonly ca: string } & (
+  | { /** Base URL of the admission port. */ readonly url: string }
+  | { readonly service: { readonly namespace: string; readonly name: string; readonly port: number } }
+);
+
+/** `admissionregistration.k8s.io/v1`, validating or mutating. */
+export interface WebhookConfiguration extends KubernetesObject {
+  readonly webhooks?: readonly object[];
+}
+
+/** One webhook of a configuration, complete: a field that is left to defaults could not be seen to differ. */
+export interface Webhook {
+  readonly name: string;
+  readonly admissionReviewVersions: readonly string[];
+  readonly clientConfig: object;
+  readonly rules: readonly MatchRule[];
+  readonly failurePolicy: 'Fail' | 'Ignore';
+  readonly matchPolicy: 'Exact' | 'Equivalent';
+  /** Absent where there are none: an API server leaves out what is empty. */
+  readonly matchConditions?: readonly MatchCondition[];
+  readonly objectSelector: MatchSelector;
+  readonly namespaceSelector: MatchSelector;
+  readonly sideEffects: string;
+  readonly timeoutSeconds: number;
+  /** Of mutating ones. */
+  readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
+}
+
+/** Whether a configuration's webhooks are asked before objects are complete. */
+export function kindOfConfiguration(isMutating: boolean): string {
+  return isMutating ? 'MutatingWebhookConfiguration' : 'ValidatingWebhookConfiguration';
+}
+
+/** `admissionregistration.k8s.io/v1` WebhookClientConfig for a path of a policy server. */
+export function clientConfig(target: WebhookTarget, path: string): object {
+  const caBundle = Buffer.from(target.ca).toString('base64');
+  return 'url' in target
+    ? { url: `${target.url}${path}`, caBundle }
+    : { service: { ...target.service, path }, caBundle };
+}
+
+/** What is in the cluster, put right; undefined when it is right. Labels and annotations of others stay. */
+export function corrected(
+  actual: WebhookConfiguration,
+  { metadata, webhooks }: WebhookConfiguration,
+): WebhookConfiguration | undefined {
+  const labels = { ...actual.metadata.labels, ...metadata.labels };
+  const annotations = { ...actual.metadata.annotations, ...metadata.annotations };
+  const wanted = {
+    ...actual,
+    metadata: {
+      ...actual.metadata,
+      labels,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    webhooks: webhooks ?? [],
+  };
+  return isDeepStrictEqual(wanted, actual) ? undefined : wanted;
+}
+
+/**
+ * The policy that a configuration was made for by an earlier version, which wrote one for each; undefined when it was made
+ * for none.
+ */
+export function policyOf({ metadata }: KubernetesObject): ObjectKey | undefined {
+  const { kubewardenPolicyName: name, kubewardenPolicyNamespace: namespace } = metadata.annotations ?? {};
+  return name === undefined ? undefined : namespace === undefined ? { name } : { namespace, name };
+}

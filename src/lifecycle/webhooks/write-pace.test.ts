@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { IDLE_MS, WritePace } from './write-pace.ts';
+
+/** When writes come, of changes at the given times. Milliseconds. */
+function writesOf(changes: readonly number[]): readonly number[] {
+  const pace = new WritePace();
+  const writes: number[] = [];
+  let due = Infinity;
+  const pass = (until: number): void => {
+    while (due <= until) {
+      const wait = pace.wait(due);
+      if (wait === 0) {
+        pace.wrote(due);
+        writes.push(due);
+        due = Infinity;
+      } else {
+        due += wait;
+      }
+    }
+  };
+  for (const at of changes) {
+    pass(at);
+    due = Math.min(due, at + pace.changed(at));
+    pass(at);
+  }
+  pass(Number.MAX_SAFE_INTEGER);
+  return writes;
+}
+
+function stream(count: number, everyMs: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index * everyMs);
+}
+
+describe('the pace of writes', () => {
+  it('delays no change that comes by itself', () => {
+    assert.deepEqual(writesOf([0, IDLE_MS, 2 * IDLE_MS]), [0, IDLE_MS, 2 * IDLE_MS]);
+  });
+
+  it('makes few writes of a thousand changes, however fast they come', () => {
+    for (const everyMs of [0, 1, 5, 20, 50]) {
+      const writes = writesOf(stream(1_000, everyMs));
+      assert.ok(writes.length <= 7, `${writes.length} writes of changes every ${everyMs} ms`);
+    }
+    // Both kinds of objects are written at once: at most ten writes of what takes twenty seconds.
+    assert.ok(writesOf(stream(1_000, 20)).length <= 5);
+  });
+
+  it('makes few writes of a slow stream, too, however often it pauses', () => {
+    for (const everyMs of [450, 500, 1_000, 2_500]) {
+      const writes = writesOf(stream(Math.trunc(35_000 / everyMs), everyMs));
+      assert.ok(writes.length <= 10, `${writes.length} writes of changes every ${everyMs} ms`);
+    }
+  });
+
+  it('writes soon after a stream has ended', () => {
+    const changes = stream(200, 20);
+    const last = writesOf(changes).at(-1) ?? 0;
+    const end = changes.at(-1) ?? 0;
+    assert.ok(last > end && last - end <= 1_500, `${last - end} ms`);
+  });
+
+  it('lets nobody wait for ever while changes do not end', () => {
+    const writes = writesOf(stream(10_000, 30));
+    const gaps = writes.map((at, index) => at - (writes[index - 1] ?? 0));
+    assert.ok(Math.max(...gaps) <= 20_000 + 30, String(Math.max(...gaps)));
+  });
+});

@@ -1,0 +1,107 @@
+import {
+  ADMISSION_REQUEST,
+  ADMISSION_REQUEST_STRUCTS,
+  AUTHORIZER,
+  Cancellation,
+  CelError,
+  createEnvironment,
+  DYN,
+  EvaluationFailure,
+  EXPRESSION_COST_LIMIT,
+  MATCH_CONDITIONS_COST_BUDGET,
+  RESOURCE_CHECK,
+  struct,
+} from '../../cel/index.ts';
+import type { Bindings, Environment, Program } from '../../cel/index.ts';
+import type { MatchCondition } from '../policies/policy-match.ts';
+
+/** Whether a webhook is to be asked, or why that cannot be known. */
+export type Matching = { readonly matches: boolean } | { readonly error: string };
+
+/** A map, because expressions come from outside and name what they like. */
+const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
+
+type Compiled = { readonly program: Program } | { readonly error: string };
+
+/** Evaluates match conditions of webhooks. Expressions are compiled once, when they are first needed. */
+export class MatchConditions {
+  #environment: Environment | undefined;
+  /** By the list that a webhook has, which is another one when its conditions change. */
+  readonly #compiled = new WeakMap<readonly MatchCondition[], readonly Compiled[]>();
+
+  /**
+   * One that is false excludes the request, whatever the others come to. Otherwise one that failed is an error, unless
+   * failures are ignored: the webhook is then not asked. Costs are limited as API servers limit them.
+   */
+  check(conditions: readonly MatchCondition[], ignoresFailures: boolean, bindings: Bindings): Matching {
+    const errors = new Set<string>();
+    const failed = (error: string): Matching => (ignoresFailures ? { matches: false } : { error });
+    let remaining = MATCH_CONDITIONS_COST_BUDGET;
+    let isExcluded = false;
+    for (const [index, compiled] of this.#programs(conditions).entries()) {
+      if ('error' in compiled) {
+        errors.add(compiled.error);
+        continue;
+      }
+      const { value, cost } = compiled.program.run(bindings, { budget: EXPRESSION_COST_LIMIT });
+      remaining -= cost;
+      if (remaining < 0) {
+        return failed('validation failed due to running out of cost budget, no further validation rules will be run');
+      }
+      if (value instanceof EvaluationFailure || value instanceof Cancellation) {
+        errors.add(`expression '${conditions[index]?.expression ?? ''}' resulted in error: ${value.message}`);
+      } else if (value === false) {
+        isExcluded = true;
+      }
+    }
+    if (isExcluded) {
+      return { matches: false };
+    }
+    if (errors.size === 0) {
+      return { matches: true };
+    }
+    const texts = [...errors];
+    return failed(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`);
+  }
+
+  #programs(conditions: readonly MatchCondition[]): readonly Compiled[] {
+    const known = this.#compiled.get(conditions) ?? conditions.map(({ expression }) => this.#compile(expression));
+    this.#compiled.set(conditions, known);
+    return known;
+  }
+
+  #compile(expression: string): Compiled {
+    try {
+      this.#environment ??= matchConditionEnvironment();
+      return { program: this.#environment.compile(expression) };
+    } catch (error) {
+      if (error instanceof CelError) {
+        return { error: `compilation error: ${error.message}` };
+      }
+      throw error;
+    }
+  }
+}
+
+/** What expressions of match conditions may use. */
+export function matchConditionEnvironment(): Environment {
+  return createEnvironment({
+    variables: {
+      object: DYN,
+      oldObject: DYN,
+      // Declared by API servers, and always null for webhooks.
+      namespaceObject: DYN,
+      request: struct(ADMISSION_REQUEST),
+      authorizer: AUTHORIZER,
+      'authorizer.requestResource': RESOURCE_CHECK,
+    },
+    types: {
+      findStruct: (name) => (STRUCTS.has(name) ? struct(name) : undefined),
+      fieldType: (name, field) => {
+        const fields = STRUCTS.get(name);
+        return fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined;
+      },
+      fieldNames: (name) => Object.keys(STRUCTS.get(name) ?? {}),
+    },
+  });
+}

@@ -1,0 +1,54 @@
+import type { MatchRule } from '../policies/policy-match.ts';
+import { BoxIndex, DIMENSIONS, distinctBoxes, includesBox, keyOf, mergeBoxes, ruleOf } from './rule-box.ts';
+import type { RuleBox } from './rule-box.ts';
+
+export interface UnionOptions {
+  /**
+   * Whether the order of the rules matters: where other versions of a resource count as the same (matchPolicy Equivalent) and
+   * not all rules name the same versions, an API server converts to what the first rule names. Nothing is merged then.
+   */
+  readonly keepsOrder?: boolean;
+}
+
+/**
+ * Few rules that are for exactly the requests that any of the given ones is for. The same rules in any order give the same,
+ * unless their order is kept. Rules of which one includes the other, or that differ in one respect only, become one.
+ */
+export function unionRules(
+  rules: Iterable<MatchRule>,
+  { keepsOrder = false }: UnionOptions = {},
+): readonly MatchRule[] {
+  const boxes = distinctBoxes(rules);
+  if (keepsOrder) {
+    return firstOnly(boxes).map(ruleOf);
+  }
+  let united = boxes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  for (let before = Infinity; united.length < before;) {
+    before = united.length;
+    for (let dimension = 0; dimension < DIMENSIONS; dimension++) {
+      united = merged(united, dimension);
+    }
+    united = withoutIncluded(united);
+  }
+  return united.map(ruleOf).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+/** Without those that an earlier one includes. */
+function firstOnly(boxes: readonly RuleBox[]): readonly RuleBox[] {
+  const index = new BoxIndex(boxes);
+  const places = new Map(boxes.map((box, at) => [box, at]));
+  return boxes.filter(
+    (box, at) => !index.candidates(box).some((other) => (places.get(other) ?? at) < at && includesBox(other, box)),
+  );
+}
+
+function withoutIncluded(boxes: readonly RuleBox[]): RuleBox[] {
+  const index = new BoxIndex(boxes);
+  return boxes.filter((box) => !index.candidates(box).some((other) => other !== box && includesBox(other, box)));
+}
+
+/** Those that differ in one dimension only become one. */
+function merged(boxes: readonly RuleBox[], dimension: number): RuleBox[] {
+  const groups = Map.groupBy(boxes, (box) => box.texts.toSpliced(dimension, 1).join());
+  return [...groups.values()].flatMap((group) => (group.length === 1 ? group : (mergeBoxes(group, dimension) ?? [])));
+}

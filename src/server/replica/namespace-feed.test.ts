@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { ApiError, ClusterError } from '../../cluster/index.ts';
+import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
+import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/index.ts';
+import type { NamespacesChange } from '../evaluation-protocol.ts';
+import { NamespaceFeed } from './namespace-feed.ts';
+import { NamespaceRecord } from './namespace-record.ts';
+import type { WantedPolicy } from './revision-wanted.ts';
+import { ReplicaCluster } from './testing/replica-cluster.ts';
+
+const NAMESPACES = kubernetesKind('v1', 'Namespace') as unknown as ResourceType;
+
+function selecting(namespaceSelector: MatchSelector): WantedPolicy {
+  return { staged: [], failed: { revision: 1, message: '', failurePolicy: 'Fail', match: match(namespaceSelector) } };
+}
+
+function match(namespaceSelector: MatchSelector): PolicyMatch {
+  return {
+    bucket: 'b',
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Exact',
+    rules: [],
+    namespaceSelector,
+    objectSelector: {},
+    matchConditions: [],
+    timeoutSeconds: 10,
+  };
+}
+
+const byLabel = selecting({ matchLabels: { env: 'prod' } });
+const byName = selecting({
+  matchExpressions: [{ key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: ['portcullis'] }],
+});
+
+describe('the namespaces of a replica', () => {
+  let cluster: ReplicaCluster;
+  let feed: NamespaceFeed;
+  let known: Map<string, Readonly<Record<string, string>>>;
+  let told: NamespacesChange[];
+  let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
+  beforeEach(async () => {
+    cluster = await ReplicaCluster.open();
+    folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-namespaces-'));
+    feed = open();
+    await create('shop', { env: 'prod' });
+  });
+  afterEach(async () => {
+    await feed.stop();
+    await folder.remove();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  /** A feed that knows what is on disk; nothing has been told. */
+  function open(): NamespaceFeed {
+    known = new Map();
+    told = [];
+    return new NamespaceFeed({
+      cluster: cluster.cluster,
+      tell: (change) => {
+        told.push(change);
+        known = new Map(change.isAll ? [] : known);
+        for (const [name, labels] of change.namespaces) {
+          if (labels === undefined) {
+            known.delete(name);
+          } else {
+            known.set(name, labels);
+          }
+        }
+      },
+      record: new NamespaceRecord(folder.path, ({ message }) => assert.fail(message)),
+      log: pino({ level: 'silent' }),
+    });
+  }
+
+  /** Stops the feed while it knows what is in the cluster, and opens another. */
+  async function restart(): Promise<void> {
+    await feed.stop();
+    feed = open();
+  }
+
+  async function create(name: string, labels: Record<string, string>): Promise<void> {
+    await cluster.admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+  }
+
+  async function until(holds: () => boolean): Promise<void> {
+    while (!holds()) {
+      await sleep(5);
+    }
+  }
+
+  it('are followed only while a policy selects them by labels', async () => {
+    feed.want(new Map([['a', byName]]), true);
+    assert.equal(feed.isFollowing, false);
+    feed.want(new Map([['b', byLabel]]), false);
+    await until(() => known.get('shop')?.env === 'prod');
+    assert.equal(told[0]?.isAll, true);
+    feed.want(new Map([['b', undefined]]), false);
+    assert.equal(feed.isFollowing, false);
+    assert.equal(known.size, 0);
+  });
+
+  it('are told when their labels change, come or go, and not otherwise', async () => {
+    feed.want(new Map([['b', byLabel]]), true);
+    await until(() => known.has('shop'));
+    const changes = told.length;
+    await cluster.admin.patch(
+      NAMESPACES,
+      { name: 'shop' },
+      { type: 'merge', body: { metadata: { annotations: { a: 'b' } } } },
+    );
+    await cluster.admin.patch(
+      NAMESPACES,
+      { name: 'shop' },
+      { type: 'merge', body: { metadata: { labels: { env: 'test' } } } },
+    );
+    await until(() => known.get('shop')?.env === 'test');
+    assert.equal(told.length, changes + 1);
+    await create('office', {});
+    await until(() => known.has('office'));
+    await cluster.admin.delete(NAMESPACES, { name: 'office' });
+    await until(() => !known.has('office'));
+  });
+
+  it('are found one by one, with the reason when there is none', async () => {
+    const [first, second] = await Promise.all([feed.find('shop'), feed.find('shop')]);
+    assert.deepEqual([first, second], [undefined, undefined]);
+    assert.equal(cluster.requests.filter((request) => request === 'get namespaces').length, 1, 'asked once');
+    assert.equal(known.get('shop')?.env, 'prod');
+    assert.equal(await feed.find('nowhere'), 'Cannot find v1/Namespace named "nowhere"');
+    cluster.isDown = true;
+    assert.match((await feed.find('shop')) ?? '', /the API server is down/);
+  });
+
+  describe('after a restart', () => {
+    beforeEach(async () => {
+      feed.want(new Map([['b', byLabel]]), true);
+      await until(() => known.has('shop'));
+      await restart();
+    });
+
+    it('are those of before while the cluster cannot be reached, and then those that it has', async () => {
+      cluster.isDown = true;
+      assert.deepEqual(told, [], 'the cluster is asked first');
+      assert.equal(await feed.find('shop'), undefined);
+      assert.deepEqual(known.get('shop'), { env: 'prod', [NAMESPACE_NAME_LABEL]: 'shop' });
+      assert.match((await feed.find('nowhere')) ?? '', /the API server is down/, 'it is in neither');
+      await cluster.admin.delete(NAMESPACES, { name: 'shop' });
+      await create('office', {});
+      cluster.isDown = false;
+      feed.want(new Map([['b', byLabel]]), true);
+      await until(() => known.has('office') && !known.has('shop'));
+      feed.failed(new ClusterError('unreachable', 'down'));
+      assert.equal(known.has('shop'), false, 'what was before is forgotten');
+      await restart();
+      feed.failed(new ClusterError('unreachable', 'down'));
+      assert.deepEqual([known.has('office'), known.has('shop')], [true, false]);
+    });
+
+    it('are those of before when following fails, and not when the cluster refuses', async () => {
+      feed.failed(new ApiError(403, 'Forbidden', 'namespaces is forbidden'));
+      assert.deepEqual(told, []);
+      feed.failed(new ClusterError('unreachable', 'down'));
+      feed.failed(new ClusterError('unreachable', 'still down'));
+      assert.equal(told.length, 1);
+      assert.equal(known.get('shop')?.env, 'prod');
+    });
+
+    it('are those that were asked for meanwhile rather than those of before', async () => {
+      const env = 'test';
+      await cluster.admin.patch(
+        NAMESPACES,
+        { name: 'shop' },
+        { type: 'merge', body: { metadata: { labels: { env } } } },
+      );
+      await feed.find('shop');
+      feed.failed(new ClusterError('unreachable', 'down'));
+      assert.equal(known.get('shop')?.env, 'test');
+    });
+
+    it('are not kept any longer when no policy needs them', async () => {
+      feed.want(new Map([['b', byName]]), true);
+      await restart();
+      feed.failed(new ClusterError('unreachable', 'down'));
+      assert.deepEqual(told, []);
+    });
+  });
+});

@@ -1,0 +1,100 @@
+// The labels of namespaces, kept on disk: what a replica goes by that starts while it cannot reach its cluster.
+import type { LogMessage } from '../evaluation-protocol.ts';
+import { KeptFile } from '../kept-file.ts';
+
+/** The labels of one namespace. */
+export type NamespaceEntry = readonly [name: string, labels: Readonly<Record<string, string>>];
+
+/** Changes within this time are written once: with thousands of namespaces a write is a megabyte. Milliseconds. */
+const WRITE_DELAY_MS = 1_000;
+/** The layout of the file; a file of another layout is set aside. */
+const FORMAT = 1;
+/** As many namespaces as Kubernetes is tested with (10,000), with 1.6 KiB of labels each; five labels are 0.3 KiB. Bytes. */
+export const MAX_NAMESPACE_RECORD_BYTES = 16 * 1024 * 1024;
+/** What the file has besides namespaces, and more. Bytes. */
+const FRAME_BYTES = 100;
+
+/** The file in which a replica keeps the labels of namespaces. Those that have no room are not in it, which is said once. */
+export class NamespaceRecord {
+  readonly #file: KeptFile;
+  readonly #log: (entry: LogMessage) => void;
+  readonly #maxBytes: number;
+  #isOverflowTold = false;
+
+  /** @param folder where the file lies; created when missing. */
+  constructor(folder: string, log: (entry: LogMessage) => void, maxBytes = MAX_NAMESPACE_RECORD_BYTES) {
+    this.#log = log;
+    this.#maxBytes = maxBytes;
+    this.#file = new KeptFile({
+      folder,
+      name: 'namespaces.json',
+      delayMs: WRITE_DELAY_MS,
+      maxBytes,
+      unwritable:
+        'cannot keep the labels of namespaces; a restart will need the API server for policies that select by them',
+      unreadable: 'the labels of namespaces of before cannot be read and were set aside',
+      log,
+    });
+  }
+
+  /** The labels when the file was last written, by name. A file that cannot be read is set aside and said. */
+  read(): Map<string, NamespaceEntry[1]> {
+    return this.#file.read(namespacesOf) ?? new Map<string, NamespaceEntry[1]>();
+  }
+
+  /** Writes the file soon; the namespaces are asked for when it is written. */
+  changed(current: () => Iterable<NamespaceEntry>): void {
+    this.#file.changed(() => ({ format: FORMAT, namespaces: this.#fitting(current()) }));
+  }
+
+  /** Writes now what was to be written soon. */
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  #fitting(namespaces: Iterable<NamespaceEntry>): NamespaceEntry[] {
+    const fitting: NamespaceEntry[] = [];
+    let room = this.#maxBytes - FRAME_BYTES;
+    let leftOut = 0;
+    for (const namespace of namespaces) {
+      const bytes = Buffer.byteLength(JSON.stringify(namespace)) + 1;
+      if (bytes <= room) {
+        room -= bytes;
+        fitting.push(namespace);
+      } else {
+        leftOut += 1;
+      }
+    }
+    if (leftOut > 0 && !this.#isOverflowTold) {
+      this.#isOverflowTold = true;
+      this.#log({
+        level: 'warn',
+        message: 'the labels of some namespaces are not kept for a restart: there are too many',
+        fields: { leftOut, maxBytes: this.#maxBytes },
+      });
+    }
+    return fitting;
+  }
+}
+
+function namespacesOf(content: unknown): Map<string, NamespaceEntry[1]> {
+  const { format, namespaces } = content as { format: unknown; namespaces: unknown };
+  if (format !== FORMAT || !Array.isArray(namespaces) || !namespaces.every(isNamespace)) {
+    throw new Error(`expected format ${FORMAT} with names and labels of namespaces, got format ${String(format)}`);
+  }
+  return new Map(namespaces);
+}
+
+function isNamespace(value: unknown): value is NamespaceEntry {
+  if (!Array.isArray(value) || value.length !== 2) {
+    return false;
+  }
+  const [name, labels] = value as readonly unknown[];
+  return (
+    typeof name === 'string' &&
+    typeof labels === 'object' &&
+    labels !== null &&
+    !Array.isArray(labels) &&
+    Object.values(labels).every((label) => typeof label === 'string')
+  );
+}

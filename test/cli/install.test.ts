@@ -1,0 +1,349 @@
+// `portcullis install`, `uninstall` and `doctor` on a real API server. Nothing runs the pods: what is installed is judged, and
+// what the commands do with a cluster in which things are missing, left over or somebody else's.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { installObjects } from '../../src/cli/install/install-objects.ts';
+import { defaultValues } from '../../src/cli/install/install-values.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
+import { type CommandResult, EXAMPLES, portcullis } from './command.ts';
+
+const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const SERVERS = '/apis/policies.kubewarden.io/v1/policyservers';
+const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
+
+interface Finding {
+  readonly code: string;
+  readonly severity: string;
+  readonly where: string;
+  readonly message: string;
+}
+
+interface ObjectList {
+  readonly items: readonly KubernetesObject[];
+}
+
+/** A webhook that only is there. */
+const configuration = (name: string, labels: object, webhook = `${name}.example.com`): object => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name, labels },
+  webhooks: [
+    {
+      name: webhook,
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+      failurePolicy: 'Ignore',
+      clientConfig: { service: { name: 'policy-server-default', namespace: 'portcullis' } },
+      rules: [{ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['things'], operations: ['CREATE'] }],
+    },
+  ],
+});
+
+const OURS = { 'app.kubernetes.io/managed-by': 'portcullis' };
+
+describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster({ users: { bob: {} } });
+  });
+  after(() => cluster.stop());
+
+  const command = (...args: string[]): Promise<CommandResult> =>
+    portcullis(args, { env: { KUBECONFIG: cluster.kubeconfig } });
+  const done = async (...args: string[]): Promise<CommandResult> => {
+    const result = await command(...args);
+    assert.equal(result.code, 0, `${args.join(' ')}: ${result.stderr}${result.stdout}`);
+    return result;
+  };
+  const findings = async (...args: string[]): Promise<readonly Finding[]> => {
+    const { stdout } = await command('doctor', '-o', 'json', ...args);
+    return (JSON.parse(stdout) as { findings: readonly Finding[] }).findings;
+  };
+  const names = async (path: string): Promise<readonly string[]> =>
+    (await cluster.expect<ObjectList>('GET', path)).items.map(({ metadata }) => metadata.name ?? '').toSorted();
+  const remove = (path: string): Promise<unknown> => cluster.request('DELETE', path);
+
+  it('is refused to who may not, and each right that is missing is named', async () => {
+    const { code, stderr } = await command('install', '--context', 'bob');
+    assert.equal(code, 1);
+    assert.match(stderr, /get, create, patch deployments\.apps in namespace portcullis/);
+    assert.match(stderr, /Nothing was changed/);
+    assert.equal((await cluster.request('GET', '/api/v1/namespaces/portcullis')).status, 404);
+  });
+
+  it('says that nothing is there, and when nobody may look it says that', async () => {
+    const codes = new Set((await findings()).map(({ code }) => code));
+    assert.deepEqual([...codes], ['KindMissing', 'ControllerMissing']);
+    const unseen = await findings('--context', 'bob');
+    assert.ok(unseen.length > 5 && unseen.every(({ code }) => code === 'NotLookedAt'));
+  });
+
+  it('can be tried first', async () => {
+    const { stdout } = await done('install', '--dry-run');
+    assert.match(stdout, /clusterrole\.rbac\.authorization\.k8s\.io\/portcullis-controller created \(dry run\)/);
+    assert.match(stdout, /deployment\.apps\/portcullis-controller would be created/);
+    assert.deepEqual(await names(CRDS), []);
+  });
+
+  it('is made without a warning, and when it is made again nothing changes', async () => {
+    const first = await done('install', '--no-wait');
+    assert.doesNotMatch(first.stderr, /Warning/);
+    const again = await done('install', '--no-wait');
+    const lines = again.stdout.trim().split('\n');
+    assert.ok(lines.length > 15 && lines.every((line) => line.endsWith(' unchanged')), again.stdout);
+    const upgrade = await done('install', '--no-wait', '--image', 'registry.example.com/portcullis:2.0.0');
+    assert.deepEqual(
+      upgrade.stdout.split('\n').filter((line) => line.endsWith(' configured')),
+      ['deployment.apps/portcullis-controller configured', 'policyserver.policies.kubewarden.io/default configured'],
+    );
+  });
+
+  it('waits for the controller, and says how far it came', async () => {
+    const { code, stderr } = await command('install', '--timeout', '1s');
+    assert.equal(code, 1);
+    assert.match(stderr, /portcullis-controller is not ready after 1 s: 0 of 2 pods available/);
+  });
+
+  it('has pods that the restricted Pod Security Standard and our own examples admit', async () => {
+    const objects = installObjects({ namespace: 'portcullis', values: defaultValues('0.1.0') });
+    const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { metadata: object; spec: object } };
+    };
+    const { template } = deployment.spec;
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...template.metadata, name: 'controller', namespace: 'portcullis' },
+      spec: { ...template.spec, priorityClassName: undefined },
+    };
+    const admitted = await cluster.request('POST', '/api/v1/namespaces/portcullis/pods?dryRun=All', pod);
+    assert.equal(admitted.status, 201, JSON.stringify(admitted.body));
+    assert.equal(admitted.headers['warning'], undefined);
+    const request = {
+      uid: '1',
+      kind: { group: '', version: 'v1', kind: 'Pod' },
+      resource: { group: '', version: 'v1', resource: 'pods' },
+      operation: 'CREATE',
+      name: 'controller',
+      namespace: 'portcullis',
+      userInfo: { username: 'test' },
+      object: admitted.body,
+    };
+    for (const policy of [
+      'required-labels',
+      'pod-privileged',
+      'host-namespaces',
+      'container-limits',
+      'privileged-by-exception',
+      'pod-security',
+    ]) {
+      const args = ['run', '--policies', `${EXAMPLES}/policies.yml`, '--policy', policy, '-r', '-'];
+      const { stdout, stderr } = await portcullis(args, { stdin: JSON.stringify({ request }) });
+      const verdict = JSON.parse(stdout) as { allowed: boolean; warnings: unknown };
+      assert.equal(verdict.allowed, true, `${policy}: ${stdout}${stderr}`);
+      assert.equal(verdict.warnings, null, policy);
+    }
+  });
+
+  it('gives the controller no right to everything', async () => {
+    const { items } = await cluster.expect<{
+      items: readonly { metadata: { name: string }; rules?: object[] | null }[];
+    }>('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=app.kubernetes.io/part-of=portcullis');
+    assert.ok(items.length >= 4);
+    assert.doesNotMatch(JSON.stringify(items.map(({ rules }) => rules)), /"\*"|escalate|"bind"|impersonate/);
+  });
+
+  it('lets people who may view or edit a namespace do so with its policies', async () => {
+    const role = await cluster.expect<{ metadata: { labels: Record<string, string> } }>(
+      'GET',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles/portcullis-edit',
+    );
+    assert.equal(role.metadata.labels['rbac.authorization.k8s.io/aggregate-to-edit'], 'true');
+  });
+
+  it('finds webhooks that lead nowhere, rights that are missing, kinds that differ', async () => {
+    await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-default', OURS));
+    await cluster.expect('PATCH', '/apis/rbac.authorization.k8s.io/v1/clusterroles/portcullis-controller', {
+      rules: [],
+    });
+    await cluster.expect('PATCH', `${CRDS}/policyservers.policies.kubewarden.io`, {
+      metadata: { annotations: { 'meta.helm.sh/release-name': 'kubewarden-crds' } },
+    });
+    const codes = (await findings()).map(({ code, where }) => `${code} ${where}`);
+    for (const expected of [
+      'WebhookServiceMissing validatingwebhookconfiguration/portcullis-default',
+      'RightsMissing clusterrole/portcullis-controller',
+      'KindOwnedElsewhere customresourcedefinition/policyservers.policies.kubewarden.io',
+      'PolicyServerNotReady policyserver/default',
+      'CertificateMissing secret/portcullis-ca -n portcullis',
+      'ExemptNamespaces deployment/portcullis-controller -n portcullis',
+    ]) {
+      assert.ok(codes.includes(expected), `${expected} is not in ${codes.join(', ')}`);
+    }
+  });
+
+  it('is taken out with every webhook of ours, and nobody else’s, also when the controller is dead', async () => {
+    await cluster.expect('POST', CONFIGURATIONS, configuration('somebody-elses', {}));
+    // Somebody took the label away.
+    await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-own-kinds', {}));
+    const tried = await done('uninstall', '--keep-namespace', '--dry-run');
+    assert.match(tried.stdout, /portcullis-default deleted \(dry run\)/);
+    assert.deepEqual(await names(CONFIGURATIONS), ['portcullis-default', 'portcullis-own-kinds', 'somebody-elses']);
+    const { stdout, stderr } = await done('uninstall', '--keep-namespace');
+    assert.match(stdout.split('\n')[0] ?? '', /validatingwebhookconfiguration.*portcullis-default deleted/);
+    assert.deepEqual(await names(CONFIGURATIONS), ['somebody-elses']);
+    assert.match(stderr, /Left: 1 policyservers/);
+    for (const path of [
+      '/apis/apps/v1/namespaces/portcullis/deployments',
+      '/api/v1/namespaces/portcullis/services',
+      '/api/v1/namespaces/portcullis/serviceaccounts',
+      '/apis/rbac.authorization.k8s.io/v1/namespaces/portcullis/roles',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=app.kubernetes.io/part-of=portcullis',
+    ]) {
+      assert.deepEqual(await names(path), [], path);
+    }
+    assert.equal((await names(CRDS)).length, 7);
+    await remove(`${CONFIGURATIONS}/somebody-elses`);
+  });
+
+  it('can be taken out twice, and from where it never was', async () => {
+    const { stdout } = await done('uninstall', '--keep-namespace');
+    assert.equal(stdout, '');
+    await done('uninstall', '--namespace', 'elsewhere');
+  });
+
+  it('leaves a namespace that somebody else made without its labels, and there when it is taken out', async () => {
+    const shared = '/api/v1/namespaces/shared';
+    await cluster.expect('POST', '/api/v1/namespaces', { metadata: { name: 'shared' } });
+    const { stderr } = await done('install', '--namespace', 'shared', '--no-wait');
+    assert.match(stderr, /namespace\/shared is left as it is: somebody else made it/);
+    const { metadata } = await cluster.expect('GET', shared);
+    assert.deepEqual(Object.keys(metadata.labels ?? {}), ['kubernetes.io/metadata.name']);
+    // Names of rights and webhooks have no namespace: another one than that would be half of each.
+    for (const wrong of ['install', 'uninstall']) {
+      const elsewhere = await command(wrong);
+      assert.equal(elsewhere.code, 1);
+      assert.match(elsewhere.stderr, /installed in namespace shared, not in portcullis/);
+    }
+    await done('uninstall', '--namespace', 'shared');
+    const left = await cluster.expect('GET', shared);
+    assert.equal(left.metadata.deletionTimestamp, undefined);
+  });
+
+  it('deletes policies and kinds only when both are said', async () => {
+    const { code, stderr } = await command('uninstall', '--delete-crds');
+    assert.equal(code, 2);
+    assert.match(stderr, /--delete-policies/);
+    // What Kubewarden left on it would hold it for ever.
+    await cluster.expect('PATCH', `${SERVERS}/default`, { metadata: { finalizers: ['kubewarden.io/finalizer'] } });
+    await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
+    assert.deepEqual(await names(CRDS), []);
+  });
+
+  describe('beside Kubewarden', () => {
+    const controller = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: {
+        name: 'kubewarden-controller',
+        labels: { 'app.kubernetes.io/part-of': 'kubewarden', 'app.kubernetes.io/component': 'controller' },
+      },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: 'k' } },
+        template: { metadata: { labels: { app: 'k' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+      },
+    };
+    const deployment = '/apis/apps/v1/namespaces/kubewarden/deployments/kubewarden-controller';
+
+    before(async () => {
+      await cluster.createNamespace('kubewarden');
+      await cluster.expect('POST', '/apis/apps/v1/namespaces/kubewarden/deployments', controller);
+      // Its kinds have an older version, too, and PolicyServers of its own.
+      const objects = installObjects({ namespace: 'portcullis', values: defaultValues('0.1.0') });
+      for (const object of objects.filter(({ kind }) => kind === 'CustomResourceDefinition')) {
+        const definition = structuredClone(object) as unknown as {
+          spec: { versions: { name: string; storage: boolean }[] };
+        };
+        const [first] = definition.spec.versions;
+        assert.ok(first !== undefined);
+        definition.spec.versions.push({ ...structuredClone(first), name: 'v1alpha2', storage: false });
+        await cluster.expect('POST', CRDS, definition);
+      }
+      await cluster.kubectl(['wait', 'crd', '--all', '--for=condition=Established']);
+      await cluster.expect('POST', SERVERS, {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'PolicyServer',
+        metadata: { name: 'default', finalizers: ['kubewarden.io/finalizer'] },
+        spec: { image: 'example.com/kubewarden/policy-server:v1.36.0', replicas: 1 },
+      });
+    });
+
+    it('is refused unless asked for, with both ways on', async () => {
+      const { code, stderr } = await command('install', '--no-wait');
+      assert.equal(code, 1);
+      assert.match(stderr, /deployment kubewarden-controller in namespace kubewarden/);
+      assert.match(stderr, /scale deployment kubewarden-controller --replicas=0/);
+      assert.match(stderr, /--beside-kubewarden/);
+    });
+
+    it('leaves it its controller, its PolicyServers and the versions of its kinds', async () => {
+      const { stderr } = await done('install', '--no-wait', '--beside-kubewarden');
+      assert.match(stderr, /Kubewarden goes on beside/);
+      const server = await cluster.expect<{ spec: { image: string } }>('GET', `${SERVERS}/default`);
+      assert.equal(server.spec.image, 'example.com/kubewarden/policy-server:v1.36.0');
+      const { spec } = await cluster.expect<{ spec: { versions: { name: string; storage: boolean }[] } }>(
+        'GET',
+        `${CRDS}/policyservers.policies.kubewarden.io`,
+      );
+      assert.deepEqual(
+        spec.versions.map(({ name, storage }) => [name, storage]),
+        [
+          ['v1', true],
+          ['v1alpha2', false],
+        ],
+      );
+      assert.equal((await cluster.request('GET', deployment)).status, 200);
+      const codes = (await findings()).map(({ code }) => code);
+      assert.ok(codes.includes('KubewardenRuns') && codes.includes('PolicyServerForeign'), codes.join(', '));
+    });
+
+    it('keeps its policies from being deleted by uninstall', async () => {
+      const { code, stderr } = await command('uninstall', '--delete-policies');
+      assert.equal(code, 1);
+      assert.match(stderr, /Kubewarden's controller runs/);
+    });
+
+    it('finds what it leaves when it is gone', async () => {
+      await remove(deployment);
+      await cluster.expect('POST', POLICIES, {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'ClusterAdmissionPolicy',
+        metadata: { name: 'one', finalizers: ['kubewarden.io/finalizer'] },
+        spec: {
+          module: 'builtin:pod-security',
+          settings: { enforce: 'baseline' },
+          mutating: false,
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        },
+      });
+      await remove(`${POLICIES}/one`);
+      for (const [name, webhook] of [
+        ['clusterwide-gone', 'clusterwide-gone.kubewarden.admission'],
+        ['kubewarden-controller-validating-webhook-configuration', 'vclusteradmissionpolicy.kb.io'],
+      ] as const) {
+        await cluster.expect('POST', CONFIGURATIONS, configuration(name, {}, webhook));
+      }
+      const found = await findings();
+      const of = (code: string): readonly string[] =>
+        found.filter((one) => one.code === code).map(({ severity, where }) => `${severity} ${where}`);
+      assert.deepEqual(of('KubewardenWebhookLeft'), ['error validatingwebhookconfiguration/clusterwide-gone']);
+      assert.deepEqual(of('KubewardenControllerWebhookLeft'), [
+        'error validatingwebhookconfiguration/kubewarden-controller-validating-webhook-configuration',
+      ]);
+      assert.deepEqual(of('KubewardenFinalizer'), ['error clusteradmissionpolicy/one', 'warning policyserver/default']);
+    });
+  });
+});

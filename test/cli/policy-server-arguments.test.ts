@@ -1,0 +1,31 @@
+// What the pods of policy servers are started with is what the command line takes.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { serveCommand } from '../../src/cli/serve.ts';
+import { policyServerObjects } from '../../src/lifecycle/index.ts';
+import { EVERYTHING, policyServer, SETTINGS } from '../../src/lifecycle/policy-servers/testing/policy-servers.ts';
+
+describe('the arguments of the pods of policy servers', () => {
+  for (const [what, spec] of Object.entries({
+    'nothing but what is required': {},
+    everything: EVERYTHING,
+    'no capability': { namespacedPoliciesCapabilities: [] },
+  })) {
+    it(`are taken where the PolicyServer says ${what}`, () => {
+      const { Deployment } = policyServerObjects(policyServer(spec), SETTINGS, []);
+      const [, list = '[]'] = /"args":(\[.*?\])/.exec(JSON.stringify(Deployment)) ?? [];
+      const [name, ...args] = JSON.parse(list) as readonly string[];
+      assert.equal(name, 'serve');
+      let flags: Readonly<Record<string, unknown>> = {};
+      const command = serveCommand()
+        .exitOverride()
+        .action((given: Readonly<Record<string, unknown>>) => void (flags = given));
+      command.parse(args, { from: 'user' });
+      assert.equal(flags['policyServer'], 'default');
+      assert.equal(flags['inCluster'], true);
+      assert.equal(flags['shutdownDelay'], 10);
+      const given = 'namespacedPoliciesCapabilities' in spec ? spec.namespacedPoliciesCapabilities : undefined;
+      assert.deepEqual(flags['namespacedPoliciesCapabilities'], given);
+    });
+  }
+});

@@ -1,0 +1,356 @@
+// A node for tests: the Pods of a cluster run as processes of this machine, and Services lead to them.
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { isNotFound, KubernetesCluster, tokenCredentials } from '../../../src/cluster/index.ts';
+import {
+  type JsonObject,
+  type KubernetesObject,
+  kubernetesKind,
+  type ResourceType,
+} from '../../../src/resources/index.ts';
+import { type ObjectCache, SharedCaches } from '../../../src/runtime/index.ts';
+import type { Cluster } from '../cluster.ts';
+import type { Pod } from './pod.ts';
+import { decoded } from './pod-volumes.ts';
+import { RunningPod } from './running-pod.ts';
+import { routesOf, type Service, ServiceProxy } from './service-proxy.ts';
+
+/** The last number of addresses: Services have those below, and the last one is for nobody. */
+const FIRST_POD_ADDRESS = 128;
+const LAST_POD_ADDRESS = 254;
+/** How long kube-proxy takes to hear of a Pod and change its rules; a cluster under load takes longer. Milliseconds. */
+const ENDPOINT_DELAY_MS = 200;
+/** A kubelet takes up to a minute to bring a changed Secret to a Pod. Milliseconds. */
+const VOLUME_DELAY_MS = 100;
+
+const POD_NETWORK = fileURLToPath(new URL('./pod-network.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../../bin/portcullis.mjs', import.meta.url));
+
+export interface NodeOptions {
+  /** Default: `node-1`. */
+  readonly name?: string;
+  /** The command of an image; undefined when it does not exist. Default: {@link portcullisImage}. */
+  readonly image?: (image: string) => readonly string[] | undefined;
+  /** Until Services follow a change of a Pod. Default: 200 ms. */
+  readonly endpointDelayMs?: number;
+  /** Until mounted Secrets and ConfigMaps follow a change. Default: 100 ms. */
+  readonly volumeDelayMs?: number;
+}
+
+/** Images that have `portcullis` in their names are this checkout. */
+export function portcullisImage(image: string): readonly string[] | undefined {
+  return image.includes('portcullis') ? [process.execPath, '--import', POD_NETWORK, PROGRAM] : undefined;
+}
+
+/** Starts a node, and waits until it knows what is in the cluster. `await using` stops it. */
+export async function startNode(cluster: Cluster, options: NodeOptions = {}): Promise<TestNode> {
+  const node = new TestNode(cluster, options);
+  try {
+    await node.start();
+    return node;
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+export class TestNode implements AsyncDisposable {
+  readonly name: string;
+  /** May be changed at any time. */
+  volumeDelayMs: number;
+  endpointDelayMs: number;
+  readonly #cluster: Cluster;
+  readonly #client: KubernetesCluster;
+  readonly #image: (image: string) => readonly string[] | undefined;
+  readonly #folder: string;
+  readonly #proxy: ServiceProxy;
+  readonly #running = new Map<string, RunningPod>();
+  readonly #ending = new Map<string, Promise<void>>();
+  readonly #binding = new Set<string>();
+  readonly #addresses = new Set<number>();
+  readonly #stopping = new AbortController();
+  readonly #caches: SharedCaches;
+  readonly #pods: ObjectCache<Pod>;
+  readonly #services: ObjectCache<Service>;
+  readonly #secrets: ObjectCache;
+  readonly #configMaps: ObjectCache;
+  /** What went wrong with the node itself, for messages of failed tests. */
+  readonly problems: string[] = [];
+  #following: Promise<void> | undefined;
+  #lastAddress = FIRST_POD_ADDRESS - 1;
+
+  constructor(cluster: Cluster, options: NodeOptions) {
+    this.name = options.name ?? 'node-1';
+    this.volumeDelayMs = options.volumeDelayMs ?? VOLUME_DELAY_MS;
+    this.endpointDelayMs = options.endpointDelayMs ?? ENDPOINT_DELAY_MS;
+    this.#image = options.image ?? portcullisImage;
+    this.#cluster = cluster;
+    this.#folder = join(cluster.folder, this.name);
+    mkdirSync(this.#folder);
+    this.#proxy = new ServiceProxy((text) => this.problems.push(text));
+    this.#client = new KubernetesCluster(
+      {
+        server: cluster.url,
+        ca: readFileSync(cluster.caFile, 'utf8'),
+        credentials: tokenCredentials(cluster.adminToken),
+      },
+      { fieldManager: 'kubelet', userAgent: 'kubelet' },
+    );
+    this.#caches = new SharedCaches({ cluster: this.#client, log: pino({ enabled: false }) });
+    this.#pods = this.#caches.cache(type<Pod>('Pod'));
+    this.#services = this.#caches.cache(type<Service>('Service'));
+    this.#secrets = this.#caches.cache(type('Secret'));
+    this.#configMaps = this.#caches.cache(type('ConfigMap'));
+  }
+
+  async start(): Promise<void> {
+    await this.#client.create(type('Node'), { apiVersion: 'v1', kind: 'Node', metadata: { name: this.name } });
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }];
+    const status = { conditions, allocatable: { cpu: '64', memory: '256Gi', pods: '110' } };
+    await this.#client.patch(
+      type('Node'),
+      { name: this.name },
+      { type: 'merge', body: { status } },
+      { subresource: 'status' },
+    );
+    this.#following = this.#caches.start(this.#stopping.signal);
+    await this.#caches.ready;
+    this.#pods.subscribe(({ after }) => {
+      if (after !== undefined) {
+        this.#see(after);
+      }
+      this.#endGone();
+      this.#reroute();
+    });
+    this.#services.subscribe(() => this.#reroute());
+    const contents = [
+      ['secret', this.#secrets],
+      ['configMap', this.#configMaps],
+    ] as const;
+    for (const [kind, cache] of contents) {
+      cache.subscribe(({ after, before }) => {
+        const { name = '', namespace = '' } = (after ?? before).metadata;
+        setTimeout(() => this.#refill(kind, namespace, name), this.volumeDelayMs).unref();
+      });
+    }
+  }
+
+  /** The Pods that run here, of a namespace, with these labels; those that are being ended not. */
+  pods(namespace: string, labels: Readonly<Record<string, string>> = {}): readonly RunningPod[] {
+    return [...this.#running.values()].filter(
+      ({ pod: { metadata } }) =>
+        metadata.namespace === namespace &&
+        !this.#ending.has(metadata.uid) &&
+        Object.entries(labels).every(([name, value]) => metadata.labels?.[name] === value),
+    );
+  }
+
+  /** Everything that Pods printed that run now, for messages of failed tests. */
+  logs(): string {
+    return [...this.#running.values()].map(({ name, log }) => `── ${name}\n${log}`).join('\n');
+  }
+
+  /** Ends all Pods, as fast as they end; their objects stay. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#proxy.stop();
+    await Promise.all([...this.#running.values()].map((pod) => pod.stop()));
+    await Promise.all(this.#ending.values());
+    await this.#following?.catch(() => undefined);
+    this.#client.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** What a Pod asks for: a node, a start, an end. */
+  #see(pod: Pod): void {
+    const { uid, deletionTimestamp } = pod.metadata;
+    if (this.#stopping.signal.aborted) {
+      return;
+    }
+    if (pod.spec.nodeName === undefined) {
+      this.#bind(pod);
+      return;
+    }
+    if (pod.spec.nodeName !== this.name) {
+      return;
+    }
+    if (deletionTimestamp !== undefined) {
+      this.#end(pod);
+    } else if (!this.#running.has(uid) && !['Succeeded', 'Failed'].includes(pod.status?.phase ?? '')) {
+      this.#start(pod);
+    }
+  }
+
+  /** What a scheduler does. */
+  #bind(pod: Pod): void {
+    const { uid, name, namespace, deletionTimestamp } = pod.metadata;
+    if (this.#binding.has(uid) || deletionTimestamp !== undefined) {
+      return;
+    }
+    this.#binding.add(uid);
+    const target = { apiVersion: 'v1', kind: 'Node', name: this.name };
+    const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
+    void this.#client
+      .request('POST', `/api/v1/namespaces/${namespace}/pods/${name}/binding`, { body })
+      .catch((error: unknown) => this.#failed(`binding ${name}`, error))
+      .finally(() => this.#binding.delete(uid));
+  }
+
+  #start(pod: Pod): void {
+    const { name = '', namespace, uid } = pod.metadata;
+    const address = this.#takeAddress();
+    const running = new RunningPod({
+      pod,
+      address,
+      folder: join(this.#folder, uid),
+      image: this.#image,
+      contents: {
+        secret: (where, what) => payloadOf(this.#secrets.get({ namespace: where, name: what })),
+        configMap: (where, what) => payloadOf(this.#configMaps.get({ namespace: where, name: what })),
+        token: (owner, options) => this.#token(owner, options),
+      },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        KUBERNETES_SERVICE_HOST: new URL(this.#cluster.url).hostname,
+        KUBERNETES_SERVICE_PORT: new URL(this.#cluster.url).port,
+      },
+      report: async (status) => {
+        const body = { metadata: { uid }, status } as unknown as JsonObject;
+        await this.#client.patch(type('Pod'), { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
+      },
+    });
+    this.#running.set(uid, running);
+  }
+
+  #end(pod: Pod): void {
+    const { uid, name = '', namespace, deletionGracePeriodSeconds } = pod.metadata;
+    if (this.#ending.has(uid)) {
+      return;
+    }
+    const running = this.#running.get(uid);
+    const end = async (): Promise<void> => {
+      await running?.stop(deletionGracePeriodSeconds);
+      try {
+        const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+        await this.#client.delete(type('Pod'), { namespace, name }, options);
+      } catch (error) {
+        this.#failed(`deleting ${name}`, error);
+      }
+      this.#forget(uid);
+    };
+    this.#ending.set(
+      uid,
+      end().finally(() => this.#ending.delete(uid)),
+    );
+  }
+
+  /** Ends what was deleted without a grace period. */
+  #endGone(): void {
+    for (const [uid, running] of this.#running) {
+      const { namespace, name = '' } = running.pod.metadata;
+      if (!this.#ending.has(uid) && this.#pods.get({ namespace, name })?.metadata.uid !== uid) {
+        const end = running.stop().then(() => this.#forget(uid));
+        this.#ending.set(
+          uid,
+          end.finally(() => this.#ending.delete(uid)),
+        );
+      }
+    }
+  }
+
+  #forget(uid: string): void {
+    const address = this.#running.get(uid)?.address;
+    this.#running.delete(uid);
+    this.#addresses.delete(Number(address?.split('.')[3]));
+  }
+
+  /** The next free one after the last that was given: an address is not used again soon. */
+  #takeAddress(): string {
+    const count = LAST_POD_ADDRESS - FIRST_POD_ADDRESS + 1;
+    for (let step = 1; step <= count; step += 1) {
+      const address = FIRST_POD_ADDRESS + ((this.#lastAddress - FIRST_POD_ADDRESS + step) % count);
+      if (!this.#addresses.has(address)) {
+        this.#addresses.add(address);
+        this.#lastAddress = address;
+        return `${this.#cluster.network}.${address}`;
+      }
+    }
+    throw new Error(`the node of the tests has ${count} addresses for Pods, and all are taken`);
+  }
+
+  async #token(
+    { metadata, spec }: Pod,
+    { audience, expirationSeconds }: { readonly audience?: string; readonly expirationSeconds?: number },
+  ): Promise<string> {
+    const { namespace, name, uid } = metadata;
+    const account = spec.serviceAccountName ?? 'default';
+    const request = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {
+        ...(audience === undefined ? {} : { audiences: [audience] }),
+        ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
+      },
+    };
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+    const { status } = await this.#cluster.expect<{ readonly status: { readonly token: string } }>(
+      'POST',
+      path,
+      request,
+    );
+    return status.token;
+  }
+
+  #refill(kind: 'secret' | 'configMap', namespace: string, name: string): void {
+    for (const pod of this.pods(namespace)) {
+      void pod.refill(kind, name);
+    }
+  }
+
+  #reroute(): void {
+    const routes = routesOf(this.#services.list(), this.#pods.list());
+    const follow = (): void => {
+      if (!this.#stopping.signal.aborted) {
+        this.#proxy.route(routes);
+      }
+    };
+    setTimeout(follow, this.endpointDelayMs).unref();
+  }
+
+  #failed(what: string, error: unknown): void {
+    if (!isNotFound(error) && !this.#stopping.signal.aborted) {
+      this.problems.push(`${what}: ${String(error)}`);
+    }
+  }
+}
+
+function type<T extends KubernetesObject>(kind: string): ResourceType<T> {
+  const found = kubernetesKind('v1', kind);
+  if (found === undefined) {
+    throw new Error(`no kind ${kind} of v1`);
+  }
+  return found as unknown as ResourceType<T>;
+}
+
+/** Data of a Secret or a ConfigMap, as files. */
+function payloadOf(object: KubernetesObject | undefined): ReadonlyMap<string, Buffer> | undefined {
+  if (object === undefined) {
+    return undefined;
+  }
+  const { kind, data, binaryData } = object as KubernetesObject & {
+    readonly data?: Readonly<Record<string, string>>;
+    readonly binaryData?: Readonly<Record<string, string>>;
+  };
+  if (kind === 'Secret') {
+    return decoded(data);
+  }
+  const texts = Object.entries(data ?? {}).map(([key, text]) => [key, Buffer.from(text)] as const);
+  return new Map([...texts, ...decoded(binaryData)]);
+}

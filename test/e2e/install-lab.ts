@@ -1,0 +1,197 @@
+// A cluster with Portcullis installed from its charts: everything is real but the machines, which are processes here.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { manifestsOf } from '../../src/cli/manifests.ts';
+import { type Cluster, type KubernetesObject, type KubectlResult, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { startNode, type TestNode } from '../cluster/node/node.ts';
+import { ROOT, type CommandResult, portcullis } from '../cli/command.ts';
+import { ModuleWeb } from '../lifecycle/rollout-lab-sources.ts';
+
+/** The namespace of the product. */
+export const NAMESPACE = 'portcullis';
+export const CONTROLLER = 'portcullis-controller';
+export const POLICY_SERVER = 'policy-server-default';
+/** What is waited for takes seconds; on a machine under load ten times as long. Milliseconds. */
+const PATIENCE_MS = 90_000;
+/** How often it is looked. Milliseconds. */
+const LOOK_MS = 100;
+
+/** Values of the chart. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** Who is there: `resource/namespace/name` of everything that can be listed. */
+export type Inventory = Set<string>;
+
+/** Comes and goes by itself. */
+const PASSING = ['events', 'events.events.k8s.io', 'endpoints', 'endpointslices.discovery.k8s.io'];
+
+export class InstallLab implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly node: TestNode;
+  readonly web: ModuleWeb;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(parts: { cluster: Cluster; node: TestNode; web: ModuleWeb; stack: AsyncDisposableStack }) {
+    this.cluster = parts.cluster;
+    this.node = parts.node;
+    this.web = parts.web;
+    this.#stack = parts.stack;
+  }
+
+  /** A cluster with a node, and nothing of the product. */
+  static async start(): Promise<InstallLab> {
+    const stack = new AsyncDisposableStack();
+    try {
+      const web = stack.use(await ModuleWeb.start());
+      const cluster = stack.use(await startCluster({ controllers: true }));
+      const node = stack.use(await startNode(cluster));
+      return new InstallLab({ cluster, node, web, stack });
+    } catch (error) {
+      await stack.disposeAsync();
+      throw error;
+    }
+  }
+
+  /** Installs the charts; again with other values it is an upgrade. Does not wait until the product runs. */
+  async install(values: Values = {}): Promise<void> {
+    await this.helm(['upgrade', '--install', 'portcullis-crds', chart('portcullis-crds'), '--create-namespace']);
+    // It takes no kind for an answer that has no conditions yet.
+    await this.eventually('the kinds to be served', () =>
+      this.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=10s']),
+    );
+    await this.helm(
+      ['upgrade', '--install', 'portcullis', chart('portcullis'), '--values', '-'],
+      JSON.stringify(values),
+    );
+  }
+
+  /** Output of a helm command in the namespace of the product, which must succeed. */
+  async helm(args: readonly string[], stdin = ''): Promise<string> {
+    const options = { stdin, timeoutMs: PATIENCE_MS };
+    const result = await this.cluster.helm([...args, '--namespace', NAMESPACE], options);
+    return succeeded(result, `helm ${args.join(' ')}\n${this.node.logs()}`);
+  }
+
+  /** Output of a kubectl command, which must succeed. */
+  async kubectl(args: readonly string[], stdin?: string): Promise<string> {
+    return succeeded(
+      await this.cluster.kubectl(args, stdin === undefined ? {} : { stdin }),
+      `kubectl ${args.join(' ')}`,
+    );
+  }
+
+  apply(...objects: readonly object[]): Promise<string> {
+    return this.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  }
+
+  /** Runs a command of the product against this cluster. */
+  command(...args: readonly string[]): Promise<CommandResult> {
+    return portcullis(args, { env: { KUBECONFIG: this.cluster.kubeconfig } });
+  }
+
+  get<T = KubernetesObject>(path: string): Promise<T> {
+    return this.cluster.expect<T>('GET', path);
+  }
+
+  /** Waits until a Deployment of the product is complete: all its Pods are new ones, available, and no other is there. */
+  async rolledOut(name: string): Promise<void> {
+    await this.eventually(`deployment ${name}`, async () => {
+      const path = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${name}`;
+      const { metadata, spec, status } = await this.get<KubernetesObject & Record<string, Record<string, number>>>(
+        path,
+      );
+      const { replicas } = spec ?? {};
+      assert.equal(status?.['observedGeneration'], metadata['generation']);
+      assert.deepEqual(
+        [status?.['updatedReplicas'] ?? 0, status?.['availableReplicas'] ?? 0, status?.['replicas'] ?? 0],
+        [replicas, replicas, replicas],
+      );
+      const pods = await this.get<{ items: KubernetesObject[] }>(`/api/v1/namespaces/${NAMESPACE}/pods`);
+      const ours = pods.items.filter(({ metadata: { name: pod = '' } }) => pod.startsWith(`${name}-`));
+      assert.equal(ours.length, replicas);
+    });
+  }
+
+  /** The controllers and the policy server `default` run, and answer. */
+  async running(): Promise<void> {
+    await this.rolledOut(CONTROLLER);
+    await this.eventually('the PolicyServer to be ready', async () => {
+      const { status } = await this.get<{ status?: { conditions?: { type: string; status: string }[] } }>(
+        '/apis/policies.kubewarden.io/v1/policyservers/default',
+      );
+      assert.equal(status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True', JSON.stringify(status));
+    });
+    await this.rolledOut(POLICY_SERVER);
+  }
+
+  /** Waits until a policy is Active, for the spec that is declared. `resource` is the plural. */
+  async active(resource: string, name: string, namespace?: string): Promise<void> {
+    const scope = namespace === undefined ? '' : `namespaces/${namespace}/`;
+    await this.eventually(`${resource}/${name} to be Active`, async () => {
+      const { metadata, status } = await this.get<KubernetesObject & { status?: Record<string, unknown> }>(
+        `/apis/policies.kubewarden.io/v1/${scope}${resource}/${name}`,
+      );
+      assert.equal(status?.['phase'], 'Active', JSON.stringify(status));
+      assert.equal(status['observedGeneration'], metadata['generation']);
+    });
+  }
+
+  /** Tries again until it does not throw. What processes said is told when it never does. */
+  async eventually<T>(what: string, attempt: () => Promise<T>): Promise<T> {
+    try {
+      return await eventually(attempt, { timeoutMs: PATIENCE_MS, intervalMs: LOOK_MS });
+    } catch (error) {
+      const said = this.node.logs().split('\n').slice(-120).join('\n');
+      throw new Error(`waited for ${what}: ${String(error)}\n${said}\n${this.node.problems.join('\n')}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** An example policy as an object, with its module where policy servers find it. */
+  async example(name: string): Promise<readonly object[]> {
+    const text = await readFile(join(ROOT, 'examples', 'manifests', `${name}.yaml`), 'utf8');
+    const modules = [...text.matchAll(/file:\/\/\.\/([\w-]+)\/policy\.wasm/g)].map(([, module = '']) => module);
+    let served = text;
+    for (const module of modules) {
+      const bytes = await readFile(join(ROOT, 'examples', module, 'policy.wasm'));
+      const url = this.web.put(`${module}.wasm`, { kind: 'serve', bytes });
+      served = served.replaceAll(`file://./${module}/policy.wasm`, url);
+    }
+    return manifestsOf(served, name);
+  }
+
+  /** What an answer to the creation of an object is; nothing is stored. `201`, or the status and the message. */
+  async answer(path: string, object: object): Promise<string> {
+    const { status, body } = await this.cluster.request<{ message?: string }>('POST', `${path}?dryRun=All`, object);
+    return status === 201 ? '201' : `${status} ${body.message ?? ''}`;
+  }
+
+  /** Everything that there is in the cluster, but what comes and goes by itself. */
+  async inventory(): Promise<Inventory> {
+    const listed = await this.kubectl(['api-resources', '--verbs=list', '-o', 'name']);
+    const resources = listed.split('\n').filter((name) => name !== '' && !PASSING.includes(name));
+    const objects = await this.kubectl(['get', resources.join(','), '-A', '-o', 'json', '--ignore-not-found']);
+    const { items } = JSON.parse(objects === '' ? '{"items":[]}' : objects) as { items: readonly KubernetesObject[] };
+    return new Set(
+      items.map(
+        ({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
+      ),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+function chart(name: string): string {
+  return join(ROOT, 'deploy', 'charts', name);
+}
+
+function succeeded({ code, stdout, stderr }: KubectlResult, what: string): string {
+  assert.equal(code, 0, `${what}: ${stderr}${stdout}`);
+  return stdout;
+}

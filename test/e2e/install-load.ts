@@ -1,0 +1,232 @@
+// Reviews without a pause while something happens to an installation: straight to the Service of the policy server, as an API
+// server calls it, and through the API server. Every request is one that a policy refuses.
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubernetesObject } from '../cluster/cluster.ts';
+import { type InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
+
+/** Reviews a second straight to the Service. */
+const PER_SECOND = 1_000;
+/** How often it is looked whether more are due. Milliseconds. */
+const PACE_MS = 4;
+/** As many as an API server may have. */
+const MAX_SOCKETS = 64;
+/** Reviews under way at once: a machine that is too slow for the pace is asked as fast as it answers, and not drowned. */
+const MAX_UNDER_WAY = 128;
+/** Load ends by itself, whatever becomes of the test. Milliseconds. */
+const MAX_LOAD_MS = 120_000;
+/** An API server hears of a changed webhook configuration within that. Milliseconds. */
+const CONFIGURATION_MS = 200;
+/** Between two requests through the API server. Milliseconds. */
+const PAUSE_MS = 10;
+/** Of the messages of failed requests. */
+const KEPT_MESSAGES = 5;
+
+/** What every namespace is labelled with in which the policy holds. */
+export const GUARDED = { 'e2e.portcullis.dev/guarded': 'true' };
+const MESSAGE = 'refused by the guard';
+
+/** The policy that refuses every config map of guarded namespaces. */
+export const GUARD = {
+  apiVersion: 'policies.kubewarden.io/v1',
+  kind: 'ClusterAdmissionPolicy',
+  metadata: { name: 'guard' },
+  spec: {
+    module: 'builtin:cel',
+    mutating: false,
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
+    namespaceSelector: { matchLabels: GUARDED },
+    settings: { validations: [{ expression: 'false', message: MESSAGE }] },
+  },
+};
+
+/** What came of the requests. */
+export interface LoadReport {
+  readonly reviewed: { readonly direct: number; readonly throughApiServer: number };
+  readonly perSecond: number;
+  /** Admitted, which the policy does not. */
+  readonly unreviewed: number;
+  /** Neither refused by the policy nor admitted: how many, and some of the reasons. */
+  readonly failed: number;
+  readonly reasons: readonly string[];
+}
+
+type Way = 'direct' | 'throughApiServer';
+
+interface Configuration extends KubernetesObject {
+  readonly webhooks?: readonly {
+    readonly name: string;
+    readonly clientConfig: { readonly caBundle?: string; readonly service?: { readonly path?: string } };
+    readonly rules: readonly { readonly resources: readonly string[] }[];
+  }[];
+}
+
+export class InstallLoad implements AsyncDisposable {
+  readonly #lab: InstallLab;
+  readonly #namespace: string;
+  readonly #began = performance.now();
+  readonly #reviewed = { direct: 0, throughApiServer: 0 };
+  readonly #reasons: string[] = [];
+  #failed = 0;
+  #unreviewed = 0;
+  #isOver = false;
+  #agent = new Agent();
+  #caBundle = '';
+  #path = '';
+  #address = '';
+  #running: Promise<unknown> = Promise.resolve();
+
+  private constructor(lab: InstallLab, namespace: string) {
+    this.#lab = lab;
+    this.#namespace = namespace;
+  }
+
+  /** Asks for config maps of this namespace, which is {@link GUARDED}. */
+  static async start(lab: InstallLab, namespace: string, { perSecond = PER_SECOND } = {}): Promise<InstallLoad> {
+    const load = new InstallLoad(lab, namespace);
+    await load.#configure();
+    setTimeout(() => (load.#isOver = true), MAX_LOAD_MS).unref();
+    load.#running = Promise.all([load.#follow(), load.#pace(perSecond), load.#throughApiServer()]);
+    return load;
+  }
+
+  async end(): Promise<LoadReport> {
+    this.#isOver = true;
+    await this.#running;
+    this.#agent.destroy();
+    const seconds = (performance.now() - this.#began) / 1000;
+    return {
+      reviewed: this.#reviewed,
+      perSecond: Math.round(this.#reviewed.direct / seconds),
+      unreviewed: this.#unreviewed,
+      failed: this.#failed,
+      reasons: this.#reasons,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  /** What an API server knows: the address of the Service, the path and the CAs of the webhook. */
+  async #configure(): Promise<void> {
+    const { spec } = await this.#lab.get<{ spec: { clusterIP: string } }>(
+      `/api/v1/namespaces/${NAMESPACE}/services/${POLICY_SERVER}`,
+    );
+    const { items } = await this.#lab.get<{ items: readonly Configuration[] }>(
+      '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?labelSelector=portcullis.dev%2Fpolicy-server%3Ddefault',
+    );
+    // The guard may share its webhook with other policies of the cluster.
+    const webhook = items
+      .flatMap(({ webhooks }) => webhooks ?? [])
+      .find(({ rules }) => rules.some(({ resources }) => resources.includes('configmaps')));
+    const { caBundle, service } = webhook?.clientConfig ?? {};
+    if (caBundle === undefined || service?.path === undefined) {
+      assert.fail(`no webhook for config maps in ${JSON.stringify(items)}`);
+    }
+    this.#address = spec.clusterIP;
+    this.#path = service.path;
+    if (caBundle !== this.#caBundle) {
+      this.#caBundle = caBundle;
+      // Requests that are under way end on the connections that they have.
+      this.#agent = new Agent({
+        keepAlive: true,
+        maxSockets: MAX_SOCKETS,
+        ca: Buffer.from(caBundle, 'base64').toString(),
+        servername: `${POLICY_SERVER}.${NAMESPACE}.svc`,
+      });
+    }
+  }
+
+  async #follow(): Promise<void> {
+    while (!this.#isOver) {
+      await sleep(CONFIGURATION_MS);
+      await this.#configure();
+    }
+  }
+
+  async #pace(perSecond: number): Promise<void> {
+    const underWay = new Set<Promise<void>>();
+    const began = performance.now();
+    let sent = 0;
+    while (!this.#isOver) {
+      const due = Math.floor(((performance.now() - began) * perSecond) / 1000);
+      for (let free = MAX_UNDER_WAY - underWay.size; sent < due && free > 0; sent += 1, free -= 1) {
+        const review = this.#direct(sent).then((answer) => this.#count('direct', answer));
+        underWay.add(review);
+        void review.finally(() => underWay.delete(review));
+      }
+      // What could not be sent in time is not made up for.
+      sent = due;
+      await sleep(PACE_MS);
+    }
+    await Promise.all(underWay);
+  }
+
+  async #throughApiServer(): Promise<void> {
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'asked-' } };
+    while (!this.#isOver) {
+      const answer = await this.#lab.answer(`/api/v1/namespaces/${this.#namespace}/configmaps`, object);
+      this.#count('throughApiServer', answer === '201' ? 'admitted' : answer);
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  #count(way: Way, answer: string): void {
+    if (answer.includes(MESSAGE)) {
+      this.#reviewed[way] += 1;
+    } else if (answer === 'admitted') {
+      this.#unreviewed += 1;
+    } else {
+      this.#failed += 1;
+      if (this.#reasons.length < KEPT_MESSAGES) {
+        const seconds = ((performance.now() - this.#began) / 1000).toFixed(1);
+        this.#reasons.push(`${way}, after ${seconds} s: ${answer}`);
+      }
+    }
+  }
+
+  #direct(count: number): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const body = reviewOf(this.#namespace, count);
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const options = { host: this.#address, port: 443, path: `${this.#path}?timeout=10s`, agent: this.#agent };
+    const post = request({ ...options, method: 'POST', headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('error', (error) => resolve(error.message));
+      response.on('end', () => {
+        const isAdmitted = response.statusCode === 200 && text.includes('"allowed":true');
+        resolve(isAdmitted ? 'admitted' : `${response.statusCode} ${text}`);
+      });
+    });
+    post.on('error', (error) => resolve(error.message));
+    post.end(body);
+    return promise;
+  }
+}
+
+function reviewOf(namespace: string, count: number): string {
+  const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
+  const resource = { group: '', version: 'v1', resource: 'configmaps' };
+  const name = `asked-${count}`;
+  return JSON.stringify({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: {
+      uid: `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`,
+      kind,
+      resource,
+      requestKind: kind,
+      requestResource: resource,
+      name,
+      namespace,
+      operation: 'CREATE',
+      userInfo: { username: 'e2e', groups: [] },
+      object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
+      oldObject: null,
+      dryRun: true,
+    },
+  });
+}

@@ -1,0 +1,215 @@
+// The product as it is installed: from its charts, on a real API server, with its Pods as processes; what it enforces, what it
+// recovers from, and that nothing of it stays. Cases follow each other on one cluster, as a day in the life of an installation.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import {
+  base64,
+  CONFIG_MAPS,
+  configMap,
+  guard,
+  isGuarded,
+  podNames,
+  scale,
+  secret,
+  unbroken,
+  VALUES,
+} from './install-case.ts';
+import { CONTROLLER, InstallLab, type Inventory, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
+import { expiredCertificates } from './install-certificates.ts';
+import {
+  EXAMPLES_HOLD,
+  mutatingPolicies,
+  namespacedPolicies,
+  pod,
+  REFUSED_BY_EXAMPLES,
+  VALIDATED_AFTERWARDS,
+} from './install-policies.ts';
+import { startSidecarWebhook } from './install-sidecar.ts';
+
+const RESTRICTED = {
+  apiVersion: 'policies.kubewarden.io/v1',
+  kind: 'ClusterAdmissionPolicy',
+  metadata: { name: 'restricted' },
+  spec: {
+    module: 'builtin:pod-security',
+    mutating: false,
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+    settings: { enforce: 'restricted' },
+  },
+};
+
+function containerOf(object: object): object {
+  return (object as { spec: { containers: [object] } }).spec.containers[0];
+}
+
+describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
+  let lab: InstallLab;
+  let found: Inventory;
+  before(async () => {
+    lab = await InstallLab.start();
+    found = await lab.inventory();
+    await lab.install(VALUES);
+    await lab.running();
+    await guard(lab);
+  });
+  after(() => (lab as InstallLab | undefined)?.[Symbol.asyncDispose]());
+
+  it('comes up from its charts', async () => {
+    const { code, stdout, stderr } = await lab.command('doctor', '--fail-on', 'error');
+    assert.equal(code, 0, stdout + stderr);
+  });
+
+  it('enforces policies of every kind and of every kind of module', async () => {
+    await lab.cluster.createNamespace('examples', EXAMPLES_HOLD);
+    const cases = namespacedPolicies('examples');
+    const names = Object.keys(REFUSED_BY_EXAMPLES);
+    const examples = await Promise.all([...names, 'default-seccomp', 'cost-center'].map((name) => lab.example(name)));
+    await lab.apply(...examples.flat(), ...cases.map(({ policy }) => policy));
+    await Promise.all([
+      ...names
+        .filter((name) => name !== 'privileged-by-exception')
+        .map((name) => lab.active('clusteradmissionpolicies', name)),
+      lab.active('clusteradmissionpolicygroups', 'privileged-by-exception'),
+      lab.active('clusteradmissionpolicies', 'default-seccomp'),
+      ...cases.map(({ resource, policy }) => lab.active(resource, policy.metadata.name ?? '', 'examples')),
+    ]);
+    const pods = '/api/v1/namespaces/examples/pods';
+    for (const [name, [object, expected]] of Object.entries(REFUSED_BY_EXAMPLES)) {
+      await lab.eventually(name, async () => assert.match(await lab.answer(pods, object), expected));
+    }
+    for (const { path, object, expected } of cases) {
+      await lab.eventually(path, async () => assert.match(await lab.answer(path, object), expected));
+    }
+    await lab.eventually('the seccomp profile', async () => {
+      const { body } = await lab.cluster.request<{ spec: { securityContext: object } }>(
+        'POST',
+        `${pods}?dryRun=All`,
+        pod({ securityContext: { runAsNonRoot: true } }),
+      );
+      assert.deepEqual(body.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    });
+  });
+
+  it('has Pods that the policies of the examples admit, and the restricted Pod Security Standard', async () => {
+    await lab.apply({
+      ...RESTRICTED,
+      spec: { ...RESTRICTED.spec, namespaceSelector: { matchLabels: EXAMPLES_HOLD } },
+    });
+    await lab.active('clusteradmissionpolicies', RESTRICTED.metadata.name);
+    const pods = '/api/v1/namespaces/examples/pods';
+    await lab.eventually('the standard', async () => {
+      assert.match(await lab.answer(pods, pod({ securityContext: {} })), /cap\/restricted/);
+    });
+    for (const name of [CONTROLLER, POLICY_SERVER]) {
+      const { spec } = await lab.get<{ spec: { template: { metadata: object; spec: Record<string, unknown> } } }>(
+        `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${name}`,
+      );
+      const { template } = spec;
+      const object = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { ...template.metadata, name: 'asked' },
+        spec: { ...template.spec, serviceAccountName: 'default', serviceAccount: 'default' },
+      };
+      assert.equal(await lab.answer(pods, object), '201', name);
+    }
+  });
+
+  it('makes the same of a pod whoever changes it first, and validates what comes of it', async () => {
+    await using sidecar = await startSidecarWebhook();
+    const namespaces = (['closed', 'counted'] as const).flatMap((first) =>
+      (['aa', 'zz'] as const).map((turn) => ({ name: `mutated-${first}-${turn}`, first, turn })),
+    );
+    for (const { name, first, turn } of namespaces) {
+      await lab.cluster.createNamespace(name, { mutated: first, sidecar: turn });
+    }
+    const policies = (['closed', 'counted'] as const).flatMap((first) => mutatingPolicies(first, { mutated: first }));
+    const others = ['aa', 'zz'].map((turn) => sidecar.configuration(`${turn}-sidecar`, { sidecar: turn }));
+    await lab.apply(...policies, VALIDATED_AFTERWARDS, ...others);
+    const names = [...policies, VALIDATED_AFTERWARDS].map(({ metadata }) => metadata.name);
+    await Promise.all(names.map((name) => lab.active('clusteradmissionpolicies', name)));
+    for (const { name } of namespaces) {
+      await lab.eventually(`a pod of ${name}`, async () => {
+        const path = `/api/v1/namespaces/${name}/pods?dryRun=All`;
+        const { body } = await lab.cluster.request<{
+          metadata: { annotations: object };
+          spec: { containers: { name: string; securityContext?: object }[] };
+        }>('POST', path, pod());
+        assert.ok('spec' in body, JSON.stringify(body));
+        assert.deepEqual(body.metadata.annotations, { containers: '2' });
+        assert.deepEqual(
+          body.spec.containers.map((container) => [container.name, container.securityContext]),
+          [
+            ['main', { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }],
+            ['sidecar', { allowPrivilegeEscalation: false }],
+          ],
+        );
+      });
+      const two = [{ ...containerOf(pod()) }, { ...containerOf(pod()), name: 'second' }];
+      const answer = await lab.answer(`/api/v1/namespaces/${name}/pods`, pod({ containers: two }));
+      assert.match(answer, /too many containers/);
+    }
+    await lab.kubectl(['delete', 'mutatingwebhookconfiguration', 'aa-sidecar', 'zz-sidecar']);
+    await lab.kubectl(['delete', 'clusteradmissionpolicy', ...names]);
+    await lab.kubectl(['delete', 'namespace', '--wait=false', ...namespaces.map(({ name }) => name)]);
+  });
+
+  it('comes back when its policy servers are all gone', async () => {
+    await scale(lab, CONTROLLER, 0);
+    await lab.rolledOut(CONTROLLER);
+    await lab.kubectl(['delete', 'deployment', POLICY_SERVER, '-n', NAMESPACE, '--wait=true']);
+    await lab.eventually('no policy server', async () => assert.deepEqual(await podNames(lab, POLICY_SERVER), []));
+    assert.match(await lab.answer(CONFIG_MAPS, configMap), /failed calling webhook/);
+    assert.equal(await lab.answer('/api/v1/namespaces/kube-system/configmaps', configMap), '201');
+    await scale(lab, CONTROLLER, 2);
+    await lab.running();
+    await isGuarded(lab);
+  });
+
+  it('puts its CA back when somebody deletes it, or writes something else there, and loses nothing', async (test) => {
+    const { data: was } = await secret(lab, 'portcullis-ca');
+    const isBack = async (): Promise<void> => assert.deepEqual((await secret(lab, 'portcullis-ca')).data, was);
+    await unbroken(lab, test, async () => {
+      await lab.kubectl(['delete', 'secret', 'portcullis-ca', '-n', NAMESPACE]);
+      await lab.eventually('the CA', isBack);
+      await lab.cluster.expect('PATCH', `/api/v1/namespaces/${NAMESPACE}/secrets/portcullis-ca`, {
+        data: { 'tls.crt': base64('nonsense'), 'tls.key': base64('nonsense') },
+      });
+      await lab.eventually('the CA again', isBack);
+    });
+    await lab.running();
+  });
+
+  it('comes back when everything was down until its certificates had expired', async () => {
+    await scale(lab, CONTROLLER, 0);
+    await lab.rolledOut(CONTROLLER);
+    await scale(lab, POLICY_SERVER, 0);
+    await lab.rolledOut(POLICY_SERVER);
+    const expired = await expiredCertificates(NAMESPACE, CONTROLLER, POLICY_SERVER);
+    for (const [name, data] of expired) {
+      await lab.cluster.expect('PATCH', `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`, { data });
+    }
+    await scale(lab, CONTROLLER, 2);
+    await lab.eventually('policy servers to be wanted again', async () => {
+      const { spec } = await lab.get<{ spec: { replicas: number } }>(
+        `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${POLICY_SERVER}`,
+      );
+      assert.equal(spec.replicas, 2);
+    });
+    await lab.running();
+    await isGuarded(lab);
+  });
+
+  it('leaves the cluster as it was', async () => {
+    await lab.helm(['uninstall', 'portcullis']);
+    assert.equal(await lab.answer(CONFIG_MAPS, configMap), '201');
+    const { code, stdout, stderr } = await lab.command('uninstall', '--delete-policies', '--delete-crds');
+    assert.equal(code, 0, stdout + stderr);
+    await lab.kubectl(['delete', 'namespace', '--ignore-not-found', NAMESPACE, 'guarded', 'examples']);
+    await lab.eventually('nothing of it', async () => {
+      const is = await lab.inventory();
+      assert.deepEqual([...is.symmetricDifference(found)], []);
+    });
+  });
+});

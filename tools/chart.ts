@@ -1,0 +1,256 @@
+// Writes what Portcullis is installed from besides its own command: the Helm charts in deploy/charts/, the plain manifests in
+// deploy/manifests/, and the table of values in docs/install.md. All of it comes from src/cli/install. `--check` writes nothing
+// and fails when a file has another content.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dump } from 'js-yaml';
+import { HELM_PARTS, INSTALL_PARTS, installObjects } from '../src/cli/install/install-objects.ts';
+import {
+  defaultValues,
+  isSection,
+  type ValueDeclaration,
+  valuesDeclaration,
+  type ValueSection,
+} from '../src/cli/install/install-values.ts';
+import { ALERTS } from '../src/cli/install/objects/monitoring-objects.ts';
+import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
+import { templateText, templateValues } from './helm-template.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+const declaration = valuesDeclaration(version);
+
+const WRITTEN_BY = '# Written by tools/chart.ts from src/cli/install.';
+const CHART = 'deploy/charts/portcullis';
+const CRDS_CHART = 'deploy/charts/portcullis-crds';
+const MANIFESTS = 'deploy/manifests/portcullis.yaml';
+const PAGE = 'docs/install.md';
+const NAMESPACE = 'portcullis';
+/** Parts that the chart leaves to Helm, and to the other chart. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['namespace', 'crds']);
+
+const yaml = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true });
+
+function chartFile(name: string, description: string): string {
+  return `${WRITTEN_BY}\n${yaml({
+    apiVersion: 'v2',
+    name,
+    description,
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: `>=${MIN_KUBERNETES.join('.')}.0-0`,
+    keywords: ['admission', 'kubewarden', 'policy', 'webassembly', 'webhook'],
+  })}`;
+}
+
+/** The templates: each part of an installation with expressions of Helm where its values go. */
+function templates(): [string, string][] {
+  const context = { namespace: templateValues.namespace, values: templateValues.of(declaration) };
+  return [...INSTALL_PARTS.filter(({ name }) => !ELSEWHERE.has(name)), ...HELM_PARTS].map(({ name, when, objects }) => {
+    const text = objects(context)
+      .map((object) => templateText(object, declaration))
+      .join('---\n');
+    const whole = when === undefined ? text : `{{- if .Values.${when} }}\n${text}{{- end }}\n`;
+    return [`${CHART}/templates/${name}.yaml`, `${WRITTEN_BY}\n${whole}`];
+  });
+}
+
+/** Helm never deletes what has this annotation: the policies of a cluster would go with their definitions. */
+function crdTemplates(): [string, string][] {
+  const definitions = INSTALL_PARTS.find(({ name }) => name === 'crds')?.objects({
+    namespace: NAMESPACE,
+    values: defaultValues(version),
+  });
+  return (definitions ?? []).map((definition) => {
+    const { metadata } = definition;
+    const kept = { ...definition, metadata: { ...metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };
+    return [`${CRDS_CHART}/templates/${metadata.name}.yaml`, `${WRITTEN_BY}\n${templateText(kept, declaration)}`];
+  });
+}
+
+/** A comment in lines that are not too long. */
+function comment(text: string, indent: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && indent.length + last.length + word.length < 118) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(`${indent}# ${word}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function describe({ description, choices }: ValueDeclaration): string {
+  return choices === undefined ? description : `${description} One of: ${choices.join(', ')}.`;
+}
+
+function valuesText({ values }: ValueSection, indent = ''): string {
+  return Object.entries(values)
+    .map(([name, value]) => {
+      if (isSection(value)) {
+        return `${comment(value.description, indent)}${indent}${name}:\n${valuesText(value, `${indent}  `)}`;
+      }
+      const lines = yaml({ [name]: value.default }).replaceAll(/^(?=.)/gm, indent);
+      return comment(describe(value), indent) + lines;
+    })
+    .join(indent === '' ? '\n' : '');
+}
+
+function schemaOf(value: ValueDeclaration | ValueSection): object {
+  const { description } = value;
+  if (isSection(value)) {
+    const names = Object.keys(value.values);
+    const properties = Object.fromEntries(Object.entries(value.values).map(([name, one]) => [name, schemaOf(one)]));
+    return { description, type: 'object', additionalProperties: false, required: names, properties };
+  }
+  const { choices, minimum, pattern } = value;
+  const types = {
+    boolean: { type: 'boolean' },
+    integer: { type: 'integer', minimum },
+    list: { type: 'array', items: { type: 'object' } },
+    object: { type: 'object' },
+    texts: { type: 'array', items: { type: 'string' } },
+    text: { type: 'string', enum: choices, pattern },
+  } as const;
+  return { description, ...types[value.type] };
+}
+
+/** Certificates of cert-manager in Secrets that the controller keeps: both would write them, for ever. */
+const CERTIFICATES_OF_ONE = {
+  not: {
+    required: ['mode', 'certManager'],
+    properties: {
+      mode: { const: 'own' },
+      certManager: { required: ['enabled'], properties: { enabled: { const: true } } },
+    },
+  },
+} as const;
+
+/** `global` is given to every chart that is part of another one. */
+function valuesSchema(): object {
+  const schema = schemaOf(declaration) as { properties: { certificates: object } };
+  Object.assign(schema.properties.certificates, CERTIFICATES_OF_ONE);
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...schema,
+    properties: { ...schema.properties, global: { type: 'object' } },
+  };
+}
+
+function tableRows({ values }: ValueSection, path = ''): string[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    isSection(value)
+      ? tableRows(value, `${path}${name}.`)
+      : [
+          `| \`${path}${name}\` | \`${JSON.stringify(value.default)}\` | ${describe(value).replaceAll('|', String.raw`\|`)} |`,
+        ],
+  );
+}
+
+/** Puts a table between the marks of a page. */
+function withTable(page: string, mark: string, header: string, rows: readonly string[]): string {
+  const [begin, end] = [`<!-- ${mark}: written by tools/chart.ts -->\n`, `<!-- end of ${mark} -->`];
+  const [before, after] = [page.indexOf(begin), page.indexOf(end)];
+  if (before < 0 || after < before) {
+    throw new Error(`${PAGE}: expected the lines ${begin.trim()} and ${end}`);
+  }
+  const rule = header.replaceAll(/[^|]+/g, '---');
+  const table = [header, rule, ...rows].join('\n');
+  return `${page.slice(0, before + begin.length)}\n${table}\n\n${page.slice(after)}`;
+}
+
+const alertRows = ALERTS.map(
+  ({ name, severity, when, lasting, summary, whatToDo }) =>
+    `| \`${name}\` (${severity}) | \`${when.replaceAll('|', String.raw`\|`)}\` for ${lasting} | ${summary} ${whatToDo} |`,
+);
+
+function page(): string {
+  const text = readFileSync(join(root, PAGE), 'utf8');
+  const withValues = withTable(text, 'values', '| value | default | meaning |', tableRows(declaration));
+  return withTable(withValues, 'alerts', '| alert | when | meaning, and what to do |', alertRows);
+}
+
+const NOTES = `Portcullis {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}.
+
+  kubectl -n {{ .Release.Namespace }} rollout status deployment/portcullis-controller
+  kubectl get policyservers
+  portcullis doctor --namespace {{ .Release.Namespace }}
+
+Pods of this namespace can have strong rights. Keep others out:
+
+  kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted --overwrite
+
+When you uninstall the release, its webhooks go first; policies and their kinds stay. What the controller has made goes with:
+
+  portcullis uninstall --namespace {{ .Release.Namespace }}
+`;
+
+const files = new Map<string, string>([
+  [
+    `${CHART}/Chart.yaml`,
+    chartFile('portcullis', 'A Kubernetes policy engine whose policies have a status, versions and a way back'),
+  ],
+  [`${CHART}/values.yaml`, `${WRITTEN_BY}\n\n${valuesText(declaration)}`],
+  [`${CHART}/values.schema.json`, `${JSON.stringify(valuesSchema(), undefined, 2)}\n`],
+  [`${CHART}/templates/NOTES.txt`, NOTES],
+  ...templates(),
+  [
+    `${CRDS_CHART}/Chart.yaml`,
+    chartFile('portcullis-crds', 'The kinds of Portcullis: upgraded with this chart, kept when it is uninstalled'),
+  ],
+  [`${CRDS_CHART}/values.yaml`, '# There is nothing to choose.\n{}\n'],
+  ...crdTemplates(),
+  [
+    MANIFESTS,
+    `${WRITTEN_BY}\n${installObjects({ namespace: NAMESPACE, values: defaultValues(version) })
+      .map(yaml)
+      .join('---\n')}`,
+  ],
+  [PAGE, page()],
+]);
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(join(root, file), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Files that nothing is written to any more. */
+function left(): readonly string[] {
+  return ['deploy/charts', 'deploy/manifests'].flatMap((folder) => {
+    try {
+      return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+        .filter((file) => !files.has(file));
+    } catch {
+      return [];
+    }
+  });
+}
+
+const differing = [...files].filter(([file, content]) => contentOf(file) !== content).map(([file]) => file);
+if (process.argv.includes('--check')) {
+  const wrong = [...differing, ...left()];
+  if (wrong.length > 0) {
+    console.error(`${wrong.join(', ')}: not what src/cli/install says; run \`node tools/chart.ts\``);
+    process.exit(1);
+  }
+  console.log('deploy/charts, deploy/manifests and docs/install.md are what src/cli/install says');
+} else {
+  for (const file of differing) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), files.get(file) ?? '');
+    console.log(file);
+  }
+  for (const file of left()) {
+    rmSync(join(root, file));
+    console.log(`${file} removed`);
+  }
+}

@@ -1,0 +1,174 @@
+// Templates of Helm from objects: values are stood for by marks, and where a mark comes out in an object, an expression of Helm
+// that gives the value is put in. So a chart has no logic of its own.
+import { dump } from 'js-yaml';
+import { type InstallValues, isSection, type ValueSection, type ValueType } from '../src/cli/install/install-values.ts';
+
+/** Around the path of a value. Nothing else has them. */
+const OPEN = '⟦';
+const CLOSE = '⟧';
+const MARK = /⟦([^⟦⟧]+)⟧/g;
+const NAMESPACE = '@namespace';
+
+const mark = (path: string): string => `${OPEN}${path}${CLOSE}`;
+
+/** What objects are made from when templates are wanted. */
+export const templateValues = {
+  namespace: mark(NAMESPACE),
+  /** Marks in the place of values. A list has one as its only element, an object as its only field. */
+  of: (declaration: ValueSection): InstallValues => marks(declaration, '') as unknown as InstallValues,
+};
+
+function marks({ values }: ValueSection, path: string): object {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => {
+      const at = `${path}${name}`;
+      return [name, isSection(value) ? marks(value, `${at}.`) : markOf(value.type, mark(at))];
+    }),
+  );
+}
+
+function markOf(type: ValueType, text: string): unknown {
+  switch (type) {
+    case 'list':
+    case 'texts':
+      return [text];
+    case 'object':
+      return { [text]: text };
+    default:
+      return text;
+  }
+}
+
+/** An expression, and how it stands in its line. */
+interface Slot {
+  readonly expression: string;
+  /** A value on its line; a list or an object that is the whole value; parts of one among others. */
+  readonly kind: 'scalar' | 'whole' | 'parts';
+}
+
+const SLOT_LINE = /^( *)(.*?)SLOT(\d+)SLOT(?:: SLOT\d+SLOT)?$/;
+
+/** The template of an object that was made from `templateValues`. */
+export function templateText(object: unknown, declaration: ValueSection): string {
+  const slots: Slot[] = [];
+  const slotted = withSlots(object, declaration, slots);
+  const text = dump(slotted, { lineWidth: -1, noRefs: true });
+  if (text.includes('{{') || text.includes(OPEN)) {
+    throw new Error(`a text that Helm would take for an expression, or a mark in a place that has none:\n${text}`);
+  }
+  return text
+    .split('\n')
+    .map((line) => {
+      const [, indent = '', before = '', number] = SLOT_LINE.exec(line) ?? [];
+      const slot = number === undefined ? undefined : slots[Number(number)];
+      return slot === undefined ? line : slotLine(slot, indent, before);
+    })
+    .join('\n');
+}
+
+function slotLine({ kind, expression }: Slot, indent: string, before: string): string {
+  switch (kind) {
+    case 'scalar':
+      return `${indent}${before}{{ ${expression} }}`;
+    case 'whole':
+      return `${indent}${before.trimEnd()} {{- toYaml ${expression} | nindent ${below(indent, before)} }}`;
+    default:
+      return `${indent}{{- with ${expression} }}\n${indent}{{- toYaml . | nindent ${indent.length} }}\n${indent}{{- end }}`;
+  }
+}
+
+/** How far what belongs to a field is indented that may stand behind dashes. */
+function below(indent: string, before: string): number {
+  const dashes = /^(?:- )*/.exec(before)?.[0].length ?? 0;
+  return indent.length + dashes + 2;
+}
+
+function withSlots(value: unknown, declaration: ValueSection, slots: Slot[]): unknown {
+  const slot = (kind: Slot['kind'], expression: string): string => `SLOT${slots.push({ kind, expression }) - 1}SLOT`;
+  if (typeof value === 'string') {
+    return value.includes(OPEN) ? slot('scalar', textExpression(value, declaration)) : value;
+  }
+  if (Array.isArray(value)) {
+    const [first] = value as unknown[];
+    const only = value.length === 1 ? listPath(first, declaration) : undefined;
+    return only === undefined
+      ? value.map((one: unknown) => {
+          const path = listPath(one, declaration);
+          return path === undefined ? withSlots(one, declaration, slots) : slot('parts', path);
+        })
+      : slot('whole', only);
+  }
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  const entries = Object.entries(value);
+  const [first] = entries;
+  if (entries.length === 1 && first?.[0].startsWith(OPEN) === true) {
+    return slot('whole', expressionOf(first[0].slice(1, -1)));
+  }
+  return Object.fromEntries(
+    entries.map(([name, field]) => {
+      if (name.startsWith(OPEN)) {
+        const parts = slot('parts', expressionOf(name.slice(1, -1)));
+        return [parts, parts];
+      }
+      return [name, withSlots(field, declaration, slots)];
+    }),
+  );
+}
+
+/** The expression of a list that an element stands for. */
+function listPath(element: unknown, declaration: ValueSection): string | undefined {
+  const [, path] = typeof element === 'string' ? (/^⟦([^⟦⟧]+)⟧$/.exec(element) ?? []) : [];
+  const isList = path !== undefined && ['list', 'texts'].includes(typeOf(path, declaration));
+  return isList ? expressionOf(path) : undefined;
+}
+
+/** The expression of a text with values in it. */
+function textExpression(text: string, declaration: ValueSection): string {
+  const paths = [...text.matchAll(MARK)].map(([, path = '']) => path);
+  const [path = ''] = paths;
+  const isWhole = text === mark(path);
+  if (isWhole && typeOf(path, declaration) === 'integer') {
+    return `int ${expressionOf(path)}`;
+  }
+  if (isWhole) {
+    return `${expressionOf(path)} | quote`;
+  }
+  const formatted = JSON.stringify(text.replaceAll('%', '%%').replaceAll(MARK, '%v'));
+  return `printf ${formatted} ${paths.map((one) => argument(one, declaration)).join(' ')} | quote`;
+}
+
+function argument(path: string, declaration: ValueSection): string {
+  switch (typeOf(path, declaration)) {
+    // Helm reads numbers as floating point.
+    case 'integer':
+      return `(int ${expressionOf(path)})`;
+    case 'texts':
+      return `(join "," ${expressionOf(path)})`;
+    default:
+      return expressionOf(path);
+  }
+}
+
+function expressionOf(path: string): string {
+  return path === NAMESPACE ? '.Release.Namespace' : `.Values.${path}`;
+}
+
+function typeOf(path: string, declaration: ValueSection): ValueType {
+  if (path === NAMESPACE) {
+    return 'text';
+  }
+  let at: ValueSection = declaration;
+  for (const name of path.split('.')) {
+    const value = at.values[name];
+    if (value === undefined) {
+      throw new Error(`there is no value ${path}`);
+    }
+    if (!isSection(value)) {
+      return value.type;
+    }
+    at = value;
+  }
+  throw new Error(`${path} is a section of values`);
+}
