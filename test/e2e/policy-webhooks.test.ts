@@ -232,25 +232,24 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     });
   }
 
-  it('writes a few times only for a thousand policies that are applied at once', async (context) => {
+  it('writes at most ten times for a thousand policies that are applied at once', async (context) => {
     const all = Array.from({ length: 1_000 }, (_, index) => mixed(index));
-    const began = performance.now();
     const writes = await withWebhooks(async (webhooks, told) => {
       for (const { policy, match, spec } of all) {
         await webhooks.foresee(policy, match, spec, signal);
       }
-      for (const { policy, match, spec } of all) {
-        while ((await webhooks.ask(policy, [match], spec, false, signal)) === 'later') {
-          await told(policy.id);
-        }
-      }
+      // As reconcilers do: one that has to wait holds up no other.
+      await Promise.all(
+        all.map(async ({ policy, match, spec }) => {
+          while ((await webhooks.ask(policy, [match], spec, false, signal)) === 'later') {
+            await told(policy.id);
+          }
+        }),
+      );
       assert.ok(all.every(({ policy, match }) => webhooks.isAsked(policy, match)));
     });
     context.diagnostic(`${writes} writes`);
-    const seconds = (performance.now() - began) / 1000;
-    context.diagnostic(`in ${seconds.toFixed(1)} s`);
-    // Asked for are ten. A stream that a busy machine draws out takes a few more; never one for each policy.
-    assert.ok(writes <= (seconds < 5 ? 10 : 20), `${writes} writes in ${seconds.toFixed(1)} s`);
+    assert.ok(writes <= 10, `${writes} writes`);
     await removeAll();
   });
 

@@ -1,7 +1,7 @@
 // When configurations are written: a change at once, a stream of changes in few writes.
 
-/** How long the first, second … write of a stream of changes waits for the one before. Milliseconds. */
-export const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 4_000, 15_000, 20_000];
+/** How long the first, second … write of a stream of changes waits for the one before: 1,000 policies take five. Milliseconds. */
+export const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 3_000, 9_000, 15_000];
 /** A stream that pauses for so long is written at once, unless that happens too often. Milliseconds. */
 export const QUIET_MS = 400;
 /**
