@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject } from '../cluster/cluster.ts';
+import { configMapReview } from '../lifecycle/config-map-review.ts';
 import { type InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
 
 /** Reviews a second straight to the Service. */
@@ -189,7 +190,8 @@ export class InstallLoad implements AsyncDisposable {
 
   #direct(count: number): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const body = reviewOf(this.#namespace, count);
+    const [namespace, name] = [this.#namespace, `asked-${count}`];
+    const body = configMapReview({ count, namespace, name, username: 'e2e' });
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     const options = { host: this.#address, port: 443, path: `${this.#path}?timeout=10s`, agent: this.#agent };
     const post = request({ ...options, method: 'POST', headers }, (response) => {
@@ -205,28 +207,4 @@ export class InstallLoad implements AsyncDisposable {
     post.end(body);
     return promise;
   }
-}
-
-function reviewOf(namespace: string, count: number): string {
-  const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
-  const resource = { group: '', version: 'v1', resource: 'configmaps' };
-  const name = `asked-${count}`;
-  return JSON.stringify({
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    request: {
-      uid: `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`,
-      kind,
-      resource,
-      requestKind: kind,
-      requestResource: resource,
-      name,
-      namespace,
-      operation: 'CREATE',
-      userInfo: { username: 'e2e', groups: [] },
-      object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
-      oldObject: null,
-      dryRun: true,
-    },
-  });
 }

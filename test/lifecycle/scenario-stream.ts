@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { labelOf, type RolloutLab } from './rollout-lab.ts';
+import { configMapReview } from './config-map-review.ts';
 
 /** What came of one review. Times are those of `performance.now()`. */
 export interface Verdict {
@@ -147,25 +148,6 @@ function reviewBody(namespace: string): (name: string) => string {
   let count = 0;
   return (name) => {
     count += 1;
-    const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
-    const resource = { group: '', version: 'v1', resource: 'configmaps' };
-    return JSON.stringify({
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      request: {
-        uid: `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`,
-        kind,
-        resource,
-        requestKind: kind,
-        requestResource: resource,
-        name,
-        namespace,
-        operation: 'CREATE',
-        userInfo: { username: 'lab', groups: [] },
-        object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
-        oldObject: null,
-        dryRun: true,
-      },
-    });
+    return configMapReview({ count, namespace, name, username: 'lab' });
   };
 }
