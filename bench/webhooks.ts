@@ -2,7 +2,6 @@
 // dry-run creates of config maps, in turn, one at a time. And how many webhook configurations policies make, and writes of them.
 // Usage: npm run bench -- webhooks [REQUESTS] [TENANTS]; needs the programs of the test cluster (npm run cluster:build).
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { ANNOTATIONS, customResourceDefinition, type KubernetesObject, OWN_KINDS
 import { ensureLocalCertificates, type LocalCertificates } from '../src/server/index.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
+import { freePorts } from '../test/cluster/free-ports.ts';
 import { webhookConfiguration, webhookConfigurationPath } from '../test/cluster/webhook-configuration.ts';
 import { LabProcess } from '../test/lifecycle/rollout-lab-process.ts';
 import { LineProcess, machine, printTable } from './processes.ts';
@@ -122,14 +122,6 @@ class Scene {
     writeFileSync(file, JSON.stringify({ ...config, 'current-context': user }), { mode: 0o600 });
     return file;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Requests to each namespace in turn, so that whatever else the machine does meets all alike. */
@@ -291,7 +283,8 @@ async function main(): Promise<void> {
     'control-key-file': certificates.controlKeyFile,
     'control-ca-file': certificates.caFile,
   };
-  const port = String(await freePort());
+  const [free] = await freePorts(1);
+  const port = String(free);
   const server = scene.start('serve', {
     ...control,
     port,

@@ -48,13 +48,16 @@ function chartFile(name: string, description: string): string {
 /** The templates: each part of an installation with expressions of Helm where its values go. */
 function templates(): [string, string][] {
   const context = { namespace: templateValues.namespace, values: templateValues.of(declaration) };
-  return [...INSTALL_PARTS.filter(({ name }) => !ELSEWHERE.has(name)), ...HELM_PARTS].map(({ name, when, objects }) => {
-    const text = objects(context)
-      .map((object) => templateText(object, declaration))
-      .join('---\n');
-    const whole = when === undefined ? text : `{{- if .Values.${when} }}\n${text}{{- end }}\n`;
-    return [`${CHART}/templates/${name}.yaml`, `${WRITTEN_BY}\n${whole}`];
-  });
+  return [...INSTALL_PARTS.filter(({ name }) => !ELSEWHERE.has(name)), ...HELM_PARTS].map(
+    ({ name, when, is, objects }) => {
+      const text = objects(context)
+        .map((object) => templateText(object, declaration))
+        .join('---\n');
+      const condition = is === undefined ? `.Values.${when}` : `eq .Values.${when} ${JSON.stringify(is)}`;
+      const whole = when === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
+      return [`${CHART}/templates/${name}.yaml`, `${WRITTEN_BY}\n${whole}`];
+    },
+  );
 }
 
 /** Helm never deletes what has this annotation: the policies of a cluster would go with their definitions. */

@@ -4,21 +4,25 @@
 //   kubectl                  the one on PATH, else built from the same module
 //   helm                     the one on PATH, else built from the pinned Go module in test/cluster/helm
 //   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
+//   libfaketime              Debian's package, unpacked likewise: processes whose clocks are wrong
 // Everything lands in one cache folder of the user; when all is there, this takes no time and says so in one line.
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import {
   clusterAvailable,
   clusterCacheFolder,
+  FAKETIME_LIBRARY,
   findBinary,
+  findFaketime,
   findOnPath,
   goBuildArguments,
   goModuleOf,
   type GoProgram,
+  isPipeline,
   kubernetesVersion,
 } from '../test/cluster/binaries.ts';
 
@@ -123,55 +127,98 @@ async function buildGo(program: GoProgram): Promise<string> {
   return join(cache, program);
 }
 
-/** Unpacks etcd from Debian's package into the cache and returns its path. Needs no root unless the package lists are missing. */
-function unpackEtcd(): string {
-  const advice = 'Install etcd 3.4 or newer so that "etcd" is on PATH and run this again.';
+/** What is taken out of a package of Debian's. */
+interface PackagedFile {
+  readonly package: string;
+  /** Where the file is in the package: one that this pattern fits. */
+  readonly file: string;
+  /** What it is called in the cache. */
+  readonly name: string;
+  readonly mode: number;
+  /** What to do where there is no such package. */
+  readonly advice: string;
+}
+
+const ETCD: PackagedFile = {
+  package: 'etcd-server',
+  file: 'usr/bin/etcd',
+  name: 'etcd',
+  mode: 0o755,
+  advice: 'Install etcd 3.4 or newer so that "etcd" is on PATH and run this again.',
+};
+
+const FAKETIME: PackagedFile = {
+  package: 'libfaketime',
+  // The folder before it is called after the processor.
+  file: `usr/lib/*/faketime/${FAKETIME_LIBRARY}`,
+  name: FAKETIME_LIBRARY,
+  mode: 0o644,
+  advice: `Put libfaketime 0.9.10 or newer there yourself, as ${join(cache, FAKETIME_LIBRARY)}.`,
+};
+
+/** Unpacks one file of Debian's package into the cache and returns its path. Needs no root unless the package lists are missing. */
+function unpack({ package: name, file, name: target, mode, advice }: PackagedFile): string {
   if (findOnPath('apt-get') === undefined || findOnPath('dpkg') === undefined) {
     throw new BuildError(
-      `etcd is not on PATH, and this machine has no apt-get to fetch Debian's package with. ${advice}`,
+      `${target} is not there, and this machine has no apt-get to fetch Debian's package ${name} with. ${advice}`,
     );
   }
-  say("Fetching etcd (Debian's package etcd-server)…");
-  const folder = mkdtempSync(join(cache, 'etcd-'));
+  say(`Fetching ${target} (Debian's package ${name})…`);
+  const folder = mkdtempSync(join(cache, `${name}-`));
   try {
     const run = (command: string, ...args: string[]): { done: boolean; output: string } => {
       const result = spawnSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
       return { done: result.status === 0, output: `${result.stdout}${result.stderr}` };
     };
-    let fetched = run('apt-get', 'download', 'etcd-server');
+    let fetched = run('apt-get', 'download', name);
     if (!fetched.done && process.getuid?.() === 0) {
       say('  updating the package lists (apt-get update)…');
       run('apt-get', 'update');
-      fetched = run('apt-get', 'download', 'etcd-server');
+      fetched = run('apt-get', 'download', name);
     }
-    const archive = readdirSync(folder).find((file) => file.endsWith('.deb'));
+    const [archive] = globSync('*.deb', { cwd: folder });
     if (!fetched.done || archive === undefined) {
       const lists =
         process.getuid?.() === 0 ? '' : ' Perhaps the package lists are missing: run "apt-get update" as root.';
-      throw new BuildError(`"apt-get download etcd-server" failed.${lists} ${advice}\n${fetched.output}`);
+      throw new BuildError(`"apt-get download ${name}" failed.${lists} ${advice}\n${fetched.output}`);
     }
     const unpacked = run('dpkg', '-x', archive, 'package');
-    if (!unpacked.done) {
-      throw new BuildError(`"dpkg -x" of Debian's etcd-server failed. ${advice}\n${unpacked.output}`);
+    const [found] = globSync(file, { cwd: join(folder, 'package') });
+    if (!unpacked.done || found === undefined) {
+      throw new BuildError(`"dpkg -x" of Debian's ${name} gave no ${file}. ${advice}\n${unpacked.output}`);
     }
-    const partial = join(folder, 'etcd');
-    copyFileSync(join(folder, 'package', 'usr', 'bin', 'etcd'), partial);
-    chmodSync(partial, 0o755);
-    renameSync(partial, join(cache, 'etcd'));
+    const partial = join(folder, 'whole');
+    copyFileSync(join(folder, 'package', found), partial);
+    chmodSync(partial, mode);
+    renameSync(partial, join(cache, target));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return join(cache, 'etcd');
+  return join(cache, target);
+}
+
+/** One test needs it: where it is not to be had, that test skips, but in a pipeline. */
+function unpackFaketime(): string {
+  try {
+    return unpack(FAKETIME);
+  } catch (error) {
+    if (!(error instanceof BuildError) || isPipeline()) {
+      throw error;
+    }
+    return `none, tests of clocks skip: ${error.message}`;
+  }
 }
 
 async function main(): Promise<void> {
   const before = clusterAvailable();
-  if (before.available) {
-    say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${Object.values(before.binaries).join(', ')}`);
+  const faketime = findFaketime();
+  if (before.available && faketime !== undefined) {
+    const all = [...Object.values(before.binaries), faketime];
+    say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${all.join(', ')}`);
     return;
   }
   mkdirSync(cache, { recursive: true });
-  const programs = { etcd: findBinary('etcd') ?? unpackEtcd() };
+  const programs = { etcd: findBinary('etcd') ?? unpack(ETCD), libfaketime: faketime ?? unpackFaketime() };
   for (const program of ['kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'] as const) {
     Object.assign(programs, { [program]: findBinary(program) ?? (await buildGo(program)) });
   }

@@ -42,6 +42,7 @@ export type { Recovery } from './embedded/store/sqlite-journal.ts';
 export type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from './embedded/request.ts';
 export { Gateway } from './gateway/gateway.ts';
 export type { GatewayTls } from './gateway/gateway-server.ts';
+export { EMBEDDED_BUILD } from './gateway/path-request.ts';
 export type { GatewayAddress, GatewayOptions, RequestRecord } from './gateway/gateway.ts';
 export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';
 export type { KubeconfigEntry } from './gateway/kubeconfig-file.ts';

@@ -222,3 +222,37 @@ test('no body makes the parsers throw anything but their own error', () => {
     { numRuns: 1_000 },
   );
 });
+
+test('what the engine looks at is what the review says, however its texts are written', () => {
+  const text = fc.oneof(fc.constantFrom('Pod', 'Pox', 'pods', 'a\\b', '"', 'é💥'), fc.string({ unit: 'binary' }));
+  const [some, other] = [fc.constantFrom('v1', 'v2'), fc.constantFrom('pods', 'podx')];
+  const id = fc.oneof(
+    fc.record({ group: text, version: text, kind: text, resource: text }),
+    fc.record({ group: some, version: some, kind: other, resource: other }),
+  );
+  const review = fc.record({
+    uid: text,
+    namespace: text,
+    operation: text,
+    subResource: text,
+    requestKind: id,
+    kind: id,
+  });
+  const resources = fc.record({ resource: id, requestResource: fc.option(id) });
+  fc.assert(
+    fc.property(review, resources, fc.boolean(), (facts, ids, hasEscapes) => {
+      const written = JSON.stringify(podReview({ ...facts, ...ids, dryRun: true }));
+      const body = hasEscapes ? written.replaceAll('o', String.raw`\u006f`) : written;
+      const { uid, admission, target } = parseAdmissionReview(bytes(body));
+      const { group, version } = facts.requestKind;
+      assert.equal(uid, facts.uid);
+      assert.deepEqual(admission?.kind, { group, version, kind: facts.requestKind.kind });
+      assert.deepEqual([admission?.namespace, admission?.operation], [facts.namespace, facts.operation]);
+      const named = ({ kind: _kind, ...rest }: typeof facts.kind): object => rest;
+      assert.deepEqual(target?.resource, named(ids.resource));
+      assert.deepEqual(target?.requestResource, named(ids.requestResource ?? ids.resource));
+      assert.equal(target?.subresource, facts.subResource);
+    }),
+    { numRuns: 500 },
+  );
+});

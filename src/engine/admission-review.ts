@@ -1,4 +1,5 @@
 import type { ResourceId } from '../resources/index.ts';
+import { FieldNames } from './field-names.ts';
 import type { JsonMember } from './json-scan.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
@@ -74,9 +75,10 @@ const REQUEST_FIELDS: ReadonlyMap<string, FieldCheck> = new Map<string, FieldChe
   ['userInfo', object],
   ['object', object],
   ['oldObject', object],
-  ['dryRun', (body, member) => (typeof body.value(member) === 'boolean' ? undefined : 'true or false')],
+  ['dryRun', (body, member) => (body.isBoolean(member) ? undefined : 'true or false')],
   ['options', object],
 ]);
+const REQUEST_FIELD_NAMES = new FieldNames(REQUEST_FIELDS.keys());
 const REQUIRED_FIELDS = ['uid', 'kind', 'resource', 'operation', 'userInfo'];
 
 /**
@@ -84,7 +86,7 @@ const REQUIRED_FIELDS = ['uid', 'kind', 'resource', 'operation', 'userInfo'];
  * Throws {@link ReviewError}: 413 too large, 400 empty, not UTF-8 or not JSON, 422 another shape or nested too deep.
  */
 export function parseAdmissionReview(body: Uint8Array): Review {
-  const review = readBody(body, REQUEST_FIELDS);
+  const review = readBody(body, REQUEST_FIELD_NAMES);
   checkEnvelope(review);
   const { request } = review;
   const whole = review.members.get('request');
@@ -119,7 +121,7 @@ export function parseAdmissionReview(body: Uint8Array): Review {
 
 /** Reads the body of `POST /validate_raw/{id}`: `{"request": …}` with any value. Throws as {@link parseAdmissionReview}. */
 export function parseRawReview(body: Uint8Array): Review {
-  const review = readBody(body, REQUEST_FIELDS);
+  const review = readBody(body, REQUEST_FIELD_NAMES);
   const request = review.members.get('request');
   if (request === undefined) {
     throw wrongShape('request', 'a value', undefined);

@@ -95,6 +95,18 @@ for (const [situation, answer, settings, expected] of [
     '',
     { allowed: false, status: { message: 'no', code: 418 }, ...NO_EXTRAS },
   ],
+  [
+    'denied with a code that HTTP has no room for: API servers would panic, and tell nobody why',
+    { accepted: false, message: 'no', code: 1000 },
+    '',
+    { allowed: false, status: { message: 'no' }, ...NO_EXTRAS },
+  ],
+  [
+    'denied with the last code that HTTP has room for',
+    { accepted: false, message: 'no', code: 999 },
+    '',
+    { allowed: false, status: { message: 'no', code: 999 }, ...NO_EXTRAS },
+  ],
   ['denied without a reason', { accepted: false }, '', { allowed: false, ...NO_EXTRAS }],
   [
     'mutation',

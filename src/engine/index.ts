@@ -1,4 +1,5 @@
-export type { Admission, AdmitOptions } from './buckets/admit.ts';
+export type { Admission } from './buckets/admit.ts';
+export type { AdmitOptions } from './buckets/bucket-review.ts';
 export { loadBuckets } from './buckets/load.ts';
 export type { Buckets } from './buckets/load.ts';
 export { NamespaceLabels } from './buckets/namespace-labels.ts';

@@ -38,6 +38,8 @@ export const MUTATION_OF_NOTHING_MESSAGE =
   'Incoming object is null, which happens only with DELETE operations, but the policy is attempting a mutation. This is not allowed';
 export const MEMBER_MUTATION_MESSAGE = 'mutation is not allowed inside of policy group';
 
+/** The highest that an answer of HTTP can have: three digits (RFC 9112, 4). Policies may name any number of 16 bits. */
+const MAX_HTTP_CODE = 999;
 /** The code of every answer that is no policy's verdict. */
 const INTERNAL_ERROR_CODE = 500;
 
@@ -167,10 +169,24 @@ export function groupDenied(
 
 /** The answer to an AdmissionReview. */
 export function reviewAnswer(response: AdmissionResponse): HttpAnswer {
+  const answerable = withHttpCode(response);
   return {
     status: 200,
-    body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":${JSON.stringify(response)}}`,
+    body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":${JSON.stringify(answerable)}}`,
   };
+}
+
+/**
+ * Without a code that no answer of HTTP can have: API servers take it for the status of their own, panic, and end the connection,
+ * so that nobody reads the message (seen with kube-apiserver 1.34). What names none they answer with 400, as what is below it.
+ */
+function withHttpCode(response: AdmissionResponse): AdmissionResponse {
+  const { status } = response;
+  if (status?.code === undefined || status.code <= MAX_HTTP_CODE) {
+    return response;
+  }
+  const { code: _, ...rest } = status;
+  return { ...response, status: rest };
 }
 
 /** The answer to a raw request. */

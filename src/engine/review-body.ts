@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { EngineError, textPosition } from './errors.ts';
 import type { EngineErrorCode, TextPosition } from './errors.ts';
+import { FieldNames, hasEscape } from './field-names.ts';
 import { JsonScanError, JsonScanner } from './json-scan.ts';
 import type { JsonMember, JsonRecording } from './json-scan.ts';
 import { MAX_NESTING } from './json-text.ts';
@@ -14,8 +15,11 @@ import type { JsonValue } from './json-text.ts';
 export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
+const FIRST_OF_FALSE = 0x66;
 const FIRST_OF_NULL = 0x6e;
+const FIRST_OF_TRUE = 0x74;
 
 /** Why a body is no review: the HTTP status and the message that the caller gets. */
 export class ReviewError extends EngineError {
@@ -40,7 +44,7 @@ export class ReviewBody {
   /** How many members the request has. */
   readonly requestSize: number;
   readonly #bytes: Buffer;
-  readonly #small = new Map<JsonMember, JsonValue>();
+  readonly #small: { readonly member: JsonMember; readonly value: JsonValue }[] = [];
 
   constructor(bytes: Buffer, members: MemberNotes, request: MemberNotes) {
     this.#bytes = bytes;
@@ -57,20 +61,34 @@ export class ReviewBody {
   }
 
   value({ start, end }: JsonMember): JsonValue {
+    if (this.#bytes[start] === QUOTE) {
+      const text = this.#bytes.toString('utf8', start + 1, end - 1);
+      if (!text.includes('\\')) {
+        return text;
+      }
+    }
     return JSON.parse(this.#bytes.toString('utf8', start, end)) as JsonValue;
   }
 
-  /** The value of a small member that is looked at more than once. Not to be changed. */
+  /**
+   * The value of a small member that is looked at more than once, or is likely to be written twice, as `kind` and
+   * `requestKind` are. Not to be changed.
+   */
   smallValue(member: JsonMember): JsonValue {
-    const known = this.#small.get(member) ?? this.value(member);
-    this.#small.set(member, known);
-    return known;
+    for (const known of this.#small) {
+      if (this.#areAlike(known.member, member)) {
+        return known.value;
+      }
+    }
+    const value = this.value(member);
+    this.#small.push({ member, value });
+    return value;
   }
 
   /** The text that a member is, if it is one. */
   text(members: Members, key: string): string | undefined {
     const member = members.get(key);
-    return member !== undefined && this.#bytes[member.start] === QUOTE ? (this.value(member) as string) : undefined;
+    return member !== undefined && this.isText(member) ? (this.value(member) as string) : undefined;
   }
 
   isNull({ start }: JsonMember): boolean {
@@ -85,14 +103,19 @@ export class ReviewBody {
     return this.#bytes[start] === OPEN_BRACE;
   }
 
-  /** An object of some members of an object, cut out of the body as they are. */
+  isBoolean({ start }: JsonMember): boolean {
+    return this.#bytes[start] === FIRST_OF_TRUE || this.#bytes[start] === FIRST_OF_FALSE;
+  }
+
+  /** An object of some members of an object, in their order, cut out of the body as they are. */
   objectOf(members: readonly JsonMember[]): Buffer {
+    const runs = this.#runsOf(members);
     // Two brackets, and a comma behind each but the last.
-    const size = members.reduce((sum, { keyStart, end }) => sum + (end - keyStart) + 2, 2);
-    const object = Buffer.allocUnsafe(members.length === 0 ? size : size - 1);
+    const size = runs.reduce((sum, { from, to }) => sum + (to - from) + 1, 2);
+    const object = Buffer.allocUnsafe(runs.length === 0 ? size : size - 1);
     let at = object.write('{');
-    for (const { keyStart, end } of members) {
-      at += this.#bytes.copy(object, at, keyStart - 1, end);
+    for (const { from, to } of runs) {
+      at += this.#bytes.copy(object, at, from, to);
       at += at + 1 < object.length ? object.write(',', at) : 0;
     }
     object.write('}', at);
@@ -108,13 +131,38 @@ export class ReviewBody {
     });
     return Buffer.from(`{${parts.join(',')}}`);
   }
+
+  /** Stretches of the body that hold the members: those with nothing but a comma in between are copied at once. */
+  #runsOf(members: readonly JsonMember[]): readonly { readonly from: number; readonly to: number }[] {
+    const runs: { readonly from: number; to: number }[] = [];
+    for (const { keyStart, end } of members) {
+      const from = keyStart - 1;
+      const last = runs.at(-1);
+      if (last !== undefined && last.to + 1 === from && this.#bytes[last.to] === COMMA) {
+        last.to = end;
+      } else {
+        runs.push({ from, to: end });
+      }
+    }
+    return runs;
+  }
+
+  #areAlike(one: JsonMember, other: JsonMember): boolean {
+    const length = one.end - one.start;
+    if (length !== other.end - other.start) {
+      return false;
+    }
+    for (let index = 0; index < length; index++) {
+      if (this.#bytes[one.start + index] !== this.#bytes[other.start + index]) {
+        return false;
+      }
+    }
+    return true;
+  }
 }
 
-/** Fields that are of interest. */
-type Fields = Pick<ReadonlySet<string>, 'has'>;
-
 /** Reads a body; of the request, only the given fields are noted. Throws {@link ReviewError}. */
-export function readBody(body: Uint8Array, requestFields: Fields): ReviewBody {
+export function readBody(body: Uint8Array, requestFields: FieldNames): ReviewBody {
   if (body.byteLength > MAX_REVIEW_BYTES) {
     const message = `the body is too large: expected at most ${MAX_REVIEW_BYTES} bytes, got ${body.byteLength}`;
     throw new ReviewError('review-too-large', 413, message);
@@ -139,33 +187,36 @@ class MemberNotes {
   /** Whether no key is written with escapes, and none of interest twice. */
   isPlain = true;
   readonly #bytes: Buffer;
-  readonly #isKnown: (key: string) => boolean;
+  readonly #fields: FieldNames;
 
-  constructor(bytes: Buffer, isKnown: (key: string) => boolean) {
+  constructor(bytes: Buffer, fields: FieldNames) {
     this.#bytes = bytes;
-    this.#isKnown = isKnown;
+    this.#fields = fields;
   }
 
   note(member: JsonMember): void {
-    const key = this.#bytes.toString('utf8', member.keyStart, member.keyEnd);
+    const { keyStart, keyEnd } = member;
     this.count += 1;
-    this.isPlain &&= !key.includes('\\') && !this.known.has(key);
-    if (this.#isKnown(key)) {
-      this.known.set(key, member);
+    const field = this.#fields.find(this.#bytes, keyStart, keyEnd);
+    if (field === undefined) {
+      this.isPlain &&= !hasEscape(this.#bytes, keyStart, keyEnd);
+    } else {
+      this.isPlain &&= !this.known.has(field);
+      this.known.set(field, member);
     }
   }
 }
 
-const REVIEW_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'request']);
+const REVIEW_FIELDS = new FieldNames(['apiVersion', 'kind', 'request']);
 
 /** Finds the members of the review and of its request. */
-function scanReview(bytes: Buffer, requestFields: Fields): ReviewBody {
-  const members = new MemberNotes(bytes, (key) => REVIEW_FIELDS.has(key));
-  const request = new MemberNotes(bytes, (key) => requestFields.has(key));
+function scanReview(bytes: Buffer, requestFields: FieldNames): ReviewBody {
+  const members = new MemberNotes(bytes, REVIEW_FIELDS);
+  const request = new MemberNotes(bytes, requestFields);
   const inRequest: JsonRecording = { note: (member) => request.note(member) };
   const start = scan(bytes, {
     note: (member) => members.note(member),
-    inside: (from, to) => (bytes.toString('utf8', from, to) === 'request' ? inRequest : undefined),
+    inside: (from, to) => (REVIEW_FIELDS.find(bytes, from, to) === 'request' ? inRequest : undefined),
   });
   if (bytes[start] !== OPEN_BRACE) {
     const found = show(JSON.parse(bytes.toString()));

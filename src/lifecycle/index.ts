@@ -33,6 +33,7 @@ export type { WantedCertificate } from './certificates/certificate-names.ts';
 export { CERTIFICATE_NAMESPACE_RULES, EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from './certificates/certificate-rules.ts';
 export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/certificate-settings.ts';
 export type { CertificateSettings } from './certificates/certificate-settings.ts';
+export { servedCertificateFault } from './certificates/served-certificate.ts';
 export type { CertificateProblem } from './certificates/certificates-report.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export type { EnsureCertificatesOptions } from './certificates/ensure-certificates.ts';
@@ -47,12 +48,13 @@ export {
 } from './policy-servers/policy-server-conditions.ts';
 export type { PolicyServerReport, PolicyServerReports } from './policy-servers/policy-server-conditions.ts';
 export {
+  POLICY_SERVER_PREFIX,
   POLICY_SERVER_OBJECT_LABELS,
   policyServerClusterRoleName,
   policyServerObjectName,
 } from './policy-servers/policy-server-names.ts';
 export { OBJECT_KINDS, policyServerObjects } from './policy-servers/policy-server-objects.ts';
-export type { PolicyServerSettings } from './policy-servers/policy-server-objects.ts';
+export type { PolicyServerSettings } from './policy-servers/policy-server-settings.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export type { PolicyServerObjectsControllerOptions } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';

@@ -23,6 +23,7 @@ import {
   LOW_PRIORITY,
   type ObjectCache,
   type ObjectIndex,
+  restrained,
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
@@ -64,10 +65,10 @@ export interface LifecycleOptions {
   /** Policies of the whole cluster are not asked about what is in these. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
   readonly exemptNamespaces?: readonly string[];
   /**
-   * User names of the product itself, about whose requests no policy is asked; `*` at the end stands for any rest. Default:
-   * none.
+   * User names of the product itself, about whose requests no policy is asked; `*` at the end stands for any rest. It may give
+   * others later: then `targetsChanged` is called. Default: none.
    */
-  readonly identities?: readonly string[];
+  readonly identities?: Iterable<string>;
   /** Whether the policies of a PolicyServer are ours to enforce: those of others are left alone. Default: all are. */
   readonly isOurs?: (policyServer: string) => boolean;
   readonly events: EventSink;
@@ -117,6 +118,7 @@ export class LifecycleControllers implements Runnable {
       exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
       identities: [],
       ...options,
+      cluster: restrained(options.cluster, options),
       validating,
       mutating,
       done: (policy) => this.#lookAgain(policy),
@@ -187,7 +189,7 @@ export class LifecycleControllers implements Runnable {
     }
   }
 
-  /** The targets of PolicyServers may be others now: certificates were renewed, a Service came or went. */
+  /** The targets of PolicyServers, or who is exempt, may be others now: certificates were renewed, a Service came or went. */
   targetsChanged(): void {
     this.#webhooks.targetsChanged();
   }

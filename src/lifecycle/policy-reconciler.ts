@@ -1,22 +1,18 @@
 // Brings one policy further: looks at how it is, does the first thing that the plan of its rollout says, and looks again.
-import { isDeepStrictEqual } from 'node:util';
-import { ApiError, type Cluster, isNotFound } from '../cluster/index.ts';
+import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
-  type JsonObject,
-  keyOf,
   type ObjectKey,
   policyId,
   type PolicyRevision,
   type PolicyServer,
-  type PolicyStatus,
   type ResourceDefinition,
 } from '../resources/index.ts';
 import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
 import type { Complaints } from './complaints.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { FIELD_MANAGER } from './field-manager.ts';
+import { PolicyReports } from './policy-reports.ts';
 import { annotationProblems, askedPolicy, matchOf, policyView } from './policy-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
@@ -24,7 +20,7 @@ import { revisionFacts, type RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollbacks.ts';
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { planRollout } from './rollout/plan-rollout.ts';
-import { policyStatus, type Refusal } from './rollout/policy-status.ts';
+import type { Refusal } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
@@ -34,11 +30,6 @@ import { WrittenObjects } from './written-objects.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
 const MAX_STEPS = 64;
-/**
- * While a rollout is under way its progress is told after this time, and then each time after ten times as long; its end, and
- * whatever goes wrong, at once. When a thousand policies are applied each is told of twice or three times. Milliseconds.
- */
-export const FIRST_PROGRESS_MS = 5_000;
 /** When an API server is asked again that refused what it had taken before. Milliseconds. */
 const REFUSED_AGAIN_MS = 30_000;
 /** How an API server says that it will not have what was written, or who writes it. */
@@ -56,16 +47,6 @@ const UNHEARD_AGAIN_MS = 5_000;
 const ASKED_STILL_MS = 2_000;
 /** When a plan that did not come to its end is gone on with. Milliseconds. */
 const GO_ON_MS = 10;
-
-/** Phases that pass. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
-/** Phases that users hear of by an event, and whether they are bad news. */
-const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new Map([
-  ['Active', 'Normal'],
-  ['RolledBack', 'Normal'],
-  ['Degraded', 'Warning'],
-  ['Error', 'Warning'],
-]);
 
 export interface PolicyReconcilerOptions {
   readonly cluster: Cluster;
@@ -98,19 +79,12 @@ interface Trouble {
   again?: number;
 }
 
-/** When the status of a policy was written last, in milliseconds since 1970, and when it is again at the earliest. */
-interface Progress {
-  readonly intervalMs: number;
-  readonly next: number;
-}
-
 /** Policies of one kind. */
 export class PolicyReconciler {
   readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
   readonly #options: PolicyReconcilerOptions;
   readonly #policies: WrittenObjects<AdmissionPolicyObject>;
-  /** What was told of policies whose rollout is under way, by id. */
-  readonly #progress = new Map<string, Progress>();
+  readonly #reports: PolicyReports;
   /** Until when policies that are gone answer, by id: those that had a webhook of their own. Milliseconds since 1970. */
   readonly #answersUntil = new Map<string, number>();
 
@@ -118,6 +92,7 @@ export class PolicyReconciler {
     this.#kind = kind;
     this.#options = options;
     this.#policies = new WrittenObjects(options.policies);
+    this.#reports = new PolicyReports(kind, { ...options, policies: this.#policies });
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -207,7 +182,7 @@ export class PolicyReconciler {
     prevalidations.cancel(id);
     metrics?.forget(id);
     complaints.forget({ kind: this.#kind.kind, metadata: key });
-    this.#progress.delete(id);
+    this.#reports.forget(id);
     const policyServer = policy?.spec.policyServer ?? 'default';
     return await webhooks.dismiss({ id, kind: this.#kind.kind, key, policyServer }, signal);
   }
@@ -238,7 +213,7 @@ export class PolicyReconciler {
         if (view.replicas !== undefined && servingRevision(view) === undefined) {
           this.#options.webhooks.know(id);
         }
-        const again = await this.#report(policy, id, trouble.refusal, signal);
+        const again = await this.#reports.tell(policy, this.#viewOf(policy, id), trouble.refusal, signal);
         if (trouble.error !== undefined) {
           throw trouble.error;
         }
@@ -393,71 +368,9 @@ export class PolicyReconciler {
     }
     return revision;
   }
-
-  /** Writes the status when it differs. When to look again, if it was too early to tell; milliseconds since 1970. */
-  async #report(
-    policy: AdmissionPolicyObject,
-    id: string,
-    refusal: Refusal | undefined,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    const { cluster, events, metrics } = this.#options;
-    const view = this.#viewOf(policy, id);
-    const before = policy.status;
-    const status = policyStatus(view, refusal === undefined ? {} : { refusal }, before, view.now);
-    if (isSame(before, status)) {
-      return undefined;
-    }
-    const isProgress =
-      PASSING.has(status.phase) &&
-      PASSING.has(before?.phase) &&
-      status.observedGeneration === before?.observedGeneration;
-    const told = isProgress ? this.#progress.get(id) : undefined;
-    if (told !== undefined && view.now < told.next) {
-      return told.next;
-    }
-    const key = keyOf(policy);
-    // Fields that are not there any more are taken away.
-    const gone = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
-    const body = {
-      // Of what was looked at: a newer spec, or another controller, is looked at first.
-      metadata: { resourceVersion: policy.metadata.resourceVersion },
-      status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) },
-    };
-    const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
-    try {
-      const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
-      this.#policies.wrote(key, await cluster.patch(this.#kind, key, patch, options));
-    } catch (error) {
-      this.#policies.forget(key);
-      if (isNotFound(error)) {
-        return undefined;
-      }
-      throw error;
-    }
-    const intervalMs = told === undefined ? FIRST_PROGRESS_MS : told.intervalMs * 10;
-    this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
-    metrics?.told(id, status.phase ?? '', view.generation, performance.now());
-    const type = isNews(before, status) ? EVENT_TYPES.get(status.phase) : undefined;
-    if (type !== undefined) {
-      events.event(policy, type, status.reason ?? '', status.message ?? '');
-    }
-    return undefined;
-  }
 }
 
 /** Whether somebody else's finalizer keeps it for a while. */
 function isBeingDeleted({ metadata }: AdmissionPolicyObject): boolean {
   return metadata.deletionTimestamp !== undefined;
-}
-
-/** That a replica came is no news of each of the thousands of policies that it serves. */
-function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevision }: PolicyStatus): boolean {
-  const hasStarted =
-    phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;
-  return !hasStarted && (before?.phase !== phase || before?.reason !== reason);
-}
-
-function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
-  return before !== undefined && isDeepStrictEqual({ ...before }, { ...after });
 }

@@ -146,7 +146,9 @@ export {
   GUARDED_GROUPS,
   isOwnBucket,
   NAMESPACE_NAME_LABEL,
+  ownBucket,
   policyMatch,
+  policyOfBucket,
 } from './policies/policy-match.ts';
 export type { MatchCondition, MatchOptions, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
 export { POLICY_REVISIONS, REVISION_STATES, servesRather } from './policies/policy-revision.ts';

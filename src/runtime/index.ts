@@ -28,6 +28,8 @@ export {
   Waiting,
 } from './reconcile-outcome.ts';
 export type { ConditionChange, ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
+export { restrained } from './restrained-cluster.ts';
+export type { RestraintOptions } from './restrained-cluster.ts';
 export { aborted } from './runnable.ts';
 export type { Runnable } from './runnable.ts';
 export { Runtime } from './runtime.ts';

@@ -37,4 +37,5 @@ export type {
 export { hostText, listen } from './listen.ts';
 export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 
+export { tlsOptions } from './tls.ts';
 export type { TlsFiles } from './tls.ts';

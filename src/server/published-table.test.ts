@@ -45,14 +45,15 @@ describe('the published table', () => {
   it('knows in which buckets a policy is asked', () => {
     const table = new PublishedTable();
     table.apply(change([entry('kw.cap.a', 'validating', ['mutating']), entry('kw.cap.b')]));
-    const buckets = ['validating', 'mutating', 'kw.cap.a', 'kw.cap.b', 'other'];
+    const own = ['validating.kw.cap.a', 'mutating.kw.cap.a', 'kw.cap.a'];
+    const buckets = ['validating', 'mutating', ...own, 'mutating.kw.cap.b', 'other', 'other.kw.cap.a'];
     assert.deepEqual(
       buckets.filter((bucket) => table.isIn('kw.cap.a', bucket)),
-      ['validating', 'mutating', 'kw.cap.a'],
+      ['validating', 'mutating', ...own],
     );
     assert.deepEqual(
       buckets.filter((bucket) => table.isIn('kw.cap.b', bucket)),
-      ['kw.cap.b'],
+      ['mutating.kw.cap.b'],
     );
     assert.equal(table.isIn('kw.cap.c', 'validating'), false);
   });

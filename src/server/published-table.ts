@@ -61,7 +61,9 @@ export class PublishedTable {
   /** Whether requests that an API server sends to a bucket may be for a policy. */
   isIn(id: string, bucket: string): boolean {
     const entry = this.#entries.get(id);
-    return entry !== undefined && (id === bucket || entry.match?.bucket === bucket || isAlsoIn(entry, bucket));
+    return (
+      entry !== undefined && (isOwnBucketOf(id, bucket) || entry.match?.bucket === bucket || isAlsoIn(entry, bucket))
+    );
   }
 
   #numberOf(id: string): number {
@@ -80,4 +82,9 @@ export class PublishedTable {
 
 function isAlsoIn({ alsoIn }: TableEntry, bucket: string): boolean {
   return alsoIn?.includes(bucket) === true;
+}
+
+/** Whether a bucket is that of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
+function isOwnBucketOf(id: string, bucket: string): boolean {
+  return bucket === id || bucket === `validating.${id}` || bucket === `mutating.${id}`;
 }

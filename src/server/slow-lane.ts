@@ -12,7 +12,7 @@ import { SlowPolicies } from './slow-policies.ts';
 export const LAST_CALL_MS = 250;
 
 /** Buckets of policies of namespaces, see policyMatch: each review is for those of one. */
-const OF_NAMESPACE = /^(?:validating|mutating)\.[a-z]+\.[a-z]+\.namespaced(?:\.|$)/;
+const OF_NAMESPACE = /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.namespaced(?:\.|$)/;
 
 /** Knows which policies are slow, and keeps reviews that have to wait for them. */
 export class SlowLane {

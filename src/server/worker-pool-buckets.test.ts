@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../engine/index.ts';
-import type { ExecutionMode } from '../modules/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
-import { compileModule } from '../wasm/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
-import type { TableChange, TableEntry } from './evaluation-protocol.ts';
+import type { TableEntry } from './evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
+import { moduleOf, tableChange, tableEntry } from './testing/worker-tables.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
@@ -17,27 +14,9 @@ const TIMEOUT_SECONDS = 0.1;
 const BUCKET = 'validating.fail.equivalent.cluster.v1';
 const TENANTS = 'validating.ignore.equivalent.namespaced.v1';
 
-function moduleOf(name: string, mode: ExecutionMode = 'kubewarden-wapc'): CompiledPolicyModule {
-  const bytes = readFileSync(new URL(`../../test/fixtures/guests/${name}.wasm`, import.meta.url));
-  const isolation = mode === 'wasi' ? 'fresh' : 'restore';
-  return {
-    digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
-    mode,
-    compiled: compileModule(bytes, { memoryLimitBytes: 64 * 1024 * 1024, isolation }),
-  };
-}
-
 const accept = moduleOf('accept');
 /** Asks the host, which never answers here: only the watchdog ends it. */
 const asksHost = moduleOf('wasi-host-call', 'wasi');
-const change = (upserts: readonly TableEntry[], rest: Partial<TableChange> = {}): TableChange => ({
-  upserts,
-  removals: [],
-  modules: [],
-  retired: [],
-  ...rest,
-});
-
 function match(resource: string, rest: Partial<PolicyMatch> = {}): PolicyMatch {
   return {
     bucket: BUCKET,
@@ -54,10 +33,7 @@ function match(resource: string, rest: Partial<PolicyMatch> = {}): PolicyMatch {
 }
 
 function entry(name: string, module: CompiledPolicyModule, matches: PolicyMatch, rest = ''): TableEntry {
-  const id = `kw.cap.${name}`;
-  const [definition] = parsePolicies(`${id}:\n  module: file:///m.wasm\n${rest}`, 'policies.yml').policies;
-  assert.ok(definition);
-  return { id, definition, digests: { 'file:///m.wasm': module.digest }, match: matches };
+  return { ...tableEntry(`kw.cap.${name}`, module, rest), match: matches };
 }
 
 /** Ended by the watchdog: the host's silence becomes an error only after more than a second. */
@@ -122,7 +98,7 @@ describe('a bucket in the worker pool', () => {
       },
     });
     await pool.start();
-    await pool.publish(change([], { modules: [accept, asksHost] }));
+    await pool.publish(tableChange([], { modules: [accept, asksHost] }));
   });
   beforeEach(() => {
     [timeouts, restarts, sought] = [[], [], []];
@@ -130,7 +106,7 @@ describe('a bucket in the worker pool', () => {
   });
   afterEach(async () => {
     pool.tellNamespaces({ isAll: true, namespaces: [] });
-    await pool.publish(change([], { removals: [...published] }));
+    await pool.publish(tableChange([], { removals: [...published] }));
     published.clear();
   });
   after(() => pool.stop());
@@ -139,7 +115,7 @@ describe('a bucket in the worker pool', () => {
     for (const { id } of entries) {
       published.add(id);
     }
-    await pool.publish(change(entries));
+    await pool.publish(tableChange(entries));
   }
 
   const admit = (resource: string, patienceMs = 10_000, namespace = 'shop', bucket = BUCKET): Promise<Answer> =>

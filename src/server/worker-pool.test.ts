@@ -1,46 +1,18 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../engine/index.ts';
-import type { ExecutionMode } from '../modules/index.ts';
-import { compileModule } from '../wasm/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
-import type { TableChange, TableEntry } from './evaluation-protocol.ts';
+import type { TableEntry } from './evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
+import { moduleOf, tableChange, tableEntry } from './testing/worker-tables.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
 const TIMEOUT_SECONDS = 0.1;
 
-function moduleOf(name: string, mode: ExecutionMode = 'kubewarden-wapc'): CompiledPolicyModule {
-  const bytes = readFileSync(new URL(`../../test/fixtures/guests/${name}.wasm`, import.meta.url));
-  const isolation = mode === 'wasi' ? 'fresh' : 'restore';
-  return {
-    digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
-    mode,
-    compiled: compileModule(bytes, { memoryLimitBytes: 64 * 1024 * 1024, isolation }),
-  };
-}
-
 const accept = moduleOf('accept');
 const scripted = moduleOf('scripted-answer');
 const asksHost = moduleOf('wasi-host-call', 'wasi');
-
-function entry(id: string, module: CompiledPolicyModule, rest = ''): TableEntry {
-  const [definition] = parsePolicies(`${id}:\n  module: file:///m.wasm\n${rest}`, 'policies.yml').policies;
-  assert.ok(definition);
-  return { id, definition, digests: { 'file:///m.wasm': module.digest } };
-}
-
-const change = (upserts: readonly TableEntry[], rest: Partial<TableChange> = {}): TableChange => ({
-  upserts,
-  removals: [],
-  modules: [],
-  retired: [],
-  ...rest,
-});
 
 const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
 
@@ -61,9 +33,11 @@ describe('the worker pool', () => {
       onApplyFailure: (id, message) => applyFailures.push(`${id}: ${message}`),
     });
     await pool.start();
-    const waits = entry('waits', asksHost, '  hostCapabilities: ["*"]\n');
+    const waits = tableEntry('waits', asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(
-      change([entry('accept', accept), entry('scripted', scripted), waits], { modules: [accept, scripted, asksHost] }),
+      tableChange([tableEntry('accept', accept), tableEntry('scripted', scripted), waits], {
+        modules: [accept, scripted, asksHost],
+      }),
     );
   });
   after(() => pool.stop());
@@ -94,7 +68,7 @@ describe('the worker pool', () => {
   it('serves a change to all reviews that are submitted after it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const isAccept = round % 2 === 0;
-      void pool.publish(change([entry('swapped', isAccept ? accept : scripted)]));
+      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted)]));
       const answers = await Promise.all(Array.from({ length: 10 }, () => ask('swapped', message('scripted'))));
       assert.ok(
         answers.every((answer) => responseOf(answer).allowed === isAccept),
@@ -102,18 +76,18 @@ describe('the worker pool', () => {
       );
     }
     assert.ok(pool.has('swapped'));
-    await pool.publish(change([], { removals: ['swapped'] }));
+    await pool.publish(tableChange([], { removals: ['swapped'] }));
     assert.ok(!pool.has('swapped'));
     assert.equal((await ask('swapped')).status, 404);
   });
 
   it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
-    await pool.publish(change([entry('good', accept), entry('turns', accept)]));
+    await pool.publish(tableChange([tableEntry('good', accept), tableEntry('turns', accept)]));
     for (let round = 0; round < 60; round += 1) {
       await Promise.all([ask('good'), ask('turns')]);
     }
     // The new version waits for a host that never answers; what the old one took says nothing about it.
-    void pool.publish(change([entry('turns', asksHost, '  hostCapabilities: ["*"]\n')]));
+    void pool.publish(tableChange([tableEntry('turns', asksHost, '  hostCapabilities: ["*"]\n')]));
     const order: string[] = [];
     const outcomes = await Promise.all(
       ['good', 'turns', 'good', 'good', 'good'].map(async (policy) => {
@@ -126,7 +100,7 @@ describe('the worker pool', () => {
     assert.deepEqual(new Set(outcomes), new Set(['good verdict', 'turns timeout']));
     assert.deepEqual(timeouts.splice(0), ['turns']);
     assert.deepEqual(restarts.splice(0), ['timeout']);
-    await pool.publish(change([], { removals: ['good', 'turns'] }));
+    await pool.publish(tableChange([], { removals: ['good', 'turns'] }));
   });
 
   it('renews its workers without losing a review', async () => {
@@ -143,10 +117,10 @@ describe('the worker pool', () => {
   it('answers for an entry that failed, and for one that a worker cannot take up', async () => {
     const missing = { ...accept, digest: 'sha256:none' };
     await pool.publish(
-      change([
+      tableChange([
         { id: 'failed', failed: { message: 'it was never good', failurePolicy: 'Fail' } },
         { id: 'ignored', failed: { message: 'it was never good', failurePolicy: 'Ignore' } },
-        entry('missing', missing),
+        tableEntry('missing', missing),
       ]),
     );
     assert.equal(responseOf(await ask('failed')).status?.message, 'it was never good');
@@ -194,10 +168,10 @@ describe('the worker pool', () => {
   });
 
   it('does not hold what an older version did against a new one', async () => {
-    const waits = (id: string): TableEntry => entry(id, asksHost, '  hostCapabilities: ["*"]\n');
-    await pool.publish(change([waits('mended')]));
+    const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
+    await pool.publish(tableChange([waits('mended')]));
     await ask('mended');
-    await pool.publish(change([entry('mended', accept)]));
+    await pool.publish(tableChange([tableEntry('mended', accept)]));
     const waiting = ask('waits');
     assert.equal(responseOf(await ask('mended')).allowed, true);
     assert.equal(pool.held, 1, 'it is not in the lane of slow policies, which is full');
@@ -218,7 +192,7 @@ group:
     ).policies;
     assert.ok(definition);
     const digests = { 'file:///m.wasm': accept.digest, 'file:///w.wasm': asksHost.digest };
-    await pool.publish(change([{ id: 'group', definition, digests }]));
+    await pool.publish(tableChange([{ id: 'group', definition, digests }]));
     const cutOff = restarts.length;
     assert.equal(responseOf(await ask('group')).allowed, true);
     assert.equal(restarts.length, cutOff + 1);
@@ -245,7 +219,7 @@ describe('a worker pool that has stopped', () => {
       log: () => undefined,
     });
     await pool.start();
-    const published = pool.publish(change([entry('accept', accept)], { modules: [accept] }));
+    const published = pool.publish(tableChange([tableEntry('accept', accept)], { modules: [accept] }));
     await pool.stop();
     await published;
     assert.throws(() => pool.submit('validate_raw', 'accept', raw({}), 1_000, () => undefined), { code: 'stopping' });

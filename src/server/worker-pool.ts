@@ -1,26 +1,23 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { internalFailure } from '../engine/index.ts';
-import type { CapabilityConnection } from './capability-connection.ts';
 import { ServerError } from './errors.ts';
 import {
   type AnswerMessage,
   type BucketAnswer,
-  type BucketReview,
   type FromWorker,
   type LogMessage,
-  monotonicNow,
   type NamespacesChange,
   type Route,
   type TableChange,
-  type WorkerStart,
 } from './evaluation-protocol.ts';
-import { PoolMember } from './pool-member.ts';
+import type { PoolMember } from './pool-member.ts';
 import { PublishedTable } from './published-table.ts';
+import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
 import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
-import { ReviewQueue } from './review-queue.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
+import { type CrewOptions, WorkerCrew } from './worker-crew.ts';
 
 /** How often the pool looks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
@@ -38,30 +35,11 @@ export const MAX_HELD_REVIEWS = 20_000;
 export const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** How often one review is tried when workers end under it; then it is answered as if its policy had timed out. */
 export const MAX_TRIES = 2;
-/**
- * Work handed to a worker at once, by the time that its policies took before: enough that a message carries several
- * reviews under load and no worker waits for its next one, little enough that nobody notices who is in front. A policy
- * that takes longer, or is not known yet, is handed out alone. Milliseconds.
- */
-export const WORK_AHEAD_MS = 0.5;
-/**
- * A worker that has less than this before it is given more work before another one is woken: waking a thread takes as
- * long as an evaluation or two, on both sides. Milliseconds.
- */
-export const WORTH_WAKING_MS = 0.1;
-/** A worker that is on one review for longer than this gets no more, and gives back what it has behind it. Milliseconds. */
-export const STUCK_MS = 20;
-/** Reviews handed to a worker at once, however quick their policies are. */
-export const REVIEWS_AHEAD = 8;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
 export const START_RETRY_MS = 1_000;
 
 /** What the pool needs, and whom it tells. */
-export interface WorkerPoolOptions {
-  readonly size: number;
-  readonly start: Omit<WorkerStart, 'activity' | 'capabilities'>;
-  /** A connection to whatever answers host capabilities, one for each worker. */
-  readonly connectCapabilities: () => CapabilityConnection;
+export interface WorkerPoolOptions extends CrewOptions {
   readonly log: (entry: LogMessage) => void;
   /** A guest used up its time or its fuel, or ended its worker. */
   readonly onTimeout?: (policy: string) => void;
@@ -82,50 +60,40 @@ export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 /** Threads that evaluate reviews against one policy table. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  readonly #members: PoolMember[] = [];
   readonly #table = new PublishedTable();
+  readonly #crew: WorkerCrew;
   readonly #slowLane: SlowLane;
-  /** Labels of all namespaces that workers were told of. */
-  readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
   readonly #usual = new UsualTimes();
-  readonly #queue = new ReviewQueue();
+  readonly #dispatch: ReviewDispatch;
   #seq = 0;
   #heldReviews = 0;
   #heldBytes = 0;
-  #version = 0;
-  /** End the wait for workers to start. */
-  readonly #starting = new Map<PoolMember, () => void>();
-  readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
   #watchdog: NodeJS.Timeout | undefined;
   #watchedAt = 0;
-  #dispatching: NodeJS.Immediate | undefined;
-  /** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
-  readonly #monotonicOffset = monotonicNow() - performance.now();
   #stopped = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
     this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy));
+    this.#crew = new WorkerCrew(options, this.#table, {
+      received: (member, message) => this.#receive(member, message),
+      failed: (error) =>
+        options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
+      exited: (member) => this.#exited(member),
+    });
+    this.#dispatch = new ReviewDispatch(this.#crew.members, this.#slowLane, this.#usual);
   }
 
   /** Starts the workers; resolves when each is ready, or when they are ended. */
   async start(): Promise<void> {
     this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
     this.#watchdog.unref();
-    await Promise.all(
-      Array.from({ length: this.#options.size }, () => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const member = this.#spawn();
-        this.#members.push(member);
-        this.#starting.set(member, resolve);
-        return promise;
-      }),
-    );
+    await this.#crew.start();
   }
 
   /** Reviews that wait for a worker. */
   get waiting(): number {
-    return this.#queue.length + this.#slowLane.length;
+    return this.#dispatch.queue.length + this.#slowLane.length;
   }
 
   /** Reviews that were submitted and are not answered. */
@@ -160,8 +128,8 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    this.#queue.push(new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done }));
-    this.#dispatchSoon();
+    this.#dispatch.queue.push(new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done }));
+    this.#dispatch.soon();
   }
 
   /**
@@ -180,77 +148,47 @@ export class WorkerPool {
     for (const entry of [...before, ...change.upserts]) {
       this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
-    this.#version += 1;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#awaitingVersion.push({ version: this.#version, resolve });
-    for (const member of this.#members) {
-      member.send({ type: 'table', version: this.#version, change, numbers });
-    }
-    return promise;
+    return this.#crew.publish(change, numbers);
   }
 
   /** Tells every worker of namespaces. Reviews that are submitted afterwards are evaluated with what it says. */
   tellNamespaces(change: NamespacesChange): void {
-    if (change.isAll) {
-      this.#namespaces.clear();
-    }
-    for (const [name, labels] of change.namespaces) {
-      if (labels === undefined) {
-        this.#namespaces.delete(name);
-      } else {
-        this.#namespaces.set(name, labels);
-      }
-    }
-    for (const member of this.#members) {
-      member.send({ type: 'namespaces', change });
-    }
+    this.#crew.tellNamespaces(change);
   }
 
   /** Replaces every worker: what they were started with is no longer good. Reviews under way are evaluated anew. */
   renew(): void {
-    for (const member of this.#members) {
+    for (const member of this.#crew.members) {
       this.#end(member, 'renewed');
     }
-    this.#dispatchSoon();
+    this.#dispatch.soon();
   }
 
   /** Ends all workers. Reviews still held are not answered. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#watchdog);
-    clearImmediate(this.#dispatching);
-    await Promise.all(this.#members.map((member) => member.terminate()));
-    for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
-      resolve();
-    }
-  }
-
-  #spawn(): PoolMember {
-    return new PoolMember(this.#options.start, this.#options.connectCapabilities(), {
-      received: (member, message) => this.#receive(member, message),
-      failed: (error) =>
-        this.#options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
-      exited: (member) => this.#exited(member),
-    });
+    this.#dispatch.stop();
+    await this.#crew.stop();
   }
 
   #receive(member: PoolMember, message: FromWorker): void {
     switch (message.type) {
       case 'answer':
         this.#answered(member, message.answer);
-        this.#dispatchSoon();
+        this.#dispatch.soon();
         break;
       case 'bucket':
         this.#bucketAnswered(member, message.answer);
-        this.#dispatchSoon();
+        this.#dispatch.soon();
         break;
       case 'deferred':
         this.#deferred(member.take(message.seq));
-        this.#dispatchSoon();
+        this.#dispatch.soon();
         break;
       case 'namespace-unknown':
         void this.#askForNamespace(member.take(message.seq), message.namespace);
-        this.#dispatchSoon();
+        this.#dispatch.soon();
         break;
       case 'log':
         this.#options.log(message.entry);
@@ -259,26 +197,15 @@ export class WorkerPool {
         for (const failure of message.failures) {
           this.#options.onApplyFailure?.(failure.id, failure.message);
         }
-        member.version = message.version;
-        this.#versionReached();
+        this.#crew.applied(member, message.version);
         break;
       }
       case 'ready':
-        member.isReady = true;
-        this.#starting.get(member)?.();
-        this.#starting.delete(member);
-        this.#dispatchSoon();
+        this.#crew.ready(member);
+        this.#dispatch.soon();
         break;
       default:
         message satisfies never;
-    }
-  }
-
-  /** Tells those who wait for a table version that every worker has it. */
-  #versionReached(): void {
-    const reached = Math.min(...this.#members.map(({ version }) => version));
-    while (this.#awaitingVersion[0] !== undefined && this.#awaitingVersion[0].version <= reached) {
-      this.#awaitingVersion.shift()?.resolve();
     }
   }
 
@@ -330,7 +257,7 @@ export class WorkerPool {
   #deferred(job: ReviewJob | undefined): void {
     if (job !== undefined) {
       job.isDeferred = true;
-      this.#queue.push(job);
+      this.#dispatch.queue.push(job);
     }
   }
 
@@ -350,8 +277,8 @@ export class WorkerPool {
     if (!this.#stopped) {
       // Asked once: a namespace that is gone again is answered by what was said the first time.
       job.namespaceProblem = problem ?? `namespace ${namespace} is gone`;
-      this.#queue.push(job);
-      this.#dispatchSoon();
+      this.#dispatch.queue.push(job);
+      this.#dispatch.soon();
     }
   }
 
@@ -360,104 +287,8 @@ export class WorkerPool {
     this.#heldBytes -= job.body.length;
   }
 
-  /** Dispatches once all that has arrived by now is in the queue, so that a message carries as many reviews as it may. */
-  #dispatchSoon(): void {
-    this.#dispatching ??= setImmediate(() => {
-      this.#dispatching = undefined;
-      this.#dispatch();
-    });
-  }
-
-  /**
-   * Hands waiting reviews to workers: first so much to those that are awake, and then to the others, that waking the next
-   * one is worth it; then one to each in turn, until each has as much as it may be ahead.
-   */
-  #dispatch(): void {
-    this.#unpark();
-    for (const isAwake of [true, false]) {
-      for (const member of this.#members) {
-        if (member.jobs.length > 0 === isAwake && this.#mayTake(member)) {
-          this.#fill(member, WORTH_WAKING_MS);
-        }
-      }
-    }
-    for (let ahead = 0; ahead < REVIEWS_AHEAD && this.#queue.length > 0; ahead += 1) {
-      for (const member of this.#members) {
-        const job = member.jobs.length <= ahead && this.#mayTake(member) ? this.#next(member) : undefined;
-        if (job !== undefined) {
-          this.#hand(member, job);
-        }
-      }
-    }
-    for (const member of this.#members) {
-      member.flush();
-    }
-  }
-
-  #mayTake(member: PoolMember): boolean {
-    const { isAble, jobs, busySince } = member;
-    const isStuck = jobs.length > 0 && (performance.now() - busySince > STUCK_MS || this.#slowLane.holds(member));
-    return isAble && !isStuck && member.workAheadMs < WORK_AHEAD_MS;
-  }
-
-  /** Hands waiting reviews to a worker until it has this much before it. */
-  #fill(member: PoolMember, ms: number): void {
-    while (member.jobs.length < REVIEWS_AHEAD && member.workAheadMs < ms) {
-      const job = this.#next(member);
-      if (job === undefined) {
-        return;
-      }
-      this.#hand(member, job);
-    }
-  }
-
-  /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
-  #next(member: PoolMember): ReviewJob | undefined {
-    for (let job = this.#queue.first; job !== undefined; job = this.#queue.first) {
-      job.expectedMs = this.#usual.get(job.usualKey) ?? WORK_AHEAD_MS;
-      if (job.route !== 'admit' && job.timedOut === null && job.expiresAt <= performance.now()) {
-        // Nobody waits for a verdict any more. What is left of the time of a bucket's review goes along with it.
-        job.without([job.target]);
-        this.#slowLane.tell(job, job.target);
-      }
-      const isSlow = this.#slowLane.isFor(job);
-      if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
-        return undefined;
-      }
-      this.#queue.advance();
-      if (!isSlow || (member.jobs.length === 0 && this.#slowLane.hasRoom(this.#members))) {
-        return job;
-      }
-      this.#slowLane.park(job);
-    }
-    return undefined;
-  }
-
-  #hand(member: PoolMember, job: ReviewJob): void {
-    member.hand(job, job.route === 'admit' ? this.#bucketReview(job) : undefined);
-  }
-
-  #bucketReview({ target, expiresAt, timedOut, isDeferred, namespaceProblem }: ReviewJob): BucketReview {
-    return {
-      expiresAt: expiresAt + this.#monotonicOffset,
-      slow: isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
-      namespaceProblem,
-    };
-  }
-
-  #unpark(): void {
-    while (this.#slowLane.length > 0 && this.#slowLane.hasRoom(this.#members)) {
-      const idle = this.#members.find(({ isAble, jobs }) => isAble && jobs.length === 0);
-      const job = idle && this.#slowLane.unpark();
-      if (idle === undefined || job === undefined) {
-        return;
-      }
-      this.#hand(idle, job);
-    }
-  }
-
   #watch(): void {
-    for (const member of this.#members) {
+    for (const member of this.#crew.members) {
       const { overdue } = member;
       if (overdue !== undefined && !member.isEnding) {
         // Not found: the review was taken back and is evaluated elsewhere, see takeBack().
@@ -476,32 +307,32 @@ export class WorkerPool {
     }
     this.#watchedAt = now;
     for (const job of this.#slowLane.giveUp()) {
-      this.#queue.push(job);
+      this.#dispatch.queue.push(job);
     }
-    this.#dispatchSoon();
+    this.#dispatch.soon();
   }
 
   /** Takes back what waits in a worker behind a review that takes unexpectedly long. */
   #takeBack(): void {
-    for (const member of this.#members) {
+    for (const member of this.#crew.members) {
       if (member.jobs.length > 1 && performance.now() - member.busySince > STUCK_MS) {
-        this.#queue.putBack(member.takeBack());
+        this.#dispatch.queue.putBack(member.takeBack());
       }
     }
   }
 
   /** When every worker has been held for long and others wait: the holders go to the slow lane, and one gives way. */
   #freeAWorker(): void {
-    const busy = this.#members.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
+    const busy = this.#crew.members.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
     if (
-      this.#members.length < 2 ||
-      busy.length < this.#members.length ||
+      this.#crew.members.length < 2 ||
+      busy.length < this.#crew.members.length ||
       busy.some((member) => this.#slowLane.heldMs(member) < HOLD_LIMIT_MS)
     ) {
       return;
     }
     const holders = new Set(busy.map((member) => this.#slowLane.policyOf(member)));
-    const others = [...this.#queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
+    const others = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
     // A bucket's review is not known to be for one of them; the fast lane finds out.
     if (!others.some(({ route, target, isDeferred }) => (route === 'admit' ? !isDeferred : !holders.has(target)))) {
       return;
@@ -527,8 +358,8 @@ export class WorkerPool {
   #end(member: PoolMember, reason: RestartReason): void {
     if (!member.isEnding) {
       this.#options.onRestart?.(reason);
-      this.#queue.putBack(member.end());
-      this.#replace(member);
+      this.#dispatch.queue.putBack(member.end());
+      this.#crew.replace(member);
     }
   }
 
@@ -564,23 +395,6 @@ export class WorkerPool {
       member.take(job.seq);
       this.#release(job);
       job.answer({ ...internalFailure(), observation: null, observed: [], evaluationMs: 0 });
-    }
-  }
-
-  #replace(member: PoolMember): void {
-    const index = this.#members.indexOf(member);
-    if (index === -1 || this.#stopped) {
-      return;
-    }
-    const fresh = this.#spawn();
-    this.#members[index] = fresh;
-    const started = this.#starting.get(member);
-    if (started !== undefined) {
-      this.#starting.set(fresh, started);
-    }
-    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
-    if (this.#namespaces.size > 0) {
-      fresh.send({ type: 'namespaces', change: { isAll: true, namespaces: [...this.#namespaces] } });
     }
   }
 }

@@ -37,6 +37,11 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
       message: /--manage-policy-servers needs --policy-server-image/,
     },
     {
+      what: 'an address that nobody can listen on',
+      args: ['controller', '--context', 'x', '--manage-policy-servers', '--policy-server-addr', 'pods'],
+      message: /expected an IP address, got "pods"/,
+    },
+    {
       what: 'an address that no API server calls',
       args: ['controller', '--policy-server-url', 'http://{name}'],
       message: /expected https:\/\/HOST:PORT, \{name\} standing for a name, got http:/,

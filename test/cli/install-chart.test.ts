@@ -26,6 +26,7 @@ const VALUES: Readonly<Record<string, object>> = {
     imagePullPolicy: 'Always',
     imagePullSecrets: [{ name: 'one' }, { name: 'two' }],
     exemptNamespaces: ['kube-system', 'legacy'],
+    listenAddress: '::',
     controller: {
       replicas: 3,
       logLevel: 'debug',
@@ -78,6 +79,13 @@ const byKey = (objects: readonly KubernetesObject[]): Record<string, unknown> =>
 const objectsOf = (text: string): readonly KubernetesObject[] =>
   (loadAll(text) as (KubernetesObject | null)[]).filter((object) => object !== null);
 
+/** What roles of all kinds let somebody do with Secrets. */
+function verbsOnSecrets(objects: readonly KubernetesObject[]): readonly string[] {
+  const rules = objects.flatMap((object) => (object['rules'] ?? []) as { resources: string[]; verbs: string[] }[]);
+  const verbs = rules.filter(({ resources }) => resources.includes('secrets')).flatMap((rule) => rule.verbs);
+  return [...new Set(verbs)].toSorted();
+}
+
 describe('the plain manifests', () => {
   it('are what is installed with no values', async () => {
     const text = await readFile(join(ROOT, 'deploy/manifests/portcullis.yaml'), 'utf8');
@@ -119,6 +127,17 @@ describe('the charts', { skip: skipWithoutCluster() }, () => {
       assert.deepEqual(byKey(objectsOf(rendered.stdout)), JSON.parse(JSON.stringify(byKey(wanted))));
     });
   }
+
+  it('let the controller only read Secrets where others keep the certificates', async () => {
+    const verbs = async (...more: string[]): Promise<readonly string[]> => {
+      const args = ['template', 'any', CHART, '--namespace', NAMESPACE, '--kube-version', '1.34.0', ...more];
+      const rendered = await run(helm, args, { env: env() });
+      assert.equal(rendered.code, 0, rendered.stderr);
+      return verbsOnSecrets(objectsOf(rendered.stdout));
+    };
+    assert.deepEqual(await verbs(), ['create', 'delete', 'get', 'list', 'update', 'watch']);
+    assert.deepEqual(await verbs('--set', 'certificates.mode=external'), ['get', 'list', 'watch']);
+  });
 
   it('upgrade the kinds, and keep them when they are uninstalled', async () => {
     const rendered = await run(helm, ['template', 'any', CRDS_CHART, '--kube-version', '1.34.0'], { env: env() });

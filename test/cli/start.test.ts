@@ -55,6 +55,14 @@ describe('portcullis start', () => {
     );
   });
 
+  it('is no cluster that anything is installed in, or taken out of', async () => {
+    for (const command of ['install', 'uninstall', 'doctor']) {
+      const { code, stdout, stderr } = await started.portcullis([command]);
+      assert.deepEqual([code, stdout], [1, ''], stderr);
+      assert.match(stderr, /the cluster of `portcullis start`, which has no nodes.*\n.*--kubeconfig FILE/);
+    }
+  });
+
   it('gives its controller and its policy server no more rights than they need', async () => {
     const user = (name: string): string => `system:serviceaccount:portcullis:${name}`;
     for (const [name, verb, resource, isAllowed] of [

@@ -1,6 +1,6 @@
 // Where the programs of the test cluster are: in a cache of the user, so that every clone on a machine shares them.
 import { createHash } from 'node:crypto';
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -148,8 +148,27 @@ export function clusterAvailable(env: Environment = process.env): ClusterAvailab
  */
 export function skipWithoutCluster(env: Environment = process.env): string | false {
   const availability = clusterAvailable(env);
-  const inPipeline = !['', 'false', '0', undefined].includes(env['CI']);
-  return availability.available || inPipeline ? false : availability.reason;
+  return availability.available || isPipeline(env) ? false : availability.reason;
+}
+
+/** Whether this runs where nobody would see that a test was skipped. */
+export function isPipeline(env: Environment = process.env): boolean {
+  return !['', 'false', '0', undefined].includes(env['CI']);
+}
+
+/** The library that processes see another time with; see `wrong-clock.ts`. */
+export const FAKETIME_LIBRARY = 'libfaketimeMT.so.1';
+
+/** The path of {@link FAKETIME_LIBRARY} in the cache, when it is there. */
+export function findFaketime(env: Environment = process.env): string | undefined {
+  const path = join(clusterCacheFolder(env), FAKETIME_LIBRARY);
+  return existsSync(path) ? path : undefined;
+}
+
+/** As {@link skipWithoutCluster}, for a test that needs wrong clocks besides. */
+export function skipWithoutFaketime(env: Environment = process.env): string | false {
+  const reason = `no ${FAKETIME_LIBRARY} in ${clusterCacheFolder(env)}; get it with "npm run cluster:build"`;
+  return skipWithoutCluster(env) || (findFaketime(env) === undefined && !isPipeline(env) ? reason : false);
 }
 
 function isExecutable(path: string): boolean {

@@ -1,12 +1,11 @@
 // A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, and the controllers of Kubernetes if asked for.
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { Agent, request as httpsRequest } from 'node:https';
-import { createServer } from 'node:net';
+import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiResponse, type KubernetesObject, requestApi, type RequestForm } from './api-request.ts';
 import { clusterAvailable } from './binaries.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import {
@@ -17,8 +16,13 @@ import {
   type Ports,
   writeCredentials,
 } from './cluster-arguments.ts';
+import { type KubectlResult, runClient } from './client-command.ts';
 import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
 import { SupervisedProcess } from './supervised-process.ts';
+
+export type { ApiResponse, KubernetesObject } from './api-request.ts';
+export type { KubectlResult } from './client-command.ts';
 
 /** The name of the user whom everything is allowed; each request is made as this one unless it names another. */
 export const ADMIN = 'admin';
@@ -31,6 +35,9 @@ const DATA_BYTES = 512 * 1024 ** 2;
 
 /** How often a start is tried when another process took a free port before ours could. */
 const START_ATTEMPTS = 3;
+/** How often, and after how long, what was killed is started again on a port that somebody else has just then. Milliseconds. */
+const REVIVALS = 5;
+const REVIVAL_PAUSE_MS = 2_000;
 
 /** A user without rights of its own; tests grant them with RBAC objects. */
 export interface ClusterUser {
@@ -62,36 +69,6 @@ export interface ClientOptions {
   readonly user?: string;
   /** Default: 60,000. */
   readonly timeoutMs?: number;
-}
-
-/** How a call of kubectl or helm ended. */
-export interface KubectlResult {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Exit code; -1 when a signal or the time limit ended it. */
-  readonly code: number;
-}
-
-/** An answer of the API server. A status of 400 or more is an answer like any other, not an exception. */
-export interface ApiResponse<T = KubernetesObject> {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The parsed JSON; for other content types (`/readyz`, `/metrics`) the text, to be read as `T = string`. */
-  readonly body: T;
-}
-
-/** A Kubernetes object as tests look at it. */
-export interface KubernetesObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name?: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly [key: string]: unknown;
-  };
-  readonly [key: string]: unknown;
 }
 
 /** Where processes are in the list of a cluster. */
@@ -165,33 +142,8 @@ export class Cluster implements AsyncDisposable {
     return this.#client(this.#binaries.helm, ['--kube-context', options.user ?? ADMIN, ...args], options);
   }
 
-  async #client(program: string, args: readonly string[], options: ClientOptions): Promise<KubectlResult> {
-    const child = spawn(program, args, {
-      // Caches of their own: those of the user know the resources of other clusters at this address.
-      env: {
-        ...process.env,
-        KUBECONFIG: this.kubeconfig,
-        KUBECACHEDIR: join(this.folder, 'kubectl-cache'),
-        KUBERC: 'off',
-        HELM_CACHE_HOME: join(this.folder, 'helm-cache'),
-        HELM_CONFIG_HOME: join(this.folder, 'helm-config'),
-        HELM_DATA_HOME: join(this.folder, 'helm-data'),
-      },
-      stdio: 'pipe',
-      timeout: options.timeoutMs ?? 60_000,
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    // It may end before it has read everything.
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(options.stdin ?? '');
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    child.once('error', reject);
-    child.once('close', (code) => resolve(code ?? -1));
-    const code = await promise;
-    return { stdout, stderr, code };
+  #client(program: string, args: readonly string[], options: ClientOptions): Promise<KubectlResult> {
+    return runClient(program, args, { ...options, kubeconfig: this.kubeconfig, folder: this.folder });
   }
 
   /**
@@ -202,38 +154,14 @@ export class Cluster implements AsyncDisposable {
     method: string,
     path: string,
     body?: unknown,
-    options: { readonly user?: string; readonly contentType?: string; readonly accept?: string } = {},
+    options: RequestForm & { readonly user?: string } = {},
   ): Promise<ApiResponse<T>> {
-    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const contentType =
-      options.contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json');
-    const { promise, resolve, reject } = Promise.withResolvers<ApiResponse<T>>();
-    const outgoing = httpsRequest(
-      new URL(path, this.url),
-      {
-        method,
-        agent: this.#agent,
-        headers: {
-          authorization: `Bearer ${this.token(options.user ?? ADMIN)}`,
-          accept: options.accept ?? 'application/json, */*;q=0.5',
-          ...(payload === undefined ? {} : { 'content-type': contentType, 'content-length': payload.length }),
-        },
-      },
-      (incoming) => {
-        const chunks: Buffer[] = [];
-        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-        incoming.on('error', reject);
-        incoming.on('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          const isJson = incoming.headers['content-type']?.startsWith('application/json') === true;
-          const parsed: unknown = isJson ? JSON.parse(text) : text;
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: parsed as T });
-        });
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end(payload);
-    return promise;
+    const { user = ADMIN, ...rest } = options;
+    return requestApi<T>(method, new URL(path, this.url), body, {
+      ...rest,
+      agent: this.#agent,
+      token: this.token(user),
+    });
   }
 
   /** Makes the request and returns the body, or throws with the server's message when the status is 400 or more. */
@@ -265,8 +193,25 @@ export class Cluster implements AsyncDisposable {
     await this.#processes[PROCESS_INDEX[which]]?.kill();
   }
 
-  /** Starts what was killed again, on its own port and data, and waits until the API server is ready. */
+  /**
+   * Starts what was killed again, on its own port and data, and waits until the API server is ready. Connections of other tests
+   * may have taken the port for a moment: it is tried again.
+   */
   async revive(): Promise<void> {
+    for (let left = REVIVALS; ; left -= 1) {
+      try {
+        await this.#revive();
+        return;
+      } catch (error) {
+        if (left === 1 || !String(error).includes('address already in use')) {
+          throw error;
+        }
+        await sleep(REVIVAL_PAUSE_MS);
+      }
+    }
+  }
+
+  async #revive(): Promise<void> {
     for (const [index, process] of this.#processes.entries()) {
       if (process.exit !== undefined) {
         this.#processes[index] = new SupervisedProcess(process.options);
@@ -442,24 +387,6 @@ function dataParent(): string {
   } catch {
     return tmpdir();
   }
-}
-
-/** Ports of 127.0.0.1 that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map((server) => {
-      const { promise, resolve, reject } = Promise.withResolvers<number>();
-      server.once('error', reject);
-      server.listen(0, '127.0.0.1', () => {
-        const address = server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-      return promise;
-    }),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /** In order, so that the API server does not spend its last seconds looking for etcd. */

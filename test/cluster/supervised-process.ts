@@ -122,6 +122,21 @@ export class SupervisedProcess {
     await this.ended;
   }
 
+  /** Stops the program where it is, as a machine that hangs would, until it is resumed. It cannot be ended meanwhile. */
+  suspend(): void {
+    this.#signalGroup('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#signalGroup('SIGCONT');
+  }
+
+  #signalGroup(signal: NodeJS.Signals): void {
+    if (this.#exit === undefined && this.#child.pid !== undefined) {
+      process.kill(-this.#child.pid, signal);
+    }
+  }
+
   /** Ends the program (SIGTERM, SIGKILL when its time is over) and waits until it and its supervisor have. Idempotent. */
   async stop(): Promise<void> {
     this.#child.ref();

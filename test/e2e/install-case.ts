@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject } from '../cluster/cluster.ts';
-import { type InstallLab, NAMESPACE } from './install-lab.ts';
+import type { RunningPod } from '../cluster/node/running-pod.ts';
+import { CONTROLLER, type InstallLab, NAMESPACE } from './install-lab.ts';
 import { GUARD, GUARDED, InstallLoad } from './install-load.ts';
 
 /** A rotation within a test; what brings certificates to processes is done long before. */
@@ -40,8 +41,13 @@ export async function isGuarded(lab: InstallLab): Promise<void> {
 }
 
 /** Does something under load: nothing may fail, nothing be let through that should not have been. */
-export async function unbroken(lab: InstallLab, test: TestContext, what: () => Promise<void>): Promise<void> {
-  await using load = await InstallLoad.start(lab, 'guarded');
+export async function unbroken(
+  lab: InstallLab,
+  test: TestContext,
+  what: () => Promise<void>,
+  options: { readonly perSecond?: number } = {},
+): Promise<void> {
+  await using load = await InstallLoad.start(lab, 'guarded', options);
   await what();
   await sleep(AFTERWARDS_MS);
   const report = await load.end();
@@ -55,6 +61,37 @@ export async function unbroken(lab: InstallLab, test: TestContext, what: () => P
 export async function podNames(lab: InstallLab, name: string): Promise<readonly string[]> {
   const { items } = await lab.get<{ items: KubernetesObject[] }>(`/api/v1/namespaces/${NAMESPACE}/pods`);
   return items.map(({ metadata }) => metadata.name ?? '').filter((pod) => pod.startsWith(`${name}-`));
+}
+
+/** What controllers elect their leader by. */
+interface LeaderLease {
+  readonly holderIdentity?: string;
+  /** By the clock of the one that leads. */
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+export async function leaseOfLeader(lab: InstallLab): Promise<LeaderLease> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${CONTROLLER}`;
+  return (await lab.get<{ readonly spec: LeaderLease }>(path)).spec;
+}
+
+/** The identity of the controller that leads; empty: none does. */
+export async function leaderIdentity(lab: InstallLab): Promise<string> {
+  return (await leaseOfLeader(lab)).holderIdentity ?? '';
+}
+
+/** One that led before names the new one in its log, too, in other lines. */
+function hasBecomeLeader(log: string, identity: string): boolean {
+  return log.split('\n').some((line) => line.includes(identity) && line.includes('became the leader'));
+}
+
+/** The Pod of the controller that leads. */
+export async function leadingPod(lab: InstallLab): Promise<RunningPod> {
+  const identity = await leaderIdentity(lab);
+  const pod = lab.node.pods(NAMESPACE).find(({ log }) => identity !== '' && hasBecomeLeader(log, identity));
+  assert.ok(pod, `no Pod has the identity ${identity}`);
+  return pod;
 }
 
 export function scale(lab: InstallLab, name: string, replicas: number): Promise<string> {

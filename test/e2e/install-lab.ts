@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { manifestsOf } from '../../src/cli/manifests.ts';
 import { type Cluster, type KubernetesObject, type KubectlResult, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { startNode, type TestNode } from '../cluster/node/node.ts';
+import { type NodeOptions, startNode, type TestNode } from '../cluster/node/node.ts';
 import { ROOT, type CommandResult, portcullis } from '../cli/command.ts';
 import { ModuleWeb } from '../lifecycle/rollout-lab-sources.ts';
 
@@ -41,12 +41,12 @@ export class InstallLab implements AsyncDisposable {
   }
 
   /** A cluster with a node, and nothing of the product. */
-  static async start(): Promise<InstallLab> {
+  static async start(options: NodeOptions = {}): Promise<InstallLab> {
     const stack = new AsyncDisposableStack();
     try {
       const web = stack.use(await ModuleWeb.start());
       const cluster = stack.use(await startCluster({ controllers: true }));
-      const node = stack.use(await startNode(cluster));
+      const node = stack.use(await startNode(cluster, options));
       return new InstallLab({ cluster, node, web, stack });
     } catch (error) {
       await stack.disposeAsync();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
-import { guard, podNames, secret, text, unbroken, VALUES } from './install-case.ts';
+import { guard, leaderIdentity, leadingPod, podNames, secret, text, unbroken, VALUES } from './install-case.ts';
 import { CONTROLLER, InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
 
 describe('Portcullis, under load', { skip: skipWithoutCluster() }, () => {
@@ -15,13 +15,6 @@ describe('Portcullis, under load', { skip: skipWithoutCluster() }, () => {
   });
   after(() => (lab as InstallLab | undefined)?.[Symbol.asyncDispose]());
 
-  const leader = async (): Promise<string> => {
-    const { spec } = await lab.get<{ spec: { holderIdentity?: string } }>(
-      `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${CONTROLLER}`,
-    );
-    return spec.holderIdentity ?? '';
-  };
-
   it('restarts its policy servers and loses nothing', async (test) => {
     await unbroken(lab, test, async () => {
       await lab.kubectl(['rollout', 'restart', `deployment/${POLICY_SERVER}`, '-n', NAMESPACE]);
@@ -30,12 +23,11 @@ describe('Portcullis, under load', { skip: skipWithoutCluster() }, () => {
   });
 
   it('changes its leader and loses nothing', async (test) => {
-    const was = await leader();
-    const pod = lab.node.pods(NAMESPACE).find(({ log }) => log.includes(was) && log.includes('became the leader'));
-    assert.ok(pod);
+    const was = await leaderIdentity(lab);
+    const pod = await leadingPod(lab);
     await unbroken(lab, test, async () => {
       await pod.kill();
-      await lab.eventually('another leader', async () => assert.notEqual(await leader(), was));
+      await lab.eventually('another leader', async () => assert.notEqual(await leaderIdentity(lab), was));
     });
     await lab.running();
   });

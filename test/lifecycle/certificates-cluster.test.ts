@@ -1,9 +1,7 @@
 // Certificates that a controller makes with its own rights, checked by a real API server, which calls by them through a whole
 // change of the CA.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -29,6 +27,7 @@ import { type Runnable, SharedCaches } from '../../src/runtime/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { freePorts } from '../cluster/free-ports.ts';
 
 const CONTROLLER = 'controller';
 const NAMESPACE = 'portcullis';
@@ -59,15 +58,6 @@ async function grant(cluster: Cluster): Promise<void> {
   await bind('Role', `/apis/${apiVersion}/namespaces/${NAMESPACE}`, CERTIFICATE_NAMESPACE_RULES);
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
   it('are made with few rights, and believed by the API server through a change of the CA', async () => {
     await using cleanup = new AsyncDisposableStack();
@@ -81,7 +71,7 @@ describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
       await cluster.expect('POST', path, customResourceDefinition(kind));
     }
     await grant(cluster);
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     // What leads an API server without nodes to a Service: a name for this machine.
     await cluster.expect('POST', `/api/v1/namespaces/${NAMESPACE}/services`, {
       apiVersion: 'v1',

@@ -18,6 +18,7 @@ import {
 } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
 import type { WebhookConfiguration } from '../../src/lifecycle/webhooks/webhook-object.ts';
 import {
+  isOwnBucket,
   type JsonObject,
   type KubernetesObject,
   type MatchRule,
@@ -245,7 +246,7 @@ function isExempt({ namespace, rules, bucket }: PolicyMatch, attributes: Request
     (namespace !== undefined && !isInNamespace) ||
     isOwnRecord ||
     isStatus ||
-    (GUARDED.includes(resource.group) && !(bucket.startsWith('kw.') && named.has(resource.group)))
+    (GUARDED.includes(resource.group) && !(isOwnBucket(bucket) && named.has(resource.group)))
   );
 }
 

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
+import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
 import { statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
@@ -47,6 +48,8 @@ export function describeScenarios(
     it('7: tenants see nothing of each other', () => tenantsSeeTheirOwn(lab));
     it('9: with every source and the API server down, what served serves after a restart', () => restartsFromDisk(lab));
     it('9: with an empty cache it is an error, and recovers by itself', () => recoversWithoutCache(lab));
+    it('10: a policy with a webhook of its own begins to mutate, and ceases to, and no request fails', () =>
+      mutatesAndCeasesTo(lab));
     it('8: many policies at once cost a few writes each, and nothing afterwards', async () => {
       await manyPoliciesAtOnce(lab, MANY);
     });

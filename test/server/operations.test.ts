@@ -9,6 +9,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
+import { freePorts } from '../cluster/free-ports.ts';
 import { PemConverter, X509CertificateGenerator } from '@peculiar/x509';
 import { ensureLocalCertificates } from '../../src/server/index.ts';
 import {
@@ -104,8 +105,7 @@ describe('the operations port', () => {
 
   it('is not ready until every policy has served or failed once', async () => {
     await using source = await ModuleSource.start({ kind: 'hang' });
-    const operationsPort = await freePort();
-    const port = await freePort();
+    const [operationsPort = 0, port = 0] = await freePorts(2);
     await using server = await startServer({
       policies: { p: { module: source.url }, other: requires('app') },
       fetchTimeoutMs: 700,
@@ -269,14 +269,6 @@ describe('starting', () => {
     assert.equal(requiredLabel(await server.review('p', review())), 'app');
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 function getText(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();

@@ -15,6 +15,7 @@ import {
   aborted,
   EventRecorder,
   type LeaderElector,
+  restrained,
   type Runnable,
   Runtime,
   type RuntimeMetrics,
@@ -40,7 +41,10 @@ export interface ControllerOptions {
   readonly servers: ((policyServer: string) => WebhookTarget) | ManagedOptions;
   /** Namespaces that policies of the whole cluster are never asked about. Default: those that a cluster starts with. */
   readonly exemptNamespaces?: readonly string[];
-  /** Users that policies are never asked about: the product's own; a star at the end stands for any end. */
+  /**
+   * Users that policies are never asked about: the product's own; a star at the end stands for any end. Besides them those that
+   * managed policy servers run as.
+   */
   readonly identities: readonly string[];
   /** Default: policies are not checked when they are written. */
   readonly webhook?: WebhookOptions;
@@ -72,6 +76,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
   const policyServers = new PolicyServerController({
     ...shared,
+    cluster: restrained(cluster, { log }),
     replicas,
     ...(managed === undefined ? {} : { objects: managed.objects }),
   });
@@ -80,7 +85,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     ...shared,
     settings,
     replicas,
-    identities,
+    identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
     ...(managed === undefined ? {} : { isOurs: (name) => managed.ownership.isOurs(name) }),
@@ -88,7 +93,14 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const webhook =
     options.webhook === undefined
       ? undefined
-      : new OwnKindsWebhook({ ca: managed?.certificates ?? '', ...options.webhook, cluster, caches, log, metrics });
+      : new OwnKindsWebhook({
+          ca: managed?.certificates ?? '',
+          ...options.webhook,
+          cluster: restrained(cluster, { log }),
+          caches,
+          log,
+          metrics,
+        });
   const runtime = new Runtime({ log, ...(elector === undefined ? {} : { elector }) }).add('cache', caches);
   const cached = Promise.withResolvers<void>();
   runtime.add(

@@ -1,4 +1,5 @@
 // Flags of a controller that makes the pods, Services and certificates of policy servers itself.
+import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type CertificateSettings,
@@ -19,6 +20,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 export interface ManagedFlags {
   readonly managePolicyServers?: true;
   readonly policyServerImage?: string;
+  readonly policyServerAddr: string;
   readonly certificates: 'own' | 'external';
   readonly certificatesDir?: string;
   readonly caLifetime: string;
@@ -31,6 +33,8 @@ export interface ManagedFlags {
 export interface ManagedSettings {
   /** Image of pods whose PolicyServer names none of ours. */
   readonly image: string;
+  /** That their processes listen on. */
+  readonly listenAddress: string;
   /** Who keeps the Secrets: the controller, or somebody else, such as cert-manager. */
   readonly certificates: 'own' | 'external';
   /** Folder for the controller's own certificates; undefined: a temporary one. */
@@ -46,6 +50,11 @@ export function addManagedFlags(command: Command): Command {
       'make the pods, Services, rights and certificates of PolicyServers, and the webhooks’ own certificates',
     )
     .option('--policy-server-image <image>', 'image of pods whose PolicyServer names Kubewarden’s own')
+    .addOption(
+      new Option('--policy-server-addr <address>', 'address that those pods listen on; :: in clusters of IPv6')
+        .default('0.0.0.0')
+        .argParser(ipAddress),
+    )
     .addOption(
       new Option('--certificates <who>', 'who keeps the Secrets with certificates: the controller, or somebody else')
         .choices(['own', 'external'])
@@ -88,8 +97,15 @@ export function managedSettings(flags: ManagedFlags): ManagedSettings | undefine
   if (problem !== undefined) {
     throw usageError(problem, 'See --ca-lifetime, --certificate-lifetime and --ca-overlap.');
   }
-  const { policyServerImage: image, certificates, certificatesDir } = flags;
-  return { image, certificates, certificatesDir, lifetimes };
+  const { policyServerImage: image, policyServerAddr: listenAddress, certificates, certificatesDir } = flags;
+  return { image, listenAddress, certificates, certificatesDir, lifetimes };
+}
+
+function ipAddress(text: string): string {
+  if (isIP(text) === 0) {
+    throw new InvalidArgumentError(`expected an IP address, got ${JSON.stringify(text)}`);
+  }
+  return text;
 }
 
 /** Names between commas; none at all is possible. */

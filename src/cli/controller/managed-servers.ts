@@ -1,20 +1,28 @@
 // What a controller has that makes the pods, Services and certificates of policy servers itself.
 import { join } from 'node:path';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import {
   CertificateController,
   CONTROLLER_CONTROL_SECRET,
   CONTROLLER_SERVICE,
   CONTROLLER_WEBHOOK_SECRET,
+  POLICY_SERVER_PREFIX,
   PolicyServerObjectsController,
   policyServerObjectName,
   PolicyServerOwnership,
   SecretFiles,
+  servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
   type WebhookTarget,
 } from '../../lifecycle/index.ts';
-import type { EventSink, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
+import {
+  type EventSink,
+  restrained,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+} from '../../runtime/index.ts';
 import type { ControlTls, Logger, TlsFiles } from '../../server/index.ts';
 import type { ManagedSettings } from './managed-flags.ts';
 
@@ -44,8 +52,12 @@ export function controllerService(namespace: string): {
 
 /** Who is exempt from policies: what the product itself does must not wait for a policy server that is down. */
 export function productIdentities(namespace: string): readonly string[] {
-  const user = (name: string): string => `system:serviceaccount:${namespace}:${name}`;
-  return [user(CONTROLLER_SERVICE), user('policy-server-*')];
+  return [CONTROLLER_SERVICE, `${POLICY_SERVER_PREFIX}*`].map((name) => serviceAccountUser(namespace, name));
+}
+
+/** As API servers call a service account. */
+function serviceAccountUser(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
 }
 
 /** Parts of a controller. */
@@ -69,8 +81,8 @@ export class ManagedServers {
       readonly registry: Registry;
     },
   ) {
-    const { certificates: mode, certificatesDir, image, lifetimes } = options;
-    const { caches, cluster, namespace, log } = shared;
+    const { certificates: mode, certificatesDir, image, listenAddress, lifetimes } = options;
+    const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
     this.certificates = new CertificateController({
@@ -81,13 +93,42 @@ export class ManagedServers {
     });
     this.objects = new PolicyServerObjectsController({
       ...shared,
-      settings: { namespace, image },
+      cluster: restrained(cluster, { log }),
+      settings: { namespace, image, listenAddress },
       certificates: this.certificates,
+      certificateMode: mode,
     });
-    this.files = [
-      { secret: CONTROLLER_WEBHOOK_SECRET, folder: join(certificatesDir, 'webhook') },
-      { secret: CONTROLLER_CONTROL_SECRET, folder: join(certificatesDir, 'control') },
-    ].map((one) => new SecretFiles({ ...one, cluster, namespace, log }));
+    const folders = { [CONTROLLER_WEBHOOK_SECRET]: 'webhook', [CONTROLLER_CONTROL_SECRET]: 'control' };
+    const files = Object.entries(folders).map(([secret, name]) => {
+      const folder = join(certificatesDir, name);
+      return [
+        secret,
+        new SecretFiles({ secret, folder, fault: servedCertificateFault, cluster, namespace, log }),
+      ] as const;
+    });
+    this.files = files.map(([, one]) => one);
+    // Told by every controller, not only by the one that leads: one that waits for its certificates never does.
+    const current = new Gauge({
+      name: 'portcullis_certificate_files_current',
+      help: 'Whether a process uses what is in a Secret of its own: 0 where that is missing or of no use',
+      labelNames: ['secret'],
+      registers: [],
+      collect() {
+        for (const [secret, { isCurrent }] of files) {
+          this.set({ secret }, isCurrent ? 1 : 0);
+        }
+      },
+    });
+    registry.registerMetric(current);
+  }
+
+  /**
+   * Who is exempt from policies besides `productIdentities`, now: those that policy servers run as whose PolicyServers name an
+   * account. Whoever writes these can run anything in that namespace as any of its accounts, the controller's too.
+   */
+  identities(): readonly string[] {
+    const named = this.ownership.serviceAccounts().filter((name) => !name.startsWith(POLICY_SERVER_PREFIX));
+    return named.map((name) => serviceAccountUser(this.#namespace, name));
   }
 
   /** Where API servers reach a policy server; undefined until it is known whom they are to trust. */

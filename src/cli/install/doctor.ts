@@ -1,10 +1,10 @@
 // `portcullis doctor`: looks at an installation, and says what is the matter with it. Changes nothing.
 import { Command, Option } from 'commander';
 import { styleText } from 'node:util';
-import { connect } from '../cluster/cluster-flags.ts';
 import { EXIT } from '../errors.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { oneLine } from '../table.ts';
+import { connectInstallation } from './connect-installation.ts';
 import { diagnose } from './doctor/diagnose.ts';
 import type { Finding, Severity } from './doctor/finding.ts';
 import { takeSnapshot } from './doctor/snapshot.ts';
@@ -44,7 +44,7 @@ It only reads. docs/install.md explains each code.`,
 
 async function doctor(flags: DoctorFlags): Promise<void> {
   const { namespace, ...which } = flags;
-  using connected = await connect(which);
+  using connected = await connectInstallation(which);
   const snapshot = await takeSnapshot(connected.cluster, namespace);
   const findings = diagnose(snapshot, { namespace, values: defaultValues(productVersion()) });
   const counts = countsOf(findings);

@@ -1,7 +1,7 @@
 // Everything that an installation consists of. The Helm chart and the plain manifests are written from this (tools/chart.ts),
 // and `portcullis install` applies it.
 import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
-import { contextAwareAccess, controllerAccess, userRoles } from './objects/access-objects.ts';
+import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
 import { controllerDeployment, controllerService } from './objects/controller-objects.ts';
 import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
@@ -16,6 +16,8 @@ export interface InstallPart {
   readonly name: string;
   /** The path of the value that has it installed; undefined: it always is. */
   readonly when?: string;
+  /** The text that this value has then; undefined: it is true. */
+  readonly is?: string;
   readonly objects: (context: InstallContext) => readonly KubernetesObject[];
 }
 
@@ -24,6 +26,12 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'namespace', objects: namespaceObject },
   { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
   { name: 'access', objects: controllerAccess },
+  ...(['own', 'external'] as const).map((mode) => ({
+    name: `access-${mode}-certificates`,
+    when: 'certificates.mode',
+    is: mode,
+    objects: (context: InstallContext) => namespaceAccess(mode, context),
+  })),
   { name: 'context-aware', objects: contextAwareAccess },
   { name: 'user-roles', when: 'userRoles.enabled', objects: userRoles },
   { name: 'network-policies', when: 'networkPolicy.enabled', objects: networkPolicies },
@@ -48,7 +56,7 @@ export function installObjects(context: InstallContext): readonly KubernetesObje
 
 /** The parts that values ask for. */
 export function chosenParts({ values }: InstallContext): readonly InstallPart[] {
-  return INSTALL_PARTS.filter(({ when }) => when === undefined || valueAt(values, when) === true);
+  return INSTALL_PARTS.filter(({ when, is = true }) => when === undefined || valueAt(values, when) === is);
 }
 
 function valueAt(values: object, path: string): unknown {

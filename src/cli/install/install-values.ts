@@ -30,6 +30,7 @@ export interface InstallValues {
   readonly imagePullPolicy: string;
   readonly imagePullSecrets: readonly JsonObject[];
   readonly exemptNamespaces: readonly string[];
+  readonly listenAddress: string;
   readonly controller: {
     readonly replicas: number;
     readonly logLevel: string;
@@ -125,6 +126,11 @@ export function valuesDeclaration(version: string): ValueSection {
     exemptNamespaces: texts(
       'Namespaces that policies of the whole cluster are never asked about: what a cluster needs to start.',
       ['kube-system', 'kube-public', 'kube-node-lease'],
+    ),
+    listenAddress: text(
+      "Address that the pods of the controller and of policy servers listen on; '::', in quotes, where pods have addresses of IPv6, only or besides.",
+      '0.0.0.0',
+      { pattern: '^([0-9.]+|[0-9A-Fa-f:]+)$' },
     ),
     controller: section('The controller.', {
       replicas: integer('Pods of the controller; one leads, the others answer webhooks and wait.', 2, 0),

@@ -1,9 +1,9 @@
 // `portcullis install`: makes a cluster have Portcullis, or a newer one.
 import { Command, Option } from 'commander';
-import { connect } from '../cluster/cluster-flags.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { readDocument } from '../document.ts';
 import { dataText } from '../output.ts';
+import { connectInstallation } from './connect-installation.ts';
 import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
 import { installObjects } from './install-objects.ts';
 import { Installation } from './installation.ts';
@@ -61,7 +61,7 @@ async function install(flags: InstallFlags): Promise<void> {
     return;
   }
   const { namespace: _product, ...which } = flags;
-  using connected = await connect(which);
+  using connected = await connectInstallation(which);
   await new Installation(connected.cluster, context, {
     isDryRun: flags.dryRun === 'server',
     isBesideKubewarden: flags.besideKubewarden === true,

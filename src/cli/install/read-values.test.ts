@@ -25,6 +25,7 @@ describe('values of an installation', () => {
       ['certificates: {lifetime: 90}', /certificates\.lifetime: expected a text, got 90/],
       ['certificates: {lifetime: soon}', /certificates\.lifetime: expected a text that matches/],
       ['exemptNamespaces: kube-system', /exemptNamespaces: expected a list of texts/],
+      ['listenAddress: any', /listenAddress: expected a text that matches/],
       ['controller: 3', /controller: expected a mapping, got 3/],
       ['[]', /expected a mapping of values/],
       ['constructor: {}', /there is no value constructor/],

@@ -86,6 +86,7 @@ export class Removal {
   }
 
   async #removeTheRest(): Promise<void> {
+    await this.#endAggregation();
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
     await this.#remove(LEASES, { namespace: this.#namespace, name: CONTROLLER });
@@ -102,6 +103,22 @@ export class Removal {
     await this.#tellWhatIsLeft();
   }
 
+  /**
+   * Has Kubernetes stop writing roles that it puts together from others: what it writes while those go would make the role anew
+   * when that is gone.
+   */
+  async #endAggregation(): Promise<void> {
+    if (this.#options.isDryRun) {
+      return;
+    }
+    for (const role of await this.#labelled(CLUSTER_ROLES, undefined, INSTALLED)) {
+      if ('aggregationRule' in role) {
+        const patch = { type: 'merge', body: { aggregationRule: null } } as const;
+        await unlessGone(this.#cluster.patch(CLUSTER_ROLES, keyOf(role), patch));
+      }
+    }
+  }
+
   async #check(): Promise<void> {
     const { policies, definitions, keepsNamespace } = this.#options;
     await checkNamespace(this.#cluster, this.#namespace);
@@ -114,6 +131,7 @@ export class Removal {
     const rights: Right[] = [
       ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES].flatMap((type) => rightsTo(verbs, type)),
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
+      ...rightsTo(['patch'], CLUSTER_ROLES),
       ...rightsTo(['delete'], LEASES, this.#namespace),
       ...rightsTo(['list'], PODS, this.#namespace),
       ...(policies ? POLICIES.flatMap((type) => rightsTo([...verbs, 'patch'], type)) : []),

@@ -1,9 +1,9 @@
 // `portcullis uninstall`: takes Portcullis out of a cluster.
 import { Command } from 'commander';
 import { inClusterAccess, KubernetesCluster } from '../../cluster/index.ts';
-import { connect } from '../cluster/cluster-flags.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
+import { connectInstallation } from './connect-installation.ts';
 import { addInstallationFlags, type InstallationFlags } from './install-flags.ts';
 import { Removal } from './removal.ts';
 
@@ -65,5 +65,5 @@ async function uninstall(flags: UninstallFlags): Promise<void> {
 async function clusterOf({ inCluster, namespace: _product, ...which }: UninstallFlags): Promise<KubernetesCluster> {
   return inCluster === true
     ? new KubernetesCluster((await inClusterAccess({ env: process.env })).connection)
-    : (await connect(which)).cluster;
+    : (await connectInstallation(which)).cluster;
 }

@@ -146,13 +146,16 @@ export class PathRequests {
   }
 }
 
+/** What the version of an embedded cluster ends with. */
+export const EMBEDDED_BUILD = '+portcullis';
+
 function versionInfo(): VersionInfo {
   const version = kubernetesVersion();
   const [major = '', minor = ''] = version.slice(1).split('.');
   return {
     major,
     minor,
-    gitVersion: `${version}+portcullis`,
+    gitVersion: `${version}${EMBEDDED_BUILD}`,
     gitCommit: '',
     gitTreeState: '',
     buildDate: '1970-01-01T00:00:00Z',

@@ -6,7 +6,7 @@ import type { JsonObject } from '../json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
 import { TIMEOUT_MESSAGE } from '../response.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
-import { labelled, label, patchedObject, POD } from '../testing/pod-labels.ts';
+import { labelled, label, POD } from '../testing/pod-labels.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { admit } from './admit.ts';
 import { MAX_TOLD_DENIALS } from './merged-answer.ts';
@@ -116,50 +116,20 @@ test('requests for the namespace that is always accepted are allowed', () => {
   assert.equal(table.ask(VALIDATING, podReview({ namespace: 'other' })).response.allowed, false);
 });
 
-test('a webhook of its own asks the policy whatever its rules say', () => {
-  const table = new TestTable();
-  const rules = [{ ...POD_RULE, apiVersions: ['v2'] }];
-  const { id } = table.add({ name: 'alone', spec: { ownWebhook: true, rules, mutating: true }, answer: label('a') });
-  const answered = table.ask(id);
-  assert.deepEqual(patchedObject(answered), labelled(POD, { a: 'x' }));
-  assert.equal(answered.observations.length, 1);
-  assert.equal(table.ask(MUTATING).observations.length, 0);
-});
-
-test('a webhook of its own that asks what another revision is for does not make a policy judge that', () => {
-  const table = new TestTable();
-  const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
-  const isAsked = (spec: JsonObject, request: JsonObject = {}): boolean => {
-    const { id } = table.add({ name: 'alone', spec: { ownWebhook: true, ...spec }, answer: deny('no') });
-    return !table.ask(id, podReview(request)).response.allowed;
-  };
-  assert.equal(isAsked({}), true);
-  assert.equal(isAsked({}, { resource: deployments, requestResource: deployments }), false);
-  assert.equal(isAsked({ objectSelector: { matchLabels: { app: 'other' } } }), false);
-  const condition = (expression: string): JsonObject => ({ matchConditions: [{ name: 'c', expression }] });
-  assert.equal(isAsked(condition('request.userInfo.username == "somebody"')), false);
-  assert.equal(isAsked(condition('object.spec.missing == 1')), true, 'the API server knew');
-  assert.equal(isAsked(condition('authorizer.group("").resource("pods").check("create").allowed()')), true);
-  const red = { namespaceSelector: { matchLabels: { team: 'red' } } };
-  assert.equal(isAsked(red), true, 'a namespace that is not known is not asked for');
-  table.table.namespaces.set('default', { team: 'blue' });
-  assert.equal(isAsked(red), false);
-  assert.deepEqual(table.asked, []);
-});
-
-test('a webhook of its own is asked about events in whichever group it gets them', () => {
-  const table = new TestTable();
-  const rules = [{ ...POD_RULE, resources: ['events', 'pods'] }];
-  const { id } = table.add({ name: 'alone', spec: { ownWebhook: true, rules }, answer: deny('no') });
-  const isAsked = (group: string, resource: string): boolean =>
-    !table.ask(id, podReview({ resource: { group, version: 'v1', resource } })).response.allowed;
-  assert.deepEqual([isAsked('', 'events'), isAsked('events.k8s.io', 'events')], [true, true]);
-  assert.deepEqual([isAsked('events.k8s.io', 'pods'), isAsked('', 'nodes')], [false, false]);
-});
-
 test('names that no policy could have are not found', () => {
   const table = new TestTable();
-  for (const bucket of ['kw.cap.gone', '', 'validating', 'validating.fail.exact.cluster.v1.v2', 'constructor']) {
+  table.add({ name: 'there' });
+  for (const bucket of [
+    'kw.cap.gone',
+    'validating.kw.cap.gone',
+    'mutating.kw.cap.gone',
+    'other.kw.cap.there',
+    'validating.mutating.kw.cap.there',
+    '',
+    'validating',
+    'validating.fail.exact.cluster.v1.v2',
+    'constructor',
+  ]) {
     const admission = table.admit(bucket);
     assert.deepEqual([admission.deferred, 'status' in admission && admission.status], [undefined, 404], bucket);
   }
@@ -270,7 +240,7 @@ for (const mutating of [false, true]) {
 test('in the bucket of another revision a policy answers whatever version it is asked about', () => {
   const table = new TestTable();
   const rules = [{ ...POD_RULE, apiVersions: ['v2'] }];
-  table.add({ name: 'a', spec: { rules }, answer: deny('no'), alsoIn: [VALIDATING, 'kw.cap.a'] });
+  table.add({ name: 'a', spec: { rules }, answer: deny('no'), alsoIn: [VALIDATING, 'validating.kw.cap.a'] });
   assert.equal(table.ask(VALIDATING).response.allowed, false);
   assert.equal(table.ask('validating.fail.equivalent.cluster.v2').response.allowed, true);
   table.table.delete('kw.cap.a');

@@ -1,4 +1,4 @@
-import { applyJsonPatch, isOwnBucket, PatchError } from '../../resources/index.ts';
+import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
@@ -11,7 +11,6 @@ import { observe } from '../observation.ts';
 import type { Judgement, Observation } from '../observation.ts';
 import { denied, guestFailed, ignored, patched } from '../response.ts';
 import type { AdmissionResponse } from '../response.ts';
-import type { AdmitOptions } from './admit.ts';
 import type { BucketMember } from './bucket-member.ts';
 import { matchMember, meetsConditions } from './member-match.ts';
 import type { MemberMatch } from './member-match.ts';
@@ -21,6 +20,16 @@ import { MutationRounds } from './mutation-rounds.ts';
 import { NamespaceLookup } from './namespace-lookup.ts';
 import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
+
+export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
+  /** Ids of policies that are not evaluated here: a review that one of them is for is deferred. */
+  readonly slow?: ReadonlySet<string>;
+  /**
+   * Milliseconds that are left for the review. Policies that have not been evaluated then answer as timed out. Default: no
+   * limit but those of the policies.
+   */
+  readonly deadlineMs?: number;
+}
 
 /** A slow policy is meant. */
 export class Deferred extends Error {}
@@ -46,6 +55,8 @@ export class BucketReview {
   readonly observations: Observation[] = [];
   readonly #table: PolicyTable;
   readonly #bucket: string;
+  /** The id of the policy that the bucket is of alone. */
+  readonly #owner: string | undefined;
   readonly #options: AdmitOptions;
   readonly #deadline: number;
   #subject: ReviewSubject;
@@ -54,24 +65,26 @@ export class BucketReview {
     table: PolicyTable,
     parts: {
       readonly bucket: string;
+      readonly owner: string | undefined;
       readonly review: Review;
       readonly target: ReviewTarget;
       readonly options: AdmitOptions;
     },
   ) {
-    const { bucket, review, target, options } = parts;
+    const { bucket, owner, review, target, options } = parts;
     this.#table = table;
     this.#bucket = bucket;
+    this.#owner = owner;
     this.#options = options;
     this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
-    const namespaces = new NamespaceLookup(table.namespaces, isOwnBucket(bucket) ? NOBODY : table.options.port);
+    const namespaces = new NamespaceLookup(table.namespaces, owner === undefined ? table.options.port : NOBODY);
     this.#subject = new ReviewSubject(review, target, namespaces);
   }
 
   /** Throws {@link Deferred}. */
   answer(): AdmissionResponse {
-    if (isOwnBucket(this.#bucket)) {
-      return this.#answerAlone();
+    if (this.#owner !== undefined) {
+      return this.#answerAlone(this.#owner);
     }
     const members = this.#table.candidates(this.#bucket, this.#subject);
     if (this.#bucket.startsWith('mutating')) {
@@ -79,16 +92,17 @@ export class BucketReview {
     }
     this.#deferEarly(members);
     const asked = members.flatMap((member) => this.#meant(member) ?? []);
-    const answers = asked.map((one) => ({ id: one.policy.id, response: withoutPatch(this.#ask(one)) }));
+    const answers = asked.map((one) => ({ id: one.policy.id, response: this.#ask(one) }));
+    // Without patches: API servers refuse answers of validating webhooks that have one.
     return mergeAnswers(this.#subject.review.uid, answers);
   }
 
   /**
    * For the webhook that is the policy's own: the API server has looked at everything, and knew more. But it asks what another
-   * revision is for, too, while that one is on its way or not yet gone: this one does not judge what it was not made for.
+   * revision is for, too, while that one is on its way or not yet gone: this one does not judge what it was not made for, and
+   * changes nothing for a validating webhook, which may be that of a revision that did not mutate.
    */
-  #answerAlone(): AdmissionResponse {
-    const id = this.#bucket;
+  #answerAlone(id: string): AdmissionResponse {
     const policy = this.#table.get(id);
     if (policy === undefined) {
       throw new Error(`the policy ${id} is gone`);
@@ -103,7 +117,8 @@ export class BucketReview {
     const asked: Asked = { policy, match: member?.match, matching: 'matches' };
     this.#deferSlow(asked);
     const response = this.#ask(asked);
-    return withPatchOf(mergeAnswers(response.uid, [{ id, response }]), response);
+    const merged = mergeAnswers(response.uid, [{ id, response }]);
+    return this.#bucket.startsWith('validating') ? merged : withPatchOf(merged, response);
   }
 
   /**
@@ -274,12 +289,6 @@ function applied(patch: string, object: JsonObject): JsonValue | undefined {
     }
     throw error;
   }
-}
-
-/** API servers refuse answers of validating webhooks that have a patch. */
-function withoutPatch(response: AdmissionResponse): AdmissionResponse {
-  const { patch: _patch, patchType: _patchType, ...rest } = response;
-  return response.patch === undefined ? response : rest;
 }
 
 function withPatchOf(merged: AdmissionResponse, { patchType, patch }: AdmissionResponse): AdmissionResponse {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAdmissionReview } from '../admission-review.ts';
 import type { JsonObject } from '../json-text.ts';
-import { POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
+import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { NamespaceLookup } from './namespace-lookup.ts';
 import { ReviewSubject } from './review-subject.ts';
@@ -75,4 +75,50 @@ test('policies that are taken out or changed are not found any more', () => {
   );
   assert.equal(lookedAt(table, VALIDATING, { namespace: 'other' }), 0);
   assert.equal(table.table.delete('kw.cap.a'), false);
+});
+
+test('of thousands of policies that select objects by a label, only those are looked at whose label an object has', () => {
+  const table = new TestTable();
+  for (let index = 0; index < MANY; index++) {
+    const objectSelector =
+      index % 2 === 0
+        ? { matchLabels: { app: `app-${index}`, tier: 'web' } }
+        : { matchExpressions: [{ key: 'app', operator: 'In', values: [`app-${index}`, 'any'] }] };
+    table.add({ name: `p${index}`, spec: { objectSelector, namespaceSelector: { matchLabels: { team: 'a' } } } });
+  }
+  table.add({
+    name: 'unlike',
+    spec: { objectSelector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } },
+  });
+  table.table.namespaces.set('default', { team: 'a' });
+  const labelled = (labels: JsonObject): JsonObject => ({ metadata: { name: 'one', labels } });
+  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 2);
+  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ tier: 'web' }) }), 1);
+  // Either object may have it: a deletion has only an old one.
+  const deletion = { operation: 'CREATE', object: null, oldObject: labelled({ app: 'app-17' }) };
+  assert.equal(lookedAt(table, VALIDATING, deletion), 2);
+  const change = { object: labelled({ app: 'app-16' }), oldObject: labelled({ app: 'app-17' }) };
+  assert.equal(lookedAt(table, VALIDATING, change), 3);
+  table.table.delete('kw.cap.p16');
+  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 1);
+});
+
+test('where policies may give the object a label, those that select by it are looked at', () => {
+  const table = new TestTable();
+  table.add({ name: 'late', spec: { mutating: true, objectSelector: { matchLabels: { app: 'web' } } } });
+  assert.equal(lookedAt(table, MUTATING), 1);
+});
+
+test('objects with more labels than anybody gives one cost no more than looking at the policies', () => {
+  const table = new TestTable();
+  table.add({ name: 'a', spec: { objectSelector: { matchLabels: { app: 'web' } } } });
+  table.add({ name: 'b', spec: { objectSelector: { matchLabels: { app: 'other' } } } });
+  const labels = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`label-${index}`, 'x']));
+  assert.equal(lookedAt(table, VALIDATING, { object: { metadata: { labels } } }), 2);
+});
+
+test('what is no text is no label', () => {
+  const table = new TestTable();
+  table.add({ name: 'a', spec: { objectSelector: { matchLabels: { app: 'web' } } } });
+  assert.equal(lookedAt(table, VALIDATING, { object: { metadata: { labels: { app: { toString: 1 } } } } }), 0);
 });

@@ -1,13 +1,15 @@
 import { isInNamespace } from '../../resources/index.ts';
 import type { BucketMember } from './bucket-member.ts';
 import { keysFor, RuleIndex } from './rule-index.ts';
+import type { Lookup } from './rule-index.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
 /**
- * The policies of a bucket. Found by operation, resource and namespace, and by labels that a namespace must have, so that a
- * review costs no more for thousands of policies that are not meant.
+ * The policies of a bucket. Found by operation, resource and namespace, and by labels that a namespace or an object must have,
+ * so that a review costs no more for thousands of policies that are not meant.
  */
 export class Bucket {
+  readonly #isMutating: boolean;
   readonly #members = new Map<string, BucketMember>();
   /** Of policies that are in namespaces. */
   readonly #byNamespace = new Map<string, RuleIndex>();
@@ -16,6 +18,11 @@ export class Bucket {
   /** All that need a label: selectors of namespaces leave out nothing that is in none. */
   readonly #labelled = new RuleIndex();
   readonly #others = new RuleIndex();
+
+  /** `isMutating`: policies may change the object while they are asked. */
+  constructor(isMutating: boolean) {
+    this.#isMutating = isMutating;
+  }
 
   get isEmpty(): boolean {
     return this.#members.size === 0;
@@ -46,37 +53,37 @@ export class Bucket {
   /** Policies that a review may be for, among them all that it is for, in the order of their ids. */
   candidates(subject: ReviewSubject): readonly BucketMember[] {
     const { target } = subject;
-    const keys = keysFor(target);
+    const lookup = { keys: keysFor(target), labels: () => (this.#isMutating ? undefined : subject.objectLabelTexts()) };
     const found = new Set<BucketMember>();
-    this.#others.collect(keys, found);
+    this.#others.collect(lookup, found);
     if (isInNamespace(target, target.resource)) {
-      this.#byNamespace.get(target.namespace)?.collect(keys, found);
+      this.#byNamespace.get(target.namespace)?.collect(lookup, found);
     }
     if (!this.#labelled.isEmpty) {
-      this.#collectLabelled(subject, keys, found);
+      this.#collectLabelled(subject, lookup, found);
     }
     return found.size < 2 ? [...found] : [...found].toSorted((a, b) => (a.policy.id < b.policy.id ? -1 : 1));
   }
 
-  #collectLabelled(subject: ReviewSubject, keys: readonly string[], found: Set<BucketMember>): void {
+  #collectLabelled(subject: ReviewSubject, lookup: Lookup, found: Set<BucketMember>): void {
     // The labels of what is being written may be others once policies have changed it.
     if (!subject.isInSelectedNamespace || subject.writesNamespace) {
-      this.#labelled.collect(keys, found);
+      this.#labelled.collect(lookup, found);
       return;
     }
     for (const [key, byValue] of this.#byLabel) {
       const values = subject.namespaceValues(key);
       for (const value of values ?? []) {
-        byValue.get(value)?.collect(keys, found);
+        byValue.get(value)?.collect(lookup, found);
       }
       if (values === undefined) {
         // The labels are not known: each says for itself what that means.
-        this.#labelled.collect(keys, found);
+        this.#labelled.collect(lookup, found);
       }
     }
   }
 
-  #indexesOf({ match: { namespace }, pin }: BucketMember): readonly RuleIndex[] {
+  #indexesOf({ match: { namespace }, namespacePin: pin }: BucketMember): readonly RuleIndex[] {
     if (namespace !== undefined) {
       return [indexIn(this.#byNamespace, namespace)];
     }
@@ -89,7 +96,7 @@ export class Bucket {
   }
 
   /** Leaves nothing behind of namespaces and labels that no policy names any more. */
-  #prune({ match: { namespace }, pin }: BucketMember): void {
+  #prune({ match: { namespace }, namespacePin: pin }: BucketMember): void {
     if (namespace !== undefined) {
       dropEmpty(this.#byNamespace, namespace);
     } else if (pin !== undefined) {

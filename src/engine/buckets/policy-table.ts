@@ -48,11 +48,11 @@ export class PolicyTable {
       this.#entries.set(id, { policy, match, buckets: [] });
       return;
     }
-    // A webhook of its own asks for a policy by its id.
+    // A webhook of its own names the policy that it asks for.
     const buckets = [...new Set([match.bucket, ...alsoIn])].filter((bucket) => !isOwnBucket(bucket));
     this.#entries.set(id, { policy, match, buckets });
     for (const name of buckets) {
-      const bucket = this.#buckets.get(name) ?? new Bucket();
+      const bucket = this.#buckets.get(name) ?? new Bucket(name.startsWith('mutating'));
       this.#buckets.set(name, bucket);
       bucket.set(bucketMember(policy, match, name !== match.bucket));
     }

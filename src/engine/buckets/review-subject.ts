@@ -5,6 +5,13 @@ import type { Labels, RuleRequest } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { labelsOf } from './namespace-lookup.ts';
 import type { NamespaceLookup } from './namespace-lookup.ts';
+import { labelText } from './rule-index.ts';
+
+/**
+ * Labels of an object by which policies are looked up. Nothing but the size of a request limits how many one has: with more, it
+ * is quicker to look at the policies.
+ */
+const MAX_LOOKED_UP_LABELS = 256;
 
 /** Says that nobody knows: in a shared webhook there is no condition that asks, but it may be another revision's. */
 const NO_AUTHORIZER = new AuthorizerValue(
@@ -27,6 +34,8 @@ export class ReviewSubject {
   readonly asked: RuleRequest;
   readonly #namespaces: NamespaceLookup;
   #bindings: Bindings | undefined;
+  #objectLabels: readonly Labels[] | undefined;
+  #objectLabelTexts: ReadonlySet<string> | 'many' | undefined;
 
   constructor(review: Review, target: ReviewTarget, namespaces: NamespaceLookup) {
     this.review = review;
@@ -68,7 +77,7 @@ export class ReviewSubject {
   /** What a selector of namespaces looks at. Throws NamespaceUnknown. */
   namespaceLabels(onlyName: boolean): Labels {
     if (this.writesNamespace) {
-      return this.#labelsOfObject() ?? {};
+      return labelsOf(this.review.object) ?? {};
     }
     // It is there whatever else is, and cannot be changed.
     return onlyName ? nameLabel(this.target.namespace) : this.#namespaces.get(this.target.namespace);
@@ -76,18 +85,23 @@ export class ReviewSubject {
 
   /** Labels of those of the objects that have metadata. */
   objectLabels(): readonly Labels[] {
-    const { oldObject } = this.review;
-    return [this.#labelsOfObject(), oldObject && labelsOf(oldObject)].filter((labels) => labels !== undefined);
+    const { review } = this;
+    this.#objectLabels ??= [labelsOf(review.object), labelsOf(review.oldObject)].filter(
+      (labels) => labels !== undefined,
+    );
+    return this.#objectLabels;
+  }
+
+  /** The same as texts, see labelText; undefined when there are more than policies are looked up by. */
+  objectLabelTexts(): ReadonlySet<string> | undefined {
+    this.#objectLabelTexts ??= textsOf(this.objectLabels());
+    return this.#objectLabelTexts === 'many' ? undefined : this.#objectLabelTexts;
   }
 
   /** What match conditions may look at. */
   bindings(): Bindings {
     this.#bindings ??= this.#makeBindings();
     return this.#bindings;
-  }
-
-  #labelsOfObject(): Labels | undefined {
-    return labelsOf(this.review.object);
   }
 
   #makeBindings(): Bindings {
@@ -118,4 +132,22 @@ export class ReviewSubject {
 
 function nameLabel(namespace: string): Labels {
   return { [NAMESPACE_NAME_LABEL]: namespace };
+}
+
+function textsOf(objects: readonly Labels[]): ReadonlySet<string> | 'many' {
+  const texts = new Set<string>();
+  for (const labels of objects) {
+    const keys = Object.keys(labels);
+    if (keys.length > MAX_LOOKED_UP_LABELS) {
+      return 'many';
+    }
+    for (const key of keys) {
+      const value: unknown = labels[key];
+      // Nothing else is a label, whoever sent it.
+      if (typeof value === 'string') {
+        texts.add(labelText(key, value));
+      }
+    }
+  }
+  return texts;
 }

@@ -146,7 +146,8 @@ export class CertificatePass {
       this.good = found.secret;
       return false;
     }
-    const known = readAuthority(this.good);
+    const { good } = this;
+    const known = readAuthority(good);
     // Once: whoever takes it away again has a reason.
     this.good = undefined;
     if (known.kind !== 'kept' || known.authority.current.certificate.notAfter <= this.#parts.now()) {
@@ -159,6 +160,10 @@ export class CertificatePass {
     }
     const existing = secretOf(found);
     const isWritten = await this.#writeAuthority(existing, known.authority);
+    if (this.#failures.has(AUTHORITY_SECRET)) {
+      // Another attempt is worth it: a new CA would be trusted by nobody yet.
+      this.good = good;
+    }
     if (isWritten) {
       const what = existing === undefined ? 'was deleted' : 'could not be used any more';
       this.#tell(AUTHORITY_SECRET, 'Warning', 'AuthorityRestored', `the CA ${what}; it was written back`);

@@ -1,11 +1,14 @@
 import type { AccessRule } from '../../server/index.ts';
 
-/** What the controller needs to be allowed in the product's namespace to keep certificates, and to read its own. */
+/**
+ * What the controller needs to be allowed in the product's namespace to keep certificates, to read its own, and to remove those
+ * of a PolicyServer that is gone.
+ */
 export const CERTIFICATE_NAMESPACE_RULES: readonly AccessRule[] = [
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] },
 ];
 
-/** The same, where others keep the Secrets. */
+/** The same, where others keep the Secrets: they are only read. */
 export const EXTERNAL_CERTIFICATE_NAMESPACE_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch'] },
 ];

@@ -196,6 +196,27 @@ describe('own certificates', () => {
     assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
   });
 
+  it('outlive their CA: one whose restoration fails is not replaced by another one', async () => {
+    await using scene = await SecretsScene.open();
+    let fails = false;
+    const cluster = new Proxy(scene.cluster, {
+      get: (target, name) =>
+        fails && name === 'create'
+          ? () => Promise.reject(new ApiError(503, 'ServiceUnavailable', 'etcd has no leader'))
+          : Reflect.get(target, name).bind(target),
+    });
+    const keeper = new Keeper({ cluster, namespace: scene.namespace });
+    await keeper.pass();
+    const before = await scene.texts(AUTHORITY_SECRET);
+    await scene.delete(AUTHORITY_SECRET);
+    fails = true;
+    const failed = await keeper.pass();
+    assert.deepEqual([reasons(failed), failed.failures.length], [[], 1]);
+    fails = false;
+    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
+  });
+
   it('outlive their CA: one that nobody knows any more stays trusted until another one has taken its place', async () => {
     for (const loss of ['deleted', 'garbage', 'keyless', 'another key'] as const) {
       await using scene = await SecretsScene.open();

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
+import { ensureLocalCertificates } from '../../server/index.ts';
 import { replaceFiles } from './atomic-folder.ts';
 import { SecretFiles } from './secret-files.ts';
+import { servedCertificateFault } from './served-certificate.ts';
 import { SecretsScene, until } from './testing/secrets-scene.ts';
 
 const secret = 'portcullis-controller-webhook';
@@ -48,6 +50,45 @@ describe('the files of a secret', () => {
     await running;
     assert.equal(read('tls.crt'), 'c4');
     assert.equal(readdirSync(at).filter((name) => name.startsWith('..generation-')).length, 2);
+  });
+
+  it('wait for a secret that is of use, and stay when it is of none any more', async () => {
+    await using scene = await SecretsScene.open();
+    const { cluster, namespace } = scene;
+    const at = join(folder, 'fault');
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+    const fault = servedCertificateFault;
+    const files = new SecretFiles({ cluster, namespace, secret, folder: at, fault, log });
+    const stop = new AbortController();
+    const running = files.start(stop.signal);
+    let isReady = false;
+    void files.ready.then(() => (isReady = true));
+    const { certFile, keyFile, caFile, controlKeyFile } = await ensureLocalCertificates(join(folder, 'pki'));
+    const [cert, key, ca, other] = [certFile, keyFile, caFile, controlKeyFile].map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    const good = { 'tls.crt': cert ?? '', 'tls.key': key ?? '', 'ca.crt': ca ?? '' };
+    for (const [bad, reason] of [
+      [{ 'tls.crt': 'nonsense' }, /the certificate in tls\.crt cannot be used/],
+      [{ 'tls.key': other ?? '' }, /the key in tls\.key does not belong to the certificate/],
+      [{ 'ca.crt': 'nonsense' }, /ca\.crt holds no certificate/],
+    ] as const) {
+      await scene.put(secret, { ...good, ...bad });
+      await until(() => lines.some((line) => reason.test(line)));
+    }
+    assert.equal(isReady, false);
+    assert.equal(files.isCurrent, false);
+    await scene.put(secret, good);
+    await files.ready;
+    assert.equal(files.isCurrent, true);
+    lines.length = 0;
+    await scene.put(secret, { 'tls.crt': 'broken again' });
+    await until(() => lines.length > 0);
+    assert.equal(files.isCurrent, false);
+    assert.equal(readFileSync(join(at, 'tls.crt'), 'utf8'), cert);
+    stop.abort();
+    await running;
   });
 
   it('that cannot be written at first are an error', async () => {

@@ -21,12 +21,14 @@ export interface SecretFilesOptions {
   readonly folder: string;
   /** Keys that become files, each of its name. They are written when all are there. Default: those of a certificate. */
   readonly keys?: readonly string[];
+  /** Why the texts of a Secret are of no use: then the files stay as they are. Default: they always are. */
+  readonly fault?: (texts: ReadonlyMap<string, string>) => string | undefined;
   readonly log: Logger;
 }
 
 /**
  * Keeps the keys of a Secret as files in a folder, for what watches files: all are replaced at once, whenever the Secret
- * changes. They stay when the Secret goes, and when the process ends.
+ * changes. They stay when the Secret goes or is of no use any more, and when the process ends.
  */
 export class SecretFiles implements Runnable {
   readonly name: string;
@@ -36,6 +38,7 @@ export class SecretFiles implements Runnable {
   readonly #log: Logger;
   readonly #written = Promise.withResolvers<void>();
   #known = '';
+  #isCurrent = false;
 
   constructor(options: SecretFilesOptions) {
     this.#options = options;
@@ -93,11 +96,17 @@ export class SecretFiles implements Runnable {
     }
   }
 
+  /** Whether the files are what the Secret holds: not where it is missing, lacks keys, or is of no use. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
   get #keys(): readonly string[] {
     return this.#options.keys ?? CERTIFICATE_KEYS;
   }
 
   #write(secret: Secret | undefined): void {
+    this.#isCurrent = false;
     if (secret === undefined) {
       this.#log.warn('a secret was deleted; its files stay as they are');
       return;
@@ -109,6 +118,11 @@ export class SecretFiles implements Runnable {
       this.#log.warn({ missing }, 'a secret lacks keys; files stay as they are');
       return;
     }
+    const reason = this.#options.fault?.(files);
+    if (reason !== undefined) {
+      this.#log.warn({ reason }, 'a secret is of no use; files stay as they are');
+      return;
+    }
     const known = JSON.stringify([...files]);
     if (known !== this.#known) {
       replaceFiles(this.#options.folder, files);
@@ -116,5 +130,6 @@ export class SecretFiles implements Runnable {
       this.#written.resolve();
       this.#log.info('the files of a secret were written');
     }
+    this.#isCurrent = true;
   }
 }

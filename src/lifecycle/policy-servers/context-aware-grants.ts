@@ -5,7 +5,8 @@ import type { AppliedObjects } from './applied-objects.ts';
 import type { ContextAwareGrant } from './context-aware-grant.ts';
 import type { ContextAwareKinds } from './context-aware-kinds.ts';
 import { contextAwareAccess, contextAwareRules, type KindAccess } from './context-aware-rules.ts';
-import { policyServerObjects, type PolicyServerSettings } from './policy-server-objects.ts';
+import { policyServerObjects } from './policy-server-objects.ts';
+import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 export interface ContextAwareGrantsOptions {
   readonly objects: Pick<AppliedObjects, 'apply'>;

@@ -82,7 +82,10 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
     assert.deepEqual(ownership.names(), ['a', 'b']);
     // One that is gone, and still runs.
     const labels = policyServerLabels('a');
-    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const template = {
+      metadata: { labels },
+      spec: { serviceAccountName: 'policies', containers: [{ name: 'c', image: 'i' }] },
+    };
     const deployment = {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -93,9 +96,23 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
     await admin.delete(POLICY_SERVERS, { name: 'a' });
     await eventually(() => told.length === 5);
     assert.deepEqual(ownership.names(), ['a', 'b']);
-    await admin.delete(typeOf('apps/v1', 'Deployment'), { namespace, name: 'policy-server-a' });
+    assert.deepEqual(ownership.serviceAccounts(), ['policies']);
+    // A copy with our labels, under a name that we would not give it, is nobody's.
+    await admin.create(typeOf('apps/v1', 'Deployment'), {
+      ...deployment,
+      metadata: { ...deployment.metadata, name: 'copy' },
+      spec: { ...deployment.spec, template: { ...template, spec: { ...template.spec, serviceAccountName: 'copied' } } },
+    });
+    const deployments = typeOf('apps/v1', 'Deployment');
+    const key = { namespace, name: 'policy-server-a' };
+    const body = { spec: { template: { spec: { serviceAccountName: 'others' } } } };
+    await admin.patch(deployments, key, { type: 'merge', body });
     await eventually(() => told.length === 6);
+    assert.deepEqual(ownership.serviceAccounts(), ['others']);
+    await admin.delete(deployments, key);
+    await eventually(() => told.length === 7);
     assert.deepEqual(ownership.names(), ['b']);
+    assert.deepEqual(ownership.serviceAccounts(), []);
     // Asked in its name: it is to be brought back, whoever has put a finalizer on it.
     const asked = { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'c' };
     const configuration = { metadata: { name: 'portcullis-c', labels: asked }, webhooks: [] };
@@ -104,15 +121,15 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
       kind: 'ValidatingWebhookConfiguration',
       ...configuration,
     });
-    await eventually(() => told.length === 7);
+    await eventually(() => told.length === 8);
     await admin.create(POLICY_SERVERS, {
       ...policyServer({}, 'c'),
       metadata: { name: 'c', finalizers: ['kubewarden.io/finalizer'] },
     });
-    await eventually(() => told.length === 8);
+    await eventually(() => told.length === 9);
     assert.deepEqual(ownership.names(), ['b', 'c']);
     await admin.delete(VALIDATING_WEBHOOKS, { name: 'portcullis-c' });
-    await eventually(() => told.length === 9);
+    await eventually(() => told.length === 10);
     assert.deepEqual([ownership.names(), told.at(-1)], [['b'], 'c']);
     unsubscribe();
     stop.abort();

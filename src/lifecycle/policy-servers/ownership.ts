@@ -62,6 +62,7 @@ export function isOurs(
 
 /** `apps/v1` Deployment, as far as it is looked at. */
 export interface Deployment extends KubernetesObject {
+  readonly spec?: { readonly template?: { readonly spec?: { readonly serviceAccountName?: string } } };
   readonly status?: {
     readonly conditions?: readonly {
       readonly type: string;
@@ -129,7 +130,16 @@ export class PolicyServerOwnership {
     return [...new Set([...ours, ...running])].toSorted();
   }
 
-  /** Tells when {@link names} or {@link isOurs} of a PolicyServer may answer otherwise. Returns what ends it. */
+  /** The service accounts that processes of ours run as, in the namespace of the product. */
+  serviceAccounts(): readonly string[] {
+    const ours = this.#deployments.list().filter((deployment) => serverOf(deployment) !== undefined);
+    return [...new Set(ours.flatMap((deployment) => accountOf(deployment) ?? []))].toSorted();
+  }
+
+  /**
+   * Tells when {@link names}, {@link isOurs} or {@link serviceAccounts} may answer otherwise, with the PolicyServer that it is
+   * about. Returns what ends it.
+   */
   subscribe(listener: (policyServer: string) => void): () => void {
     const states = new Map<string, string>();
     const look = (name: string): void => {
@@ -175,14 +185,21 @@ export class PolicyServerOwnership {
     const server = this.#servers.get({ name });
     const deployment = this.#deployments.get(key);
     const isRunning = deployment !== undefined && serverOf(deployment) === name;
-    return `${server === undefined ? 'none' : (this.foreignReason(server) ?? 'ours')} ${isRunning}`;
+    const account = isRunning ? accountOf(deployment) : undefined;
+    return `${server === undefined ? 'none' : (this.foreignReason(server) ?? 'ours')} ${isRunning} ${account ?? ''}`;
   }
 }
 
-/** The PolicyServer that we made a Deployment for. */
+/** The PolicyServer that we made a Deployment for. A copy under another name is not ours, whatever its labels say. */
 function serverOf(deployment: Deployment): string | undefined {
-  const name = deployment.metadata.labels?.[POLICY_SERVER_LABEL];
-  return name !== undefined && isObjectOf(deployment, name) ? name : undefined;
+  const { labels, name } = deployment.metadata;
+  const server = labels?.[POLICY_SERVER_LABEL];
+  const isOurs = server !== undefined && name === policyServerObjectName(server) && isObjectOf(deployment, server);
+  return isOurs ? server : undefined;
+}
+
+function accountOf({ spec }: Deployment): string | undefined {
+  return spec?.template?.spec?.serviceAccountName;
 }
 
 /** The PolicyServer that a webhook configuration of ours asks. */

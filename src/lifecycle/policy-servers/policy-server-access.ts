@@ -1,11 +1,15 @@
 // What the processes of a PolicyServer may do: their service account, and the rights that it gets.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../server/index.ts';
-import { serviceAccountOf } from './policy-server-deployment.ts';
 import { policyServerClusterRoleName, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
-import type { PolicyServerSettings } from './policy-server-objects.ts';
+import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
+
+/** Whose rights the pods have. */
+export function serviceAccountOf({ metadata, spec: { serviceAccountName = '' } }: PolicyServer): string {
+  return serviceAccountName === '' ? policyServerObjectName(metadata.name ?? '') : serviceAccountName;
+}
 
 /** The account of the pods. Undefined where the PolicyServer names one that is somebody else's. */
 export function policyServerServiceAccount(

@@ -3,9 +3,10 @@ import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
 import { moduleSources, SOURCES_FILE, sourcesHash } from './module-sources.ts';
 import { podEnvironment } from './pod-environment.ts';
-import type { PolicyServerSettings } from './policy-server-objects.ts';
+import { serviceAccountOf } from './policy-server-access.ts';
 import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
 import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
+import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
 
 /** How long a stopping process goes on taking requests: until every API server knows that others answer. Seconds. */
@@ -111,11 +112,6 @@ function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: 
       ...(sources === undefined ? [] : [{ name: 'sources', configMap: { name: objectName } }]),
     ],
   };
-}
-
-/** Whose rights the pods have. */
-export function serviceAccountOf({ metadata, spec }: PolicyServer): string {
-  return isNamed(spec.serviceAccountName) ? spec.serviceAccountName : policyServerObjectName(metadata.name ?? '');
 }
 
 /** Pods of one server on one node, or in one zone, go together when it does. */

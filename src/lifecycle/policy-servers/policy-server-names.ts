@@ -3,7 +3,8 @@ import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
 import { dns1035LabelProblems, type KubernetesObject, POLICY_SERVER_LABEL } from '../../resources/index.ts';
 
-const PREFIX = 'policy-server-';
+/** What the names of all objects of PolicyServers begin with, those of their service accounts too. */
+export const POLICY_SERVER_PREFIX = 'policy-server-';
 /** Of a Service, of a label's value. */
 const MAX_LENGTH = 63;
 /** Hexadecimal digits that stand for what a name cannot have: 40 bits. */
@@ -14,14 +15,14 @@ const HASH_DIGITS = 10;
  * label of DNS (RFC 1035), so what has dots, or is too long, is cut and gets a hash.
  */
 export function policyServerObjectName(policyServer: string): string {
-  const name = `${PREFIX}${policyServer}`;
+  const name = `${POLICY_SERVER_PREFIX}${policyServer}`;
   if (dns1035LabelProblems(name).length === 0) {
     return name;
   }
   const hash = createHash('sha256').update(policyServer).digest('hex').slice(0, HASH_DIGITS);
   const simple = policyServer.toLowerCase().replaceAll(/[^a-z0-9-]+/g, '-');
-  const kept = simple.slice(0, MAX_LENGTH - PREFIX.length - HASH_DIGITS - 1).replace(/-+$/, '');
-  return `${PREFIX}${kept === '' ? '' : `${kept}-`}${hash}`;
+  const kept = simple.slice(0, MAX_LENGTH - POLICY_SERVER_PREFIX.length - HASH_DIGITS - 1).replace(/-+$/, '');
+  return `${POLICY_SERVER_PREFIX}${kept === '' ? '' : `${kept}-`}${hash}`;
 }
 
 /** The name of its ClusterRole and ClusterRoleBinding, which have no namespace of the product around them. */

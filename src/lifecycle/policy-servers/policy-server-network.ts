@@ -1,8 +1,8 @@
 // How the processes of a PolicyServer are reached, and how many of them a disruption may take.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
-import type { PolicyServerSettings } from './policy-server-objects.ts';
 import { policyServerPorts, SERVICE_PORT } from './policy-server-ports.ts';
+import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 /** What may call control ports: controllers and other replicas. */
 const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portcullis' } } as const;

@@ -8,6 +8,7 @@ import {
   type KubernetesObject,
   POLICY_SERVERS,
 } from '../../resources/index.ts';
+import { EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { OBJECT_KINDS } from './policy-server-objects.ts';
 import { eventually, grantController, ObjectsScene, openCluster, typeOf } from './testing/objects-scene.ts';
 import { EVERYTHING, SETTINGS } from './testing/policy-servers.ts';
@@ -268,6 +269,27 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       assert.match(scene.message('ContextAwareAccessGranted'), /example\.com\/v1\/Widget \(for kw\.cap\.p\)/);
       assert.ok((await granted()).includes(`pods:${READ}`));
     });
+  });
+});
+
+describe('a controller that others keep certificates for', { timeout: 30_000 }, () => {
+  it('removes a PolicyServer, and leaves its Secrets, which it may not write', async () => {
+    const user = { username: 'controller', groups: ['system:authenticated'] };
+    await using cluster = await openCluster();
+    await grantController(cluster.admin, user.username, EXTERNAL_CERTIFICATE_NAMESPACE_RULES);
+    // The label is left of a time when the controller kept it.
+    const labels = { 'app.kubernetes.io/managed-by': 'portcullis' };
+    const key = { namespace: SETTINGS.namespace, name: 'policy-server-default-webhook' };
+    const secrets = typeOf('v1', 'Secret');
+    await cluster.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { ...key, labels } });
+    await using scene = new ObjectsScene(cluster.admin, cluster.as(user), 'external');
+    await scene.create();
+    await eventually(() => scene.condition('DeploymentReconciled') === 'True ReconciliationSucceeded');
+    await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
+    await eventually(async () => (await scene.kinds()).length === 0);
+    await sleep(QUIET_MS);
+    assert.ok(!scene.written.some((line) => line.startsWith('delete Secret')), scene.written.join());
+    await cluster.admin.get(secrets, key);
   });
 });
 

@@ -48,12 +48,8 @@ import {
   SPEC_SUPPORTED_CONDITION,
 } from './policy-server-conditions.ts';
 import { policyServerObjectName } from './policy-server-names.ts';
-import {
-  OBJECT_KINDS,
-  type ObjectKind,
-  policyServerObjects,
-  type PolicyServerSettings,
-} from './policy-server-objects.ts';
+import { OBJECT_KINDS, type ObjectKind, policyServerObjects } from './policy-server-objects.ts';
+import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { removeLeafSecrets } from './leaf-secrets.ts';
 import { ReportBoard } from './report-board.ts';
 import { runningImage } from './running-image.ts';
@@ -68,12 +64,14 @@ const CONCURRENCY = 4;
 const AGAIN_MS = 5 * 60_000;
 
 export interface PolicyServerObjectsControllerOptions {
-  /** Seen with the rights of `POLICY_SERVER_RULES` and `POLICY_SERVER_NAMESPACE_RULES`. */
+  /** Seen with the rights of `POLICY_SERVER_RULES`, `POLICY_SERVER_NAMESPACE_RULES`, and those for certificates of its mode. */
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
   readonly settings: PolicyServerSettings;
   /** What is told of certificates. Default: nothing. */
   readonly certificates?: CertificateState;
+  /** Who keeps the Secrets: `own` ones go with a PolicyServer; `external` ones are left to whoever made them. Default: `own`. */
+  readonly certificateMode?: 'own' | 'external';
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -299,7 +297,10 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     for (const { kind } of OBJECT_KINDS.toReversed()) {
       await this.#make(kind, name, undefined, signal);
     }
-    await removeLeafSecrets(this.#options.cluster, this.#options.settings.namespace, name, signal);
+    const { certificateMode = 'own', cluster, settings } = this.#options;
+    if (certificateMode === 'own') {
+      await removeLeafSecrets(cluster, settings.namespace, name, signal);
+    }
   }
 
   /** Kubewarden's finalizers on what was taken over would hold it for ever: nobody else removes them. */

@@ -16,14 +16,13 @@ export const POLICY_SERVER_RULES: readonly AccessRule[] = [
   ...REPLICA_CLUSTER_RULES,
 ];
 
-/** In the namespace of the product. */
+/** In the namespace of the product, beside what it takes to keep certificates. */
 export const POLICY_SERVER_NAMESPACE_RULES: readonly AccessRule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ALL },
   { apiGroups: [''], resources: ['services', 'serviceaccounts', 'configmaps'], verbs: ALL },
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ALL },
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ALL },
   { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: ALL },
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'delete'] },
   ...REPLICA_POD_RULES,
 ];
 

@@ -2,10 +2,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   isNamespacedPolicyId,
-  isOwnBucket,
   type MatchRule,
   NAMESPACE_NAME_LABEL,
+  ownBucket,
   type PolicyMatch,
+  policyOfBucket,
   RuleSet,
 } from '../../resources/index.ts';
 import { type ExemptionSettings, isExemption } from './exemptions.ts';
@@ -33,7 +34,7 @@ export class AskedPolicies {
 
   constructor({ kind, webhooks = [] }: WebhookConfiguration) {
     this.#isMutating = kind === 'MutatingWebhookConfiguration';
-    this.#webhooks = webhooks.flatMap((webhook) => knownWebhook(webhook as Partial<Webhook>));
+    this.#webhooks = webhooks.flatMap((webhook) => knownWebhook(webhook as Partial<Webhook>, this.#isMutating));
     for (const known of this.#webhooks) {
       for (const namespace of known.namespaces ?? ['']) {
         const key = keyOf(known.bucket, namespace);
@@ -60,7 +61,7 @@ export class AskedPolicies {
 
   /** Whether there is a webhook of a policy's own. */
   hasOwn(id: string): boolean {
-    return this.#webhooks.some(({ bucket }) => bucket === id);
+    return this.#webhooks.some(({ bucket }) => policyOfBucket(bucket) === id);
   }
 
   /** What is asked about, as if each webhook, and each namespace that one names, were a policy. */
@@ -91,7 +92,7 @@ export class AskedPolicies {
 }
 
 /** Somebody else may have written it. */
-function knownWebhook(webhook: Partial<Webhook>): readonly KnownWebhook[] {
+function knownWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly KnownWebhook[] {
   const { clientConfig: place = {}, namespaceSelector = {}, rules = [], objectSelector = {} } = webhook;
   const { url, service } = place as { url?: string; service?: { path?: string } };
   const path = url === undefined ? service?.path : URL.parse(url)?.pathname;
@@ -99,7 +100,7 @@ function knownWebhook(webhook: Partial<Webhook>): readonly KnownWebhook[] {
   if (path === undefined || at === -1) {
     return [];
   }
-  const bucket = path.slice(at + ADMIT_PATH.length);
+  const bucket = bucketOfPath(path.slice(at + ADMIT_PATH.length), isMutating);
   const [only, ...others] = namespaceSelector.matchExpressions ?? [];
   const isOfNamespaces =
     only?.key === NAMESPACE_NAME_LABEL &&
@@ -118,9 +119,15 @@ function knownWebhook(webhook: Partial<Webhook>): readonly KnownWebhook[] {
   ];
 }
 
+/** The version before this one called a bucket of one policy by the policy's id, whichever kind of webhook asked there. */
+function bucketOfPath(name: string, isMutating: boolean): string {
+  return policyOfBucket(name) === name ? ownBucket(isMutating, name) : name;
+}
+
 /** Whether what is in a bucket are policies of namespaces. */
 function isOfNamespacesBucket(bucket: string): boolean {
-  return isOwnBucket(bucket) ? isNamespacedPolicyId(bucket) : bucket.split('.').includes('namespaced');
+  const owner = policyOfBucket(bucket);
+  return owner === undefined ? bucket.split('.').includes('namespaced') : isNamespacedPolicyId(owner);
 }
 
 function asksAbout(

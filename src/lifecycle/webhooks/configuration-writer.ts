@@ -1,3 +1,4 @@
+import { Waiting } from '../../runtime/index.ts';
 import type { ConfigurationObjects } from './configuration-objects.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import type { Webhook, WebhookConfiguration } from './webhook-object.ts';
@@ -39,20 +40,39 @@ export class ConfigurationWriter {
 
   /**
    * Nothing that is wanted is away for a moment: an object that gives a webhook up is written after the one that takes it.
-   * @throws ApiError
+   * @throws ApiError; Waiting when somebody else writes one of them again and again: all others are written
    */
   async write({ wanted, different, superfluous }: ConfigurationChanges, signal: AbortSignal): Promise<void> {
     const left = [...different];
+    let held: Waiting | undefined;
     while (left.length > 0) {
       const index = left.findIndex((one) => this.#dropsNothing(one, wanted));
-      const [next] = left.splice(Math.max(0, index), 1);
-      if (next !== undefined) {
-        await this.#objects.write(next, signal);
-        this.#metrics?.wrote('written');
+      if (index === -1 && held !== undefined) {
+        // What is dropped may be wanted in the one that is held up.
+        break;
       }
+      const [next] = left.splice(Math.max(0, index), 1);
+      held = (next && (await this.#writeOne(next, signal))) ?? held;
+    }
+    if (held !== undefined) {
+      throw held;
     }
     for (const object of superfluous) {
       await this.remove(object, signal);
+    }
+  }
+
+  /** What holds it up, if anything does. */
+  async #writeOne(object: WebhookConfiguration, signal: AbortSignal): Promise<Waiting | undefined> {
+    try {
+      await this.#objects.write(object, signal);
+      this.#metrics?.wrote('written');
+      return undefined;
+    } catch (error) {
+      if (error instanceof Waiting) {
+        return error;
+      }
+      throw error;
     }
   }
 

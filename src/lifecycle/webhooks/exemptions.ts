@@ -21,8 +21,11 @@ const OURS = 'portcullis.dev/exempt-';
 export interface ExemptionSettings {
   /** Policies of the whole cluster are not asked about what is in these. */
   readonly exemptNamespaces: readonly string[];
-  /** User names of the product itself; `*` at the end stands for any rest. No policy is asked about their requests. */
-  readonly identities: readonly string[];
+  /**
+   * User names of the product itself; `*` at the end stands for any rest. No policy is asked about their requests. Gone through
+   * for each webhook: it may give others later.
+   */
+  readonly identities: Iterable<string>;
 }
 
 /** Whether a match condition of a webhook is an exemption, not a policy's. */
@@ -37,8 +40,9 @@ export function isExemption({ name }: MatchCondition): boolean {
  */
 export function exemptions(
   rules: readonly MatchRule[],
-  { identities }: Pick<ExemptionSettings, 'identities'>,
+  { identities: users }: Pick<ExemptionSettings, 'identities'>,
 ): readonly MatchCondition[] {
+  const identities = [...users];
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
   const isWild = named.has('*');
   const groups = GUARDED_GROUPS.filter((group) =>

@@ -3,8 +3,14 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ApiError, type Cluster, EmbeddedCluster } from '../../cluster/index.ts';
-import { type AdmissionPolicySpec, policyId, type PolicyMatch, policyMatch } from '../../resources/index.ts';
-import { ObjectCache } from '../../runtime/index.ts';
+import {
+  type AdmissionPolicySpec,
+  policyId,
+  type PolicyMatch,
+  policyMatch,
+  type ResourceType,
+} from '../../resources/index.ts';
+import { ObjectCache, Waiting } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import type { AskedPolicy } from './asked-records.ts';
 import { type AskResult, PolicyWebhooks } from './policy-webhooks.ts';
@@ -47,6 +53,8 @@ class Scene implements AsyncDisposable {
   target: WebhookTarget | undefined = { url: 'https://localhost:8443', ca: 'PEM' };
   /** What API servers answer to writes. */
   refusal: ApiError | undefined;
+  /** What is written again and again by somebody else. */
+  contested: ResourceType | undefined;
   #webhooks: PolicyWebhooks | undefined;
   #stop = new AbortController();
   #running: readonly Promise<void>[] = [];
@@ -78,10 +86,12 @@ class Scene implements AsyncDisposable {
         const member: unknown = Reflect.get(target, name);
         return typeof member !== 'function'
           ? member
-          : (...args: unknown[]): unknown =>
-              this.refusal !== undefined && (name === 'patch' || name === 'update')
-                ? Promise.reject(this.refusal)
-                : Reflect.apply(member, target, args);
+          : (...args: unknown[]): unknown => {
+              const isWrite = name === 'patch' || name === 'update';
+              const held = args[0] === this.contested ? new Waiting('Contested', 60_000, 'somebody else') : undefined;
+              const refusal = this.refusal ?? held;
+              return isWrite && refusal !== undefined ? Promise.reject(refusal) : Reflect.apply(member, target, args);
+            };
       },
     });
     const labelSelector = 'app.kubernetes.io/managed-by=portcullis';
@@ -250,6 +260,32 @@ describe('PolicyWebhooks', () => {
     await until(() => scene.resources() === 'services');
   });
 
+  it('takes webhooks over whose paths are those of the version before, and never asks twice', async () => {
+    await using scene = await Scene.open();
+    const policies = [asked('a', { mutating: true }, 'default', true), asked('b', {}, 'default', true)];
+    for (const policy of policies) {
+      await scene.asks(policy);
+    }
+    const made = scene.found();
+    const { target } = scene;
+    // Nobody puts right what follows.
+    scene.target = undefined;
+    for (const type of [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS]) {
+      const object = await scene.cluster.admin.get(type, { name: 'portcullis-default' });
+      const text = JSON.stringify(object).replace(/[/]admit[/](?:validating|mutating)[.]/, '/admit/');
+      await scene.cluster.admin.update(type, JSON.parse(text) as WebhookConfiguration);
+    }
+    await scene.lead();
+    assert.ok(scene.found().every(({ clientConfig }) => JSON.stringify(clientConfig).includes('/admit/kw.cap.')));
+    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isAsked(policy, match)));
+    scene.target = target;
+    scene.webhooks.targetsChanged();
+    await until(() => {
+      assert.equal(scene.found().length, 2);
+      return JSON.stringify(scene.found()) === JSON.stringify(made);
+    });
+  });
+
   it("writes nothing where it is not known where a policy server is, or it is another controller's", async () => {
     await using scene = await Scene.open();
     scene.target = undefined;
@@ -281,5 +317,20 @@ describe('PolicyWebhooks', () => {
     assert.ok(!metrics.includes(failing));
     assert.match(metrics, /portcullis_webhooks\{policy_server="default",kind="ValidatingWebhookConfiguration"\} 1/);
     assert.match(metrics, /portcullis_webhook_configuration_writes_total\{result="written"\} 1/);
+  });
+
+  it('writes all others while somebody else writes one again and again, and tells of them', async () => {
+    await using scene = await Scene.open();
+    await scene.ask(asked('first'));
+    await scene.ask(asked('second', { mutating: true }));
+    scene.contested = VALIDATING_WEBHOOKS;
+    const held = forResource('held', 'services');
+    const other = asked('other', { mutating: true, rules: [{ ...RULE, resources: ['services'] }] });
+    scene.told.length = 0;
+    const answers = await Promise.all([scene.ask(held), scene.ask(other)]);
+    await until(() => scene.webhooks.isAsked(other.policy, other.match));
+    await until(() => answers[1] === 'written' || scene.told.includes(other.policy.id));
+    assert.equal(scene.webhooks.isAsked(held.policy, undefined), false);
+    assert.ok(!scene.told.includes(held.policy.id));
   });
 });

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
-import { type AdmissionPolicySpec, isOwnBucket, keyText, type PolicyMatch } from '../../resources/index.ts';
+import { type AdmissionPolicySpec, keyText, type PolicyMatch, policyOfBucket } from '../../resources/index.ts';
 import {
   aborted,
   Controller,
@@ -12,6 +12,7 @@ import {
   type ReconcileResult,
   type Runnable,
   type RuntimeMetrics,
+  Waiting,
   watch,
 } from '../../runtime/index.ts';
 import { type AskedPolicy, type AskedRecord, AskedRecords } from './asked-records.ts';
@@ -316,7 +317,12 @@ export class PolicyWebhooks implements Runnable {
       }
       return result;
     } catch (error) {
-      this.#metrics?.wrote('failed');
+      if (error instanceof Waiting) {
+        // All others were written.
+        this.#tell(policyServer);
+      } else {
+        this.#metrics?.wrote('failed');
+      }
       if (error instanceof ApiError && DEFINITE.has(error.code)) {
         const isNews = this.#errors.get(policyServer)?.message !== error.message;
         this.#errors.set(policyServer, error);
@@ -389,7 +395,7 @@ export class PolicyWebhooks implements Runnable {
     return this.#objects
       .askedBy(object)
       .matches(this.#options)
-      .filter(({ bucket }) => !isOwnBucket(bucket) || !this.#known.isDismissed(bucket));
+      .filter(({ bucket }) => !this.#known.isDismissed(policyOfBucket(bucket) ?? ''));
   }
 
   /** Configurations of an earlier version, once what they asked about is asked about here. */

@@ -35,6 +35,10 @@ function webhooks(matches: readonly PolicyMatch[]): readonly Webhook[] {
   return made(matches).flatMap((one) => one.webhooks as readonly Webhook[]);
 }
 
+function pathOf({ clientConfig }: Webhook): string {
+  return new URL((clientConfig as { readonly url: string }).url).pathname;
+}
+
 function namesOf(matches: readonly PolicyMatch[]): readonly string[] {
   return webhooks(matches).map(({ name }) => name);
 }
@@ -154,7 +158,44 @@ describe('webhookConfigurations', () => {
     ] as const) {
       const [webhook] = webhooks([asked]);
       assert.equal(webhook?.name, `${name}.portcullis.dev`);
+      assert.equal(pathOf(webhook), `/admit/validating.${name}`);
       assert.deepEqual(webhook.matchConditions, [...asked.matchConditions, EXEMPT]);
+    }
+  });
+
+  it('asks at two places about a policy of which one revision mutates and another does not', () => {
+    const own = (mutating: boolean): PolicyMatch => match('p', { mutating }, 'shop', true);
+    const found = made([own(false), own(true)]).map(({ kind, webhooks: [webhook] = [] }) => [
+      kind,
+      (webhook as Webhook).name,
+      pathOf(webhook as Webhook),
+    ]);
+    assert.deepEqual(found, [
+      ['ValidatingWebhookConfiguration', 'kw.ap.shop.p.portcullis.dev', '/admit/validating.kw.ap.shop.p'],
+      ['MutatingWebhookConfiguration', 'kw.ap.shop.p.portcullis.dev', '/admit/mutating.kw.ap.shop.p'],
+    ]);
+  });
+
+  it('asks for a policy at what may be a path of a Service, however long its name is', () => {
+    // What API servers take (k8s.io/apiserver 1.34, ValidateWebhookService): each part of a path is a DNS subdomain, and so is
+    // the name of a webhook.
+    const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+    const subdomain = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
+    const name = 'x.'.repeat(200).slice(0, 253 - 'kw.cap.'.length - '.portcullis.dev'.length);
+    const service = { namespace: 'portcullis', name: 'policy-server-default', port: 443 };
+    for (const mutating of [false, true]) {
+      for (const one of [
+        match(name.replace(/.$/, 'x'), { mutating }, undefined, true),
+        match('p', { mutating }, 'a', true),
+      ]) {
+        const [configuration] = made([one], { ...SETTINGS, target: { service, ca: 'PEM' } });
+        const [webhook] = (configuration?.webhooks ?? []) as readonly Webhook[];
+        assert.ok(webhook);
+        assert.match(webhook.name, subdomain);
+        const [, ...parts] = (webhook.clientConfig as { service: { path: string } }).service.path.split('/');
+        assert.equal(parts.length, 2);
+        parts.forEach((part) => assert.match(part, subdomain));
+      }
     }
   });
 
@@ -305,5 +346,19 @@ describe('AskedPolicies', () => {
     const of = match('p', {}, 'shop', true);
     assert.ok(asked({}, of).hasOwn(policyId({ kind: 'AdmissionPolicy', metadata: { name: 'p', namespace: 'shop' } })));
     assert.ok(!asked({}).hasOwn('kw.cap.p'));
+  });
+
+  it('knows the paths of the version before, which did not say which kind of webhook asks', () => {
+    for (const mutating of [false, true]) {
+      const of = match('p', { mutating }, 'shop', true);
+      const clientConfig = { url: 'https://localhost:8443/admit/kw.ap.shop.p', caBundle: 'UEVN' };
+      const earlier = asked({ clientConfig }, of);
+      assert.ok(earlier.hasOwn('kw.ap.shop.p'));
+      assert.ok(earlier.isAskedAbout(of, SETTINGS));
+      assert.ok(!earlier.isAskedAbout(match('p', { mutating: !mutating }, 'shop', true), SETTINGS));
+      // It is kept until more is known, but not where it was.
+      assert.deepEqual(made(earlier.matches(SETTINGS)), made([of]));
+      assert.deepEqual([earlier.isAt(SETTINGS.target), asked({}, of).isAt(SETTINGS.target)], [false, true]);
+    }
   });
 });

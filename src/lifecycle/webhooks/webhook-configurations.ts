@@ -10,6 +10,7 @@ import {
   NAMESPACE_NAME_LABEL,
   POLICY_SERVER_LABEL,
   type PolicyMatch,
+  policyOfBucket,
   unionRules,
 } from '../../resources/index.ts';
 import { bytesOf, packed } from './configuration-parts.ts';
@@ -26,7 +27,10 @@ import { common, distinct, widestSelector } from './widest-selector.ts';
 
 /** Where a policy server answers for all policies of a bucket. */
 export const ADMIT_PATH = '/admit/';
-/** What follows a bucket in the name of its webhook. */
+/**
+ * What follows a bucket in the name of its webhook, or the id of the policy that the bucket is of alone. Longer than what such
+ * buckets begin with: where the name is not too long for an API server, the bucket is not too long for a path.
+ */
 export const WEBHOOK_SUFFIX = '.portcullis.dev';
 
 /**
@@ -64,9 +68,9 @@ export function webhookConfigurations(asked: readonly PolicyMatch[], settings: W
       asked.filter((match) => match.isMutating === isMutating),
       ({ bucket }) => bucket,
     );
-    const webhooks = [...buckets.keys()]
-      .toSorted()
-      .flatMap((bucket) => webhooksOf(bucket, buckets.get(bucket) ?? [], settings, warnings));
+    const webhooks = [...buckets]
+      .toSorted(([one], [other]) => (namedAfter(one) < namedAfter(other) ? -1 : 1))
+      .flatMap(([bucket, matches]) => webhooksOf(bucket, matches, settings, warnings));
     return packed(settings.policyServer, webhooks).map(({ name, webhooks: part }) =>
       configurationOf(name, part, isMutating, settings.policyServer),
     );
@@ -122,6 +126,11 @@ function webhooksOf(
   });
 }
 
+/** What the name of a bucket's webhook begins with. */
+function namedAfter(bucket: string): string {
+  return policyOfBucket(bucket) ?? bucket;
+}
+
 /** None where rules are for no request at all. */
 function webhookOf(
   bucket: string,
@@ -137,7 +146,7 @@ function webhookOf(
   const exempt = exemptions(distinctRules(matches), settings);
   const matchConditions = [...own.filter((one) => !isExemption(one)), ...exempt];
   const webhook: Webhook = {
-    name: `${bucket}${suffix}${WEBHOOK_SUFFIX}`,
+    name: `${namedAfter(bucket)}${suffix}${WEBHOOK_SUFFIX}`,
     admissionReviewVersions: ['v1'],
     clientConfig: clientConfig(settings.target, `${ADMIT_PATH}${bucket}`),
     rules,

@@ -37,7 +37,7 @@ export interface MatchCondition {
 
 /** Plain data: it is sent to the threads that evaluate. */
 export interface PolicyMatch {
-  /** Names the webhook that asks about the policy: see {@link bucketOf}. The id of a policy that has one for itself. */
+  /** Names the webhook that asks about the policy: see {@link bucketOf} and {@link ownBucket}. */
   readonly bucket: string;
   readonly isMutating: boolean;
   readonly failurePolicy: 'Fail' | 'Ignore';
@@ -79,12 +79,33 @@ export function policyMatch(
     timeoutSeconds: spec.timeoutSeconds ?? DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
   } as const;
   const isAlone = ownWebhook || needsOwnWebhook(match);
-  return { ...match, bucket: isAlone ? policyId(policy) : bucketOf(match) };
+  return { ...match, bucket: isAlone ? ownBucket(match.isMutating, policyId(policy)) : bucketOf(match) };
+}
+
+/** What the name of a bucket begins with: which webhooks ask there. Only answers to mutating ones may change objects. */
+function kindOfWebhooks(isMutating: boolean): string {
+  return isMutating ? 'mutating' : 'validating';
+}
+
+/**
+ * The bucket of a policy that has a webhook for itself: `mutating.kw.cap.default-seccomp`. No policies share one of that name:
+ * where ids begin, those have their failurePolicy.
+ */
+export function ownBucket(isMutating: boolean, id: string): string {
+  return `${kindOfWebhooks(isMutating)}.${id}`;
+}
+
+/** What {@link ownBucket} makes, and the id by itself, which is what the version before this one calls the bucket. */
+const OWN_BUCKET = /^(?:(?:validating|mutating)\.)?(kw\..+)$/;
+
+/** The id of the policy that a bucket is of alone; undefined when it is one that policies share. */
+export function policyOfBucket(bucket: string): string | undefined {
+  return OWN_BUCKET.exec(bucket)?.[1];
 }
 
 /** Whether a bucket is that of one policy alone. */
 export function isOwnBucket(bucket: string): boolean {
-  return bucket.startsWith('kw.');
+  return policyOfBucket(bucket) !== undefined;
 }
 
 /** What only an API server can do for all policies of a webhook alike. */
@@ -100,7 +121,7 @@ type Shared = Pick<PolicyMatch, 'isMutating' | 'failurePolicy' | 'matchPolicy' |
  */
 function bucketOf({ isMutating, failurePolicy, matchPolicy, namespace, rules }: Shared): string {
   return [
-    isMutating ? 'mutating' : 'validating',
+    kindOfWebhooks(isMutating),
     failurePolicy.toLowerCase(),
     matchPolicy.toLowerCase(),
     namespace === undefined ? 'cluster' : 'namespaced',

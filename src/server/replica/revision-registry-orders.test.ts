@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { it, mock } from 'node:test';
 import fc from 'fast-check';
-import type { SinglePolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, PinnedPolicy } from '../policy-registry.ts';
 import { RevisionRegistry } from './revision-registry.ts';
 import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
+import { versioned } from './testing/policy-definitions.ts';
 
 const MODULE = 'file:///policy.wasm';
 const POLICY = 'p';
@@ -28,17 +28,7 @@ function revision(life: number, number: number): WantedRevision {
 }
 
 function declared(version: string): DeclaredPolicy {
-  const definition: SinglePolicyDefinition = {
-    kind: 'policy',
-    id: POLICY,
-    mode: 'protect',
-    allowedToMutate: false,
-    module: MODULE,
-    settings: { version },
-    contextAwareResources: [],
-    hostCapabilities: [],
-    failurePolicy: 'Fail',
-  };
+  const definition = versioned(POLICY, MODULE, version);
   return { definition, hash: version, settingsHash: version };
 }
 

@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import {
-  definitionHash,
-  type PolicyDefinition,
-  settingsHash,
-  type SinglePolicyDefinition,
-} from '../../engine/index.ts';
+import { definitionHash, type PolicyDefinition, settingsHash } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
@@ -17,23 +12,14 @@ import { LINGER_MS } from './revision-entry.ts';
 import type { ReadPolicy } from './revision-reader.ts';
 import { RevisionRegistry } from './revision-registry.ts';
 import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
+import { versioned } from './testing/policy-definitions.ts';
 
 const digestOf = (version: string): string => `sha256:${version}`;
 const MODULE = 'file:///policy.wasm';
 
 /** What a spec with this version reads as. */
 function declared(id: string, version: string): DeclaredPolicy {
-  const definition: SinglePolicyDefinition = {
-    kind: 'policy',
-    id,
-    mode: 'protect',
-    allowedToMutate: false,
-    module: MODULE,
-    settings: { version },
-    contextAwareResources: [],
-    hostCapabilities: [],
-    failurePolicy: 'Fail',
-  };
+  const definition = versioned(id, MODULE, version);
   return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
 }
 

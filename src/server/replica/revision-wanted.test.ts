@@ -117,7 +117,7 @@ describe('revisions of a policy', () => {
     }
     const own = revision(1, 'Serving');
     const kept = keptOf({ ...own, spec: { ...own.spec, ownWebhook: true, snapshot: spec } });
-    assert.equal(wantedOf([kept], 'product').serving?.match?.bucket, 'kw.cap.p');
+    assert.equal(wantedOf([kept], 'product').serving?.match?.bucket, 'mutating.kw.cap.p');
   });
 
   it('whose snapshot is anything are answered by Fail', () => {

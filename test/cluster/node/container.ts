@@ -124,6 +124,13 @@ export class Container {
     await this.#process?.kill();
   }
 
+  /** Stops its process where it is, until what is returned is called. */
+  suspend(): () => void {
+    const process = this.#process;
+    process?.suspend();
+    return () => process?.resume();
+  }
+
   /** SIGTERM, and SIGKILL when its time is over; it does not start again. */
   async stop(): Promise<void> {
     const seconds = this.#options.spec.lifecycle?.preStop?.sleep?.seconds ?? 0;

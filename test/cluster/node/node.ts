@@ -28,11 +28,14 @@ const VOLUME_DELAY_MS = 100;
 const POD_NETWORK = fileURLToPath(new URL('./pod-network.ts', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../../../bin/portcullis.mjs', import.meta.url));
 
+/** The command that an image is, for one Pod; undefined when there is no such image. */
+export type ImageCommand = (image: string, pod: Pod) => readonly string[] | undefined;
+
 export interface NodeOptions {
   /** Default: `node-1`. */
   readonly name?: string;
-  /** The command of an image; undefined when it does not exist. Default: {@link portcullisImage}. */
-  readonly image?: (image: string) => readonly string[] | undefined;
+  /** The command of an image, for a Pod; undefined when it does not exist. Default: {@link portcullisImage}. */
+  readonly image?: ImageCommand;
   /** Until Services follow a change of a Pod. Default: 200 ms. */
   readonly endpointDelayMs?: number;
   /** Until mounted Secrets and ConfigMaps follow a change. Default: 100 ms. */
@@ -41,7 +44,12 @@ export interface NodeOptions {
 
 /** Images that have `portcullis` in their names are this checkout. */
 export function portcullisImage(image: string): readonly string[] | undefined {
-  return image.includes('portcullis') ? [process.execPath, '--import', POD_NETWORK, PROGRAM] : undefined;
+  return image.includes('portcullis') ? podCommand(PROGRAM) : undefined;
+}
+
+/** Runs a program of Node's in a Pod. */
+export function podCommand(program: string): readonly string[] {
+  return [process.execPath, '--import', POD_NETWORK, program];
 }
 
 /** Starts a node, and waits until it knows what is in the cluster. `await using` stops it. */
@@ -63,7 +71,7 @@ export class TestNode implements AsyncDisposable {
   endpointDelayMs: number;
   readonly #cluster: Cluster;
   readonly #client: KubernetesCluster;
-  readonly #image: (image: string) => readonly string[] | undefined;
+  readonly #image: ImageCommand;
   readonly #folder: string;
   readonly #proxy: ServiceProxy;
   readonly #running = new Map<string, RunningPod>();

@@ -19,8 +19,8 @@ export interface RunningPodOptions {
   /** Of this Pod alone. */
   readonly folder: string;
   readonly contents: VolumeContents;
-  /** The command that an image is; undefined when there is no such image. */
-  readonly image: (image: string) => readonly string[] | undefined;
+  /** The command that an image is, for this Pod; undefined when there is no such image. */
+  readonly image: (image: string, pod: Pod) => readonly string[] | undefined;
   /** What every container has in its environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Stores the status. Throws when the Pod is gone, or cannot be reached. */
@@ -75,6 +75,12 @@ export class RunningPod {
   /** Kills its processes as a lack of memory would; they are started again. */
   async kill(): Promise<void> {
     await Promise.all(this.#containers.map((container) => container.kill()));
+  }
+
+  /** Stops its processes where they are, as a machine that hangs would, until the end of the scope. */
+  suspend(): Disposable {
+    const resumes = this.#containers.map((container) => container.suspend());
+    return { [Symbol.dispose]: () => resumes.forEach((resume) => resume()) };
   }
 
   /** A Secret or a ConfigMap has changed: its files do. */
@@ -135,7 +141,7 @@ export class RunningPod {
 
   #command(spec: ContainerSpec): ContainerCommand {
     const { image, folder, env } = this.#options;
-    const [program, ...words] = image(spec.image) ?? [];
+    const [program, ...words] = image(spec.image, this.pod) ?? [];
     if (program === undefined) {
       throw new Error(`image ${spec.image} not found`);
     }

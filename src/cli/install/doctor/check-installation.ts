@@ -1,6 +1,6 @@
 // Whether the parts of the product are there, and work.
 import { isDeepStrictEqual } from 'node:util';
-import { CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
+import { type CertificateMode, CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf, textsOf } from '../../../resources/index.ts';
 import type { AccessRule } from '../../../server/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
@@ -123,6 +123,11 @@ export function argumentOf(deployment: KubernetesObject, beginning: string): str
   return given.find((argument) => argument.startsWith(beginning))?.slice(beginning.length);
 }
 
+/** Who keeps the Secrets with certificates, as the controller was told. */
+export function certificateMode(controller: KubernetesObject): CertificateMode {
+  return argumentOf(controller, '--certificates=') === 'external' ? 'external' : 'own';
+}
+
 export function checkLeader(snapshot: Snapshot): readonly Finding[] {
   const { leases, namespace, now } = snapshot;
   const where = `lease/${CONTROLLER} -n ${namespace}`;
@@ -146,13 +151,14 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
 /** What the controller may do, against what it needs. */
 export function checkRoles(snapshot: Snapshot): readonly Finding[] {
   const { roles, bindings, namespace, unread } = snapshot;
-  if (controllerOf(snapshot) === undefined || unread.some(({ what }) => /role/.test(what))) {
+  const controller = controllerOf(snapshot);
+  if (controller === undefined || unread.some(({ what }) => /role/.test(what))) {
     return [];
   }
   return (
     [
       ['ClusterRole', CLUSTER_RULES],
-      ['Role', NAMESPACE_RULES],
+      ['Role', NAMESPACE_RULES[certificateMode(controller)]],
     ] as const
   ).flatMap(([kind, rules]) => {
     const where = `${kind.toLowerCase()}/${CONTROLLER}${kind === 'Role' ? ` -n ${namespace}` : ''}`;

@@ -1,9 +1,9 @@
 // Whether API servers reach what they ask, and believe it.
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../../resources/index.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
-import { argumentOf, controllerOf } from './check-installation.ts';
+import { certificateMode, controllerOf } from './check-installation.ts';
 import { foreignReasonOf } from './check-policies.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -88,7 +88,7 @@ export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
   if (controller === undefined || snapshot.unread.some(({ what }) => what === 'secrets')) {
     return [];
   }
-  const isOwn = argumentOf(controller, '--certificates=') !== 'external';
+  const isOwn = certificateMode(controller) === 'own';
   const names = new Set([
     ...(isOwn ? [AUTHORITY] : []),
     ...CONTROLLER_SECRETS,
@@ -98,8 +98,8 @@ export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
         const name = policyServerObjectName(metadata.name ?? '');
         return [`${name}-webhook`, `${name}-control`];
       }),
-    // Also those of PolicyServers that are gone: what runs for them may still be asked.
-    ...snapshot.secrets
+    // Also those of PolicyServers that are gone: what runs for them may still be asked. Others' Secrets stay behind for good.
+    ...(isOwn ? snapshot.secrets : [])
       .map(({ metadata }) => metadata.name ?? '')
       .filter((name) => /^policy-server-.*-(webhook|control)$/.test(name)),
   ]);
@@ -120,7 +120,31 @@ function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn:
     // The Secret of the CA has another form.
     return name === AUTHORITY ? [] : [finding('CertificateUnreadable', where, 'tls.crt is no certificate', action)];
   }
-  return [...checkDates(certificate, now, where, action), ...checkIssuer(secret, certificate, where, action)];
+  return [
+    ...(name === AUTHORITY ? [] : checkKey(secret, certificate, where, action)),
+    ...checkDates(certificate, now, where, action),
+    ...checkIssuer(secret, certificate, where, action),
+  ];
+}
+
+/** Nothing can be served by a certificate without its key: a controller that begins with it waits for another one. */
+function checkKey(
+  secret: KubernetesObject,
+  certificate: X509Certificate,
+  where: string,
+  action: string,
+): readonly Finding[] {
+  return isKeyOf(dataOf(secret, 'tls.key'), certificate)
+    ? []
+    : [finding('CertificateUnreadable', where, 'tls.key is not the key of the certificate in tls.crt', action)];
+}
+
+function isKeyOf(pem: string, certificate: X509Certificate): boolean {
+  try {
+    return certificate.checkPrivateKey(createPrivateKey(pem));
+  } catch {
+    return false;
+  }
 }
 
 function checkDates(certificate: X509Certificate, now: number, where: string, action: string): readonly Finding[] {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { AdmissionPolicyObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
+import type { AdmissionPolicyObject, JsonObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../../server/index.ts';
 import { defaultValues } from '../install-values.ts';
 import { installObjects } from '../install-objects.ts';
 import { CONTROLLER } from '../objects/naming.ts';
+import { installValues } from '../read-values.ts';
 import { diagnose } from './diagnose.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -29,12 +30,16 @@ describe('the doctor', () => {
       usages: ['serverAuth'],
       dnsNames: ['policy-server-default.portcullis.svc'],
     });
-  const secret = (name: string, cert: string, ca: string): KubernetesObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: NAMESPACE },
-    data: { 'tls.crt': Buffer.from(cert).toString('base64'), 'ca.crt': Buffer.from(ca).toString('base64') },
-  });
+  const secret = (name: string, { cert, key }: CertifiedKey, ca: string): KubernetesObject => {
+    const texts = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
+    const data = Object.entries(texts).map(([file, text]) => [file, Buffer.from(text).toString('base64')]);
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: NAMESPACE },
+      data: Object.fromEntries(data) as JsonObject,
+    };
+  };
   const configuration = (ca: string): KubernetesObject => ({
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
@@ -65,7 +70,7 @@ describe('the doctor', () => {
     const validity = { notBefore: new Date(NOW - 100 * DAY_MS), notAfter: new Date(NOW + 300 * DAY_MS) };
     authority = await createAuthority({ commonName: 'one', ...validity });
     other = await createAuthority({ commonName: 'another', ...validity });
-    const { cert } = await leaf(authority, -30, 60);
+    const certified = await leaf(authority, -30, 60);
     const objects = installObjects(context);
     const ofKind = (...kinds: string[]): readonly KubernetesObject[] =>
       objects.filter(({ kind }) => kinds.includes(kind));
@@ -93,13 +98,13 @@ describe('the doctor', () => {
         { apiVersion: 'v1', kind: 'Service', metadata: { name: 'policy-server-default', namespace: NAMESPACE } },
       ],
       secrets: [
-        secret('portcullis-ca', authority.cert, authority.cert),
+        secret('portcullis-ca', authority, authority.cert),
         ...[
           'portcullis-controller-webhook',
           'portcullis-controller-control',
           'policy-server-default-control',
           'policy-server-default-webhook',
-        ].map((name) => secret(name, cert, authority.cert)),
+        ].map((name) => secret(name, certified, authority.cert)),
       ],
       roles: ofKind('ClusterRole', 'Role'),
       bindings: ofKind('ClusterRoleBinding', 'RoleBinding'),
@@ -166,7 +171,10 @@ describe('the doctor', () => {
     'error WebhookCaMismatch': () => ({ configurations: [configuration(other.cert)] }),
     'error CertificateMissing': ({ secrets }) => ({ secrets: secrets.slice(1) }),
     'error CertificateUnreadable': ({ secrets }) => ({
-      secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', 'nonsense', authority.cert)],
+      secrets: [
+        ...secrets.slice(0, -1),
+        secret('policy-server-default-webhook', { cert: 'nonsense', key: '' }, authority.cert),
+      ],
     }),
     'error CertificateNotTrusted': ({ secrets }) => ({
       secrets: secrets.map((one) => ({
@@ -182,15 +190,23 @@ describe('the doctor', () => {
     });
   }
 
+  it('finds a certificate whose key is of another one', async () => {
+    const [{ cert }, { key }] = [await leaf(authority, -30, 60), await leaf(authority, -30, 60)];
+    const found = codes(({ secrets }) => ({
+      secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', { cert, key }, authority.cert)],
+    }));
+    assert.deepEqual(found, ['error CertificateUnreadable', 'info ExemptNamespaces']);
+  });
+
   it('tells certificates apart that have expired, that will, and that are not valid yet', async () => {
     for (const [from, to, expected] of [
       [-90, -1, 'error CertificateExpired'],
       [-80, 5, 'warning CertificateExpiring'],
       [1, 90, 'error CertificateNotYetValid'],
     ] as const) {
-      const { cert } = await leaf(authority, from, to);
+      const certified = await leaf(authority, from, to);
       const found = codes(({ secrets }) => ({
-        secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', cert, authority.cert)],
+        secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', certified, authority.cert)],
       }));
       assert.deepEqual(found, [expected, 'info ExemptNamespaces']);
     }
@@ -215,6 +231,21 @@ describe('the doctor', () => {
     ]);
     assert.match(found('with.dots', {})[0] ?? '', /^secret\/policy-server-with-dots-[0-9a-f]{10}-webhook /);
     assert.deepEqual(found('other', { 'portcullis.dev/take-over': 'false' }), []);
+  });
+
+  it('asks for no right to write Secrets where others keep them', () => {
+    const external = installObjects({
+      namespace: NAMESPACE,
+      values: installValues({ certificates: { mode: 'external' } }, '1.0.0', 'values.yaml'),
+    });
+    const roles = external.filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
+    const spec = external.find(({ kind }) => kind === 'Deployment')?.['spec'];
+    const deployments = healthy.deployments.map((live) => ({ ...live, spec }));
+    assert.deepEqual(
+      codes(() => ({ roles, deployments })),
+      ['info ExemptNamespaces'],
+    );
+    assert.ok(codes(() => ({ roles })).includes('error RightsMissing'));
   });
 
   it('takes rights that a controller in another namespace was given for none', () => {

@@ -5,6 +5,7 @@ import {
   CONTEXT_AWARE_RULES,
   CONTROLLER_NAMESPACE_RULES,
   CONTROLLER_RULES,
+  EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
   OWN_KINDS_RULES,
   POLICY_SERVER_NAMESPACE_RULES,
   POLICY_SERVER_RULES,
@@ -29,38 +30,51 @@ const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
 /** Rights in the whole cluster. */
 export const CLUSTER_RULES: readonly AccessRule[] = [...CONTROLLER_RULES, ...OWN_KINDS_RULES, ...POLICY_SERVER_RULES];
-/** Rights in the namespace of the product. */
-export const NAMESPACE_RULES: readonly AccessRule[] = [
-  ...CONTROLLER_NAMESPACE_RULES,
-  ...CERTIFICATE_NAMESPACE_RULES,
-  ...POLICY_SERVER_NAMESPACE_RULES,
-];
+/** Who keeps the Secrets with certificates: the controller, or somebody else. */
+export type CertificateMode = 'own' | 'external';
+/** Rights in the namespace of the product: Secrets are only read where others keep them. */
+export const NAMESPACE_RULES: Readonly<Record<CertificateMode, readonly AccessRule[]>> = {
+  own: [...CONTROLLER_NAMESPACE_RULES, ...CERTIFICATE_NAMESPACE_RULES, ...POLICY_SERVER_NAMESPACE_RULES],
+  external: [...CONTROLLER_NAMESPACE_RULES, ...EXTERNAL_CERTIFICATE_NAMESPACE_RULES, ...POLICY_SERVER_NAMESPACE_RULES],
+};
 
-/** The controller's service account and its rights. */
+/** The controller's service account and its rights in the whole cluster. */
 export function controllerAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
-  const labels = componentLabels('controller');
-  const subjects = [{ kind: 'ServiceAccount', name: CONTROLLER, namespace }];
-  const role = (kind: string, metadata: object, rules: readonly AccessRule[]): KubernetesObject => ({
-    apiVersion: RBAC_VERSION,
-    kind,
-    metadata,
-    rules,
-  });
-  const binding = (kind: string, metadata: object): KubernetesObject => ({
-    apiVersion: RBAC_VERSION,
-    kind: `${kind}Binding`,
-    metadata,
-    roleRef: { apiGroup: RBAC_GROUP, kind, name: CONTROLLER },
-    subjects,
-  });
-  const cluster = { name: CONTROLLER, labels };
-  const own = { name: CONTROLLER, namespace, labels };
+  const metadata = { name: CONTROLLER, namespace, labels: componentLabels('controller') };
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: own, automountServiceAccountToken: false },
-    role('ClusterRole', cluster, CLUSTER_RULES),
-    binding('ClusterRole', cluster),
-    role('Role', own, NAMESPACE_RULES),
-    binding('Role', own),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
+    ...granted('ClusterRole', namespace, CLUSTER_RULES),
+  ];
+}
+
+/**
+ * The controller's rights in its namespace. One Role for each mode, of the same name: when the mode changes, it is overwritten,
+ * and nothing stays that the other one was allowed.
+ */
+export function namespaceAccess(mode: CertificateMode, { namespace }: InstallContext): readonly KubernetesObject[] {
+  return granted('Role', namespace, NAMESPACE_RULES[mode]);
+}
+
+/** A role of the controller, and its binding. */
+function granted(
+  kind: 'ClusterRole' | 'Role',
+  namespace: string,
+  rules: readonly AccessRule[],
+): readonly KubernetesObject[] {
+  const metadata = {
+    name: CONTROLLER,
+    ...(kind === 'Role' ? { namespace } : {}),
+    labels: componentLabels('controller'),
+  };
+  return [
+    { apiVersion: RBAC_VERSION, kind, metadata, rules },
+    {
+      apiVersion: RBAC_VERSION,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: RBAC_GROUP, kind, name: CONTROLLER },
+      subjects: [{ kind: 'ServiceAccount', name: CONTROLLER, namespace }],
+    },
   ];
 }
 

@@ -46,7 +46,7 @@ export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisCertificateProblem',
     severity: 'critical',
-    when: 'max(portcullis_certificate_problems) > 0',
+    when: 'max(portcullis_certificate_problems) > 0 or min(portcullis_certificate_files_current) == 0',
     lasting: '10m',
     summary: "Secrets with certificates are missing, broken or somebody else's.",
     whatToDo:

@@ -17,6 +17,7 @@ import {
 import { SharedCaches } from '../../../runtime/index.ts';
 import { OBJECT_KINDS, type ObjectKind } from '../policy-server-objects.ts';
 import { PolicyServerObjectsController } from '../policy-server-objects-controller.ts';
+import { CERTIFICATE_NAMESPACE_RULES } from '../../certificates/certificate-rules.ts';
 import { POLICY_SERVER_NAMESPACE_RULES, POLICY_SERVER_RULES } from '../policy-server-rules.ts';
 import { policyServer, SETTINGS } from './policy-servers.ts';
 
@@ -56,7 +57,11 @@ export async function prepareCluster(admin: Cluster, labels: Readonly<Record<str
 }
 
 /** Lets a user do what the controller has to, and nothing else but to read pods. */
-export async function grantController(admin: Cluster, username: string): Promise<void> {
+export async function grantController(
+  admin: Cluster,
+  username: string,
+  certificateRules = CERTIFICATE_NAMESPACE_RULES,
+): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io';
   const apiVersion = `${apiGroup}/v1`;
   const subjects = [{ kind: 'User', apiGroup, name: username }];
@@ -77,7 +82,12 @@ export async function grantController(admin: Cluster, username: string): Promise
       roleRef: { apiGroup, kind: 'ClusterRole', name },
       subjects,
     },
-    { apiVersion, kind: 'Role', metadata: { name, namespace }, rules: POLICY_SERVER_NAMESPACE_RULES },
+    {
+      apiVersion,
+      kind: 'Role',
+      metadata: { name, namespace },
+      rules: [...POLICY_SERVER_NAMESPACE_RULES, ...certificateRules],
+    },
     {
       apiVersion,
       kind: 'RoleBinding',
@@ -105,8 +115,9 @@ export class ObjectsScene implements AsyncDisposable {
   /**
    * @param admin whom everything is allowed
    * @param user as whom the controller works
+   * @param certificateMode who keeps the Secrets with certificates
    */
-  constructor(admin: Cluster, user: Cluster = admin) {
+  constructor(admin: Cluster, user: Cluster = admin, certificateMode: 'own' | 'external' = 'own') {
     this.admin = admin;
     const log = pino(
       { level: 'debug', base: null, timestamp: false },
@@ -118,6 +129,7 @@ export class ObjectsScene implements AsyncDisposable {
       cluster,
       caches,
       settings: SETTINGS,
+      certificateMode,
       events: { event: () => undefined },
       log,
       registry: this.registry,

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AccessRule } from '../../../server/index.ts';
+import { installObjects } from '../install-objects.ts';
+import { installValues } from '../read-values.ts';
+
+/** What an installation lets the controller do with Secrets, and how many Roles of its there are. */
+function rightsOnSecrets(mode: 'own' | 'external'): { readonly verbs: readonly string[]; readonly roles: number } {
+  const values = installValues({ certificates: { mode } }, '1.0.0', 'values.yaml');
+  const objects = installObjects({ namespace: 'portcullis', values });
+  const rules = objects.flatMap((object) => (object['rules'] ?? []) as readonly AccessRule[]);
+  const verbs = rules.filter(({ resources }) => resources.includes('secrets')).flatMap((rule) => rule.verbs);
+  return { verbs: verbs.toSorted(), roles: objects.filter(({ kind }) => kind === 'Role').length };
+}
+
+describe('rights of the controller', () => {
+  it('are to write Secrets where it keeps the certificates, and only to read them where others do', () => {
+    assert.deepEqual(rightsOnSecrets('own'), {
+      verbs: ['create', 'delete', 'get', 'list', 'update', 'watch'],
+      roles: 1,
+    });
+    assert.deepEqual(rightsOnSecrets('external'), { verbs: ['get', 'list', 'watch'], roles: 1 });
+  });
+});

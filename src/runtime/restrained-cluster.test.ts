@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Cluster, EmbeddedCluster } from '../cluster/index.ts';
+import { type JsonObject, type KubernetesObject, kubernetesKind, type ResourceType } from '../resources/index.ts';
+import { Waiting } from './reconcile-outcome.ts';
+import { restrained } from './restrained-cluster.ts';
+import { ManualClock } from './testing/manual-clock.ts';
+import { silentLog } from './testing/silent-log.ts';
+
+interface ConfigMap extends KubernetesObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as unknown as ResourceType<ConfigMap>;
+const KEY = { namespace: 'default', name: 'contested' };
+
+/** A cluster through which some write with restraint, and everybody else without. */
+async function scene() {
+  const embedded = await EmbeddedCluster.open();
+  const clock = new ManualClock();
+  const join = (): Cluster => restrained(embedded.admin, { log: silentLog(), clock });
+  return { cluster: embedded.admin, clock, join, [Symbol.asyncDispose]: () => embedded.close() };
+}
+
+const configMap = (say: string, metadata: object = {}): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { ...KEY, ...metadata },
+  data: { say },
+});
+
+/** The ways in which controllers keep an object. */
+const WAYS: Readonly<Record<string, (cluster: Cluster, say: string) => Promise<unknown>>> = {
+  update: async (cluster, say) => {
+    const { metadata } = await cluster.get(CONFIG_MAPS, KEY);
+    return await cluster.update(CONFIG_MAPS, configMap(say, metadata));
+  },
+  'merge patch': async (cluster, say) => {
+    const { resourceVersion = '' } = (await cluster.get(CONFIG_MAPS, KEY)).metadata;
+    const body = { metadata: { resourceVersion }, data: { say } };
+    return await cluster.patch(CONFIG_MAPS, KEY, { type: 'merge', body });
+  },
+  apply: (cluster, say) =>
+    cluster.patch(
+      CONFIG_MAPS,
+      KEY,
+      { type: 'apply', body: configMap(say) as unknown as JsonObject, force: true },
+      { fieldManager: 'test' },
+    ),
+};
+
+describe('a restrained cluster', () => {
+  for (const [way, write] of Object.entries(WAYS)) {
+    it(`lets two that do not agree write the same more and more seldom (${way})`, async () => {
+      await using test = await scene();
+      await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
+      const [one, other] = [test.join(), test.join()];
+      const wroteAt: number[] = [];
+      for (let second = 0; second <= 600; second += 1) {
+        for (const [cluster, say] of [[one, 'one'] as const, [other, 'other'] as const]) {
+          try {
+            await write(cluster, say);
+            if (cluster === one) {
+              wroteAt.push(second);
+            }
+          } catch (error) {
+            assert.ok(error instanceof Waiting && error.reason === 'Contested', String(error));
+          }
+        }
+        test.clock.advance(1_000);
+      }
+      assert.deepEqual(wroteAt.slice(0, 9), [0, 1, 2, 3, 4, 6, 10, 18, 34]);
+      const gaps = wroteAt.slice(9).map((at, index) => at - (wroteAt[index + 8] ?? 0));
+      assert.deepEqual(new Set(gaps.slice(1)), new Set([60]));
+    });
+  }
+
+  it('says when to try again, and who may be the reason', async () => {
+    await using test = await scene();
+    const cluster = test.join();
+    const apply = WAYS['apply'] ?? (() => Promise.reject(new Error('no such way')));
+    for (let count = 0; count < 4; count += 1) {
+      await apply(cluster, 'one');
+    }
+    test.clock.advance(400);
+    await assert.rejects(apply(cluster, 'one'), (error) => {
+      assert.ok(error instanceof Waiting);
+      assert.equal(error.afterMs, 600);
+      assert.match(error.message, /^ConfigMap contested is changed by somebody else again and again/);
+      return true;
+    });
+    test.clock.advance(600);
+    await apply(cluster, 'one');
+  });
+
+  it('never holds up what says something else than the last write, a dry run, or another object', async () => {
+    await using test = await scene();
+    await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
+    const cluster = test.join();
+    for (let count = 0; count < 20; count += 1) {
+      for (const say of ['one', 'other']) {
+        await WAYS['update']?.(cluster, say);
+      }
+      await cluster.update(CONFIG_MAPS, configMap('one'), { dryRun: true });
+      await cluster.create(CONFIG_MAPS, configMap('one', { name: `contested-${count}` }));
+    }
+  });
+
+  it('takes what has the name of an object that was deleted for another one', async () => {
+    await using test = await scene();
+    const cluster = test.join();
+    for (let count = 0; count < 20; count += 1) {
+      // Somebody else does.
+      await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
+      await WAYS['merge patch']?.(cluster, 'one');
+      await test.cluster.delete(CONFIG_MAPS, KEY);
+    }
+    for (let count = 0; count < 20; count += 1) {
+      await WAYS['apply']?.(cluster, 'one');
+      await cluster.delete(CONFIG_MAPS, KEY);
+    }
+  });
+
+  it('puts back at once what somebody else deletes, however often', async () => {
+    await using test = await scene();
+    const cluster = test.join();
+    for (let count = 0; count < 20; count += 1) {
+      await cluster.create(CONFIG_MAPS, configMap('one'));
+      await test.cluster.delete(CONFIG_MAPS, KEY);
+    }
+  });
+
+  it('takes repairs that are minutes apart for no fight', async () => {
+    await using test = await scene();
+    await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
+    const cluster = test.join();
+    for (let count = 0; count < 20; count += 1) {
+      await WAYS['apply']?.(cluster, 'one');
+      test.clock.advance(150_000);
+    }
+    await WAYS['apply']?.(cluster, 'one');
+    await WAYS['apply']?.(cluster, 'one');
+  });
+
+  it('forgets those who have fought', async () => {
+    await using test = await scene();
+    await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
+    const cluster = test.join();
+    for (let round = 0; round < 3; round += 1) {
+      for (let count = 0; count < 4; count += 1) {
+        await WAYS['update']?.(cluster, 'one');
+      }
+      await assert.rejects(async () => WAYS['update']?.(cluster, 'one'), Waiting);
+      test.clock.advance(10 * 60_000);
+    }
+  });
+});

@@ -1,0 +1,16 @@
+import type { SinglePolicyDefinition } from '../../../engine/index.ts';
+
+/** A policy of a module, with a version in its settings to tell it from others. */
+export function versioned(id: string, module: string, version: string): SinglePolicyDefinition {
+  return {
+    kind: 'policy',
+    id,
+    mode: 'protect',
+    allowedToMutate: false,
+    module,
+    settings: { version },
+    contextAwareResources: [],
+    hostCapabilities: [],
+    failurePolicy: 'Fail',
+  };
+}

@@ -1,0 +1,70 @@
+// One request to the API server of a cluster.
+import { type Agent, request as httpsRequest } from 'node:https';
+
+/** An answer of the API server. A status of 400 or more is an answer like any other, not an exception. */
+export interface ApiResponse<T = KubernetesObject> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The parsed JSON; for other content types (`/readyz`, `/metrics`) the text, to be read as `T = string`. */
+  readonly body: T;
+}
+
+/** A Kubernetes object as tests look at it. */
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly [key: string]: unknown;
+  };
+  readonly [key: string]: unknown;
+}
+
+/** What a request and its answer are written in. */
+export interface RequestForm {
+  /** Of the body. Default: JSON; of a PATCH a JSON merge patch. */
+  readonly contentType?: string;
+  /** Another form of the answer, such as a table. Default: JSON, where there is any. */
+  readonly accept?: string;
+}
+
+/** Resolves with the answer, whatever its status. */
+export function requestApi<T>(
+  method: string,
+  url: URL,
+  body: unknown,
+  options: RequestForm & { readonly agent: Agent; readonly token: string },
+): Promise<ApiResponse<T>> {
+  const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  const contentType = options.contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json');
+  const { promise, resolve, reject } = Promise.withResolvers<ApiResponse<T>>();
+  const outgoing = httpsRequest(
+    url,
+    {
+      method,
+      agent: options.agent,
+      headers: {
+        authorization: `Bearer ${options.token}`,
+        accept: options.accept ?? 'application/json, */*;q=0.5',
+        ...(payload === undefined ? {} : { 'content-type': contentType, 'content-length': payload.length }),
+      },
+    },
+    (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('error', reject);
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const isJson = incoming.headers['content-type']?.startsWith('application/json') === true;
+        const parsed: unknown = isJson ? JSON.parse(text) : text;
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: parsed as T });
+      });
+    },
+  );
+  outgoing.on('error', reject);
+  outgoing.end(payload);
+  return promise;
+}
