@@ -4,6 +4,7 @@ export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
+export { ReachedServices } from './webhooks/reached-services.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { PolicyServerController, READY_CONDITION, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';

@@ -62,6 +62,8 @@ export interface LifecycleOptions {
    * server stays as it is. When it may say something else, `targetsChanged` is called.
    */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
+  /** Whether API servers would reach a PolicyServer. When it may say something else, `targetsChanged` is called. Default: they would. */
+  readonly isReached?: (policyServer: string) => boolean;
   /** Policies of the whole cluster are not asked about what is in these. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
   readonly exemptNamespaces?: readonly string[];
   /**
@@ -189,7 +191,7 @@ export class LifecycleControllers implements Runnable {
     }
   }
 
-  /** The targets of PolicyServers, or who is exempt, may be others now: certificates were renewed, a Service came or went. */
+  /** The targets of PolicyServers, or who is exempt, may be others now: certificates were renewed, a Service is reached. */
   targetsChanged(): void {
     this.#webhooks.targetsChanged();
   }

@@ -195,6 +195,11 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.match(stdout.split('\n')[0] ?? '', /validatingwebhookconfiguration.*portcullis-default deleted/);
     assert.deepEqual(await names(CONFIGURATIONS), ['somebody-elses']);
     assert.match(stderr, /Left: 1 policyservers/);
+    // Kubernetes makes it again while one of those goes that it is put together from.
+    const [whole, part] = ['portcullis-context-aware', 'portcullis-context-aware-common'].map((name) =>
+      stdout.indexOf(`${name} deleted`),
+    );
+    assert.ok(whole !== undefined && part !== undefined && whole > 0 && whole < part, stdout);
     for (const path of [
       '/apis/apps/v1/namespaces/portcullis/deployments',
       '/api/v1/namespaces/portcullis/services',

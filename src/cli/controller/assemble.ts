@@ -88,7 +88,9 @@ export function assembleController(options: ControllerOptions): AssembledControl
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
-    ...(managed === undefined ? {} : { isOurs: (name) => managed.ownership.isOurs(name) }),
+    ...(managed === undefined
+      ? {}
+      : { isOurs: (name) => managed.ownership.isOurs(name), isReached: (name) => managed.isReached(name) }),
   });
   const webhook =
     options.webhook === undefined
@@ -96,6 +98,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
       : new OwnKindsWebhook({
           ca: managed?.certificates ?? '',
           ...options.webhook,
+          reached: managed?.reached,
           cluster: restrained(cluster, { log }),
           caches,
           log,
@@ -119,7 +122,8 @@ export function assembleController(options: ControllerOptions): AssembledControl
     policies,
   );
   if (managed !== undefined) {
-    const { certificates, files, objects, ownership } = managed;
+    const { certificates, files, objects, ownership, reached } = managed;
+    reached.subscribe(() => policies.targetsChanged());
     certificates.subscribe(() => policies.targetsChanged());
     ownership.subscribe((name) => policies.policyServerChanged(name));
     runtime.add('cache', ...files).add('leader', certificates, objects);

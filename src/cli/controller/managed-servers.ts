@@ -11,6 +11,7 @@ import {
   PolicyServerObjectsController,
   policyServerObjectName,
   PolicyServerOwnership,
+  ReachedServices,
   SecretFiles,
   servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
@@ -65,6 +66,8 @@ export class ManagedServers {
   readonly ownership: PolicyServerOwnership;
   readonly certificates: CertificateController;
   readonly objects: PolicyServerObjectsController;
+  /** Services of the product that API servers reach. */
+  readonly reached: ReachedServices;
   /** Keep the controller's own certificates as files; others begin when those are there. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
@@ -85,6 +88,7 @@ export class ManagedServers {
     const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
+    this.reached = new ReachedServices({ caches, namespace });
     this.certificates = new CertificateController({
       ...shared,
       mode,
@@ -129,6 +133,11 @@ export class ManagedServers {
   identities(): readonly string[] {
     const named = this.ownership.serviceAccounts().filter((name) => !name.startsWith(POLICY_SERVER_PREFIX));
     return named.map((name) => serviceAccountUser(this.#namespace, name));
+  }
+
+  /** Whether API servers would reach a policy server. */
+  isReached(policyServer: string): boolean {
+    return this.reached.isReached(policyServerObjectName(policyServer));
   }
 
   /** Where API servers reach a policy server; undefined until it is known whom they are to trust. */

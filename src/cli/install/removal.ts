@@ -26,6 +26,7 @@ import {
   WEBHOOK_CONFIGURATIONS,
 } from './kinds.ts';
 import { kubewardenControllers } from './kubewarden.ts';
+import { PASSED_ON } from './objects/access-objects.ts';
 import { CONTROLLER } from './objects/naming.ts';
 import { isOurConfiguration } from './our-configurations.ts';
 import { removeKubewardenFinalizers } from './remove-finalizers.ts';
@@ -78,6 +79,8 @@ export class Removal {
     // Without rights a controller puts nothing back, also one that does not end: on a node that cannot be reached.
     await this.#remove(CLUSTER_BINDINGS, { name: CONTROLLER });
     await this.#remove(ROLE_BINDINGS, { namespace: this.#namespace, name: CONTROLLER });
+    // Before the roles that it is put together from: Kubernetes writes it anew when one of those goes, and so may make it again.
+    await this.#remove(CLUSTER_ROLES, { name: PASSED_ON });
     await this.#removeController();
     await this.#removeWebhooks(SWEEPS);
     if (!webhooksOnly) {
@@ -86,7 +89,6 @@ export class Removal {
   }
 
   async #removeTheRest(): Promise<void> {
-    await this.#endAggregation();
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
     await this.#remove(LEASES, { namespace: this.#namespace, name: CONTROLLER });
@@ -103,22 +105,6 @@ export class Removal {
     await this.#tellWhatIsLeft();
   }
 
-  /**
-   * Has Kubernetes stop writing roles that it puts together from others: what it writes while those go would make the role anew
-   * when that is gone.
-   */
-  async #endAggregation(): Promise<void> {
-    if (this.#options.isDryRun) {
-      return;
-    }
-    for (const role of await this.#labelled(CLUSTER_ROLES, undefined, INSTALLED)) {
-      if ('aggregationRule' in role) {
-        const patch = { type: 'merge', body: { aggregationRule: null } } as const;
-        await unlessGone(this.#cluster.patch(CLUSTER_ROLES, keyOf(role), patch));
-      }
-    }
-  }
-
   async #check(): Promise<void> {
     const { policies, definitions, keepsNamespace } = this.#options;
     await checkNamespace(this.#cluster, this.#namespace);
@@ -131,7 +117,6 @@ export class Removal {
     const rights: Right[] = [
       ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES].flatMap((type) => rightsTo(verbs, type)),
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
-      ...rightsTo(['patch'], CLUSTER_ROLES),
       ...rightsTo(['delete'], LEASES, this.#namespace),
       ...rightsTo(['list'], PODS, this.#namespace),
       ...(policies ? POLICIES.flatMap((type) => rightsTo([...verbs, 'patch'], type)) : []),

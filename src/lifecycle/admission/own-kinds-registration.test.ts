@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { ADMIN_USER, EmbeddedCluster, unlessGone } from '../../cluster/index.ts';
@@ -13,7 +14,7 @@ import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 
-it('the registration of the webhook for our own kinds names a Service, and follows whom API servers are to trust', async () => {
+it('the registration of the webhook for our own kinds waits until its Service is reached, and follows whom API servers are to trust', async () => {
   await using cleanup = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'own-kinds-registration-'));
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,6 +25,12 @@ it('the registration of the webhook for our own kinds names a Service, and follo
   const caches = new SharedCaches({ cluster, log });
   let bundle: string | undefined;
   const listeners = new Set<() => void>();
+  let isReached = false;
+  const tell = (): void => listeners.forEach((listener) => listener());
+  const subscribe = (listener: () => void): (() => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
   const webhook = new OwnKindsWebhook({
     cluster,
     caches,
@@ -31,13 +38,8 @@ it('the registration of the webhook for our own kinds names a Service, and follo
     port: 0,
     tls: await ensureLocalCertificates(folder),
     service: { namespace: 'portcullis', name: 'portcullis-controller', port: 443 },
-    ca: {
-      bundle: () => bundle,
-      subscribe: (listener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-    },
+    reached: { isReached: (service) => service === 'portcullis-controller' && isReached, subscribe },
+    ca: { bundle: () => bundle, subscribe },
     controllerUser: 'controller',
     log,
   });
@@ -53,11 +55,15 @@ it('the registration of the webhook for our own kinds names a Service, and follo
   };
   await webhook.ready;
   assert.equal(await clientConfig(), undefined, 'nothing is written while it is not known whom to trust');
+  bundle = 'one';
+  tell();
+  await sleep(100);
+  assert.equal(await clientConfig(), undefined, 'nothing is written while no API server would reach it');
   for (const pem of ['one', 'one and two']) {
+    // Reached once is enough: what is there is kept right also when the Service has nobody behind it.
+    isReached = pem === 'one';
     bundle = pem;
-    for (const listener of listeners) {
-      listener();
-    }
+    tell();
     const service = { namespace: 'portcullis', name: 'portcullis-controller', port: 443, path: '/validate-own-kinds' };
     const wanted = { service, caBundle: Buffer.from(pem).toString('base64') };
     await until(async () => isDeepStrictEqual(await clientConfig(), wanted));

@@ -6,6 +6,7 @@ import {
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
+  Waiting,
   watch,
 } from '../../runtime/index.ts';
 import type { AccessRule } from '../../server/index.ts';
@@ -24,6 +25,9 @@ export const OWN_KINDS_RULES: readonly AccessRule[] = [
   },
 ];
 
+/** How often it is looked whether the endpoint is reached, if nobody tells. Milliseconds. */
+const UNREACHED_MS = 5_000;
+
 const KEY = { name: OWN_KINDS_CONFIGURATION };
 
 export interface OwnKindsRegistrationOptions {
@@ -31,7 +35,12 @@ export interface OwnKindsRegistrationOptions {
   readonly caches: SharedCaches;
   /** What is to be there. Waited for: the port may not be known yet. Undefined: it cannot be told yet, `subscribe` will. */
   readonly configuration: () => Promise<WebhookConfiguration | undefined>;
-  /** Tells that the configuration is to be another one. Returns what ends it. */
+  /**
+   * Whether API servers would reach the endpoint. Until they do, no configuration is made, as it would refuse every write of our
+   * kinds; one that is there is kept right. When it says something else, `subscribe` tells.
+   */
+  readonly isReached: () => boolean;
+  /** Tells that the configuration is to be another one, or that it can be made now. Returns what ends it. */
   readonly subscribe: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
@@ -82,7 +91,7 @@ export class OwnKindsRegistration implements Runnable {
 
   /** Looks at the cluster, not at the cache: it is asked seldom, and then it matters. */
   async #reconcile(signal: AbortSignal): Promise<void> {
-    const { cluster, configuration } = this.#options;
+    const { cluster, configuration, isReached } = this.#options;
     const wanted = await configuration();
     if (wanted === undefined) {
       return;
@@ -90,6 +99,13 @@ export class OwnKindsRegistration implements Runnable {
     const options = { fieldManager: FIELD_MANAGER, signal };
     const actual = await unlessGone(cluster.get(VALIDATING_WEBHOOKS, KEY, { signal }));
     if (actual === undefined) {
+      if (!isReached()) {
+        throw new Waiting(
+          'EndpointNotReached',
+          UNREACHED_MS,
+          'no API server would reach the webhook for our own kinds yet',
+        );
+      }
       await cluster.create(VALIDATING_WEBHOOKS, wanted, options);
     } else {
       const change = corrected(actual, wanted);

@@ -15,6 +15,7 @@ import {
   type TlsFiles,
 } from '../../server/index.ts';
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
+import type { Reached } from '../webhooks/reached-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
@@ -35,6 +36,8 @@ export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly url?: string | undefined;
   /** The Service by which API servers reach it instead. */
   readonly service?: Extract<WebhookTarget, { readonly service: unknown }>['service'] | undefined;
+  /** Who knows whether that Service is reached. Default: it is. */
+  readonly reached?: Reached | undefined;
   /** PEM of the CAs that the certificate may come from, or who knows them. */
   readonly ca: string | CertificateBundle;
   readonly log: Logger;
@@ -65,7 +68,7 @@ export class OwnKindsWebhook implements Runnable {
     this.ready = this.#url.promise.then(() => undefined);
     // Whoever starts it hears of that, too.
     this.ready.catch(() => undefined);
-    const { cluster, caches, service, controllerUser, log, metrics } = options;
+    const { cluster, caches, service, reached, controllerUser, log, metrics } = options;
     const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
     this.registration = new OwnKindsRegistration({
       cluster,
@@ -76,7 +79,11 @@ export class OwnKindsWebhook implements Runnable {
         const target = service === undefined ? { url } : { service };
         return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser);
       },
-      subscribe: (listener) => authorities.subscribe(listener),
+      isReached: () => service === undefined || reached === undefined || reached.isReached(service.name),
+      subscribe: (listener) => {
+        const ends = [authorities.subscribe(listener), reached?.subscribe(listener)];
+        return () => ends.forEach((end) => end?.());
+      },
       log,
       metrics,
     });

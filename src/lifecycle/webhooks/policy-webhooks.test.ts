@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ApiError, type Cluster, EmbeddedCluster } from '../../cluster/index.ts';
@@ -51,6 +52,7 @@ class Scene implements AsyncDisposable {
   readonly registry = new Registry();
   readonly told: string[] = [];
   target: WebhookTarget | undefined = { url: 'https://localhost:8443', ca: 'PEM' };
+  isReached = true;
   /** What API servers answer to writes. */
   refusal: ApiError | undefined;
   /** What is written again and again by somebody else. */
@@ -103,6 +105,7 @@ class Scene implements AsyncDisposable {
       validating,
       mutating,
       target: () => this.target,
+      isReached: () => this.isReached,
       exemptNamespaces: [],
       identities: [],
       pace: () => new WritePace(0.05),
@@ -165,6 +168,24 @@ describe('PolicyWebhooks', () => {
     scene.webhooks.targetsChanged();
     await scene.asks(asked('q'));
     assert.equal(scene.cluster.revision, revision);
+  });
+
+  it('begins to ask a policy server when it is reached, and changes what it is asked also when it is not', async () => {
+    await using scene = await Scene.open();
+    scene.isReached = false;
+    const [pods, secrets] = [forResource('p', 'pods'), forResource('s', 'secrets')];
+    assert.equal(await scene.ask(pods), 'later');
+    scene.webhooks.targetsChanged();
+    await sleep(100);
+    assert.equal(scene.resources(), '');
+    scene.isReached = true;
+    scene.webhooks.targetsChanged();
+    await until(() => scene.told.includes(pods.policy.id));
+    assert.equal(scene.resources(), 'pods');
+    scene.isReached = false;
+    await scene.asks(secrets);
+    await scene.webhooks.dismiss(pods.policy, signal);
+    await until(() => scene.resources() === 'secrets');
   });
 
   it('tells a policy later, when its part is not written at once', async () => {

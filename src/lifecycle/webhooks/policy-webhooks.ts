@@ -45,6 +45,11 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
   readonly mutating: ObjectCache<WebhookConfiguration>;
   /** Where API servers reach the replicas of a PolicyServer. Undefined while that is not known: then nothing is written. */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
+  /**
+   * Whether a PolicyServer is reached: until it is, nothing is begun to be asked of it. What is asked already is written as ever.
+   * When it may say something else, `targetsChanged` is to be called. Default: all are.
+   */
+  readonly isReached?: ((policyServer: string) => boolean) | undefined;
   /** Whether the policies of a PolicyServer are ours to enforce: its configurations are left alone otherwise. Default: all. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   /** How a stream of changes is written. Default: as {@link WritePace} says. */
@@ -365,8 +370,9 @@ export class PolicyWebhooks implements Runnable {
 
   /** Undefined: nothing may be written. */
   #targetOf(policyServer: string): WebhookTarget | undefined {
-    const { isOurs = () => true, target } = this.#options;
-    return isOurs(policyServer) ? target(policyServer) : undefined;
+    const { isOurs = () => true, isReached = () => true, target } = this.#options;
+    const isBegun = this.#objects.of(policyServer).length > 0;
+    return isOurs(policyServer) && (isBegun || isReached(policyServer)) ? target(policyServer) : undefined;
   }
 
   #warn(policyServer: string, warnings: readonly string[]): void {

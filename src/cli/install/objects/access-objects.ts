@@ -79,7 +79,7 @@ function granted(
 }
 
 /** The ClusterRole that holds what the controller may pass on to policy servers. */
-const PASSED_ON = 'portcullis-context-aware';
+export const PASSED_ON = 'portcullis-context-aware';
 
 /**
  * What context-aware policies may read. Nobody passes on rights that they do not have, so the controller has these: those of all

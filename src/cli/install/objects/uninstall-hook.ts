@@ -1,6 +1,7 @@
 // What the Helm chart has besides: before Helm deletes the release, a Job takes the webhooks out and stops the controller. Without
 // it, API servers would go on asking what is not there any more.
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { PASSED_ON } from './access-objects.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const NAME = 'portcullis-uninstall';
@@ -18,6 +19,7 @@ const RULES = [
     verbs: ['list', 'delete'],
   },
   { apiGroups: [RBAC_GROUP], resources: ['clusterrolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
+  { apiGroups: [RBAC_GROUP], resources: ['clusterroles'], resourceNames: [PASSED_ON], verbs: ['delete'] },
 ];
 const NAMESPACE_RULES = [
   { apiGroups: [RBAC_GROUP], resources: ['rolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
