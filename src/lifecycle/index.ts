@@ -4,7 +4,6 @@ export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
-export { ReachedServices } from './webhooks/reached-services.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { PolicyServerController, READY_CONDITION, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';
@@ -59,6 +58,7 @@ export type { PolicyServerSettings } from './policy-servers/policy-server-settin
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export type { PolicyServerObjectsControllerOptions } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
+export { ReachedServices } from './policy-servers/reached-services.ts';
 export {
   CONTEXT_AWARE_RULES,
   POLICY_SERVER_NAMESPACE_RULES,

@@ -15,7 +15,7 @@ import {
   type TlsFiles,
 } from '../../server/index.ts';
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
-import type { Reached } from '../webhooks/reached-services.ts';
+import type { Reached } from '../policy-servers/reached-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';

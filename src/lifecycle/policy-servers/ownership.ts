@@ -64,6 +64,7 @@ export function isOurs(
 export interface Deployment extends KubernetesObject {
   readonly spec?: { readonly template?: { readonly spec?: { readonly serviceAccountName?: string } } };
   readonly status?: {
+    readonly availableReplicas?: number;
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;

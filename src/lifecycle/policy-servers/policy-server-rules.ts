@@ -4,7 +4,6 @@
 // which would let a controller give itself anything. So the controller has what processes of policy servers get, and what
 // ClusterRoles with the label CONTEXT_AWARE_LABEL give it, and can pass on nothing else.
 import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../server/index.ts';
-import { REACHED_SERVICES_RULES } from '../webhooks/reached-services.ts';
 
 /** What it takes to have objects applied, seen and removed. */
 const ALL = ['get', 'list', 'watch', 'create', 'patch', 'delete'] as const;
@@ -24,7 +23,6 @@ export const POLICY_SERVER_NAMESPACE_RULES: readonly AccessRule[] = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ALL },
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ALL },
   { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: ALL },
-  ...REACHED_SERVICES_RULES,
   ...REPLICA_POD_RULES,
 ];
 
