@@ -69,6 +69,19 @@ describe('a plan for certificates', () => {
     assert.deepEqual(plan({ leaves: [leaf({}, [])] })[1], ['trust']);
   });
 
+  it('renews from a next CA, where the key of the current one is lost, only when that is trusted or a certificate about to end', () => {
+    const keyless = { ...authority().current, hasKey: false };
+    const lost = authority({ current: keyless, next });
+    const state = (held: LeafState): Partial<CertificatesState> => ({ authority: lost, leaves: [held], isTold: false });
+    const good = leaf({}, ['a', 'b']);
+    const due = START + 60 * DAY;
+    assert.deepEqual(plan(state(good), due)[1], []);
+    assert.deepEqual(plan(state(good), START + settings.leafLifetimeMs - 2 * settings.overlapMs)[1], ['issue']);
+    assert.deepEqual(plan(state({ secret: 'one', trusts: ['a', 'b'] }))[1], ['issue']);
+    const promoted = authority({ current: { ...next, hasKey: true }, previous: [keyless] });
+    assert.deepEqual(plan({ authority: promoted, leaves: [good] }, due)[1], ['issue']);
+  });
+
   it('changes the CA while it is good for a whole certificate yet', () => {
     const due = START + settings.authorityLifetimeMs - settings.leafLifetimeMs - 3 * settings.overlapMs;
     const leaves = [leaf({ notAfter: due + 80 * DAY, notBefore: due - 10 * DAY })];

@@ -5,7 +5,7 @@ import { authorityRenewalMs, BACKDATED_MS, type CertificateSettings, RENEWAL_SHA
 export const MAX_LOOK_AGAIN_MS = 3_600_000;
 /** What is due is looked at no more often than this. Milliseconds. */
 const MIN_LOOK_AGAIN_MS = 200;
-/** A CA that ends within so many overlaps is not waited for any more. */
+/** Nothing is waited for any more that would come when a certificate ends, or within so many overlaps before. */
 const HURRY_OVERLAPS = 2;
 
 /** A certificate, as far as plans go. Times in milliseconds since 1970. */
@@ -102,7 +102,7 @@ export function planCertificates(
   if (step !== undefined || typeof authority === 'string') {
     return { ...(step === undefined ? {} : { step }), leaves: [], lookAgainMs: MIN_LOOK_AGAIN_MS };
   }
-  const leaves = state.leaves.flatMap((leaf) => leafStep(leaf, authority, now) ?? []);
+  const leaves = state.leaves.flatMap((leaf) => leafStep(leaf, authority, now, settings) ?? []);
   const due = [
     ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held)])),
     authority.current.notAfter - authorityRenewalMs(settings, lifetimeOf(authority.current)),
@@ -193,9 +193,14 @@ function isSpread({ leaves, isTold }: CertificatesState, authority: AuthoritySta
   );
 }
 
-function leafStep(leaf: LeafState, authority: AuthorityState, now: number): LeafStep | undefined {
+function leafStep(
+  leaf: LeafState,
+  authority: AuthorityState,
+  now: number,
+  settings: CertificateSettings,
+): LeafStep | undefined {
   const { secret } = leaf;
-  const reason = reasonToIssue(leaf, authority, now);
+  const reason = reasonToIssue(leaf, authority, now, settings);
   if (reason !== undefined) {
     return { secret, action: 'issue', reason };
   }
@@ -204,7 +209,12 @@ function leafStep(leaf: LeafState, authority: AuthorityState, now: number): Leaf
     : { secret, action: 'trust', reason: 'other CAs are trusted' };
 }
 
-function reasonToIssue({ held, fault }: LeafState, authority: AuthorityState, now: number): string | undefined {
+function reasonToIssue(
+  { held, fault }: LeafState,
+  authority: AuthorityState,
+  now: number,
+  { overlapMs }: CertificateSettings,
+): string | undefined {
   const signer = signerOf(authority);
   if (signer === undefined) {
     return undefined;
@@ -220,7 +230,9 @@ function reasonToIssue({ held, fault }: LeafState, authority: AuthorityState, no
   }
   // At the end of a CA there is nothing to be gained.
   const isLonger = held.issuer !== signer.id || held.notAfter < signer.notAfter;
-  return held.notAfter <= now || (renewalOf(held) <= now && isLonger)
+  // What comes from a next CA is trusted by few before that is the current one.
+  const isPatient = signer.id !== authority.current.id && held.notAfter - now > HURRY_OVERLAPS * overlapMs;
+  return held.notAfter <= now || (renewalOf(held) <= now && isLonger && !isPatient)
     ? `it ends at ${new Date(held.notAfter).toISOString()}`
     : undefined;
 }
