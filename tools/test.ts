@@ -20,8 +20,7 @@ const suites: readonly Suite[] = [
   {
     name: 'integration',
     files: globSync('test/**/*.test.ts', { cwd: root }).toSorted(),
-    // What a failed test leaves open must not hold up the others.
-    flags: ['--test-concurrency=2', '--test-timeout=480000', '--test-force-exit'],
+    flags: ['--test-concurrency=2', '--test-timeout=480000'],
   },
 ];
 

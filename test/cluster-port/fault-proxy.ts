@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
+import { resetSocket } from '../cluster/reset-socket.ts';
 
 /** What is wrong, until it is healed. */
 export type Fault =
@@ -106,7 +107,7 @@ export class FaultProxy implements AsyncDisposable {
     this.#fault = fault;
     switch (fault.kind) {
       case 'cut':
-        this.#links.forEach((link) => link.client.resetAndDestroy());
+        this.#links.forEach((link) => resetSocket(link.client));
         break;
       case 'half-open':
         this.#links.forEach((link) => (link.dead = true));
@@ -172,7 +173,7 @@ export class FaultProxy implements AsyncDisposable {
 
   #carry(client: Socket): void {
     if (this.#fault?.kind === 'cut') {
-      client.resetAndDestroy();
+      resetSocket(client);
       return;
     }
     const inner = connect((this.#https.address() as AddressInfo).port, '127.0.0.1');

@@ -2,6 +2,7 @@
 // connections itself when a webhook names a Service.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { KubernetesObject } from '../../../src/resources/index.ts';
+import { resetSocket } from '../reset-socket.ts';
 import { type Pod, portNumber } from './pod.ts';
 
 export interface Service extends KubernetesObject {
@@ -81,12 +82,12 @@ export class ServiceProxy {
     const turn = listener === undefined ? 0 : listener.next++;
     const backend = backends[turn % Math.max(1, backends.length)];
     if (backend === undefined) {
-      client.resetAndDestroy();
+      resetSocket(client);
       return;
     }
     const upstream = connect({ port: backend.port, host: backend.address, noDelay: true });
     this.#track(upstream);
-    upstream.once('error', () => client.resetAndDestroy());
+    upstream.once('error', () => resetSocket(client));
     upstream.once('connect', () => {
       client.pipe(upstream);
       upstream.pipe(client);
