@@ -21,8 +21,8 @@ const tenants = Number(tenantsText);
 const SHARES = [0.1, 0.5, 0.99];
 /** Policies of the cluster that share a webhook; one of them matches. */
 const SHARED = 100;
-/** Requests before those that count: connections are made, code is compiled. */
-const WARM_UP = 200;
+/** Requests before those that count: connections are made, code is compiled. A policy server runs for weeks. */
+const WARM_UP = 1_000;
 /** Objects that are created at once while a scene is set. */
 const AT_ONCE = 16;
 const NAMESPACE = 'portcullis';

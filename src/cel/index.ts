@@ -33,6 +33,7 @@ export {
   sizeOf,
   toText,
   typeNameOf,
+  withInterrupt,
 } from './evaluate/index.ts';
 export type { Bindings, EvaluateOptions, Evaluation, Interrupt, StructFactory } from './evaluate/index.ts';
 export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';

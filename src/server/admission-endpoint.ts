@@ -1,6 +1,6 @@
 // The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id} (contract 3.3), and
 // POST /admit/{bucket} for all policies of a bucket at once.
-// The main thread reads bytes and passes them on; it never looks into a review.
+// What is read here is passed on as bytes; who looks into a review is for the pool to say.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRefused, ServerError } from './errors.ts';
 import type { Route } from './evaluation-protocol.ts';

@@ -61,9 +61,7 @@ export class PublishedTable {
   /** Whether requests that an API server sends to a bucket may be for a policy. */
   isIn(id: string, bucket: string): boolean {
     const entry = this.#entries.get(id);
-    return (
-      entry !== undefined && (isOwnBucketOf(id, bucket) || entry.match?.bucket === bucket || isAlsoIn(entry, bucket))
-    );
+    return entry !== undefined && bucketsOf(entry).includes(bucket);
   }
 
   #numberOf(id: string): number {
@@ -80,11 +78,12 @@ export class PublishedTable {
   }
 }
 
-function isAlsoIn({ alsoIn }: TableEntry, bucket: string): boolean {
-  return alsoIn?.includes(bucket) === true;
+/** All buckets in which API servers may ask about the policy of an entry. */
+export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly string[] {
+  return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
 }
 
-/** Whether a bucket is that of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
-function isOwnBucketOf(id: string, bucket: string): boolean {
-  return bucket === id || bucket === `validating.${id}` || bucket === `mutating.${id}`;
+/** The buckets of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
+function ownBucketsOf(id: string): readonly string[] {
+  return [id, `validating.${id}`, `mutating.${id}`];
 }

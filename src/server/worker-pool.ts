@@ -1,6 +1,7 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { internalFailure } from '../engine/index.ts';
+import { DirectEvaluation, MAX_DIRECT_MS } from './direct-evaluation.ts';
 import { ServerError } from './errors.ts';
 import {
   type AnswerMessage,
@@ -11,6 +12,7 @@ import {
   type Route,
   type TableChange,
 } from './evaluation-protocol.ts';
+import type { ObservationReceiver } from './observations.ts';
 import type { PoolMember } from './pool-member.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
@@ -57,7 +59,7 @@ export interface WorkerPoolOptions extends CrewOptions {
 /** Why a worker was replaced. */
 export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 
-/** Threads that evaluate reviews against one policy table. */
+/** Threads that evaluate reviews against one policy table, and this one while it has nothing else to do. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #table = new PublishedTable();
@@ -65,6 +67,8 @@ export class WorkerPool {
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
   readonly #dispatch: ReviewDispatch;
+  /** Undefined: there are no reviews of buckets. */
+  readonly #direct: DirectEvaluation | undefined;
   #seq = 0;
   #heldReviews = 0;
   #heldBytes = 0;
@@ -82,6 +86,8 @@ export class WorkerPool {
       exited: (member) => this.#exited(member),
     });
     this.#dispatch = new ReviewDispatch(this.#crew.members, this.#slowLane, this.#usual);
+    const { start, log } = options;
+    this.#direct = start.hasBuckets === true ? new DirectEvaluation({ ...start, log }) : undefined;
   }
 
   /** Starts the workers; resolves when each is ready, or when they are ended. */
@@ -128,8 +134,11 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    this.#dispatch.queue.push(new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done }));
-    this.#dispatch.soon();
+    const job = new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done });
+    if (!this.#isAnsweredHere(job)) {
+      this.#dispatch.queue.push(job);
+      this.#dispatch.soon();
+    }
   }
 
   /**
@@ -148,11 +157,13 @@ export class WorkerPool {
     for (const entry of [...before, ...change.upserts]) {
       this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
+    this.#direct?.apply(change, numbers);
     return this.#crew.publish(change, numbers);
   }
 
   /** Tells every worker of namespaces. Reviews that are submitted afterwards are evaluated with what it says. */
   tellNamespaces(change: NamespacesChange): void {
+    this.#direct?.follow(change);
     this.#crew.tellNamespaces(change);
   }
 
@@ -172,6 +183,30 @@ export class WorkerPool {
     await this.#crew.stop();
   }
 
+  /** Evaluates a review in this thread, if there is no other and it takes no time: see DirectEvaluation. */
+  #isAnsweredHere(job: ReviewJob): boolean {
+    const direct = this.#direct;
+    if (
+      direct === undefined ||
+      this.#heldReviews > 1 ||
+      !direct.mayTake(job, this.#usual.get(job.usualKey)) ||
+      this.#slowLane.slowOf(job.target, null) !== null
+    ) {
+      return false;
+    }
+    const outcome = direct.review(job);
+    if (outcome === undefined) {
+      this.#usual.note(job.usualKey, MAX_DIRECT_MS);
+      return false;
+    }
+    if (outcome.type === 'bucket') {
+      this.#bucketAnswered(job, direct.observations, outcome.answer);
+    } else {
+      void this.#askForNamespace(job, outcome.namespace);
+    }
+    return true;
+  }
+
   #receive(member: PoolMember, message: FromWorker): void {
     switch (message.type) {
       case 'answer':
@@ -179,7 +214,7 @@ export class WorkerPool {
         this.#dispatch.soon();
         break;
       case 'bucket':
-        this.#bucketAnswered(member, message.answer);
+        this.#bucketAnswered(member.take(message.answer.seq), member.observations, message.answer);
         this.#dispatch.soon();
         break;
       case 'deferred':
@@ -228,10 +263,10 @@ export class WorkerPool {
     job.answer({ status, body, observation, evaluationMs });
   }
 
-  #bucketAnswered(member: PoolMember, answer: BucketAnswer): void {
-    const { seq, status, body, times, evaluationMs } = answer;
-    const observations = answer.observations.map((sent) => member.observations.receive(sent));
-    const job = member.take(seq);
+  #bucketAnswered(job: ReviewJob | undefined, receiver: ObservationReceiver, answer: BucketAnswer): void {
+    const { status, body, times, evaluationMs } = answer;
+    // Also of an answer that nobody waits for any more: later ones name them by their numbers.
+    const observations = answer.observations.map((sent) => receiver.receive(sent));
     if (job === undefined) {
       return;
     }

@@ -5,7 +5,7 @@ import { CelError } from '../errors.ts';
 import { DYN, INT, STRING, struct } from '../type.ts';
 import { CelObject, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
-import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK } from './index.ts';
+import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK, withInterrupt } from './index.ts';
 import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
 
 const BUDGET: EvaluateOptions = { budget: 1_000_000 };
@@ -114,6 +114,33 @@ describe('limits of an evaluation', () => {
     assert.ok(value instanceof Cancellation);
     assert.equal(value.code, 'interrupted');
     assert.equal(asked, 3);
+  });
+
+  it('obeys an interrupt that is for all of a review, unless it has one of its own, and only for as long', () => {
+    const many = { object: Array.from({ length: 100_000 }, (_, index) => index) };
+    const run = (own?: () => boolean): CelResult | Cancellation =>
+      evaluate('object.all(x, x >= 0)', many, {
+        budget: Number.POSITIVE_INFINITY,
+        ...(own === undefined ? {} : { interrupt: own }),
+      }).value;
+    const [ended, other, inner] = withInterrupt(
+      () => true,
+      () => [run(), run(() => false), withInterrupt(() => false, run)],
+    );
+    assert.ok(ended instanceof Cancellation);
+    assert.deepEqual([ended.code, other, inner], ['interrupted', true, true]);
+    const failure = new Error('ends it');
+    assert.throws(
+      () =>
+        withInterrupt(
+          () => true,
+          () => {
+            throw failure;
+          },
+        ),
+      failure,
+    );
+    assert.equal(run(), true);
   });
 });
 

@@ -31,6 +31,23 @@ export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
 /** Whether the evaluation is to end: asked from time to time. */
 export type Interrupt = () => boolean;
 
+/** Of evaluations that are given none of their own. */
+let shared: Interrupt | undefined;
+
+/**
+ * Does something, and interrupts every evaluation within it that was given no interrupt of its own. For whoever has so much time
+ * for all of a review, whatever is evaluated on its behalf: match conditions, policies, their variables and messages.
+ */
+export function withInterrupt<T>(interrupt: Interrupt, work: () => T): T {
+  const before = shared;
+  shared = interrupt;
+  try {
+    return work();
+  } finally {
+    shared = before;
+  }
+}
+
 /** The state of one evaluation: what names stand for, and what it has cost. */
 export class Frame implements WorkMeter {
   /** What variables stand for, those of macros included; undefined: not evaluated yet. */
@@ -52,7 +69,7 @@ export class Frame implements WorkMeter {
     this.budget = budget;
     this.worked = 0;
     this.#nextLook = INTERRUPT_INTERVAL;
-    this.#interrupt = interrupt;
+    this.#interrupt = interrupt ?? shared;
   }
 
   /** Counts work, before it is done where it may be much. @throws Cancellation */

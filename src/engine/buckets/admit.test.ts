@@ -324,6 +324,21 @@ test('match conditions are looked at as long as there is time, and whoever watch
   assert.deepEqual(told, []);
 });
 
+test('conditions of policies are ended with the review', () => {
+  const table = new TestTable();
+  const many = JSON.stringify(Array.from({ length: 20 }, (_, index) => index));
+  const expression = `${many}.all(a, ${many}.all(b, ${many}.all(c, request.name != string(a + b + c))))`;
+  table.add({ name: 'a', spec: { matchConditions: [{ name: 'c', expression }] }, answer: () => ({ accepted: true }) });
+  assert.equal(table.ask(VALIDATING).response.allowed, true);
+  let asked = 0;
+  const interrupt = (): boolean => (asked += 1) > 0;
+  const { allowed, status } = table.ask(VALIDATING, podReview(), { interrupt }).response;
+  assert.equal(allowed, false);
+  assert.match((status as JsonObject).message as string, /interrupted/);
+  assert.ok(asked > 0);
+  assert.equal(table.ask(VALIDATING).response.allowed, true);
+});
+
 test('a review is deferred before the conditions of policies that are not slow are looked at', () => {
   const table = new TestTable();
   const conditions = (expression: string): JsonObject => ({ matchConditions: [{ name: 'c', expression }] });

@@ -1,3 +1,4 @@
+import { withInterrupt } from '../../cel/index.ts';
 import { policyOfBucket } from '../../resources/index.ts';
 import { parseAdmissionReview } from '../admission-review.ts';
 import { Evaluator } from '../evaluator.ts';
@@ -41,7 +42,9 @@ export function admit(table: PolicyTable, bucket: string, body: Uint8Array, opti
       return { ...reviewAnswer(allowed(review.uid)), observations: [] };
     }
     const run = new BucketReview(table, { bucket, owner, review, target: review.target, options });
-    return { ...reviewAnswer(run.answer()), observations: run.observations };
+    const { interrupt } = options;
+    const response = interrupt === undefined ? run.answer() : withInterrupt(interrupt, () => run.answer());
+    return { ...reviewAnswer(response), observations: run.observations };
   } catch (error) {
     if (error instanceof Deferred) {
       return { deferred: true };

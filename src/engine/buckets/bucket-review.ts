@@ -1,3 +1,4 @@
+import type { Interrupt } from '../../cel/index.ts';
 import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
@@ -29,6 +30,11 @@ export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
    * limit but those of the policies.
    */
   readonly deadlineMs?: number;
+  /**
+   * Asked from time to time whether to end the expressions that are being evaluated. They fail by that, so that whoever ends them
+   * has no use for the answer. Default: none is ended.
+   */
+  readonly interrupt?: Interrupt;
 }
 
 /** A slow policy is meant. */

@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { parsePolicies } from '../engine/index.ts';
+import { builtinVersion } from '../modules/index.ts';
+import type { MatchCondition, PolicyMatch } from '../resources/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+import { MAX_DIRECT_BYTES, MAX_DIRECT_SETTINGS } from './direct-evaluation.ts';
+import type { LogMessage, TableEntry } from './evaluation-protocol.ts';
+import type { Answer } from './review-job.ts';
+import { moduleOf, tableChange, tableEntry } from './testing/worker-tables.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+const BUCKET = 'validating.fail.equivalent.cluster.v1';
+/** Reviews until a bucket is known to be quick, and what it takes is compiled in both threads. */
+const WARM_UP = 60;
+/** How long a loaded machine may take for what takes microseconds: some reviews are left to workers by that. */
+const TRIES = 200;
+
+const cel: CompiledPolicyModule = { mode: 'builtin', name: 'cel', digest: builtinVersion('cel') };
+const accept = moduleOf('accept');
+
+interface CelSettings {
+  readonly expression: string;
+  readonly mode?: 'monitor';
+  readonly matchConditions?: readonly MatchCondition[];
+  readonly namespaceSelector?: PolicyMatch['namespaceSelector'];
+}
+
+function match({ matchConditions = [], namespaceSelector = {} }: Partial<CelSettings> = {}): PolicyMatch {
+  return {
+    bucket: BUCKET,
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['things'], scope: '*' }],
+    namespaceSelector,
+    objectSelector: {},
+    matchConditions,
+    timeoutSeconds: 10,
+  };
+}
+
+function celEntry(name: string, settings: CelSettings): TableEntry {
+  const { expression, mode = 'protect' } = settings;
+  const declared = {
+    module: 'builtin:cel',
+    policyMode: mode,
+    settings: { validations: [{ expression, message: `not ${name}` }] },
+  };
+  const id = `kw.cap.${name}`;
+  const [definition] = parsePolicies(JSON.stringify({ [id]: declared }), 'policies.yml').policies;
+  assert.ok(definition);
+  const granted = definition.kind === 'policy' ? { ...definition, hostCapabilities: ['*'] } : definition;
+  return { id, definition: granted, digests: { 'builtin:cel': cel.digest }, match: match(settings) };
+}
+
+function bodyOf(data: object, namespace = 'shop'): Uint8Array {
+  const request = {
+    uid: 'u',
+    kind: { group: '', version: 'v1', kind: 'Thing' },
+    resource: { group: '', version: 'v1', resource: 'things' },
+    name: 'a',
+    namespace,
+    operation: 'CREATE',
+    userInfo: { username: 'somebody' },
+    object: { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a', namespace }, ...data },
+  };
+  const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request };
+  return new Uint8Array(Buffer.from(JSON.stringify(review)));
+}
+
+const small = bodyOf({ items: [1] });
+/** Three loops in one another: nothing for one item, and more than the cost limit for many. */
+const LOOPS = 'object.items.all(a, object.items.all(b, object.items.all(c, a + b + c >= 0)))';
+
+describe('reviews that the main thread evaluates', () => {
+  let pool: WorkerPool;
+  let logged: LogMessage[];
+  const published = new Set<string>();
+  before(async () => {
+    pool = new WorkerPool({
+      size: 1,
+      start: { defaultTimeoutSeconds: 2, hasBuckets: true },
+      // Nobody answers: whoever asks waits until the watchdog ends it.
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: (entry) => logged.push(entry),
+      findNamespace: (name) => {
+        pool.tellNamespaces({ isAll: false, namespaces: [[name, { env: name === 'known' ? 'prod' : 'test' }]] });
+        return Promise.resolve(undefined);
+      },
+    });
+    await pool.start();
+    await pool.publish(tableChange([], { modules: [cel, accept] }));
+  });
+  beforeEach(() => {
+    logged = [];
+  });
+  afterEach(async () => {
+    await pool.publish(tableChange([], { removals: [...published] }));
+    published.clear();
+  });
+  after(() => pool.stop());
+
+  async function publish(...entries: readonly TableEntry[]): Promise<void> {
+    entries.forEach(({ id }) => published.add(id));
+    await pool.publish(tableChange(entries));
+  }
+
+  /** The answer, and whether it was there before anything else could happen: then this thread gave it. */
+  async function ask(body: Uint8Array): Promise<{ readonly answer: Answer; readonly isHere: boolean }> {
+    // A turn of the event loop of its own.
+    await new Promise((resolve) => setImmediate(resolve));
+    let isHere = true;
+    const answer = new Promise<Answer>((resolve) => {
+      let isSubmitted = false;
+      pool.submit('admit', BUCKET, body, 10_000, (one) => {
+        isHere = !isSubmitted;
+        resolve(one);
+      });
+      isSubmitted = true;
+    });
+    return { answer: await answer, isHere };
+  }
+
+  async function warmUp(body = small): Promise<void> {
+    for (let round = 0; round < WARM_UP; round += 1) {
+      await ask(body);
+    }
+  }
+
+  /** Whether this thread ever evaluates such reviews. */
+  async function isEverHere(body = small): Promise<boolean> {
+    for (let round = 0; round < TRIES; round += 1) {
+      if ((await ask(body)).isHere) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const told = ({ status, body, observed = [] }: Answer): object => ({
+    status,
+    response: (JSON.parse(body) as { response: object }).response,
+    observed: observed.map(({ observation }) => observation),
+  });
+
+  it('are those of a bucket that is known to be quick, with the very answers of workers', async () => {
+    await publish(
+      celEntry('one', { expression: 'object.items.size() < 2' }),
+      celEntry('two', { expression: 'object.items.size() != 3' }),
+    );
+    const bodies = [1, 2, 3, 4].map((length) => bodyOf({ items: Array.from({ length }, () => 0) }));
+    const first = await ask(bodies[0] ?? small);
+    assert.equal(first.isHere, false, 'nobody knows how long it takes');
+    const answers = new Map<string, { readonly here: Set<string>; readonly inWorkers: Set<string> }>();
+    for (let round = 0; round < TRIES; round += 1) {
+      const asked = bodies.map((body) => ({ body, answer: ask(body) }));
+      for (const { body, answer } of [...asked, ...bodies.map((one) => ({ body: one, answer: undefined }))]) {
+        const { answer: one, isHere } = await (answer ?? ask(body));
+        const key = Buffer.from(body).toString();
+        const seen = answers.get(key) ?? { here: new Set(), inWorkers: new Set() };
+        answers.set(key, seen);
+        (isHere ? seen.here : seen.inWorkers).add(JSON.stringify(told(one)));
+      }
+    }
+    for (const { here, inWorkers } of answers.values()) {
+      assert.equal(here.size, 1);
+      assert.deepEqual(here, inWorkers);
+    }
+    assert.equal(pool.held, 0);
+  });
+
+  it('are one in a turn: what else has arrived is for workers', async () => {
+    await publish(celEntry('one', { expression: 'true' }));
+    await warmUp();
+    for (let round = 0; round < TRIES; round += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const [, second] = await Promise.all([ask(small), ask(small)]);
+      assert.equal(second.isHere, false);
+    }
+  });
+
+  it('are of no bucket that has a module of somebody else, for as long as it has', async () => {
+    const other = { ...tableEntry('kw.cap.module', accept), match: match() };
+    await publish(celEntry('one', { expression: 'true' }), other);
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+    await pool.publish(tableChange([], { removals: [other.id] }));
+    await warmUp();
+    assert.equal(await isEverHere(), true);
+    // The same policy, of another module.
+    await publish({ ...other, id: 'kw.cap.one' });
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+  });
+
+  it('are neither large, nor for policies with long settings', async () => {
+    await publish(celEntry('one', { expression: 'true' }));
+    await warmUp();
+    assert.equal(await isEverHere(bodyOf({ text: 'x'.repeat(MAX_DIRECT_BYTES) })), false);
+    await publish(celEntry('two', { expression: `'${'x'.repeat(MAX_DIRECT_SETTINGS)}' != ''` }));
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+  });
+
+  it('are given up when they take long, whatever takes it, and answered by a worker', async () => {
+    const isDear = [{ name: 'dear', expression: `${LOOPS} || true` }];
+    for (const [name, settings] of Object.entries({
+      policy: { expression: LOOPS },
+      watched: { expression: LOOPS, mode: 'monitor' as const },
+      condition: { expression: 'true', matchConditions: isDear },
+    })) {
+      await publish(celEntry(name, settings));
+      await warmUp();
+      assert.equal(await isEverHere(), true);
+      const dear = bodyOf({ items: Array.from({ length: 400 }, (_, index) => index) });
+      logged = [];
+      const { answer, isHere } = await ask(dear);
+      assert.equal(isHere, false);
+      assert.match(JSON.stringify(logged) + answer.body, /cost limit exceeded|work limit exceeded|cost budget/);
+      assert.doesNotMatch(JSON.stringify(logged) + answer.body, /interrupted/);
+      const told = logged.filter(({ message }) => message === 'policy evaluation (monitor mode)');
+      assert.equal(told.length, name === 'watched' ? 1 : 0);
+      await pool.publish(tableChange([], { removals: [`kw.cap.${name}`] }));
+    }
+  });
+
+  it('are of no policy that asks the host', async () => {
+    const asks = "!has(object.asks) || authorizer.group('').resource('pods').check('get').allowed()";
+    await publish(celEntry('asks', { expression: asks }));
+    await warmUp();
+    assert.equal(await isEverHere(), true);
+    const { answer, isHere } = await ask(bodyOf({ asks: true }));
+    assert.equal(isHere, false);
+    assert.doesNotMatch(answer.body, /only workers ask the host/);
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+  });
+
+  it('wait for a namespace that is not known, as others do', async () => {
+    const namespaceSelector = { matchLabels: { env: 'prod' } };
+    await publish(celEntry('one', { expression: 'false', namespaceSelector }));
+    await warmUp(bodyOf({}, 'known'));
+    assert.equal(await isEverHere(bodyOf({}, 'known')), true);
+    const { answer, isHere } = await ask(bodyOf({}, 'other'));
+    assert.equal(isHere, false);
+    assert.match(answer.body, /"allowed":true/);
+  });
+
+  it('log once', async () => {
+    await publish(celEntry('watched', { expression: 'false', mode: 'monitor' }));
+    await warmUp();
+    for (let round = 0; round < TRIES; round += 1) {
+      logged = [];
+      await ask(small);
+      assert.deepEqual(
+        logged.map(({ message }) => message),
+        ['policy evaluation (monitor mode)'],
+      );
+    }
+  });
+});
