@@ -33,6 +33,19 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
+/** By what a controller asks an API server who it is. */
+export const SELF_REVIEW = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  resource: 'selfsubjectreviews',
+  kind: 'SelfSubjectReview',
+} as const;
+
+/** Granted by nobody here: Kubernetes lets everybody ask that (`system:basic-user`). */
+export const SELF_REVIEW_RULES: readonly AccessRule[] = [
+  { apiGroups: [SELF_REVIEW.group], resources: [SELF_REVIEW.resource], verbs: ['create'] },
+];
+
 /** The rights of a controller in the namespace of the product. */
 export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
   {

@@ -1,4 +1,5 @@
-export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from './controller-rules.ts';
+export { CLUSTER_RULES } from './cluster-rules.ts';
+export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
 export { FIELD_MANAGER } from './field-manager.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export type { LifecycleOptions } from './lifecycle-controllers.ts';

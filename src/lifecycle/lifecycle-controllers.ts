@@ -67,8 +67,8 @@ export interface LifecycleOptions {
   /** Policies of the whole cluster are not asked about what is in these. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
   readonly exemptNamespaces?: readonly string[];
   /**
-   * User names of the product itself, about whose requests no policy is asked; `*` at the end stands for any rest. It may give
-   * others later: then `targetsChanged` is called. Default: none.
+   * User names of the product itself: no policy is asked about what it does as these; `*` at the end stands for any rest. It may
+   * give others later: then `targetsChanged` is called. Default: none.
    */
   readonly identities?: Iterable<string>;
   /** Whether the policies of a PolicyServer are ours to enforce: those of others are left alone. Default: all are. */
@@ -120,6 +120,7 @@ export class LifecycleControllers implements Runnable {
       exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
       identities: [],
       ...options,
+      productNamespace: namespace,
       cluster: restrained(options.cluster, options),
       validating,
       mutating,

@@ -111,6 +111,7 @@ class Scene implements AsyncDisposable {
       target: () => ({ url: 'https://localhost:8443', ca: 'PEM' }),
       exemptNamespaces: [],
       identities: [],
+      productNamespace: 'portcullis',
       done: () => undefined,
       log,
     }));

@@ -143,6 +143,7 @@ export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/poli
 export {
   asksAuthorizer,
   DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
+  equivalentGroups,
   GUARDED_GROUPS,
   isOwnBucket,
   NAMESPACE_NAME_LABEL,

@@ -211,32 +211,40 @@ describe('a controller that manages policy servers, and others keep the certific
       { POD_NAME: 'one', POD_UID: pod.metadata.uid ?? '' },
     );
     await server.says('policy server ready');
-    await applyObject(cluster, {
-      apiVersion: 'policies.kubewarden.io/v1',
-      kind: 'ClusterAdmissionPolicy',
-      metadata: { name: 'no-leases' },
-      spec: {
-        module: 'builtin:cel',
-        settings: { validations: [{ expression: 'false' }] },
-        mutating: false,
-        rules: [
-          {
-            apiGroups: ['coordination.k8s.io'],
-            apiVersions: ['v1'],
-            resources: ['leases'],
-            operations: ['CREATE', 'UPDATE'],
-          },
-        ],
-      },
-    });
-    const exempt = async (): Promise<string | undefined> => {
+    // Nobody is told to ask a policy server before Kubernetes says that its pod is there.
+    const running = { type: 'merge', body: { status: { replicas: 1, availableReplicas: 1 } } } as const;
+    const its = { namespace: NAMESPACE, name: 'policy-server-default' };
+    await cluster.admin.patch(typeOf('apps/v1', 'Deployment'), its, running, { subresource: 'status' });
+    const refuse = async (apiGroup: string, resource: string): Promise<void> => {
+      const rule = { apiGroups: [apiGroup], apiVersions: ['v1'], resources: [resource], operations: ['*'] };
+      await applyObject(cluster, {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'ClusterAdmissionPolicy',
+        // A webhook for each.
+        metadata: { name: `no-${resource}`, annotations: { 'portcullis.dev/webhook': 'Own' } },
+        spec: {
+          module: 'builtin:cel',
+          settings: { validations: [{ expression: 'false' }] },
+          mutating: false,
+          rules: [rule],
+        },
+      });
+    };
+    // The product writes events in all namespaces, and Leases in its own only.
+    await refuse('', 'events');
+    await refuse('coordination.k8s.io', 'leases');
+    const webhook = async (name: string): Promise<JsonObject | undefined> => {
       const found = await find(
         'admissionregistration.k8s.io/v1',
         'ValidatingWebhookConfiguration',
         'portcullis-default',
       );
-      const [webhook] = (found?.['webhooks'] ?? []) as readonly JsonObject[];
-      const conditions = (webhook?.['matchConditions'] ?? []) as unknown as readonly {
+      return ((found?.['webhooks'] ?? []) as readonly JsonObject[]).find(
+        (one) => one['name'] === `kw.cap.${name}.portcullis.dev`,
+      );
+    };
+    const exempt = async (): Promise<string | undefined> => {
+      const conditions = ((await webhook('no-events'))?.['matchConditions'] ?? []) as unknown as readonly {
         name: string;
         expression: string;
       }[];
@@ -244,6 +252,7 @@ describe('a controller that manages policy servers, and others keep the certific
     };
     const isExempt = async (): Promise<boolean | undefined> => (await exempt())?.includes(`"${ACCOUNT_USER}"`);
     assert.equal(await until(isExempt), true);
+    assert.equal((await until(() => webhook('no-leases')))['matchConditions'], undefined);
     const body = { spec: { serviceAccountName: null } };
     await cluster.admin.patch(POLICY_SERVERS, { name: 'default' }, { type: 'merge', body });
     await until(async () => ((await isExempt()) === false ? true : undefined));

@@ -194,6 +194,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
             target: { url: 'https://127.0.0.1:1', ca: '' },
             exemptNamespaces: [],
             identities: [],
+            productNamespace: 'portcullis',
           },
         ),
         kind: 'ValidatingWebhookConfiguration',

@@ -36,6 +36,7 @@ const EXEMPTIONS = {
     'system:serviceaccount:portcullis:portcullis-controller',
     'system:serviceaccount:portcullis:policy-server-*',
   ],
+  productNamespace: 'portcullis',
 };
 
 interface Asked {

@@ -1,10 +1,12 @@
 import type { KubernetesCluster } from '../../cluster/index.ts';
+import { SELF_REVIEW } from '../../lifecycle/index.ts';
 import { isJsonObject, textOf } from '../../resources/index.ts';
 import type { Logger } from '../../server/index.ts';
 import { CliError } from '../errors.ts';
 import { untilAnswered } from './until-answered.ts';
 
-const PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+const API_VERSION = `${SELF_REVIEW.group}/${SELF_REVIEW.version}`;
+const PATH = `/apis/${API_VERSION}/${SELF_REVIEW.resource}`;
 
 /**
  * Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). One that is away is waited for, until
@@ -16,7 +18,7 @@ export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal
 }
 
 async function asked(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const body = { apiVersion: API_VERSION, kind: SELF_REVIEW.kind };
   const review = (await cluster.request('POST', PATH, { body, signal })).json();
   const status = isJsonObject(review) && isJsonObject(review['status']) ? review['status'] : {};
   const user = isJsonObject(status['userInfo']) ? textOf(status['userInfo']['username']) : '';

@@ -22,9 +22,16 @@ interface ContextAwareResource {
 }
 
 const READ: readonly string[] = ['get', 'list', 'watch'];
-/** What asks for a verdict and cannot be read: `subjectaccessreviews` (`kubernetes/can_i`). */
-const ASK: readonly string[] = ['create'];
+/** What asks for a verdict and cannot be read (`kubernetes/can_i`). */
 const ASKED_ONLY = { group: 'authorization.k8s.io', resource: 'subjectaccessreviews' } as const;
+const ACCESS_REVIEW_RULE: AccessRule = {
+  apiGroups: [ASKED_ONLY.group],
+  resources: [ASKED_ONLY.resource],
+  verbs: ['create'],
+};
+
+/** All that policies ever get rights to create. Who declares it gets it where an administrator lets it be passed on. */
+export const ACCESS_REVIEW_RULES: readonly AccessRule[] = [ACCESS_REVIEW_RULE];
 
 /** States of revisions that may be asked on some replica, now or later. */
 const ALIVE: ReadonlySet<string> = new Set(['Candidate', 'Validated', 'Staged', 'Serving']);
@@ -118,7 +125,7 @@ export async function contextAwareAccess(
 
 function ruleOf({ group, resource }: ApiResource): AccessRule {
   const isAsked = group === ASKED_ONLY.group && resource === ASKED_ONLY.resource;
-  return { apiGroups: [group], resources: [resource], verbs: isAsked ? ASK : READ };
+  return isAsked ? ACCESS_REVIEW_RULE : { apiGroups: [group], resources: [resource], verbs: READ };
 }
 
 /** One rule for all resources of a group that are read alike, in a fixed order. */

@@ -10,6 +10,8 @@ import {
   POLICIES_GROUP,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
+import { mayBeAskedAboutProduct } from './product-requests.ts';
+import type { Webhook } from './webhook-object.ts';
 
 /** Namespaces that Kubernetes itself makes and needs before anything else runs. */
 export const DEFAULT_EXEMPT_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
@@ -22,10 +24,12 @@ export interface ExemptionSettings {
   /** Policies of the whole cluster are not asked about what is in these. */
   readonly exemptNamespaces: readonly string[];
   /**
-   * User names of the product itself; `*` at the end stands for any rest. No policy is asked about their requests. Gone through
-   * for each webhook: it may give others later.
+   * User names of the product itself; `*` at the end stands for any rest. No policy is asked about what the product does as
+   * these. Gone through for each webhook: it may give others later.
    */
   readonly identities: Iterable<string>;
+  /** Where the product writes whatever it needs. */
+  readonly productNamespace: string;
 }
 
 /** Whether a match condition of a webhook is an exemption, not a policy's. */
@@ -37,14 +41,22 @@ export function isExemption({ name }: MatchCondition): boolean {
  * What leaves out, of the requests that rules are for, those that are exempt. Groups that take part in mending a policy that
  * rejects everything are left out where rules name them by a wildcard only. What only the product writes always is: its own
  * records, and statuses of policies.
+ *
+ * Requests of the product are left out of webhooks that may be asked about one. Not of others: a match condition costs an API
+ * server time with every request that the webhook is for, and most are for what the product never writes.
+ *
+ * @param rules of the policies that the webhook is of
+ * @param webhook what it is asked about: more than that where its rules had to be widened
  */
 export function exemptions(
   rules: readonly MatchRule[],
-  { identities: users }: Pick<ExemptionSettings, 'identities'>,
+  webhook: Pick<Webhook, 'rules' | 'namespaceSelector'>,
+  { identities: users, productNamespace }: Pick<ExemptionSettings, 'identities' | 'productNamespace'>,
 ): readonly MatchCondition[] {
   const identities = [...users];
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
-  const isWild = named.has('*');
+  // Rules that had to be widened name no group any more, whatever policies do.
+  const isWild = named.has('*') || webhook.rules.some(({ apiGroups }) => apiGroups.includes('*'));
   const groups = GUARDED_GROUPS.filter((group) =>
     group === PORTCULLIS_GROUP ? isWild || named.has(group) : isWild && !named.has(group),
   );
@@ -58,7 +70,9 @@ export function exemptions(
           ),
         ]
       : []),
-    ...(identities.length === 0 ? [] : [condition('identities', identitiesText(identities))]),
+    ...(identities.length === 0 || !mayBeAskedAboutProduct(webhook, productNamespace)
+      ? []
+      : [condition('identities', identitiesText(identities))]),
   ];
 }
 

@@ -108,6 +108,7 @@ class Scene implements AsyncDisposable {
       isReached: () => this.isReached,
       exemptNamespaces: [],
       identities: [],
+      productNamespace: 'portcullis',
       pace: () => new WritePace(0.05),
       isOurs: (server) => server !== 'theirs',
       done: ({ id }) => this.told.push(id),

@@ -12,8 +12,11 @@ const SETTINGS: WebhookSettings = {
   target: { url: 'https://localhost:8443', ca: 'PEM' },
   exemptNamespaces: ['kube-system'],
   identities: ['system:serviceaccount:portcullis:controller', 'system:serviceaccount:portcullis:policy-server-*'],
+  productNamespace: 'portcullis',
 };
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
+/** For what the product writes, too. */
+const EVENTS = { ...RULE, apiGroups: ['', 'events.k8s.io'], resources: ['events'] };
 const EXEMPT = {
   name: 'portcullis.dev/exempt-identities',
   expression:
@@ -55,7 +58,7 @@ describe('webhookConfigurations', () => {
   });
 
   it('leaves nothing to the defaults of API servers', () => {
-    assert.deepEqual(made([match('p')]), [
+    assert.deepEqual(made([match('p', { rules: [EVENTS] })]), [
       {
         apiVersion: 'admissionregistration.k8s.io/v1',
         kind: 'ValidatingWebhookConfiguration',
@@ -71,7 +74,7 @@ describe('webhookConfigurations', () => {
               url: 'https://localhost:8443/admit/validating.fail.equivalent.cluster.v1',
               caBundle: 'UEVN',
             },
-            rules: [{ ...RULE, scope: '*' }],
+            rules: [{ ...EVENTS, scope: '*' }],
             failurePolicy: 'Fail',
             matchPolicy: 'Equivalent',
             matchConditions: [EXEMPT],
@@ -110,7 +113,7 @@ describe('webhookConfigurations', () => {
     assert.deepEqual(others, []);
     assert.deepEqual(webhook?.rules, [{ ...RULE, resources: ['pods', 'services'], scope: '*' }]);
     assert.deepEqual([webhook.timeoutSeconds, webhook.objectSelector], [20, { matchLabels: { a: 'b' } }]);
-    assert.deepEqual(webhook.matchConditions, [EXEMPT]);
+    assert.deepEqual(webhook.matchConditions, undefined);
   });
 
   it('reinvokes what mutates where another webhook has changed the object since', () => {
@@ -159,8 +162,10 @@ describe('webhookConfigurations', () => {
       const [webhook] = webhooks([asked]);
       assert.equal(webhook?.name, `${name}.portcullis.dev`);
       assert.equal(pathOf(webhook), `/admit/validating.${name}`);
-      assert.deepEqual(webhook.matchConditions, [...asked.matchConditions, EXEMPT]);
+      assert.deepEqual(webhook.matchConditions ?? [], asked.matchConditions);
     }
+    const [webhook] = webhooks([match('own', { rules: [EVENTS], matchConditions: [condition] })]);
+    assert.deepEqual(webhook?.matchConditions, [condition, EXEMPT]);
   });
 
   it('asks at two places about a policy of which one revision mutates and another does not', () => {
@@ -251,7 +256,12 @@ describe('webhookConfigurations', () => {
     assert.match(warnings.join(), /1001 rules of [0-9]+ bytes, expected at most 1000/);
     const [webhook] = configurations.flatMap((one) => one.webhooks as readonly Webhook[]);
     assert.deepEqual(webhook?.rules, [{ ...RULE, apiGroups: ['*'], resources: ['*/*'], scope: '*' }]);
-    assert.match(webhook.matchConditions?.[0]?.expression ?? '', /portcullis/);
+    const { matchConditions = [] } = webhook;
+    assert.deepEqual(
+      matchConditions.map(({ name }) => name),
+      ['portcullis.dev/exempt-groups', 'portcullis.dev/exempt-identities'],
+    );
+    assert.match(matchConditions[0]?.expression ?? '', /"coordination\.k8s\.io"/, 'Leases keep the cluster going');
   });
 
   it('says when namespaces are asked about rules of each other, because there are too many sets', () => {

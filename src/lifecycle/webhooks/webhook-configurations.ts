@@ -143,7 +143,7 @@ function webhookOf(
   const isMutating = matches[0]?.isMutating === true;
   const own = isOwnBucket(bucket) ? common(matches.map(({ matchConditions }) => matchConditions)) : [];
   // By what policies say: of rules of which one includes the other, only one is left.
-  const exempt = exemptions(distinctRules(matches), settings);
+  const exempt = exemptions(distinctRules(matches), { rules, namespaceSelector }, settings);
   const matchConditions = [...own.filter((one) => !isExemption(one)), ...exempt];
   const webhook: Webhook = {
     name: `${namedAfter(bucket)}${suffix}${WEBHOOK_SUFFIX}`,
@@ -173,19 +173,20 @@ export function standaloneConfiguration(
   sideEffects: string,
   settings: WebhookSettings,
 ): WebhookConfiguration {
-  const ofOwn = isOwnBucket(match.bucket) ? exemptions(match.rules, settings) : [];
+  const { namespace, isMutating, rules } = match;
+  const namespaceSelector = namespace === undefined ? match.namespaceSelector : inNamespaces([namespace]);
+  const ofOwn = isOwnBucket(match.bucket) ? exemptions(rules, { rules, namespaceSelector }, settings) : [];
   const matchConditions = [...match.matchConditions, ...ofOwn];
-  const { namespace, isMutating } = match;
   const webhook: Webhook = {
     name: `${id}${WEBHOOK_SUFFIX}`,
     admissionReviewVersions: ['v1'],
     clientConfig: clientConfig(settings.target, `${ADMIT_PATH}${match.bucket}`),
-    rules: match.rules,
+    rules,
     failurePolicy: match.failurePolicy,
     matchPolicy: match.matchPolicy,
     ...(matchConditions.length === 0 ? {} : { matchConditions }),
     objectSelector: match.objectSelector,
-    namespaceSelector: namespace === undefined ? match.namespaceSelector : inNamespaces([namespace]),
+    namespaceSelector,
     sideEffects,
     timeoutSeconds: match.timeoutSeconds,
     ...(isMutating ? { reinvocationPolicy: 'IfNeeded' } : {}),

@@ -132,6 +132,16 @@ function bucketOf({ isMutating, failurePolicy, matchPolicy, namespace, rules }: 
 /** Resources that more than one group serves the same objects of. Others are gone from Kubernetes since 1.22. */
 const SHARED_RESOURCE = 'events';
 const SHARED_GROUPS: readonly string[] = ['', 'events.k8s.io'];
+
+/**
+ * The groups that serve the objects of a resource of a group, itself among them: with matchPolicy Equivalent a rule that names one
+ * is for requests for the others too. A star stands for all resources.
+ */
+export function equivalentGroups(group: string, resource: string): readonly string[] {
+  const isShared = [SHARED_RESOURCE, '*'].includes(resource) && SHARED_GROUPS.includes(group);
+  return isShared ? SHARED_GROUPS : [group];
+}
+
 /** Hexadecimal digits for rules that share nothing simple. */
 const CLASS_DIGITS = 16;
 /** What stands for all versions, where others are as Kubernetes' are: `v1`, `v2beta1`. */

@@ -1,6 +1,7 @@
 // Whether the parts of the product are there, and work.
 import { isDeepStrictEqual } from 'node:util';
-import { type CertificateMode, CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
+import { CLUSTER_RULES } from '../../../lifecycle/index.ts';
+import { type CertificateMode, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf, textsOf } from '../../../resources/index.ts';
 import type { AccessRule } from '../../../server/index.ts';
 import { LEASES } from '../../../runtime/index.ts';

@@ -1,14 +1,12 @@
 // Who may do what: the service account of the controller with the rights that its code says it needs, and what people get.
 import {
   CERTIFICATE_NAMESPACE_RULES,
+  CLUSTER_RULES,
   CONTEXT_AWARE_LABEL,
   CONTEXT_AWARE_RULES,
   CONTROLLER_NAMESPACE_RULES,
-  CONTROLLER_RULES,
   EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
-  OWN_KINDS_RULES,
   POLICY_SERVER_NAMESPACE_RULES,
-  POLICY_SERVER_RULES,
 } from '../../../lifecycle/index.ts';
 import {
   ADMISSION_POLICIES,
@@ -28,8 +26,6 @@ import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
-/** Rights in the whole cluster. */
-export const CLUSTER_RULES: readonly AccessRule[] = [...CONTROLLER_RULES, ...OWN_KINDS_RULES, ...POLICY_SERVER_RULES];
 /** Who keeps the Secrets with certificates: the controller, or somebody else. */
 export type CertificateMode = 'own' | 'external';
 /** Rights in the namespace of the product: Secrets are only read where others keep them. */
