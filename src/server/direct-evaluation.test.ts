@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../engine/index.ts';
 import { builtinVersion } from '../modules/index.ts';
-import type { MatchCondition, PolicyMatch } from '../resources/index.ts';
+import type { PolicyMatch } from '../resources/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { MAX_DIRECT_BYTES, MAX_DIRECT_SETTINGS } from './direct-evaluation.ts';
 import type { LogMessage, TableEntry } from './evaluation-protocol.ts';
@@ -23,21 +23,21 @@ const accept = moduleOf('accept');
 interface CelSettings {
   readonly expression: string;
   readonly mode?: 'monitor';
-  readonly matchConditions?: readonly MatchCondition[];
-  readonly namespaceSelector?: PolicyMatch['namespaceSelector'];
+  readonly match?: Partial<PolicyMatch>;
 }
 
-function match({ matchConditions = [], namespaceSelector = {} }: Partial<CelSettings> = {}): PolicyMatch {
+function match(rest: Partial<PolicyMatch> = {}): PolicyMatch {
   return {
     bucket: BUCKET,
     isMutating: false,
     failurePolicy: 'Fail',
     matchPolicy: 'Equivalent',
     rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['things'], scope: '*' }],
-    namespaceSelector,
+    namespaceSelector: {},
     objectSelector: {},
-    matchConditions,
+    matchConditions: [],
     timeoutSeconds: 10,
+    ...rest,
   };
 }
 
@@ -52,7 +52,7 @@ function celEntry(name: string, settings: CelSettings): TableEntry {
   const [definition] = parsePolicies(JSON.stringify({ [id]: declared }), 'policies.yml').policies;
   assert.ok(definition);
   const granted = definition.kind === 'policy' ? { ...definition, hostCapabilities: ['*'] } : definition;
-  return { id, definition: granted, digests: { 'builtin:cel': cel.digest }, match: match(settings) };
+  return { id, definition: granted, digests: { 'builtin:cel': cel.digest }, match: match(settings.match) };
 }
 
 function bodyOf(data: object, namespace = 'shop'): Uint8Array {
@@ -78,7 +78,7 @@ describe('reviews that the main thread evaluates', () => {
   let pool: WorkerPool;
   let logged: LogMessage[];
   const published = new Set<string>();
-  before(async () => {
+  async function startPool(): Promise<void> {
     pool = new WorkerPool({
       size: 1,
       start: { defaultTimeoutSeconds: 2, hasBuckets: true },
@@ -92,7 +92,9 @@ describe('reviews that the main thread evaluates', () => {
     });
     await pool.start();
     await pool.publish(tableChange([], { modules: [cel, accept] }));
-  });
+  }
+
+  before(startPool);
   beforeEach(() => {
     logged = [];
   });
@@ -108,13 +110,16 @@ describe('reviews that the main thread evaluates', () => {
   }
 
   /** The answer, and whether it was there before anything else could happen: then this thread gave it. */
-  async function ask(body: Uint8Array): Promise<{ readonly answer: Answer; readonly isHere: boolean }> {
+  async function ask(
+    body: Uint8Array,
+    bucket = BUCKET,
+  ): Promise<{ readonly answer: Answer; readonly isHere: boolean }> {
     // A turn of the event loop of its own.
     await new Promise((resolve) => setImmediate(resolve));
     let isHere = true;
     const answer = new Promise<Answer>((resolve) => {
       let isSubmitted = false;
-      pool.submit('admit', BUCKET, body, 10_000, (one) => {
+      pool.submit('admit', bucket, body, 10_000, (one) => {
         isHere = !isSubmitted;
         resolve(one);
       });
@@ -123,16 +128,16 @@ describe('reviews that the main thread evaluates', () => {
     return { answer: await answer, isHere };
   }
 
-  async function warmUp(body = small): Promise<void> {
+  async function warmUp(body = small, bucket = BUCKET): Promise<void> {
     for (let round = 0; round < WARM_UP; round += 1) {
-      await ask(body);
+      await ask(body, bucket);
     }
   }
 
   /** Whether this thread ever evaluates such reviews. */
-  async function isEverHere(body = small): Promise<boolean> {
+  async function isEverHere(body = small, bucket = BUCKET): Promise<boolean> {
     for (let round = 0; round < TRIES; round += 1) {
-      if ((await ask(body)).isHere) {
+      if ((await ask(body, bucket)).isHere) {
         return true;
       }
     }
@@ -199,30 +204,72 @@ describe('reviews that the main thread evaluates', () => {
     await publish(celEntry('one', { expression: 'true' }));
     await warmUp();
     assert.equal(await isEverHere(bodyOf({ text: 'x'.repeat(MAX_DIRECT_BYTES) })), false);
-    await publish(celEntry('two', { expression: `'${'x'.repeat(MAX_DIRECT_SETTINGS)}' != ''` }));
+    const long = `'${'x'.repeat(MAX_DIRECT_SETTINGS)}' != ''`;
+    await publish(celEntry('two', { expression: long }));
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+    await publish(celEntry('two', { expression: 'true' }));
+    await warmUp();
+    assert.equal(await isEverHere(), true);
+    await publish(
+      celEntry('two', { expression: 'true', match: { matchConditions: [{ name: 'c', expression: long }] } }),
+    );
     await warmUp();
     assert.equal(await isEverHere(), false);
   });
 
+  it('are none by what a tenant wrote, and none that change objects', async () => {
+    const ofTenant = { bucket: 'validating.fail.equivalent.namespaced.v1', namespace: 'shop' };
+    const changing = { bucket: 'mutating.fail.equivalent.cluster.v1', isMutating: true };
+    for (const [name, one] of Object.entries({ tenant: ofTenant, changing })) {
+      await publish(celEntry(name, { expression: 'true', match: one }));
+      await warmUp(small, one.bucket);
+      assert.equal(await isEverHere(small, one.bucket), false);
+    }
+  });
+
   it('are given up when they take long, whatever takes it, and answered by a worker', async () => {
-    const isDear = [{ name: 'dear', expression: `${LOOPS} || true` }];
-    for (const [name, settings] of Object.entries({
-      policy: { expression: LOOPS },
-      watched: { expression: LOOPS, mode: 'monitor' as const },
-      condition: { expression: 'true', matchConditions: isDear },
-    })) {
-      await publish(celEntry(name, settings));
-      await warmUp();
-      assert.equal(await isEverHere(), true);
+    const conditions = [{ name: 'dear', expression: `${LOOPS} || true` }];
+    for (const [name, bucket, settings] of [
+      ['policy', 'validating.fail.exact.cluster', { expression: LOOPS }],
+      ['watched', 'validating.ignore.exact.cluster', { expression: LOOPS, mode: 'monitor' }],
+      ['condition', 'validating.ignore.equivalent.cluster.v1', { expression: 'true' }],
+    ] as const) {
+      const rest = { bucket, ...(name === 'condition' ? { matchConditions: conditions } : {}) };
+      await publish(celEntry(name, { ...settings, match: rest }));
+      await warmUp(small, bucket);
+      assert.equal(await isEverHere(small, bucket), true);
       const dear = bodyOf({ items: Array.from({ length: 400 }, (_, index) => index) });
       logged = [];
-      const { answer, isHere } = await ask(dear);
+      const { answer, isHere } = await ask(dear, bucket);
       assert.equal(isHere, false);
       assert.match(JSON.stringify(logged) + answer.body, /cost limit exceeded|work limit exceeded|cost budget/);
       assert.doesNotMatch(JSON.stringify(logged) + answer.body, /interrupted/);
-      const told = logged.filter(({ message }) => message === 'policy evaluation (monitor mode)');
-      assert.equal(told.length, name === 'watched' ? 1 : 0);
-      await pool.publish(tableChange([], { removals: [`kw.cap.${name}`] }));
+      const monitored = logged.filter(({ message }) => message === 'policy evaluation (monitor mode)');
+      assert.equal(monitored.length, name === 'watched' ? 1 : 0);
+    }
+  });
+
+  it('are none for a while, after one took too much of the time that may be lost', async () => {
+    const others = pool;
+    await startPool();
+    try {
+      const quick = 'validating.ignore.exact.cluster';
+      await publish(celEntry('quick', { expression: 'true', match: { bucket: quick } }));
+      await warmUp(small, quick);
+      assert.equal(await isEverHere(small, quick), true);
+      // To compile them takes longer than all that may be lost at once.
+      const patterns = Array.from(
+        { length: 60 },
+        (_, index) => `object.metadata.name.matches('(a{1,900}b${index}){1}')`,
+      );
+      await publish(celEntry('dear', { expression: `object.items.size() > 0 || ${patterns.join(' || ')}` }));
+      await warmUp();
+      assert.equal(await isEverHere(), false);
+      assert.equal(await isEverHere(small, quick), false);
+    } finally {
+      await pool.stop();
+      pool = others;
     }
   });
 
@@ -240,7 +287,7 @@ describe('reviews that the main thread evaluates', () => {
 
   it('wait for a namespace that is not known, as others do', async () => {
     const namespaceSelector = { matchLabels: { env: 'prod' } };
-    await publish(celEntry('one', { expression: 'false', namespaceSelector }));
+    await publish(celEntry('one', { expression: 'false', match: { namespaceSelector } }));
     await warmUp(bodyOf({}, 'known'));
     assert.equal(await isEverHere(bodyOf({}, 'known')), true);
     const { answer, isHere } = await ask(bodyOf({}, 'other'));

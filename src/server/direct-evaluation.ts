@@ -1,8 +1,9 @@
 // Reviews that the main thread evaluates itself, instead of handing them to a worker: while it has nothing else to do, waking a
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
-// Nothing of this may hold up others. So only our own code runs here, never a module; of reviews that are small, and of buckets
-// that usually take no time; and what takes longer than expected is thrown away and done by a worker, which can be ended.
+// Nothing of this may hold up others. So only our own code runs here, never a module; by policies of administrators, never those
+// that a tenant writes; of reviews that are small, and of buckets that usually take no time. What takes longer than expected is
+// thrown away and done by a worker, which can be ended; little of this thread's time may be lost by that.
 import type { HostPort } from '../engine/index.ts';
 import {
   type LogMessage,
@@ -19,12 +20,18 @@ import type { ReviewJob } from './review-job.ts';
 
 /** Largest review: most objects have a tenth of this. Bytes. */
 export const MAX_DIRECT_BYTES = 32 * 1024;
-/** Longest settings of a policy, as JSON: they are compiled here when they are first needed, in milliseconds. Characters. */
+/** Longest settings and match of a policy, as JSON: they are compiled here when they are first needed. Characters. */
 export const MAX_DIRECT_SETTINGS = 4 * 1024;
 /** Reviews of a bucket that usually take longer are left to workers. Milliseconds. */
-export const MAX_USUAL_MS = 0.5;
+const MAX_USUAL_MS = 0.5;
 /** What takes longer is given up, and done by a worker. Milliseconds. */
-export const MAX_DIRECT_MS = 2;
+const MAX_DIRECT_MS = 2;
+/** Of this thread's time, what may be lost with reviews that are given up. */
+const LOST_SHARE = 0.02;
+/** What may be lost at once; beyond it, workers have everything until the share makes up for it. Milliseconds. */
+const MAX_LOST_MS = 100;
+/** More than clocks are apart that are read one after the other. Milliseconds. */
+const LATER_MS = 0.1;
 
 export interface DirectEvaluationOptions extends Pick<WorkerStart, 'defaultTimeoutSeconds' | 'alwaysAcceptNamespace'> {
   readonly log: (entry: LogMessage) => void;
@@ -44,6 +51,9 @@ export class DirectEvaluation {
   readonly #excluded = new Map<string, number>();
   /** Buckets of which a policy asked the host, since the table changed. */
   readonly #asking = new Set<string>();
+  /** What may be lost with reviews that are given up, as it was {@link #allowedAt}. Milliseconds. */
+  #allowance = MAX_LOST_MS;
+  #allowedAt = performance.now();
   /** What was logged during the review that is being evaluated. */
   #logged: LogMessage[] = [];
   #isHostAsked = false;
@@ -106,7 +116,8 @@ export class DirectEvaluation {
       timedOut === null &&
       namespaceProblem === null &&
       !this.#excluded.has(target) &&
-      !this.#asking.has(target)
+      !this.#asking.has(target) &&
+      this.#allowanceNow() > 0
     );
   }
 
@@ -120,8 +131,11 @@ export class DirectEvaluation {
     setImmediate(() => (this.#isTurnUsed = false));
     this.#logged = [];
     this.#isHostAsked = false;
-    const until = performance.now() + MAX_DIRECT_MS;
-    const how = { expiresAt: monotonicNow() + MAX_DIRECT_MS, slow: null, namespaceProblem: null };
+    const began = performance.now();
+    const until = began + MAX_DIRECT_MS;
+    // Not before it is too late here: else a policy could be told to have had no time.
+    const expiresAt = monotonicNow() + MAX_DIRECT_MS + LATER_MS;
+    const how = { expiresAt, slow: null, namespaceProblem: null };
     const outcome = this.#evaluation.review(
       [0, seq, 'admit', target, body, null, how],
       () => performance.now() > until,
@@ -136,6 +150,7 @@ export class DirectEvaluation {
       // Later answers name them by their numbers.
       const observed = outcome.type === 'bucket' ? outcome.answer.observations : [];
       observed.forEach((sent) => this.observations.receive(sent));
+      this.#lose(performance.now() - began);
       return undefined;
     }
     for (const entry of this.#logged) {
@@ -144,16 +159,32 @@ export class DirectEvaluation {
     return outcome;
   }
 
-  /** Whether nothing but our own code answers for an entry, and is ready soon. */
+  #allowanceNow(): number {
+    return Math.min(MAX_LOST_MS, this.#allowance + (performance.now() - this.#allowedAt) * LOST_SHARE);
+  }
+
+  #lose(ms: number): void {
+    this.#allowance = this.#allowanceNow() - ms;
+    this.#allowedAt = performance.now();
+  }
+
+  /**
+   * Whether nothing but our own code answers for an entry, by what an administrator wrote, and is ready soon. Nothing that
+   * changes objects: patches are made and applied as a whole, whatever they come to.
+   */
   #isDirect(entry: TableEntry): boolean {
+    const { match } = entry;
+    if (match?.namespace !== undefined || match?.isMutating === true) {
+      return false;
+    }
     if ('failed' in entry) {
       return true;
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
-    const settings = uses.reduce((sum, use) => sum + JSON.stringify(use.settings).length, 0);
+    const texts = [...uses.map(({ settings }) => settings), match ?? {}].map((part) => JSON.stringify(part));
     return (
-      settings <= MAX_DIRECT_SETTINGS &&
+      texts.join('').length <= MAX_DIRECT_SETTINGS &&
       Object.values(digests).every((digest) => this.#builtins.has(digest)) &&
       uses.every(({ contextAwareResources }) => contextAwareResources.length === 0)
     );

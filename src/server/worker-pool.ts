@@ -1,7 +1,7 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { internalFailure } from '../engine/index.ts';
-import { DirectEvaluation, MAX_DIRECT_MS } from './direct-evaluation.ts';
+import { DirectEvaluation } from './direct-evaluation.ts';
 import { ServerError } from './errors.ts';
 import {
   type AnswerMessage,
@@ -195,16 +195,12 @@ export class WorkerPool {
       return false;
     }
     const outcome = direct.review(job);
-    if (outcome === undefined) {
-      this.#usual.note(job.usualKey, MAX_DIRECT_MS);
-      return false;
-    }
-    if (outcome.type === 'bucket') {
+    if (outcome?.type === 'bucket') {
       this.#bucketAnswered(job, direct.observations, outcome.answer);
-    } else {
+    } else if (outcome !== undefined) {
       void this.#askForNamespace(job, outcome.namespace);
     }
-    return true;
+    return outcome !== undefined;
   }
 
   #receive(member: PoolMember, message: FromWorker): void {

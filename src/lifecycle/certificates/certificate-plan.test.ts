@@ -76,7 +76,9 @@ describe('a plan for certificates', () => {
     const good = leaf({}, ['a', 'b']);
     const due = START + 60 * DAY;
     assert.deepEqual(plan(state(good), due)[1], []);
-    assert.deepEqual(plan(state(good), START + settings.leafLifetimeMs - 2 * settings.overlapMs)[1], ['issue']);
+    const lastCall = START + settings.leafLifetimeMs - 2 * settings.overlapMs;
+    assert.deepEqual(plan(state(good), lastCall - MINUTE), [undefined, [], MINUTE]);
+    assert.deepEqual(plan(state(good), lastCall)[1], ['issue']);
     assert.deepEqual(plan(state({ secret: 'one', trusts: ['a', 'b'] }))[1], ['issue']);
     const promoted = authority({ current: { ...next, hasKey: true }, previous: [keyless] });
     assert.deepEqual(plan({ authority: promoted, leaves: [good] }, due)[1], ['issue']);

@@ -104,7 +104,7 @@ export function planCertificates(
   }
   const leaves = state.leaves.flatMap((leaf) => leafStep(leaf, authority, now, settings) ?? []);
   const due = [
-    ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held)])),
+    ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held), lastCallOf(held, settings)])),
     authority.current.notAfter - authorityRenewalMs(settings, lifetimeOf(authority.current)),
     authority.current.notAfter,
     ...(authority.spreadAt === undefined ? [] : [authority.spreadAt + settings.overlapMs]),
@@ -213,7 +213,7 @@ function reasonToIssue(
   { held, fault }: LeafState,
   authority: AuthorityState,
   now: number,
-  { overlapMs }: CertificateSettings,
+  settings: CertificateSettings,
 ): string | undefined {
   const signer = signerOf(authority);
   if (signer === undefined) {
@@ -231,7 +231,7 @@ function reasonToIssue(
   // At the end of a CA there is nothing to be gained.
   const isLonger = held.issuer !== signer.id || held.notAfter < signer.notAfter;
   // What comes from a next CA is trusted by few before that is the current one.
-  const isPatient = signer.id !== authority.current.id && held.notAfter - now > HURRY_OVERLAPS * overlapMs;
+  const isPatient = signer.id !== authority.current.id && now < lastCallOf(held, settings);
   return held.notAfter <= now || (renewalOf(held) <= now && isLonger && !isPatient)
     ? `it ends at ${new Date(held.notAfter).toISOString()}`
     : undefined;
@@ -250,6 +250,11 @@ function trustedBy({ current, next, previous }: AuthorityState): readonly string
 /** When a certificate is renewed. */
 function renewalOf(times: Omit<CertificateTimes, 'id'>): number {
   return times.notAfter - lifetimeOf(times) * RENEWAL_SHARE;
+}
+
+/** When the renewal of a certificate waits for nothing any more. */
+function lastCallOf({ notAfter }: Omit<CertificateTimes, 'id'>, { overlapMs }: CertificateSettings): number {
+  return notAfter - HURRY_OVERLAPS * overlapMs;
 }
 
 /** What a certificate was made for: by itself, so that controllers with other settings leave it alone. */
