@@ -59,7 +59,7 @@ export type { PolicyServerSettings } from './policy-servers/policy-server-settin
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export type { PolicyServerObjectsControllerOptions } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
-export { ReachedServices } from './policy-servers/reached-services.ts';
+export { type Reached, ReachedServices } from './policy-servers/reached-services.ts';
 export {
   CONTEXT_AWARE_RULES,
   POLICY_SERVER_NAMESPACE_RULES,

@@ -13,6 +13,7 @@ import {
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts } from './revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
+import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
@@ -96,7 +97,10 @@ export function matchOf(
 }
 
 export function askedPolicy(policy: AdmissionPolicyObject, id: string): AskedPolicy {
-  return { id, kind: policy.kind, key: keyOf(policy), policyServer: policy.spec.policyServer ?? 'default' };
+  const isActive =
+    policy.status?.conditions?.some(({ type, status }) => type === POLICY_ACTIVE && status === 'True') === true;
+  const policyServer = policy.spec.policyServer ?? 'default';
+  return { id, kind: policy.kind, key: keyOf(policy), policyServer, isActive };
 }
 
 /** What the annotations of a policy do not say as they have to. */

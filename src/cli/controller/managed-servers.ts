@@ -11,6 +11,7 @@ import {
   PolicyServerObjectsController,
   policyServerObjectName,
   PolicyServerOwnership,
+  type Reached,
   ReachedServices,
   SecretFiles,
   servedCertificateFault,
@@ -66,8 +67,9 @@ export class ManagedServers {
   readonly ownership: PolicyServerOwnership;
   readonly certificates: CertificateController;
   readonly objects: PolicyServerObjectsController;
-  /** Services of the product that API servers reach. */
-  readonly reached: ReachedServices;
+  /** Whether API servers reach the controllers; one that runs elsewhere than in a Deployment of ours is trusted to be reached. */
+  readonly reached: Reached;
+  readonly #services: ReachedServices;
   /** Keep the controller's own certificates as files; others begin when those are there. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
@@ -88,7 +90,12 @@ export class ManagedServers {
     const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
-    this.reached = new ReachedServices({ caches, namespace });
+    const services = new ReachedServices({ caches, namespace });
+    this.#services = services;
+    this.reached = {
+      isReached: (service) => !services.isDeployed(service) || services.isReached(service),
+      subscribe: (listener) => services.subscribe(listener),
+    };
     this.certificates = new CertificateController({
       ...shared,
       mode,
@@ -137,7 +144,7 @@ export class ManagedServers {
 
   /** Whether API servers would reach a policy server. */
   isReached(policyServer: string): boolean {
-    return this.reached.isReached(policyServerObjectName(policyServer));
+    return this.#services.isReached(policyServerObjectName(policyServer));
   }
 
   /** Where API servers reach a policy server; undefined until it is known whom they are to trust. */

@@ -27,7 +27,7 @@ export interface ReachedServicesOptions {
 /**
  * Which Services of the product are reached: their Deployments, which have the same names, had an available pod, and every node
  * has had the time to hear of it. A process serves some seconds before Kubernetes counts its pod as ready; who is told to ask it
- * before then is refused. Where there is no such Deployment somebody else runs what answers, and is trusted to.
+ * before then is refused.
  */
 export class ReachedServices implements Reached {
   readonly #deployments: ObjectCache<Deployment>;
@@ -44,10 +44,12 @@ export class ReachedServices implements Reached {
     this.#deployments.subscribe(({ before, after }) => this.#look((after ?? before)?.metadata.name ?? '', after));
   }
 
+  /** Whether there is a Deployment of that name: else somebody else runs what answers. */
+  isDeployed(service: string): boolean {
+    return this.#deployments.get({ namespace: this.#namespace, name: service }) !== undefined;
+  }
+
   isReached(service: string): boolean {
-    if (this.#deployments.get({ namespace: this.#namespace, name: service }) === undefined) {
-      return true;
-    }
     return this.#timers.has(service) && this.#timers.get(service) === undefined;
   }
 

@@ -6,6 +6,8 @@ export interface AskedPolicy {
   readonly kind: string;
   readonly key: ObjectKey;
   readonly policyServer: string;
+  /** Whether its status says that it is enforced. Default: it does not. */
+  readonly isActive?: boolean;
 }
 
 /** What a policy's reconciler has said. */
@@ -15,6 +17,8 @@ export interface AskedRecord {
   asked: readonly PolicyMatch[];
   /** What may have to be soon. */
   foreseen: PolicyMatch | undefined;
+  /** Whether the policy was enforced before: by another policy server, or under another leader. */
+  readonly wasEnforced: boolean;
 }
 
 /** What is to be asked about policies, by id and by policy server. */
@@ -34,7 +38,8 @@ export class AskedRecords {
       return known;
     }
     this.delete(id);
-    const record: AskedRecord = { policy, asked: [], foreseen: undefined };
+    const wasEnforced = policy.isActive === true || known?.wasEnforced === true || (known?.asked.length ?? 0) > 0;
+    const record: AskedRecord = { policy, asked: [], foreseen: undefined, wasEnforced };
     this.#byId.set(id, record);
     const ids = this.#byServer.get(policyServer) ?? new Set();
     this.#byServer.set(policyServer, ids.add(id));

@@ -189,6 +189,26 @@ describe('PolicyWebhooks', () => {
     await until(() => scene.resources() === 'secrets');
   });
 
+  it('asks a policy server that is not reached about what was enforced before, by another one or under another leader', async () => {
+    await using scene = await Scene.open();
+    const [onA, onB] = [forResource('p', 'pods', 'a'), forResource('p', 'pods', 'b')];
+    await scene.asks(onA);
+    scene.isReached = false;
+    await scene.webhooks.foresee(onB.policy, onB.match, onB.spec, signal);
+    await scene.asks(forResource('other', 'secrets', 'a'));
+    await until(() => scene.resources('b') === 'pods');
+    await scene.asks(onB);
+    await until(() => scene.resources('a') === 'secrets');
+
+    await scene.lead();
+    const active = forResource('q', 'configmaps', 'c');
+    assert.equal(await scene.ask(active), 'later');
+    const { policy } = active;
+    await scene.lead();
+    await scene.asks({ ...active, policy: { ...policy, isActive: true } });
+    assert.equal(scene.resources('c'), 'configmaps');
+  });
+
   it('tells a policy later, when its part is not written at once', async () => {
     await using scene = await Scene.open();
     await scene.asks(forResource('first', 'pods'));

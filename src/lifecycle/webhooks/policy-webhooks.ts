@@ -46,8 +46,8 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
   /** Where API servers reach the replicas of a PolicyServer. Undefined while that is not known: then nothing is written. */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
   /**
-   * Whether a PolicyServer is reached: until it is, nothing is begun to be asked of it. What is asked already is written as ever.
-   * When it may say something else, `targetsChanged` is to be called. Default: all are.
+   * Whether a PolicyServer is reached: until it is, nothing is begun to be asked of it. What is asked already is written as ever,
+   * and so is what was enforced before, by another one or under another leader. When it may say something else, `targetsChanged` is to be called. Default: all are.
    */
   readonly isReached?: ((policyServer: string) => boolean) | undefined;
   /** Whether the policies of a PolicyServer are ours to enforce: its configurations are left alone otherwise. Default: all. */
@@ -371,8 +371,16 @@ export class PolicyWebhooks implements Runnable {
   /** Undefined: nothing may be written. */
   #targetOf(policyServer: string): WebhookTarget | undefined {
     const { isOurs = () => true, isReached = () => true, target } = this.#options;
-    const isBegun = this.#objects.of(policyServer).length > 0;
-    return isOurs(policyServer) && (isBegun || isReached(policyServer)) ? target(policyServer) : undefined;
+    const mayBegin = isReached(policyServer) || this.#isBegun(policyServer);
+    return isOurs(policyServer) && mayBegin ? target(policyServer) : undefined;
+  }
+
+  /** Whether enforcement by a policy server is under way, or would end if it were not: no removal of it is a side effect. */
+  #isBegun(policyServer: string): boolean {
+    return (
+      this.#objects.of(policyServer).length > 0 ||
+      this.#records.ofServer(policyServer).some(({ wasEnforced }) => wasEnforced)
+    );
   }
 
   #warn(policyServer: string, warnings: readonly string[]): void {
