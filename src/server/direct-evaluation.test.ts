@@ -267,7 +267,7 @@ describe('reviews that the main thread evaluates', () => {
     // To compile them takes longer than all that may be lost at once.
     const patterns = Array.from({ length: 90 }, (_, index) => `'a'.matches('(a{1,900}${index}){1}')`);
     const dear = celEntry('dear', { expression: `object.items.size() > 0 || ${patterns.join(' || ')}` });
-    direct.apply(tableChange([dear], { modules: [cel] }), [1]);
+    direct.apply(tableChange([dear], { modules: [cel] }));
     const rest = { seq: 1, route: 'admit', patienceMs: 10_000, done: () => undefined } as const;
     const jobFor = (target: string): ReviewJob => new ReviewJob({ ...rest, target, body: small });
     assert.equal(direct.mayTake(jobFor(BUCKET), 0), true);

@@ -37,7 +37,7 @@ export interface DirectEvaluationOptions extends Pick<WorkerStart, 'defaultTimeo
   readonly log: (entry: LogMessage) => void;
 }
 
-/** Policies of builtin modules, and reviews of buckets that have no others. Has the same table as workers have. */
+/** Evaluates reviews of buckets whose policies may all be asked here; which these are follows from the table of the workers. */
 export class DirectEvaluation {
   /** Numbers observations of its answers. */
   readonly observations = new ObservationReceiver();
@@ -72,7 +72,7 @@ export class DirectEvaluation {
   }
 
   /** Takes a change of the table over. */
-  apply(change: TableChange, numbers: readonly number[]): void {
+  apply(change: TableChange): void {
     const modules = change.modules.filter(({ mode }) => mode === 'builtin');
     for (const { digest } of modules) {
       this.#builtins.add(digest);
@@ -82,15 +82,14 @@ export class DirectEvaluation {
     }
     const isHere = change.upserts.map((entry) => this.#isDirect(entry));
     const others = change.upserts.filter((_, index) => isHere[index] === false);
-    this.#evaluation.apply(
-      {
-        modules,
-        upserts: change.upserts.filter((_, index) => isHere[index]),
-        removals: [...change.removals, ...others.map(({ id }) => id)],
-        retired: change.retired,
-      },
-      numbers.filter((_, index) => isHere[index]),
-    );
+    const taken = {
+      modules,
+      upserts: change.upserts.filter((_, index) => isHere[index]),
+      removals: [...change.removals, ...others.map(({ id }) => id)],
+      retired: change.retired,
+    };
+    // Numbers are for whoever watches from another thread.
+    this.#evaluation.apply(taken, []);
     for (const entry of others) {
       this.#exclude(entry);
     }

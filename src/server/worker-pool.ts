@@ -157,7 +157,7 @@ export class WorkerPool {
     for (const entry of [...before, ...change.upserts]) {
       this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
-    this.#direct?.apply(change, numbers);
+    this.#direct?.apply(change);
     return this.#crew.publish(change, numbers);
   }
 

@@ -90,11 +90,10 @@ export class ManagedServers {
     const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
-    const services = new ReachedServices({ caches, namespace });
-    this.#services = services;
+    this.#services = new ReachedServices({ caches, namespace });
     this.reached = {
-      isReached: (service) => !services.isDeployed(service) || services.isReached(service),
-      subscribe: (listener) => services.subscribe(listener),
+      isReached: (service) => !this.#services.isDeployed(service) || this.#services.isReached(service),
+      subscribe: (listener) => this.#services.subscribe(listener),
     };
     this.certificates = new CertificateController({
       ...shared,

@@ -47,7 +47,8 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
   readonly target: (policyServer: string) => WebhookTarget | undefined;
   /**
    * Whether a PolicyServer is reached: until it is, nothing is begun to be asked of it. What is asked already is written as ever,
-   * and so is what was enforced before, by another one or under another leader. When it may say something else, `targetsChanged` is to be called. Default: all are.
+   * and so is what was enforced before, by another one or under another leader. When it may say something else, `targetsChanged`
+   * is to be called. Default: all are.
    */
   readonly isReached?: ((policyServer: string) => boolean) | undefined;
   /** Whether the policies of a PolicyServer are ours to enforce: its configurations are left alone otherwise. Default: all. */
