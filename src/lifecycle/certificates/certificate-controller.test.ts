@@ -70,8 +70,9 @@ describe('the controller of certificates', () => {
     const { controller } = running;
     const told: (string | undefined)[] = [];
     controller.subscribe(() => told.push(controller.bundle()));
-    assert.equal(controller.bundle(), undefined);
+    assert.deepEqual([controller.isKnown, controller.bundle()], [false, undefined]);
     await controller.ready;
+    assert.ok(controller.isKnown);
     const bundle = controller.bundle();
     assert.equal(bundle, (await scene.texts(CONTROLLER_WEBHOOK_SECRET))['ca.crt']);
     assert.deepEqual(running.events, [`Normal AuthorityCreated ${AUTHORITY_SECRET}`]);
@@ -89,6 +90,7 @@ describe('the controller of certificates', () => {
     assert.match(metrics, /portcullis_certificate_problems 0/);
     await running[Symbol.asyncDispose]();
     assert.deepEqual(told, [bundle, undefined]);
+    assert.equal(controller.isKnown, false);
     assert.doesNotMatch(await running.registry.metrics(), /portcullis-ca/);
   });
 
@@ -144,7 +146,7 @@ describe('the controller of certificates', () => {
     let told = 0;
     controller.subscribe(() => (told += 1));
     await controller.ready;
-    assert.deepEqual([controller.bundle(), told], [undefined, 1]);
+    assert.deepEqual([controller.isKnown, controller.bundle(), told], [true, undefined, 1]);
     const problems = (): readonly string[] => controller.problems.map(({ secret, reason }) => `${secret} ${reason}`);
     assert.deepEqual(problems(), [
       'portcullis-controller-webhook CertificateMissing',

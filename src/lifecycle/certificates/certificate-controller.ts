@@ -73,8 +73,8 @@ export class CertificateController implements Runnable, CertificateBundle {
   readonly #looked = Promise.withResolvers<void>();
   readonly #key: { readonly namespace: string; readonly name: string };
   #isRotating = false;
-  #bundle: string | undefined;
-  #problems: readonly CertificateProblem[] = [];
+  /** What the last look found; undefined until there was one. */
+  #found: Pick<CertificatesReport, 'bundle' | 'problems'> | undefined;
 
   constructor(options: CertificateControllerOptions) {
     this.#options = options;
@@ -114,10 +114,15 @@ export class CertificateController implements Runnable, CertificateBundle {
   }
 
   bundle(): string | undefined {
-    return this.#bundle;
+    return this.#found?.bundle;
   }
 
-  /** Tells of changes of {@link bundle} and {@link problems}. Returns what ends it. */
+  /** Whether certificates were looked at since this process leads. */
+  get isKnown(): boolean {
+    return this.#found !== undefined;
+  }
+
+  /** Tells of changes of {@link bundle}, {@link isKnown} and {@link problems}. Returns what ends it. */
   subscribe(listener: () => void): () => void {
     // A function of its own, so that one listener may subscribe twice.
     const own = (): void => listener();
@@ -127,7 +132,7 @@ export class CertificateController implements Runnable, CertificateBundle {
 
   /** What somebody has to do something about, as of the last look. */
   get problems(): readonly CertificateProblem[] {
-    return this.#problems;
+    return this.#found?.problems ?? [];
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -143,7 +148,7 @@ export class CertificateController implements Runnable, CertificateBundle {
       unsubscribe();
       this.#own?.forget();
       this.#kept.forget();
-      this.#publish(undefined, []);
+      this.#publish(undefined);
       this.#metrics?.forget();
     }
   }
@@ -152,7 +157,7 @@ export class CertificateController implements Runnable, CertificateBundle {
     const report = await this.#look(signal);
     this.#isRotating = report.phase !== 'Stable';
     this.#tell(report);
-    this.#publish(report.bundle, report.problems);
+    this.#publish({ bundle: report.bundle, problems: report.problems });
     this.#looked.resolve();
     const [failure] = report.failures;
     if (failure !== undefined) {
@@ -181,7 +186,7 @@ export class CertificateController implements Runnable, CertificateBundle {
       events.event(this.#secret(secret), type, reason, message);
     }
     const isNew = (problem: CertificateProblem): boolean =>
-      !this.#problems.some((known) => isDeepStrictEqual(known, problem));
+      !this.problems.some((known) => isDeepStrictEqual(known, problem));
     for (const problem of report.problems.filter(isNew)) {
       const { secret, reason, message } = problem;
       this.#log.warn({ secret, reason, detail: message }, 'a certificate needs attention');
@@ -189,12 +194,11 @@ export class CertificateController implements Runnable, CertificateBundle {
     }
   }
 
-  #publish(bundle: string | undefined, problems: readonly CertificateProblem[]): void {
-    if (bundle === this.#bundle && isDeepStrictEqual(problems, this.#problems)) {
+  #publish(found: Pick<CertificatesReport, 'bundle' | 'problems'> | undefined): void {
+    if (isDeepStrictEqual(found, this.#found)) {
       return;
     }
-    this.#bundle = bundle;
-    this.#problems = problems;
+    this.#found = found;
     for (const listener of this.#listeners) {
       listener();
     }

@@ -4,6 +4,7 @@ import { certificateConditions, type CertificateState } from './certificate-cond
 
 describe('certificateConditions', () => {
   const state = (bundle: string | undefined, ...problems: CertificateState['problems']): CertificateState => ({
+    isKnown: true,
     bundle: () => bundle,
     problems,
     subscribe: () => () => undefined,
@@ -22,7 +23,11 @@ describe('certificateConditions', () => {
     assert.equal(texts('b', wrong)[1], 'CertSecretReconciled True ReconciliationSucceeded');
   });
 
-  it('does not claim to know before anybody has looked', () => {
+  it('does not claim to know which CAs are trusted when none is found', () => {
     assert.equal(texts('a', state(undefined))[0], 'CARootSecretReconciled Unknown NotKnown');
+  });
+
+  it('says nothing before anybody has looked', () => {
+    assert.deepEqual(texts('a', { ...state(undefined), isKnown: false }), []);
   });
 });

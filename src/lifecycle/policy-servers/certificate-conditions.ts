@@ -8,6 +8,8 @@ export const CERTIFICATE_CONDITION = 'CertSecretReconciled';
 
 /** What is known of certificates. */
 export interface CertificateState {
+  /** Whether anybody has looked at them, since this process leads. */
+  readonly isKnown: boolean;
   /** PEM of all trusted CAs; undefined while they are not known. */
   bundle(): string | undefined;
   /** What is wrong, with the PolicyServer that it is about, if it is about one. */
@@ -17,11 +19,15 @@ export interface CertificateState {
     readonly reason: string;
     readonly message: string;
   }[];
-  /** Tells of changes of either. Returns what ends it. */
+  /** Tells of changes of any of these. Returns what ends it. */
   subscribe(listener: () => void): () => void;
 }
 
+/** Nothing until anybody has looked: what a leader before this one found stays in the status until then. */
 export function certificateConditions(policyServer: string, state: CertificateState): readonly ReportedCondition[] {
+  if (!state.isKnown) {
+    return [];
+  }
   const problem = state.problems.find((one) => one.policyServer === policyServer);
   const authority = state.bundle() === undefined ? 'Unknown' : 'True';
   return [
@@ -29,7 +35,7 @@ export function certificateConditions(policyServer: string, state: CertificateSt
       type: AUTHORITY_CONDITION,
       status: authority,
       reason: authority === 'True' ? OBJECT_REASONS.succeeded : OBJECT_REASONS.notKnown,
-      message: authority === 'True' ? '' : 'it is not known yet which certificate authorities are trusted',
+      message: authority === 'True' ? '' : 'it is not known which certificate authorities are trusted',
     },
     problem === undefined
       ? { type: CERTIFICATE_CONDITION, status: 'True', reason: OBJECT_REASONS.succeeded, message: '' }

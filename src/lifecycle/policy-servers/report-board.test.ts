@@ -42,4 +42,13 @@ describe('ReportBoard', () => {
     board.set(server, report('False', 'NameTaken'));
     assert.deepEqual(events, []);
   });
+
+  it('does not tell it again either when it looks at that later than at the rest', () => {
+    const { board, events } = open();
+    const condition = { ...report('False', 'NameTaken').conditions[0]!, lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const server = { ...policyServer(), status: { conditions: [condition] } };
+    board.set(server, { ...report('False', 'NameTaken'), conditions: [] });
+    board.set(server, report('False', 'NameTaken'));
+    assert.deepEqual(events, []);
+  });
 });

@@ -31,7 +31,7 @@ export class ReportBoard {
     }
     this.#reports.set(name, report);
     // What the leader before this one knew is in the status.
-    const known = before?.conditions ?? server.status?.conditions ?? [];
+    const known = [...(before?.conditions ?? []), ...(server.status?.conditions ?? [])];
     for (const condition of report.conditions) {
       this.#tellOf(
         server,
