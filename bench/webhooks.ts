@@ -36,6 +36,26 @@ const ADMITTING = {
   module: 'builtin:cel',
   settings: { validations: [{ expression: "object.metadata.name != 'forbidden'" }] },
 };
+/** A module that looks at the object, and admits it. */
+const ADMITTING_MODULE = {
+  module: new URL('../examples/required-labels/policy.wasm', import.meta.url).href,
+  settings: { labels: ['team'] },
+};
+/** An expression that changes the object. */
+const LABELLING = {
+  module: 'builtin:cel',
+  mutating: true,
+  settings: {
+    mutations: [
+      {
+        patchType: 'ApplyConfiguration',
+        applyConfiguration: {
+          expression: 'Object{metadata: Object.metadata{labels: {"bench": "labelled"}}}',
+        },
+      },
+    ],
+  },
+};
 
 type Times = Map<string, number[]>;
 
@@ -75,7 +95,12 @@ class Scene {
 
   /** Milliseconds of one dry-run create. */
   async ask(namespace: string): Promise<number> {
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'asked' }, data: { key: 'value' } };
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'asked', labels: { team: 'bench' } },
+      data: { key: 'value' },
+    };
     const began = performance.now();
     await this.cluster.expect('POST', `/api/v1/namespaces/${namespace}/configmaps?dryRun=All`, object);
     return performance.now() - began;
@@ -143,9 +168,12 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Measures the namespaces of a scene, and prints what each takes, and takes longer than one behind the bare webhook. */
-async function report(scene: Scene, title: string, namespace: string): Promise<void> {
-  const times = await rounds(scene, ['none', 'bare', 'own', namespace]);
+/**
+ * Measures namespaces, by what is asked about their requests, and prints what each takes, and takes longer than one behind the
+ * bare webhook.
+ */
+async function report(scene: Scene, title: string, asked: Readonly<Record<string, string>>): Promise<void> {
+  const times = await rounds(scene, ['none', 'bare', ...Object.values(asked)]);
   const bare = times.get('bare') ?? [];
   const row = (what: string, values: readonly number[]): string[] => [
     what,
@@ -159,11 +187,14 @@ async function report(scene: Scene, title: string, namespace: string): Promise<v
     [
       row('no webhook', times.get('none') ?? []),
       row('bare node:https webhook', bare),
-      row('a policy with a webhook of its own', times.get('own') ?? []),
-      row(title, times.get(namespace) ?? []),
+      ...Object.entries(asked).map(([what, namespace]) => row(what, times.get(namespace) ?? [])),
     ],
   );
 }
+
+/** Namespaces behind the webhook that is shared, and only those: what all of its policies demand is its own selector. */
+const SHARING = ['shared', 'unmatched', 'module'];
+const sharing = (bench: string): object => ({ matchLabels: { bench, sharing: 'yes' } });
 
 const clusterPolicy = (
   name: string,
@@ -179,9 +210,19 @@ const clusterPolicy = (
       ...ADMITTING,
       mutating: false,
       rules: CONFIG_MAPS,
-      namespaceSelector: { matchLabels: { bench: 'shared' } },
+      namespaceSelector: sharing('shared'),
       ...spec,
     },
+  },
+});
+
+const tenantPolicy = (namespace: string, spec: object): { path: string; object: object } => ({
+  path: `/apis/${POLICIES_API}/namespaces/${namespace}/admissionpolicies`,
+  object: {
+    apiVersion: POLICIES_API,
+    kind: 'AdmissionPolicy',
+    metadata: { name: 'own', namespace },
+    spec: { ...ADMITTING, mutating: false, rules: CONFIG_MAPS, ...spec },
   },
 });
 
@@ -192,18 +233,39 @@ const mixed = (index: number): object => ({
   timeoutSeconds: 2 + (index % 9),
 });
 
+/** Policies that are evaluated by workers: modules, those that change objects, and those of tenants. */
+async function measureSorts(scene: Scene): Promise<void> {
+  await scene.create([
+    clusterPolicy('module', { namespaceSelector: sharing('module'), ...ADMITTING_MODULE }),
+    clusterPolicy('mutating', { namespaceSelector: { matchLabels: { bench: 'mutating' } }, ...LABELLING }),
+    tenantPolicy('tenant', {}),
+  ]);
+  await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, 4);
+  await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, 1);
+  await report(scene, 'one policy of each sort', {
+    'a module': 'module',
+    'expressions that change objects': 'mutating',
+    'a policy of a tenant': 'tenant',
+  });
+}
+
 async function measure(scene: Scene): Promise<void> {
   const alone = { namespaceSelector: { matchLabels: { bench: 'own' } } };
   await scene.create([clusterPolicy('matches', {}), clusterPolicy('alone', alone, { [ANNOTATIONS.webhook]: 'Own' })]);
   await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, 2);
-  await report(scene, 'one policy', 'shared');
+  await report(scene, 'one policy', { 'with a webhook of its own': 'own', 'in a shared webhook': 'shared' });
+  await measureSorts(scene);
   await scene.create(
     Array.from({ length: SHARED - 1 }, (_, index) =>
       clusterPolicy(`other-${index}`, { objectSelector: { matchLabels: { other: String(index) } } }),
     ),
   );
-  await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, SHARED + 1);
-  await report(scene, `${SHARED} policies, one matches`, 'shared');
+  await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, SHARED + 3);
+  await report(scene, `${SHARED} policies`, {
+    'with a webhook of its own': 'own',
+    'in a shared webhook, one matches': 'shared',
+    'in a shared webhook, none matches': 'unmatched',
+  });
   if (tenants === 0) {
     return;
   }
@@ -215,22 +277,15 @@ async function measure(scene: Scene): Promise<void> {
     })),
   );
   const began = performance.now();
-  await scene.create(
-    names.map((namespace, index) => ({
-      path: `/apis/${POLICIES_API}/namespaces/${namespace}/admissionpolicies`,
-      object: {
-        apiVersion: POLICIES_API,
-        kind: 'AdmissionPolicy',
-        metadata: { name: 'own', namespace },
-        spec: { ...ADMITTING, mutating: false, rules: CONFIG_MAPS, ...mixed(index) },
-      },
-    })),
-  );
-  await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, tenants);
+  await scene.create(names.map((namespace, index) => tenantPolicy(namespace, mixed(index))));
+  await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, tenants + 1);
   console.log(
     `\n${tenants} policies of tenants: all Active after ${((performance.now() - began) / 1000).toFixed(0)} s`,
   );
-  await report(scene, `${tenants} tenants, a policy each`, 'tenant-10');
+  await report(scene, `${tenants} tenants, a policy each`, {
+    'with a webhook of its own': 'own',
+    'a tenant': 'tenant-10',
+  });
 }
 
 async function setScene(cluster: Cluster, certificates: LocalCertificates, bare: LineProcess): Promise<void> {
@@ -242,8 +297,10 @@ async function setScene(cluster: Cluster, certificates: LocalCertificates, bare:
   await cluster.createNamespace(NAMESPACE);
   await cluster.createNamespace('none');
   await cluster.createNamespace('bare', { bench: 'bare' });
-  await cluster.createNamespace('own', { bench: 'own' });
-  await cluster.createNamespace('shared', { bench: 'shared' });
+  for (const namespace of ['own', 'mutating', 'tenant', ...SHARING]) {
+    const isSharing = SHARING.includes(namespace);
+    await cluster.createNamespace(namespace, { bench: namespace, ...(isSharing ? { sharing: 'yes' } : {}) });
+  }
   await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
   await cluster.expect('POST', `/apis/${POLICIES_API}/policyservers`, {
     apiVersion: POLICIES_API,

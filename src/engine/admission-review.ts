@@ -215,11 +215,13 @@ class ReadReview implements Review {
   }
 }
 
+const ENVELOPE = [
+  ['kind', 'AdmissionReview'],
+  ['apiVersion', 'admission.k8s.io/v1'],
+] as const;
+
 function checkEnvelope(review: ReviewBody): void {
-  for (const [key, expected] of [
-    ['kind', 'AdmissionReview'],
-    ['apiVersion', 'admission.k8s.io/v1'],
-  ] as const) {
+  for (const [key, expected] of ENVELOPE) {
     const member = review.members.get(key);
     const value = member && review.value(member);
     if (member !== undefined && value !== expected) {

@@ -198,18 +198,47 @@ describe('reviews that the main thread evaluates', () => {
     }
   });
 
-  it('are of no bucket that has a module of somebody else, for as long as it has', async () => {
-    const other = { ...tableEntry('kw.cap.module', accept), match: match() };
+  it('are none that a module of somebody else is for, and others of its bucket', async () => {
+    const labelled = bodyOf({ metadata: { name: 'a', namespace: 'shop', labels: { module: 'yes' } }, items: [1] });
+    const conditions = [{ name: 'never', expression: 'false' }];
+    const other = {
+      ...tableEntry('kw.cap.module', accept),
+      match: match({ objectSelector: { matchLabels: { module: 'yes' } }, matchConditions: conditions }),
+    };
     await publish(celEntry('one', { expression: 'true' }), other);
     await warmUp();
-    assert.equal(await isEverHere(), false);
+    await untilHere();
+    for (let round = 0; round < TRIES; round += 1) {
+      const { answer, isHere } = await ask(labelled);
+      assert.deepEqual([isHere, answer.status, answer.observed?.length], [false, 200, 1]);
+    }
+    await untilHere();
     await pool.publish(tableChange([], { removals: [other.id] }));
     await warmUp();
-    await untilHere();
+    await untilHere(labelled);
     // The same policy, of another module.
-    await publish({ ...other, id: 'kw.cap.one' });
+    await publish({ ...tableEntry('kw.cap.one', accept), match: other.match });
     await warmUp();
-    assert.equal(await isEverHere(), false);
+    assert.equal(await isEverHere(labelled), false);
+    await warmUp();
+    await untilHere();
+  });
+
+  it('are those that no policy is for, whatever policies there are, once that is known to be quick', async () => {
+    const otherwise = {
+      rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['others'], scope: '*' }],
+    } as const;
+    const changing = { bucket: 'mutating.fail.equivalent.cluster.v1', isMutating: true };
+    await publish(celEntry('changing', { expression: 'true', match: { ...otherwise, ...changing } }));
+    await warmUp(small, changing.bucket);
+    await untilHere(small, changing.bucket);
+    const bucket = 'validating.fail.exact.cluster';
+    assert.equal(await isEverHere(small, bucket), false, 'nobody has policies in it');
+    const ofModule = { ...tableEntry('kw.cap.module', accept), match: match({ ...otherwise, bucket }) };
+    await publish(ofModule);
+    await warmUp(small, bucket);
+    await untilHere(small, bucket);
+    assert.equal(await isEverHere(small, `validating.${ofModule.id}`), false, 'it is asked for alone');
   });
 
   it('are neither large, nor for policies with long settings', async () => {
@@ -270,11 +299,17 @@ describe('reviews that the main thread evaluates', () => {
     direct.apply(tableChange([dear], { modules: [cel] }));
     const rest = { seq: 1, route: 'admit', patienceMs: 10_000, done: () => undefined } as const;
     const jobFor = (target: string): ReviewJob => new ReviewJob({ ...rest, target, body: small });
-    assert.equal(direct.mayTake(jobFor(BUCKET), 0), true);
+    assert.equal(direct.mayTake(jobFor(BUCKET)), false);
+    direct.took(BUCKET, [], 0);
+    assert.equal(direct.mayTake(jobFor(BUCKET)), true);
     assert.equal(direct.review(jobFor(BUCKET)), undefined);
+    direct.endTurn();
     await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(direct.mayTake(jobFor(BUCKET), 0), false);
-    assert.equal(direct.mayTake(jobFor('validating.ignore.exact.cluster'), 0), false);
+    assert.equal(direct.mayTake(jobFor(BUCKET)), false);
+    const other = 'validating.ignore.exact.cluster';
+    direct.apply(tableChange([celEntry('other', { expression: 'true', match: { bucket: other } })]));
+    direct.took(other, [], 0);
+    assert.equal(direct.mayTake(jobFor(other)), false);
   });
 
   it('are of no policy that asks the host', async () => {

@@ -2,12 +2,14 @@
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
 // Nothing of this may hold up others. So only our own code runs here, never a module; by policies of administrators, never those
-// that a tenant writes; of reviews that are small, and of buckets that usually take no time. What takes longer than expected is
-// thrown away and done by a worker, which can be ended; little of this thread's time may be lost by that.
-import type { HostPort } from '../engine/index.ts';
+// that a tenant writes; of reviews that are small, and of buckets that usually take no time. Which policies of a bucket a review is
+// for is looked at here all the same: often it is for none that a worker has to evaluate. What takes longer than expected is thrown
+// away and done by a worker, which can be ended; little of this thread's time may be lost by that.
+import type { HostPort, Observation } from '../engine/index.ts';
+import { DirectBuckets } from './direct-buckets.ts';
 import {
   type LogMessage,
-  monotonicNow,
+  MONOTONIC_OFFSET,
   type NamespacesChange,
   type TableChange,
   type TableEntry,
@@ -15,7 +17,7 @@ import {
 } from './evaluation-protocol.ts';
 import { ObservationReceiver } from './observations.ts';
 import { PolicyEvaluation, type ReviewOutcome } from './policy-evaluation.ts';
-import { bucketsOf } from './published-table.ts';
+import { bucketsOf, sharedBucketsOf } from './published-table.ts';
 import type { ReviewJob } from './review-job.ts';
 
 /** Largest review: most objects have a tenth of this. Bytes. */
@@ -26,11 +28,11 @@ export const MAX_DIRECT_SETTINGS = 4 * 1024;
 const MAX_USUAL_MS = 0.5;
 /** What takes longer is given up, and done by a worker. Milliseconds. */
 const MAX_DIRECT_MS = 2;
-/** Of this thread's time, what may be lost with reviews that are given up. */
+/** Of this thread's time, what may be lost with reviews that are given up, or turn out to be for workers. */
 const LOST_SHARE = 0.02;
 /** What may be lost at once; beyond it, workers have everything until the share makes up for it. Milliseconds. */
 const MAX_LOST_MS = 100;
-/** More than clocks are apart that are read one after the other. Milliseconds. */
+/** So much later a policy has no time left: who gives it up is this thread. Milliseconds. */
 const LATER_MS = 0.1;
 
 export interface DirectEvaluationOptions extends Pick<WorkerStart, 'defaultTimeoutSeconds' | 'alwaysAcceptNamespace'> {
@@ -45,13 +47,12 @@ export class DirectEvaluation {
   readonly #evaluation: PolicyEvaluation;
   /** Digests of builtin modules. */
   readonly #builtins = new Set<string>();
-  /** Buckets of policies that only workers have, by the id of the policy. */
-  readonly #elsewhere = new Map<string, readonly string[]>();
-  /** How many of those are in a bucket. */
-  readonly #excluded = new Map<string, number>();
+  readonly #buckets = new DirectBuckets();
+  /** Ids of policies of which this thread knows only what they are for. */
+  readonly #elsewhere = new Set<string>();
   /** Buckets of which a policy asked the host, since the table changed. */
   readonly #asking = new Set<string>();
-  /** What may be lost with reviews that are given up, as it was {@link #allowedAt}. Milliseconds. */
+  /** What may be lost, as it was {@link #allowedAt}. Milliseconds. */
   #allowance = MAX_LOST_MS;
   #allowedAt = performance.now();
   /** What was logged during the review that is being evaluated. */
@@ -65,6 +66,7 @@ export class DirectEvaluation {
     this.#evaluation = new PolicyEvaluation({
       ...options,
       hasBuckets: true,
+      elsewhere: this.#elsewhere,
       port: this.#nobody(),
       log: (entry) => this.#logged.push(entry),
       activity: { enter: () => undefined, leave: () => undefined },
@@ -77,22 +79,16 @@ export class DirectEvaluation {
     for (const { digest } of modules) {
       this.#builtins.add(digest);
     }
-    for (const id of [...change.removals, ...change.upserts.map((entry) => entry.id)]) {
-      this.#include(id);
+    for (const id of change.removals) {
+      this.#buckets.delete(id);
+      this.#elsewhere.delete(id);
     }
-    const isHere = change.upserts.map((entry) => this.#isDirect(entry));
-    const others = change.upserts.filter((_, index) => isHere[index] === false);
-    const taken = {
-      modules,
-      upserts: change.upserts.filter((_, index) => isHere[index]),
-      removals: [...change.removals, ...others.map(({ id }) => id)],
-      retired: change.retired,
-    };
+    const upserts = change.upserts.flatMap((entry) => this.#entryHere(entry) ?? []);
+    const here = new Set(upserts.map(({ id }) => id));
+    const absent = change.upserts.filter(({ id }) => !here.has(id)).map(({ id }) => id);
+    const taken = { modules, upserts, removals: [...change.removals, ...absent], retired: change.retired };
     // Numbers are for whoever watches from another thread.
     this.#evaluation.apply(taken, []);
-    for (const entry of others) {
-      this.#exclude(entry);
-    }
     for (const digest of change.retired) {
       this.#builtins.delete(digest);
     }
@@ -104,37 +100,49 @@ export class DirectEvaluation {
     this.#evaluation.follow(change);
   }
 
-  /** Whether a review may be evaluated here and now. `usualMs`: how long those of its bucket usually take, if that is known. */
-  mayTake({ route, target, body, timedOut, namespaceProblem }: ReviewJob, usualMs: number | undefined): boolean {
+  /** Whether a review may be evaluated here and now. */
+  mayTake({ route, target, body, timedOut, namespaceProblem }: ReviewJob): boolean {
+    if (route !== 'admit') {
+      return false;
+    }
+    const bucket = this.#buckets.get(target);
+    const usualMs = bucket?.usualMs;
     return (
-      route === 'admit' &&
-      !this.#isTurnUsed &&
+      bucket?.isOpen === true &&
       usualMs !== undefined &&
       usualMs <= MAX_USUAL_MS &&
+      !this.#isTurnUsed &&
       body.length <= MAX_DIRECT_BYTES &&
       timedOut === null &&
       namespaceProblem === null &&
-      !this.#excluded.has(target) &&
       !this.#asking.has(target) &&
       this.#allowanceNow() > 0
     );
   }
 
-  /** Undefined: it is for a worker to do; nothing of it was logged. */
+  /** A review of a bucket was answered, here or by a worker. */
+  took(target: string, observations: readonly (Observation | null)[], evaluationMs: number): void {
+    if (!observations.some((observation) => observation !== null && this.#elsewhere.has(observation.policy))) {
+      this.#buckets.get(target)?.took(evaluationMs, observations.length > 0);
+    }
+  }
+
+  /** Undefined: it is for a worker to do; nothing of it was logged. {@link endTurn} is to be called afterwards. */
   review({
     seq,
     target,
     body,
   }: ReviewJob): Exclude<ReviewOutcome, { readonly type: 'answer' | 'deferred' }> | undefined {
+    const bucket = this.#buckets.get(target);
+    if (bucket?.isUnseen() === true) {
+      return undefined;
+    }
     this.#isTurnUsed = true;
-    setImmediate(() => (this.#isTurnUsed = false));
     this.#logged = [];
     this.#isHostAsked = false;
     const began = performance.now();
     const until = began + MAX_DIRECT_MS;
-    // Not before it is too late here: else a policy could be told to have had no time.
-    const expiresAt = monotonicNow() + MAX_DIRECT_MS + LATER_MS;
-    const how = { expiresAt, slow: null, namespaceProblem: null };
+    const how = { expiresAt: until + MONOTONIC_OFFSET + LATER_MS, slow: null, namespaceProblem: null };
     const outcome = this.#evaluation.review(
       [0, seq, 'admit', target, body, null, how],
       () => performance.now() > until,
@@ -143,8 +151,11 @@ export class DirectEvaluation {
       this.#asking.add(target);
     }
     if (outcome.type === 'answer' || outcome.type === 'deferred') {
+      bucket?.missed();
+      this.#lose(performance.now() - began);
       return undefined;
     }
+    bucket?.found();
     if (this.#isHostAsked || performance.now() > until) {
       // Later answers name them by their numbers.
       const observed = outcome.type === 'bucket' ? outcome.answer.observations : [];
@@ -158,6 +169,11 @@ export class DirectEvaluation {
     return outcome;
   }
 
+  /** Nothing is evaluated here any more before all that has arrived was read. */
+  endTurn(): void {
+    setImmediate(() => (this.#isTurnUsed = false));
+  }
+
   #allowanceNow(): number {
     return Math.min(MAX_LOST_MS, this.#allowance + (performance.now() - this.#allowedAt) * LOST_SHARE);
   }
@@ -167,13 +183,40 @@ export class DirectEvaluation {
     this.#allowedAt = performance.now();
   }
 
+  /** What this thread has of an entry: all of it, or what it is for, for a policy that only workers evaluate; or nothing. */
+  #entryHere(entry: TableEntry): TableEntry | undefined {
+    const { id, match, alsoIn } = entry;
+    const buckets = bucketsOf(entry);
+    const shared = sharedBucketsOf(entry);
+    this.#elsewhere.delete(id);
+    // Selectors and rules of tenants may be as many as fit, and those of administrators take their time as well.
+    if (match?.namespace !== undefined || lengthOf(match) > MAX_DIRECT_SETTINGS) {
+      this.#buckets.set(id, { open: [], closed: shared });
+      return undefined;
+    }
+    if (this.#isEvaluatedHere(entry)) {
+      this.#buckets.set(id, { open: buckets, closed: [] });
+      return entry;
+    }
+    // Where API servers ask for it alone, nearly all that they ask is for it.
+    this.#buckets.set(id, { open: shared, closed: [] });
+    this.#elsewhere.add(id);
+    return {
+      id,
+      failed: { message: 'only workers evaluate it', failurePolicy: 'Fail' },
+      // Its conditions are for them, too.
+      ...(match === undefined ? {} : { match: { ...match, matchConditions: [] } }),
+      ...(alsoIn === undefined ? {} : { alsoIn }),
+    };
+  }
+
   /**
    * Whether nothing but our own code answers for an entry, by what an administrator wrote, and is ready soon. Nothing that
    * changes objects: patches are made and applied as a whole, whatever they come to.
    */
-  #isDirect(entry: TableEntry): boolean {
+  #isEvaluatedHere(entry: TableEntry): boolean {
     const { match } = entry;
-    if (match?.namespace !== undefined || match?.isMutating === true) {
+    if (match?.isMutating === true) {
       return false;
     }
     if ('failed' in entry) {
@@ -181,32 +224,12 @@ export class DirectEvaluation {
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
-    const texts = [...uses.map(({ settings }) => settings), match ?? {}].map((part) => JSON.stringify(part));
+    const settings = uses.reduce((sum, use) => sum + lengthOf(use.settings), lengthOf(match));
     return (
-      texts.join('').length <= MAX_DIRECT_SETTINGS &&
+      settings <= MAX_DIRECT_SETTINGS &&
       Object.values(digests).every((digest) => this.#builtins.has(digest)) &&
       uses.every(({ contextAwareResources }) => contextAwareResources.length === 0)
     );
-  }
-
-  #exclude(entry: TableEntry): void {
-    const buckets = bucketsOf(entry);
-    this.#elsewhere.set(entry.id, buckets);
-    for (const bucket of buckets) {
-      this.#excluded.set(bucket, (this.#excluded.get(bucket) ?? 0) + 1);
-    }
-  }
-
-  #include(id: string): void {
-    for (const bucket of this.#elsewhere.get(id) ?? []) {
-      const others = (this.#excluded.get(bucket) ?? 0) - 1;
-      if (others > 0) {
-        this.#excluded.set(bucket, others);
-      } else {
-        this.#excluded.delete(bucket);
-      }
-    }
-    this.#elsewhere.delete(id);
   }
 
   /** Answers no capability: this thread cannot wait. */
@@ -217,4 +240,9 @@ export class DirectEvaluation {
     };
     return { request: refuse, inventory: refuse, revisionOf: refuse };
   }
+}
+
+/** As JSON. Characters. */
+function lengthOf(value: object | undefined): number {
+  return value === undefined ? 0 : JSON.stringify(value).length;
 }

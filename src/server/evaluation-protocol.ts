@@ -160,9 +160,22 @@ function monotonicMs(): bigint {
   return process.hrtime.bigint() / 1_000_000n;
 }
 
-/** The same, exact to microseconds. */
+/** The same in this thread, exact to microseconds: its own clock is read in a tenth of the time that a BigInt takes. */
 export function monotonicNow(): number {
-  return Number(process.hrtime.bigint() / 1_000n) / 1_000;
+  return performance.now() + MONOTONIC_OFFSET;
+}
+
+/** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
+export const MONOTONIC_OFFSET: number = monotonicOffset();
+
+/** Both clocks count the same time. Of a few looks at both the quickest: a thread may be stopped in between. */
+function monotonicOffset(): number {
+  const looks = Array.from({ length: 10 }, () => {
+    const before = performance.now();
+    const shared = Number(process.hrtime.bigint() / 1_000n) / 1_000;
+    return { took: performance.now() - before, offset: shared - before };
+  });
+  return looks.reduce((one, other) => (other.took < one.took ? other : one)).offset;
 }
 
 /** What a worker is on. */

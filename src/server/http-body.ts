@@ -86,6 +86,10 @@ export function readBody(
     } else {
       body.set(chunk, size);
       size = end;
+      if (size === declared) {
+        // The end itself is told of some steps later.
+        finish(undefined);
+      }
     }
   });
   request.on('end', () => finish(undefined));

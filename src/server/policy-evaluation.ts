@@ -54,6 +54,8 @@ export interface PolicyEvaluationOptions extends Pick<
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
   readonly log: (entry: LogMessage) => void;
+  /** Policies that another thread evaluates: a review of a bucket that one of them is for is deferred. Default: none. */
+  readonly elsewhere?: ReadonlySet<string>;
   /** Told what runs. */
   readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
 }
@@ -61,6 +63,7 @@ export interface PolicyEvaluationOptions extends Pick<
 export class PolicyEvaluation {
   readonly #options: PolicyOptions;
   readonly #activity: PolicyEvaluationOptions['activity'];
+  readonly #elsewhere: ReadonlySet<string> | undefined;
   readonly #modules = new Map<string, CompiledPolicyModule>();
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
@@ -74,8 +77,9 @@ export class PolicyEvaluation {
   readonly #numbers = new Map<string, number>();
 
   constructor(options: PolicyEvaluationOptions) {
-    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets } = options;
+    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets, elsewhere } = options;
     this.#activity = activity;
+    this.#elsewhere = elsewhere;
     this.#options = {
       port,
       log: ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } }),
@@ -205,10 +209,11 @@ export class PolicyEvaluation {
     let asked = '';
     let isGuest = false;
     let enteredAt = 0;
+    const slow = how.slow === null ? this.#elsewhere : new Set([...how.slow, ...(this.#elsewhere ?? [])]);
     questions.begin(how.namespaceProblem);
     const admission = this.#buckets.admit(this.#table, bucket, body, {
       ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      ...(how.slow === null ? {} : { slow: new Set(how.slow) }),
+      ...(slow === undefined ? {} : { slow }),
       ...(interrupt === undefined ? {} : { interrupt }),
       deadlineMs: how.expiresAt - monotonicNow(),
       entering: (id, timeoutMs, member) => {

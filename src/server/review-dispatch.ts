@@ -1,5 +1,5 @@
 // Which worker gets which review, and when.
-import { type BucketReview, monotonicNow } from './evaluation-protocol.ts';
+import { type BucketReview, MONOTONIC_OFFSET } from './evaluation-protocol.ts';
 import type { PoolMember } from './pool-member.ts';
 import type { ReviewJob } from './review-job.ts';
 import { ReviewQueue } from './review-queue.ts';
@@ -28,8 +28,6 @@ export class ReviewDispatch {
   readonly #members: readonly PoolMember[];
   readonly #slowLane: SlowLane;
   readonly #usual: UsualTimes;
-  /** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
-  readonly #monotonicOffset = monotonicNow() - performance.now();
   #scheduled: NodeJS.Immediate | undefined;
 
   /** `members`: those of the pool at any time. */
@@ -123,7 +121,7 @@ export class ReviewDispatch {
 
   #bucketReview({ target, expiresAt, timedOut, isDeferred, namespaceProblem }: ReviewJob): BucketReview {
     return {
-      expiresAt: expiresAt + this.#monotonicOffset,
+      expiresAt: expiresAt + MONOTONIC_OFFSET,
       slow: isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
       namespaceProblem,
     };

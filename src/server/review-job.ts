@@ -42,6 +42,8 @@ export class ReviewJob {
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
   readonly body: Uint8Array;
+  /** Under which name it is noted how long it takes; a bucket may be called as a policy is. */
+  readonly usualKey: string;
   readonly submittedAt: number;
   /** When whoever asked has stopped waiting for the answer. */
   readonly expiresAt: number;
@@ -65,14 +67,10 @@ export class ReviewJob {
     this.route = route;
     this.target = target;
     this.body = body;
+    this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + patienceMs;
     this.#done = done;
-  }
-
-  /** Under which name it is noted how long it takes; a bucket may be called as a policy is. */
-  get usualKey(): string {
-    return this.route === 'admit' ? bucketKey(this.target) : this.target;
   }
 
   /** Adds to what is to be answered as timed out. */

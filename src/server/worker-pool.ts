@@ -189,18 +189,23 @@ export class WorkerPool {
     if (
       direct === undefined ||
       this.#heldReviews > 1 ||
-      !direct.mayTake(job, this.#usual.get(job.usualKey)) ||
+      !direct.mayTake(job) ||
       this.#slowLane.slowOf(job.target, null) !== null
     ) {
       return false;
     }
-    const outcome = direct.review(job);
-    if (outcome?.type === 'bucket') {
-      this.#bucketAnswered(job, direct.observations, outcome.answer);
-    } else if (outcome !== undefined) {
-      void this.#askForNamespace(job, outcome.namespace);
+    try {
+      const outcome = direct.review(job);
+      if (outcome?.type === 'bucket') {
+        this.#bucketAnswered(job, direct.observations, outcome.answer);
+      } else if (outcome !== undefined) {
+        void this.#askForNamespace(job, outcome.namespace);
+      }
+      return outcome !== undefined;
+    } finally {
+      // Not before whoever waits for the answer has it.
+      direct.endTurn();
     }
-    return outcome !== undefined;
   }
 
   #receive(member: PoolMember, message: FromWorker): void {
@@ -266,8 +271,11 @@ export class WorkerPool {
     if (job === undefined) {
       return;
     }
-    if (job.timedOut === null && !job.isDeferred && observations.length > 0) {
-      this.#usual.note(job.usualKey, evaluationMs);
+    if (job.timedOut === null && !job.isDeferred) {
+      if (observations.length > 0) {
+        this.#usual.note(job.usualKey, evaluationMs);
+      }
+      this.#direct?.took(job.target, observations, evaluationMs);
     }
     this.#release(job);
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {

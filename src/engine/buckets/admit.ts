@@ -32,8 +32,10 @@ const SHARED_BUCKET =
  */
 export function admit(table: PolicyTable, bucket: string, body: Uint8Array, options: AdmitOptions): Admission {
   try {
-    const owner = policyOfBucket(bucket);
-    if (owner === undefined ? !SHARED_BUCKET.test(bucket) : table.get(owner) === undefined) {
+    // Names of buckets that policies are in need no second look.
+    const isKnown = table.hasBucket(bucket);
+    const owner = isKnown ? undefined : policyOfBucket(bucket);
+    if (!isKnown && (owner === undefined ? !SHARED_BUCKET.test(bucket) : table.get(owner) === undefined)) {
       return { ...httpError(404, `unknown bucket: ${bucket}`), observations: [] };
     }
     const review = parseAdmissionReview(body);

@@ -23,7 +23,7 @@ import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
 
 export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
-  /** Ids of policies that are not evaluated here: a review that one of them is for is deferred. */
+  /** Ids of policies that are not evaluated here, and now: a review that one of them is for is deferred. */
   readonly slow?: ReadonlySet<string>;
   /**
    * Milliseconds that are left for the review. Policies that have not been evaluated then answer as timed out. Default: no

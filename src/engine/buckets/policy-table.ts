@@ -74,6 +74,11 @@ export class PolicyTable {
     return this.#entries.get(id)?.policy;
   }
 
+  /** Whether any policy is in a bucket that policies may share. */
+  hasBucket(bucket: string): boolean {
+    return this.#buckets.has(bucket);
+  }
+
   /** A policy as it is asked in a webhook of its own, which may be that of another revision; if it was said what it is for. */
   aloneOf(id: string): BucketMember | undefined {
     const entry = this.#entries.get(id);
