@@ -184,6 +184,29 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     }
   });
 
+  it('keeps its webhooks when whoever would remove them may not stop who puts them back', async () => {
+    const webhooks = { apiGroups: ['admissionregistration.k8s.io'], resources: ['*'], verbs: ['*'] };
+    const path = '/apis/rbac.authorization.k8s.io/v1';
+    await cluster.expect('POST', `${path}/clusterroles`, { metadata: { name: 'webhooks' }, rules: [webhooks] });
+    await cluster.expect('POST', `${path}/clusterrolebindings`, {
+      metadata: { name: 'webhooks' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'webhooks' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }],
+    });
+    const { code, stderr } = await command('uninstall', '--webhooks-only', '--context', 'bob');
+    assert.equal(code, 1);
+    for (const right of [
+      'delete clusterrolebindings.rbac.authorization.k8s.io portcullis-controller',
+      'delete rolebindings.rbac.authorization.k8s.io portcullis-controller in namespace portcullis',
+      'delete clusterroles.rbac.authorization.k8s.io portcullis-context-aware',
+      'delete deployments.apps portcullis-controller in namespace portcullis',
+      'get, list, watch pods in namespace portcullis',
+    ]) {
+      assert.ok(stderr.includes(right), `${right} is not in ${stderr}`);
+    }
+    assert.ok((await names(CONFIGURATIONS)).includes('portcullis-default'));
+  });
+
   it('is taken out with every webhook of ours, and nobody else’s, also when the controller is dead', async () => {
     await cluster.expect('POST', CONFIGURATIONS, configuration('somebody-elses', {}));
     // Somebody took the label away.

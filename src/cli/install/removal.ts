@@ -110,15 +110,23 @@ export class Removal {
     await checkNamespace(this.#cluster, this.#namespace);
     const verbs = ['list', 'delete'];
     if (this.#options.webhooksOnly) {
-      const webhooks = WEBHOOK_CONFIGURATIONS.flatMap((type) => rightsTo(verbs, type));
-      await checkRights(this.#cluster, webhooks, 'remove the webhooks');
+      // All that is to be done: a controller that goes on puts back what is removed.
+      const rights: Right[] = [
+        ...WEBHOOK_CONFIGURATIONS.flatMap((type) => rightsTo(verbs, type)),
+        ...rightsTo(['delete'], CLUSTER_BINDINGS, undefined, CONTROLLER),
+        ...rightsTo(['delete'], ROLE_BINDINGS, this.#namespace, CONTROLLER),
+        ...rightsTo(['delete'], CLUSTER_ROLES, undefined, PASSED_ON),
+        ...rightsTo(['delete'], DEPLOYMENTS, this.#namespace, CONTROLLER),
+        ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),
+      ];
+      await checkRights(this.#cluster, rights, 'remove the webhooks and stop the controller');
       return;
     }
     const rights: Right[] = [
       ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES].flatMap((type) => rightsTo(verbs, type)),
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
       ...rightsTo(['delete'], LEASES, this.#namespace),
-      ...rightsTo(['list'], PODS, this.#namespace),
+      ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),
       ...(policies ? POLICIES.flatMap((type) => rightsTo([...verbs, 'patch'], type)) : []),
       ...(definitions ? rightsTo(['get', 'delete'], CRDS) : []),
       ...(keepsNamespace ? [] : rightsTo(['get', 'delete'], NAMESPACES)),

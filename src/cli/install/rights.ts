@@ -11,21 +11,25 @@ export interface Right {
   readonly resource: string;
   /** Absent: in all namespaces, or of a kind that is in none. */
   readonly namespace?: string;
+  /** Absent: to all of them. */
+  readonly name?: string;
 }
 
 /** As people say it: `patch deployments.apps in namespace portcullis`. */
-export function rightText({ verb, group, resource, namespace }: Right): string {
-  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
-  return `${verb} ${resource}${group === '' ? '' : `.${group}`}${where}`;
+export function rightText({ verb, group, resource, namespace, name }: Right): string {
+  const what = `${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`;
+  return `${verb} ${what}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
 }
 
-/** A right to each verb on a type. */
+/** A right to each verb on a type, or on one object of it. */
 export function rightsTo(
   verbs: readonly string[],
   { group, resource }: Pick<ResourceType, 'group' | 'resource'>,
   namespace?: string,
+  name?: string,
 ): readonly Right[] {
-  return verbs.map((verb) => ({ verb, group, resource, ...(namespace === undefined ? {} : { namespace }) }));
+  const where = { ...(namespace === undefined ? {} : { namespace }), ...(name === undefined ? {} : { name }) };
+  return verbs.map((verb) => ({ verb, group, resource, ...where }));
 }
 
 /** Those that the caller does not have, each once. @throws ApiError, ClusterError when it cannot be asked */
