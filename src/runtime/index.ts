@@ -25,6 +25,7 @@ export {
   outcomeOfResult,
   Stalled,
   SUCCEEDED_REASON,
+  tellingFailure,
   Waiting,
 } from './reconcile-outcome.ts';
 export type { ConditionChange, ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';

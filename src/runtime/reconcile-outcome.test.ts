@@ -7,6 +7,7 @@ import {
   outcomeOfError,
   outcomeOfResult,
   Stalled,
+  tellingFailure,
   Waiting,
 } from './reconcile-outcome.ts';
 
@@ -54,6 +55,14 @@ describe('the outcome of a reconciliation', () => {
       'Stalled=False ReplicasPending',
     ]);
     assert.match(error.message, /3 s/);
+  });
+
+  it('of several attempts is a failure rather than what only waits', () => {
+    const waiting = new Waiting('ReplicasPending', 3000);
+    const failure = new Error('the cluster is away');
+    assert.equal(tellingFailure([waiting, failure]), failure);
+    assert.equal(tellingFailure([waiting]), waiting);
+    assert.equal(tellingFailure([]), undefined);
   });
 
   it('that failed is tried again later, and told', () => {

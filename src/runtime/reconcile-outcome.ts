@@ -30,6 +30,12 @@ export class Waiting extends Error {
   }
 }
 
+/** Of what several attempts ended with, what to tell: a failure rather than what only waits. Undefined: none did. */
+export function tellingFailure(failures: Iterable<unknown>): unknown {
+  const all = [...failures];
+  return all.find((failure) => !(failure instanceof Waiting)) ?? all[0];
+}
+
 /** What a reconciler may ask for when all is well. */
 export interface ReconcileResult {
   /** Look at the object again after so many milliseconds, even when nothing changes. */

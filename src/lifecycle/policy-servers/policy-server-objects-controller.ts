@@ -26,6 +26,7 @@ import {
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
+  tellingFailure,
   type Watch,
   watch,
 } from '../../runtime/index.ts';
@@ -231,7 +232,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       supportCondition(server, settings),
       ...(grant === undefined ? [] : [grantCondition(grant)]),
     ]);
-    const failure = failures.values().find((error) => !(error instanceof NameTaken));
+    const failure = tellingFailure(failures.values().filter((error) => !(error instanceof NameTaken)));
     if (failure !== undefined) {
       throw failure;
     }
