@@ -71,6 +71,11 @@ export function admissionHandler(
         });
       } catch (failure) {
         const message = failure instanceof ServerError ? failure.message : 'Something went wrong';
+        if (response.headersSent) {
+          // Whoever asked has the answer; what failed came after it.
+          listener.refused(500, message);
+          return;
+        }
         refuse(failure instanceof ServerError ? 503 : 500, message);
       }
     });

@@ -43,8 +43,7 @@ export class DirectBuckets {
 export class DirectBucket {
   #policies = 0;
   #closing = 0;
-  /** What its reviews usually take, as far as this thread may evaluate them. Milliseconds. */
-  #usual: { readonly ms: number; readonly isAsked: boolean } | undefined;
+  #usualMs: number | undefined;
   /** Reviews to be left to workers after the next that turns out to be theirs. */
   #nextUnseen = 1;
   #unseen = 0;
@@ -58,27 +57,23 @@ export class DirectBucket {
     return this.#closing === 0;
   }
 
-  /** Undefined until there was a review. Milliseconds. */
+  /** What those of its reviews usually take that this thread may evaluate; undefined until there was one. Milliseconds. */
   get usualMs(): number | undefined {
-    return this.#usual?.ms;
+    return this.#usualMs;
   }
 
   /** A policy more, or less: what was known before is no longer known. */
   count(change: 1 | -1, isClosing: boolean): void {
     this.#policies += change;
     this.#closing += isClosing ? change : 0;
-    this.#usual = undefined;
+    this.#usualMs = undefined;
     this.found();
   }
 
-  /** A review was evaluated, here or elsewhere. What it takes to find no policy to ask counts until one is asked. */
-  took(ms: number, isAsked: boolean): void {
-    const usual = this.#usual;
-    if (usual === undefined || (isAsked && !usual.isAsked)) {
-      this.#usual = { ms, isAsked };
-    } else if (isAsked === usual.isAsked) {
-      this.#usual = { ms: usual.ms + (ms - usual.ms) * USUAL_WEIGHT, isAsked };
-    }
+  /** A review was evaluated that this thread may evaluate, here or elsewhere. */
+  took(ms: number): void {
+    const usual = this.#usualMs ?? ms;
+    this.#usualMs = usual + (ms - usual) * USUAL_WEIGHT;
   }
 
   /** Whether a review is to be left to workers unseen: so many that came just before were theirs. Counts those it says yes to. */

@@ -241,6 +241,23 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(await isEverHere(small, `validating.${ofModule.id}`), false, 'it is asked for alone');
   });
 
+  it('are counted under the mode of a policy that nobody can tell whether they are for, as by workers', async () => {
+    const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
+    const entry = tableEntry('kw.cap.module', accept, '  policyMode: monitor\n');
+    const objectSelector = { matchExpressions: [{ key: 'a', operator: 'Weird' }] };
+    const unclear = { ...entry, match: match({ objectSelector }) };
+    direct.apply(tableChange([unclear]));
+    const rest = { seq: 1, route: 'admit', target: BUCKET, body: small, patienceMs: 10_000 } as const;
+    const outcome = direct.review(new ReviewJob({ ...rest, done: () => undefined }));
+    assert.ok(outcome?.type === 'bucket');
+    const here = outcome.answer.observations.map((sent) => direct.observations.receive(sent)?.mode);
+    await publish(unclear);
+    const { answer, isHere } = await ask(small);
+    assert.equal(isHere, false);
+    const byWorker = answer.observed?.map(({ observation }) => observation.mode);
+    assert.deepEqual([here, byWorker], [['monitor'], ['monitor']]);
+  });
+
   it('are neither large, nor for policies with long settings', async () => {
     await publish(celEntry('one', { expression: 'true' }));
     await warmUp();
@@ -300,7 +317,10 @@ describe('reviews that the main thread evaluates', () => {
     const rest = { seq: 1, route: 'admit', patienceMs: 10_000, done: () => undefined } as const;
     const jobFor = (target: string): ReviewJob => new ReviewJob({ ...rest, target, body: small });
     assert.equal(direct.mayTake(jobFor(BUCKET)), false);
-    direct.took(BUCKET, [], 0);
+    const large = new ReviewJob({ ...rest, target: BUCKET, body: new Uint8Array(MAX_DIRECT_BYTES + 1) });
+    direct.took(large, [], 0);
+    assert.equal(direct.mayTake(jobFor(BUCKET)), false, 'large reviews say nothing of small ones');
+    direct.took(jobFor(BUCKET), [], 0);
     assert.equal(direct.mayTake(jobFor(BUCKET)), true);
     assert.equal(direct.review(jobFor(BUCKET)), undefined);
     direct.endTurn();
@@ -308,7 +328,7 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(direct.mayTake(jobFor(BUCKET)), false);
     const other = 'validating.ignore.exact.cluster';
     direct.apply(tableChange([celEntry('other', { expression: 'true', match: { bucket: other } })]));
-    direct.took(other, [], 0);
+    direct.took(jobFor(other), [], 0);
     assert.equal(direct.mayTake(jobFor(other)), false);
   });
 

@@ -39,7 +39,7 @@ export interface DirectEvaluationOptions extends Pick<WorkerStart, 'defaultTimeo
   readonly log: (entry: LogMessage) => void;
 }
 
-/** Evaluates reviews of buckets whose policies may all be asked here; which these are follows from the table of the workers. */
+/** Evaluates reviews by policies that may be asked here; which these are follows from the table of the workers. */
 export class DirectEvaluation {
   /** Numbers observations of its answers. */
   readonly observations = new ObservationReceiver();
@@ -120,10 +120,11 @@ export class DirectEvaluation {
     );
   }
 
-  /** A review of a bucket was answered, here or by a worker. */
-  took(target: string, observations: readonly (Observation | null)[], evaluationMs: number): void {
-    if (!observations.some((observation) => observation !== null && this.#elsewhere.has(observation.policy))) {
-      this.#buckets.get(target)?.took(evaluationMs, observations.length > 0);
+  /** A review of a bucket was answered, here or by a worker. Those that could not be evaluated here do not count. */
+  took({ target, body }: ReviewJob, observations: readonly (Observation | null)[], evaluationMs: number): void {
+    const isElsewhere = observations.some((one) => one !== null && this.#elsewhere.has(one.policy));
+    if (!isElsewhere && body.length <= MAX_DIRECT_BYTES) {
+      this.#buckets.get(target)?.took(evaluationMs);
     }
   }
 
@@ -186,26 +187,30 @@ export class DirectEvaluation {
   /** What this thread has of an entry: all of it, or what it is for, for a policy that only workers evaluate; or nothing. */
   #entryHere(entry: TableEntry): TableEntry | undefined {
     const { id, match, alsoIn } = entry;
-    const buckets = bucketsOf(entry);
     const shared = sharedBucketsOf(entry);
+    const length = lengthOf(match);
     this.#elsewhere.delete(id);
     // Selectors and rules of tenants may be as many as fit, and those of administrators take their time as well.
-    if (match?.namespace !== undefined || lengthOf(match) > MAX_DIRECT_SETTINGS) {
+    if (match === undefined || match.namespace !== undefined || length > MAX_DIRECT_SETTINGS) {
       this.#buckets.set(id, { open: [], closed: shared });
       return undefined;
     }
-    if (this.#isEvaluatedHere(entry)) {
-      this.#buckets.set(id, { open: buckets, closed: [] });
+    if (this.#isEvaluatedHere(entry, length)) {
+      this.#buckets.set(id, { open: bucketsOf(entry), closed: [] });
       return entry;
     }
     // Where API servers ask for it alone, nearly all that they ask is for it.
     this.#buckets.set(id, { open: shared, closed: [] });
+    if (shared.length === 0) {
+      return undefined;
+    }
     this.#elsewhere.add(id);
+    const { mode } = 'definition' in entry ? entry.definition : {};
     return {
       id,
-      failed: { message: 'only workers evaluate it', failurePolicy: 'Fail' },
+      failed: { message: 'only workers evaluate it', failurePolicy: 'Fail', ...(mode === undefined ? {} : { mode }) },
       // Its conditions are for them, too.
-      ...(match === undefined ? {} : { match: { ...match, matchConditions: [] } }),
+      match: { ...match, matchConditions: [] },
       ...(alsoIn === undefined ? {} : { alsoIn }),
     };
   }
@@ -214,9 +219,8 @@ export class DirectEvaluation {
    * Whether nothing but our own code answers for an entry, by what an administrator wrote, and is ready soon. Nothing that
    * changes objects: patches are made and applied as a whole, whatever they come to.
    */
-  #isEvaluatedHere(entry: TableEntry): boolean {
-    const { match } = entry;
-    if (match?.isMutating === true) {
+  #isEvaluatedHere(entry: TableEntry, matchLength: number): boolean {
+    if (entry.match?.isMutating === true) {
       return false;
     }
     if ('failed' in entry) {
@@ -224,11 +228,10 @@ export class DirectEvaluation {
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
-    const settings = uses.reduce((sum, use) => sum + lengthOf(use.settings), lengthOf(match));
     return (
-      settings <= MAX_DIRECT_SETTINGS &&
       Object.values(digests).every((digest) => this.#builtins.has(digest)) &&
-      uses.every(({ contextAwareResources }) => contextAwareResources.length === 0)
+      uses.every(({ contextAwareResources }) => contextAwareResources.length === 0) &&
+      uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
     );
   }
 

@@ -26,7 +26,11 @@ export type TableEntry = {
       readonly digests: Readonly<Record<string, string>>;
     }
   | {
-      readonly failed: { readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
+      readonly failed: {
+        readonly message: string;
+        readonly failurePolicy: 'Fail' | 'Ignore';
+        readonly mode?: PolicyDefinition['mode'];
+      };
       /** Whether it is only not here yet: who asks about it by name is told to try again. */
       readonly isLoading?: boolean;
     }

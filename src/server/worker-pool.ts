@@ -275,7 +275,7 @@ export class WorkerPool {
       if (observations.length > 0) {
         this.#usual.note(job.usualKey, evaluationMs);
       }
-      this.#direct?.took(job.target, observations, evaluationMs);
+      this.#direct?.took(job, observations, evaluationMs);
     }
     this.#release(job);
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {
