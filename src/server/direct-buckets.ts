@@ -1,7 +1,6 @@
 // What the main thread knows of the buckets that it may evaluate reviews of.
+import { usualAfter } from './usual-times.ts';
 
-/** Weight of the newest review in what reviews usually take: follows a change within some ten of them. */
-const USUAL_WEIGHT = 0.2;
 /** Most reviews of a bucket that are left to workers unseen after one was found to be theirs. */
 const MAX_UNSEEN = 64;
 
@@ -72,8 +71,7 @@ export class DirectBucket {
 
   /** A review was evaluated that this thread may evaluate, here or elsewhere. */
   took(ms: number): void {
-    const usual = this.#usualMs ?? ms;
-    this.#usualMs = usual + (ms - usual) * USUAL_WEIGHT;
+    this.#usualMs = usualAfter(this.#usualMs, ms);
   }
 
   /** Whether a review is to be left to workers unseen: so many that came just before were theirs. Counts those it says yes to. */

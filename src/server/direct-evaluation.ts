@@ -84,9 +84,9 @@ export class DirectEvaluation {
       this.#elsewhere.delete(id);
     }
     const upserts = change.upserts.flatMap((entry) => this.#entryHere(entry) ?? []);
-    const here = new Set(upserts.map(({ id }) => id));
-    const absent = change.upserts.filter(({ id }) => !here.has(id)).map(({ id }) => id);
-    const taken = { modules, upserts, removals: [...change.removals, ...absent], retired: change.retired };
+    // Of some of the upserts nothing comes in here: what was there before goes.
+    const removals = [...change.removals, ...change.upserts.map(({ id }) => id)];
+    const taken = { modules, upserts, removals, retired: change.retired };
     // Numbers are for whoever watches from another thread.
     this.#evaluation.apply(taken, []);
     for (const digest of change.retired) {

@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WorkerActivity } from './evaluation-protocol.ts';
+import { monotonicNow, WorkerActivity } from './evaluation-protocol.ts';
 
 const LAST_TURN = 0x7fff_ffff;
+
+describe('the clock of all threads', () => {
+  it('is the one that the system has for all of them', () => {
+    const system = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
+    const before = system();
+    const now = monotonicNow();
+    // Both are read one after the other when the thread begins.
+    assert.ok(before - 1 < now && now < system() + 1);
+  });
+});
 
 describe('what is taken back from a worker', () => {
   it('is nothing at first', () => {

@@ -1,6 +1,12 @@
 /** Weight of the newest evaluation in a usual time: follows a change within some ten evaluations. */
 const USUAL_WEIGHT = 0.2;
 
+/** What something usually takes after it took `ms`; `usual`: what it took before, if that is known. Milliseconds. */
+export function usualAfter(usual: number | undefined, ms: number): number {
+  const before = usual ?? ms;
+  return before + (ms - before) * USUAL_WEIGHT;
+}
+
 /** How long the policies, and all of a bucket, usually take. Milliseconds. */
 export class UsualTimes {
   readonly #ms = new Map<string, number>();
@@ -10,8 +16,7 @@ export class UsualTimes {
   }
 
   note(key: string, ms: number): void {
-    const usual = this.#ms.get(key) ?? ms;
-    this.#ms.set(key, usual + (ms - usual) * USUAL_WEIGHT);
+    this.#ms.set(key, usualAfter(this.#ms.get(key), ms));
   }
 
   delete(key: string): void {
