@@ -164,7 +164,7 @@ function monotonicMs(): bigint {
   return process.hrtime.bigint() / 1_000_000n;
 }
 
-/** The same in this thread, exact to microseconds: its own clock is read in a tenth of the time that a BigInt takes. */
+/** The same, exact to microseconds; read from this thread's own clock, for which no BigInt is made. */
 export function monotonicNow(): number {
   return performance.now() + MONOTONIC_OFFSET;
 }
