@@ -1,10 +1,14 @@
-// The least that a webhook in Node can be: node:https, and every review is allowed.
+// The least that a webhook in Node can be: node:https, and every review is allowed; at /patch, with a label added to the object.
 // Started as a process: node bare-webhook.ts CERT KEY; prints its port, ends with its input.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 const [certFile = '', keyFile = ''] = process.argv.slice(2);
+
+const PATCH = Buffer.from(JSON.stringify([{ op: 'add', path: '/metadata/labels/bench', value: 'labelled' }])).toString(
+  'base64',
+);
 
 const server = createServer(
   { cert: readFileSync(certFile), key: readFileSync(keyFile), noDelay: true },
@@ -16,7 +20,11 @@ const server = createServer(
       const answer = JSON.stringify({
         apiVersion: 'admission.k8s.io/v1',
         kind: 'AdmissionReview',
-        response: { uid: review.request.uid, allowed: true },
+        response: {
+          uid: review.request.uid,
+          allowed: true,
+          ...(request.url?.startsWith('/patch') === true ? { patchType: 'JSONPatch', patch: PATCH } : {}),
+        },
       });
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) });
       response.end(answer);

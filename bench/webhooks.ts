@@ -168,26 +168,42 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/** Namespaces behind bare webhooks, by what these are called. */
+const BARE = { 'bare node:https webhook': 'bare' };
+/** One that changes the object as {@link LABELLING} does: what API servers do with a patch is no policy's doing. */
+const BARE_PATCH = { 'bare webhook with a patch': 'bare-patch' };
+
 /**
  * Measures namespaces, by what is asked about their requests, and prints what each takes, and takes longer than one behind the
- * bare webhook.
+ * bare webhook; those of `changing` than one behind the bare webhook that changes the object.
  */
-async function report(scene: Scene, title: string, asked: Readonly<Record<string, string>>): Promise<void> {
-  const times = await rounds(scene, ['none', 'bare', ...Object.values(asked)]);
-  const bare = times.get('bare') ?? [];
-  const row = (what: string, values: readonly number[]): string[] => [
-    what,
-    ...SHARES.map((share) => `${quantile(values, share).toFixed(2)} ms`),
-    ...SHARES.map((share) => `${(quantile(values, share) - quantile(bare, share)).toFixed(2)} ms`),
-  ];
+async function report(
+  scene: Scene,
+  title: string,
+  asked: Readonly<Record<string, string>>,
+  changing: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const isChanging = Object.keys(changing).length > 0;
+  const others: Readonly<Record<string, string>> = isChanging ? { ...BARE_PATCH, ...changing } : {};
+  const times = await rounds(scene, ['none', ...Object.values({ ...BARE, ...asked, ...others })]);
+  const rowsAgainst =
+    (bare: string) =>
+    ([what, namespace]: readonly [string, string]): string[] => {
+      const values = times.get(namespace) ?? [];
+      const least = times.get(bare) ?? [];
+      return [
+        what,
+        ...SHARES.map((share) => `${quantile(values, share).toFixed(2)} ms`),
+        ...SHARES.map((share) => `${(quantile(values, share) - quantile(least, share)).toFixed(2)} ms`),
+      ];
+    };
   const { objects, webhooks, writes } = await scene.configurations();
   console.log(`\n${title}: ${objects} configurations with ${webhooks} webhooks, written ${writes} times in all`);
   printTable(
     ['create', 'p10', 'p50', 'p99', 'p10 − bare', 'p50 − bare', 'p99 − bare'],
     [
-      row('no webhook', times.get('none') ?? []),
-      row('bare node:https webhook', bare),
-      ...Object.entries(asked).map(([what, namespace]) => row(what, times.get(namespace) ?? [])),
+      ...Object.entries({ 'no webhook': 'none', ...BARE, ...asked }).map(rowsAgainst(BARE['bare node:https webhook'])),
+      ...Object.entries(others).map(rowsAgainst(BARE_PATCH['bare webhook with a patch'])),
     ],
   );
 }
@@ -233,7 +249,7 @@ const mixed = (index: number): object => ({
   timeoutSeconds: 2 + (index % 9),
 });
 
-/** Policies that are evaluated by workers: modules, those that change objects, and those of tenants. */
+/** Policies of other sorts: modules, those that change objects, and those of tenants. */
 async function measureSorts(scene: Scene): Promise<void> {
   await scene.create([
     clusterPolicy('module', { namespaceSelector: sharing('module'), ...ADMITTING_MODULE }),
@@ -242,11 +258,12 @@ async function measureSorts(scene: Scene): Promise<void> {
   ]);
   await scene.active(`/apis/${POLICIES_API}/clusteradmissionpolicies`, 4);
   await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, 1);
-  await report(scene, 'one policy of each sort', {
-    'a module': 'module',
-    'expressions that change objects': 'mutating',
-    'a policy of a tenant': 'tenant',
-  });
+  await report(
+    scene,
+    'one policy of each sort',
+    { 'a module': 'module', 'a policy of a tenant': 'tenant' },
+    { 'expressions that change objects': 'mutating' },
+  );
 }
 
 async function measure(scene: Scene): Promise<void> {
@@ -296,7 +313,6 @@ async function setScene(cluster: Cluster, certificates: LocalCertificates, bare:
   }
   await cluster.createNamespace(NAMESPACE);
   await cluster.createNamespace('none');
-  await cluster.createNamespace('bare', { bench: 'bare' });
   for (const namespace of ['own', 'mutating', 'tenant', ...SHARING]) {
     const isSharing = SHARING.includes(namespace);
     await cluster.createNamespace(namespace, { bench: namespace, ...(isSharing ? { sharing: 'yes' } : {}) });
@@ -308,15 +324,22 @@ async function setScene(cluster: Cluster, certificates: LocalCertificates, bare:
     metadata: { name: 'default' },
     spec: { image: 'portcullis', replicas: 1 },
   });
-  const configuration = webhookConfiguration({
-    name: 'bare',
-    kind: 'validating',
-    url: `https://localhost:${await bare.line()}/`,
-    caBundle: ca,
-    rules: [{ operations: ['CREATE'], apiVersions: ['v1'], resources: ['configmaps'] }],
-    namespaceSelector: { matchLabels: { bench: 'bare' } },
-  });
-  await cluster.expect('POST', webhookConfigurationPath('validating'), configuration);
+  const port = await bare.line();
+  for (const [name, kind, path] of [
+    ['bare', 'validating', '/'],
+    ['bare-patch', 'mutating', '/patch'],
+  ] as const) {
+    await cluster.createNamespace(name, { bench: name });
+    const configuration = webhookConfiguration({
+      name,
+      kind,
+      url: `https://localhost:${port}${path}`,
+      caBundle: ca,
+      rules: [{ operations: ['CREATE'], apiVersions: ['v1'], resources: ['configmaps'] }],
+      namespaceSelector: { matchLabels: { bench: name } },
+    });
+    await cluster.expect('POST', webhookConfigurationPath(kind), configuration);
+  }
 }
 
 async function main(): Promise<void> {

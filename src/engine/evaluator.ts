@@ -82,18 +82,20 @@ export class Evaluator {
   readonly #capabilities: HostCapabilities;
   readonly #log: PolicyLog;
   readonly #alwaysAcceptNamespace: string | undefined;
+  readonly #answerBytes: number;
 
-  constructor({ port, log, alwaysAcceptNamespace }: PolicyOptions) {
+  constructor({ port, log, alwaysAcceptNamespace, answerBytes = MAX_ANSWER_BYTES }: PolicyOptions) {
     this.#capabilities = new HostCapabilities(port, log);
     this.#log = log;
     this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
+    this.#answerBytes = answerBytes;
   }
 
   checkSettings(policy: LoadedPolicy, entering?: Entering): SettingsVerdict {
     const isGroup = policy.kind === 'group';
     const problems: string[] = [];
     for (const [index, unit] of unitsOf(policy).entries()) {
-      const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit));
+      const context = (): CallContext => this.#capabilities.context(unit, this.#limitsOf(unit));
       entering?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
       unit.guest.checkProtocol(context());
       const verdict = unit.guest.validateSettings(unit.settingsJson, context());
@@ -184,7 +186,7 @@ export class Evaluator {
         isRaw: review.admission === undefined,
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
-      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs));
+      const context = this.#capabilities.context(unit, this.#limitsOf(unit, timeoutMs));
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
@@ -193,6 +195,13 @@ export class Evaluator {
     } finally {
       options.leaving?.();
     }
+  }
+
+  #limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
+    const { mode } = unit.guest;
+    // Builtin code counts its own costs.
+    const fuel = mode === 'builtin' ? Infinity : Math.ceil((timeoutMs / MS_PER_SECOND) * FUEL_PER_SECOND[mode]);
+    return { fuel, answerBytes: this.#answerBytes };
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to what it said. */
@@ -240,13 +249,6 @@ export class Evaluator {
     };
     this.#log({ policy, level: 'info', message: 'policy evaluation (monitor mode)', fields });
   }
-}
-
-function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
-  const { mode } = unit.guest;
-  // Builtin code counts its own costs.
-  const fuel = mode === 'builtin' ? Infinity : Math.ceil((timeoutMs / MS_PER_SECOND) * FUEL_PER_SECOND[mode]);
-  return { fuel, answerBytes: MAX_ANSWER_BYTES };
 }
 
 /** What a member of a group contributes; `accepted` is undefined when it gave no verdict. */

@@ -5,6 +5,8 @@ import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../engine/index.ts';
 import { builtinVersion } from '../modules/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
+import { compileModule } from '../wasm/index.ts';
+import { wat } from '../wasm/testing/wat.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectEvaluation, MAX_DIRECT_BYTES, MAX_DIRECT_SETTINGS } from './direct-evaluation.ts';
 import type { LogMessage, TableEntry } from './evaluation-protocol.ts';
@@ -23,12 +25,19 @@ const MAX_ROUNDS = 10;
 const PAUSE_MS = 50;
 
 const cel: CompiledPolicyModule = { mode: 'builtin', name: 'cel', digest: builtinVersion('cel') };
-const accept = moduleOf('accept');
+/** A module that only workers run. */
+const accept = moduleOf('wasi-accept', 'wasi');
+const scripted = moduleOf('scripted-answer');
+const looping = moduleOf('loop-when-asked');
+const calling = moduleOf('echo-host-call');
+const forgetful = moduleOf('stateful-segments');
 
 interface CelSettings {
   readonly expression: string;
   readonly mode?: 'monitor';
   readonly match?: Partial<PolicyMatch>;
+  /** An expression of what it applies to objects. */
+  readonly applies?: string;
 }
 
 function match(rest: Partial<PolicyMatch> = {}): PolicyMatch {
@@ -47,11 +56,14 @@ function match(rest: Partial<PolicyMatch> = {}): PolicyMatch {
 }
 
 function celEntry(name: string, settings: CelSettings): TableEntry {
-  const { expression, mode = 'protect' } = settings;
+  const { expression, mode = 'protect', applies } = settings;
+  const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: applies } }];
+  const validations = [{ expression, message: `not ${name}` }];
   const declared = {
     module: 'builtin:cel',
     policyMode: mode,
-    settings: { validations: [{ expression, message: `not ${name}` }] },
+    allowedToMutate: applies !== undefined,
+    settings: applies === undefined ? { validations } : { mutations },
   };
   const id = `kw.cap.${name}`;
   const [definition] = parsePolicies(JSON.stringify({ [id]: declared }), 'policies.yml').policies;
@@ -96,7 +108,7 @@ describe('reviews that the main thread evaluates', () => {
       },
     });
     await pool.start();
-    await pool.publish(tableChange([], { modules: [cel, accept] }));
+    await pool.publish(tableChange([], { modules: [cel, accept, scripted, looping, calling, forgetful] }));
   });
   beforeEach(() => {
     logged = [];
@@ -241,23 +253,6 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(await isEverHere(small, `validating.${ofModule.id}`), false, 'it is asked for alone');
   });
 
-  it('are counted under the mode of a policy that nobody can tell whether they are for, as by workers', async () => {
-    const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
-    const entry = tableEntry('kw.cap.module', accept, '  policyMode: monitor\n');
-    const objectSelector = { matchExpressions: [{ key: 'a', operator: 'Weird' }] };
-    const unclear = { ...entry, match: match({ objectSelector }) };
-    direct.apply(tableChange([unclear]));
-    const rest = { seq: 1, route: 'admit', target: BUCKET, body: small, patienceMs: 10_000 } as const;
-    const outcome = direct.review(new ReviewJob({ ...rest, done: () => undefined }));
-    assert.ok(outcome?.type === 'bucket');
-    const here = outcome.answer.observations.map((sent) => direct.observations.receive(sent)?.mode);
-    await publish(unclear);
-    const { answer, isHere } = await ask(small);
-    assert.equal(isHere, false);
-    const byWorker = answer.observed?.map(({ observation }) => observation.mode);
-    assert.deepEqual([here, byWorker], [['monitor'], ['monitor']]);
-  });
-
   it('are neither large, nor for policies with long settings', async () => {
     await publish(celEntry('one', { expression: 'true' }));
     await warmUp();
@@ -276,14 +271,111 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(await isEverHere(), false);
   });
 
-  it('are none by what a tenant wrote, and none that change objects', async () => {
+  it('are none by what a tenant wrote', async () => {
     const ofTenant = { bucket: 'validating.fail.equivalent.namespaced.v1', namespace: 'shop' };
-    const changing = { bucket: 'mutating.fail.equivalent.cluster.v1', isMutating: true };
-    for (const [name, one] of Object.entries({ tenant: ofTenant, changing })) {
-      await publish(celEntry(name, { expression: 'true', match: one }));
-      await warmUp(small, one.bucket);
-      assert.equal(await isEverHere(small, one.bucket), false);
+    await publish(celEntry('tenant', { expression: 'true', match: ofTenant }));
+    await warmUp(small, ofTenant.bucket);
+    assert.equal(await isEverHere(small, ofTenant.bucket), false);
+  });
+
+  it('are such as change objects, with the very patch of workers', async () => {
+    const bucket = 'mutating.fail.equivalent.cluster.v1';
+    const applies = 'Object{metadata: Object.metadata{labels: {"seen": "yes"}}}';
+    await publish(celEntry('changing', { expression: '', applies, match: { bucket, isMutating: true } }));
+    const { answer: first } = await ask(small, bucket);
+    await warmUp(small, bucket);
+    await untilHere(small, bucket);
+    const { answer } = await ask(small, bucket);
+    assert.deepEqual(told(answer), told(first));
+    const { patch } = (JSON.parse(answer.body) as { response: { patch: string } }).response;
+    assert.match(Buffer.from(patch, 'base64').toString(), /"seen":"yes"/);
+  });
+
+  /** Asks with an object until this thread answers; the answer of a worker before, and that one. */
+  async function answersOf(body: Uint8Array): Promise<{ readonly byWorker: Answer; readonly here: Answer }> {
+    const { answer: byWorker } = await ask(body);
+    for (;;) {
+      await untilHere(body);
+      const { answer, isHere } = await ask(body);
+      if (isHere) {
+        return { byWorker, here: answer };
+      }
     }
+  }
+
+  it('are those by modules that give a verdict, with the very answers of workers', async () => {
+    await publish({ ...tableEntry('kw.cap.scripted', scripted), match: match() });
+    for (const answer of ['{"accepted":true,"warnings":["w"]}', '{"accepted":false,"message":"no","code":418}']) {
+      const { byWorker, here } = await answersOf(bodyOf({ answer }));
+      assert.deepEqual(told(here), told(byWorker));
+    }
+  });
+
+  it('are none by modules that give none here: they fail, say too much, or use up their fuel', async () => {
+    await publish(
+      { ...tableEntry('kw.cap.scripted', scripted), match: match() },
+      { ...tableEntry('kw.cap.looping', looping, '  timeoutEvalSeconds: 1\n'), match: match() },
+    );
+    const good = bodyOf({ answer: '{"accepted":true}' });
+    for (const [object, expected] of [
+      [{ answer: 'garbage' }, /answer cannot be read/],
+      [{ answer: '{"accepted":true}', code: '0' }, /without saying why/],
+      [{ answer: '{"accepted":true}', text: '~' }, /exceeded the allowed execution time/],
+    ] as const) {
+      await warmUp(good);
+      await untilHere(good);
+      const { answer, isHere } = await ask(bodyOf(object));
+      assert.equal(isHere, false);
+      assert.match(answer.body, expected);
+    }
+  });
+
+  it('are none by modules that need a new instance for each', async () => {
+    await publish({ ...tableEntry('kw.cap.forgetful', forgetful), match: match() });
+    await warmUp();
+    assert.equal(await isEverHere(), false);
+  });
+
+  it('are none by modules that take long to start', () => {
+    const ofRounds = (rounds: number): CompiledPolicyModule => {
+      const bytes = wat(`(module (import "wapc" "__guest_response" (func $answer (param i32 i32)))
+        (memory 1) (data (i32.const 0) "{\\"accepted\\":true}")
+        (func (export "wapc_init") (local $i i32)
+          (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const ${rounds})))))
+        (func (export "__guest_call") (param i32 i32) (result i32)
+          (call $answer (i32.const 0) (i32.const 17)) (i32.const 1)))`);
+      const compiled = compileModule(bytes, { memoryLimitBytes: 1024 * 1024, isolation: 'restore' });
+      return { mode: 'kubewarden-wapc', digest: `sha256:${rounds}`, compiled };
+    };
+    const outcomeOf = (module: CompiledPolicyModule): string | undefined => {
+      const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
+      const entry = { ...tableEntry('kw.cap.started', module), match: match() };
+      direct.apply(tableChange([entry], { modules: [module] }));
+      const rest = { seq: 1, route: 'admit', target: BUCKET, body: small, patienceMs: 10_000 } as const;
+      const outcomes = Array.from({ length: MAX_ROUNDS }, () =>
+        direct.review(new ReviewJob({ ...rest, done: () => undefined })),
+      );
+      return outcomes.find((outcome) => outcome !== undefined)?.type;
+    };
+    assert.equal(outcomeOf(ofRounds(1)), 'bucket');
+    assert.equal(outcomeOf(ofRounds(2_000_000)), undefined);
+  });
+
+  it('are those by modules that log, and none by modules that ask', async () => {
+    const entry = tableEntry('kw.cap.calling', calling);
+    assert.ok('definition' in entry && entry.definition.kind === 'policy');
+    const { definition } = entry;
+    await publish({ ...entry, definition: { ...definition, hostCapabilities: ['*'] }, match: match() });
+    const call = { binding: 'kubewarden', ns: 'tracing', op: 'log', payload: { data: { message: 'hello' } } };
+    const { byWorker, here } = await answersOf(bodyOf(call));
+    assert.deepEqual(told(here), told(byWorker));
+    logged = [];
+    await ask(bodyOf(call));
+    assert.equal(logged.length, 1);
+    const asking = { ...call, ns: 'crypto', op: 'v1/is_certificate_trusted', payload: {} };
+    const { answer, isHere } = await ask(bodyOf(asking));
+    assert.equal(isHere, false);
+    assert.doesNotMatch(answer.body, /only workers ask the host/);
   });
 
   it('are given up when they take long, whatever takes it, and answered by a worker', async () => {

@@ -1,11 +1,13 @@
 // Reviews that the main thread evaluates itself, instead of handing them to a worker: while it has nothing else to do, waking a
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
-// Nothing of this may hold up others. So only our own code runs here, never a module; by policies of administrators, never those
-// that a tenant writes; of reviews that are small, and of buckets that usually take no time. Which policies of a bucket a review is
-// for is looked at here all the same: often it is for none that a worker has to evaluate. What takes longer than expected is thrown
-// away and done by a worker, which can be ended; little of this thread's time may be lost by that.
-import type { HostPort, Observation } from '../engine/index.ts';
+// Nothing of this may hold up others. So only policies of administrators run here, never those that a tenant writes; modules only
+// by little fuel, and where that bounds what they do; on reviews that are small, and of buckets that usually take no time. Which
+// policies of a bucket a review is for is looked at here all the same: often it is for none that a worker has to evaluate. What
+// takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little of this thread's time may be
+// lost by that.
+import { FUEL_PER_SECOND, type HostPort, type Observation } from '../engine/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectBuckets } from './direct-buckets.ts';
 import {
   type LogMessage,
@@ -22,12 +24,19 @@ import type { ReviewJob } from './review-job.ts';
 
 /** Largest review: most objects have a tenth of this. Bytes. */
 export const MAX_DIRECT_BYTES = 32 * 1024;
+/**
+ * Largest answer of a module: reading it, and making a patch of it, cannot be interrupted. It may hold the object of the largest
+ * review twice over. Bytes.
+ */
+export const MAX_DIRECT_ANSWER_BYTES = 64 * 1024;
 /** Longest settings and match of a policy, as JSON: they are compiled here when they are first needed. Characters. */
 export const MAX_DIRECT_SETTINGS = 4 * 1024;
 /** Reviews of a bucket that usually take longer are left to workers. Milliseconds. */
 const MAX_USUAL_MS = 0.5;
 /** What takes longer is given up, and done by a worker. Milliseconds. */
 const MAX_DIRECT_MS = 2;
+/** What starting an instance of a module may use up: most use a hundredth of it. */
+const MAX_START_FUEL = (MAX_DIRECT_MS / 1_000) * FUEL_PER_SECOND['kubewarden-wapc'];
 /** Of this thread's time, what may be lost with reviews that are given up, or turn out to be for workers. */
 const LOST_SHARE = 0.02;
 /** What may be lost at once; beyond it, workers have everything until the share makes up for it. Milliseconds. */
@@ -45,8 +54,8 @@ export class DirectEvaluation {
   readonly observations = new ObservationReceiver();
   readonly #log: (entry: LogMessage) => void;
   readonly #evaluation: PolicyEvaluation;
-  /** Digests of builtin modules. */
-  readonly #builtins = new Set<string>();
+  /** Digests of modules that run here. */
+  readonly #modules = new Set<string>();
   readonly #buckets = new DirectBuckets();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
@@ -66,6 +75,8 @@ export class DirectEvaluation {
     this.#evaluation = new PolicyEvaluation({
       ...options,
       hasBuckets: true,
+      answerBytes: MAX_DIRECT_ANSWER_BYTES,
+      initFuel: MAX_START_FUEL,
       elsewhere: this.#elsewhere,
       port: this.#nobody(),
       log: (entry) => this.#logged.push(entry),
@@ -75,9 +86,8 @@ export class DirectEvaluation {
 
   /** Takes a change of the table over. */
   apply(change: TableChange): void {
-    const modules = change.modules.filter(({ mode }) => mode === 'builtin');
-    for (const { digest } of modules) {
-      this.#builtins.add(digest);
+    for (const { digest } of this.#evaluation.prepare(change.modules.filter(isBounded))) {
+      this.#modules.add(digest);
     }
     for (const id of change.removals) {
       this.#buckets.delete(id);
@@ -86,11 +96,11 @@ export class DirectEvaluation {
     const upserts = change.upserts.flatMap((entry) => this.#entryHere(entry) ?? []);
     // Of some of the upserts nothing comes in here: what was there before goes.
     const removals = [...change.removals, ...change.upserts.map(({ id }) => id)];
-    const taken = { modules, upserts, removals, retired: change.retired };
+    const taken = { modules: [], upserts, removals, retired: change.retired };
     // Numbers are for whoever watches from another thread.
     this.#evaluation.apply(taken, []);
     for (const digest of change.retired) {
-      this.#builtins.delete(digest);
+      this.#modules.delete(digest);
     }
     this.#asking.clear();
   }
@@ -205,31 +215,24 @@ export class DirectEvaluation {
       return undefined;
     }
     this.#elsewhere.add(id);
-    const { mode } = 'definition' in entry ? entry.definition : {};
     return {
       id,
-      failed: { message: 'only workers evaluate it', failurePolicy: 'Fail', ...(mode === undefined ? {} : { mode }) },
+      failed: { message: 'only workers evaluate it', failurePolicy: 'Fail' },
       // Its conditions are for them, too.
       match: { ...match, matchConditions: [] },
       ...(alsoIn === undefined ? {} : { alsoIn }),
     };
   }
 
-  /**
-   * Whether nothing but our own code answers for an entry, by what an administrator wrote, and is ready soon. Nothing that
-   * changes objects: patches are made and applied as a whole, whatever they come to.
-   */
+  /** Whether modules that run here answer for an entry, by themselves, and are ready soon. */
   #isEvaluatedHere(entry: TableEntry, matchLength: number): boolean {
-    if (entry.match?.isMutating === true) {
-      return false;
-    }
     if ('failed' in entry) {
       return true;
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
     return (
-      Object.values(digests).every((digest) => this.#builtins.has(digest)) &&
+      Object.values(digests).every((digest) => this.#modules.has(digest)) &&
       uses.every(({ contextAwareResources }) => contextAwareResources.length === 0) &&
       uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
     );
@@ -243,6 +246,16 @@ export class DirectEvaluation {
     };
     return { request: refuse, inventory: refuse, revisionOf: refuse };
   }
+}
+
+/**
+ * Whether all that a module does is bounded by its fuel, or its code is ours. Not so are the functions that hosts of Rego offer,
+ * and modules that need a new instance for every call.
+ */
+function isBounded(module: CompiledPolicyModule): boolean {
+  return (
+    module.mode === 'builtin' || (module.mode === 'kubewarden-wapc' && module.compiled.shape.isolation === 'restore')
+  );
 }
 
 /** As JSON. Characters. */

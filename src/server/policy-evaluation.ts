@@ -8,6 +8,7 @@ import {
   type LoadedPolicy,
   loadBuckets,
   MATCH_CONDITIONS,
+  type Observation,
   type PolicyGuest,
   type PolicyOptions,
   unknownPolicy,
@@ -47,15 +48,20 @@ export type ReviewOutcome = Extract<
   { readonly type: 'answer' | 'bucket' | 'deferred' | 'namespace-unknown' }
 >;
 
-export interface PolicyEvaluationOptions extends Pick<
-  WorkerStart,
-  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'
-> {
+export interface PolicyEvaluationOptions
+  extends
+    Pick<WorkerStart, 'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'>,
+    Pick<PolicyOptions, 'answerBytes'> {
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
   readonly log: (entry: LogMessage) => void;
-  /** Policies that another thread evaluates: a review of a bucket that one of them is for is deferred. Default: none. */
+  /**
+   * Policies that another thread evaluates: a review of a bucket that one of them is for is deferred, and one of which a policy
+   * gives no verdict here. Default: there is no other thread.
+   */
   readonly elsewhere?: ReadonlySet<string>;
+  /** What starting a module may use up, as fuel. Default: INIT_FUEL. */
+  readonly initFuel?: number;
   /** Told what runs. */
   readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
 }
@@ -64,6 +70,7 @@ export class PolicyEvaluation {
   readonly #options: PolicyOptions;
   readonly #activity: PolicyEvaluationOptions['activity'];
   readonly #elsewhere: ReadonlySet<string> | undefined;
+  readonly #initFuel: number | undefined;
   readonly #modules = new Map<string, CompiledPolicyModule>();
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
@@ -77,27 +84,38 @@ export class PolicyEvaluation {
   readonly #numbers = new Map<string, number>();
 
   constructor(options: PolicyEvaluationOptions) {
-    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets, elsewhere } = options;
+    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, answerBytes } = options;
+    const { hasBuckets, elsewhere, initFuel } = options;
     this.#activity = activity;
     this.#elsewhere = elsewhere;
+    this.#initFuel = initFuel;
     this.#options = {
       port,
       log: ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } }),
       defaultTimeoutSeconds,
       ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
+      ...(answerBytes === undefined ? {} : { answerBytes }),
     };
     this.#questions = new NamespaceQuestions(port);
     this.#buckets = hasBuckets === true ? loadBuckets() : undefined;
     this.#table = this.#buckets && new this.#buckets.PolicyTable({ ...this.#options, port: this.#questions });
   }
 
+  /**
+   * Makes the guests of modules that may be used by a later change only: then that one takes no longer than it has to. Those that
+   * could be made; the others are told of by the first entry that uses them.
+   */
+  prepare(modules: readonly CompiledPolicyModule[]): readonly CompiledPolicyModule[] {
+    for (const module of modules) {
+      this.#modules.set(module.digest, module);
+    }
+    return modules.filter(({ digest }) => this.#isReady(digest));
+  }
+
   /** Takes a change of the table over. `ofUpserts`: the numbers of its upserts, in their order. What could not be taken up. */
   apply(change: TableChange, ofUpserts: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
-    for (const module of change.modules) {
-      this.#modules.set(module.digest, module);
-      this.#makeReady(module.digest);
-    }
+    this.prepare(change.modules);
     for (const id of change.removals) {
       this.#policies.delete(id);
       this.#table?.delete(id);
@@ -145,17 +163,17 @@ export class PolicyEvaluation {
     if (module === undefined) {
       throw new Error(`the module ${digest ?? ''} was not handed over`);
     }
-    const guest = this.#guests.get(module.digest) ?? createGuest(module);
+    const guest = this.#guests.get(module.digest) ?? createGuest(module, this.#initFuel);
     this.#guests.set(module.digest, guest);
     return guest;
   }
 
-  /** Makes the guest of a module that may be used by a later change only: then that one takes no longer than it has to. */
-  #makeReady(digest: string): void {
+  #isReady(digest: string): boolean {
     try {
       this.#guestOf(digest);
+      return true;
     } catch {
-      // Told by the first entry that uses it.
+      return false;
     }
   }
 
@@ -236,7 +254,7 @@ export class PolicyEvaluation {
     if (unanswered !== undefined && how.namespaceProblem === null) {
       return { type: 'namespace-unknown', seq, namespace: unanswered };
     }
-    if (admission.deferred === true) {
+    if (admission.deferred === true || (this.#elsewhere !== undefined && admission.observations.some(isNoVerdict))) {
       return { type: 'deferred', seq };
     }
     const { status, body: text, observations: observed } = admission;
@@ -254,6 +272,11 @@ export class PolicyEvaluation {
     };
     return { type: 'bucket', answer };
   }
+}
+
+/** Whether a policy may give a verdict where it has more time, and may ask and say more. */
+function isNoVerdict({ outcome }: Observation): boolean {
+  return outcome === 'timeout' || outcome === 'failed';
 }
 
 /** How long a policy may take, of the time that is left for the review. */

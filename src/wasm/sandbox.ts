@@ -20,6 +20,8 @@ export interface SandboxHost {
   imports(instance: SandboxInstance): HostImports;
   /** Runs once per new instance (`_initialize`, `wapc_init`, ...), before the snapshot that `restore` puts back. */
   init?(instance: SandboxInstance): void;
+  /** Fuel for the module's start function and `init`. Default: INIT_FUEL. */
+  readonly initFuel?: number;
 }
 
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
@@ -53,7 +55,7 @@ export class SandboxInstance {
   #cards: Uint8Array | undefined;
   #u8 = new Uint8Array(0);
   #view = new DataView(new ArrayBuffer(0));
-  #fuelGiven = INIT_FUEL;
+  #fuelGiven = 0;
 
   /**
    * Instantiates, runs the module's start function and the host's `init`, and takes the snapshot.
@@ -64,6 +66,7 @@ export class SandboxInstance {
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
     this.#fuel = this.#exports[PrivateExport.fuel] as WebAssembly.Global;
+    this.setFuel(host.initFuel ?? INIT_FUEL);
     this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {

@@ -129,6 +129,19 @@ describe('WapcGuest', () => {
     assert.equal(calls[0], 'kubewarden net small {"a":1}');
   });
 
+  it('charges for what the guest hands over, before the host looks at it', () => {
+    for (const index of [0, 1, 2, 3]) {
+      const lengths = Array.from({ length: 4 }, (_, at) => (at === index ? 60_000 : 0));
+      const ranges = lengths.map((length) => `(i32.const 0) (i32.const ${length})`).join(' ');
+      const guest = guestOf(
+        wat(`(module (import "wapc" "__host_call" (func $ask (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+          (memory 1) (func (export "__guest_call") (param i32 i32) (result i32) (call $ask ${ranges})))`),
+      );
+      const context = contextOf({ fuel: 900_000 }, () => assert.fail('it has not that much fuel'));
+      assert.throws(() => guest.call('validate', '', context), { code: 'out-of-fuel' });
+    }
+  });
+
   it('logs what the guest writes to its console, up to a limit', () => {
     const guest = guestOf(fixture('scripted-answer'));
     const context = contextOf();
@@ -186,6 +199,8 @@ describe('WapcGuest', () => {
   it('fails at load when the start code hangs, or a function is missing', () => {
     assert.throws(() => guestOf(fixture('loop-in-init')), { code: 'out-of-fuel' });
     assert.throws(() => guestOf(fixture('loop-in-start')), { code: 'out-of-fuel' });
+    const compiled = compileModule(fixture('accept'), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    assert.throws(() => new WapcGuest(compiled, 0), { code: 'out-of-fuel', message: /at most 0 units/ });
     assert.throws(() => guestOf(fixture('unknown-import')), { code: 'import-missing' });
     assert.throws(() => guestOf(fixture('wasi-accept')), { code: 'export-missing', message: /__guest_call/ });
   });
