@@ -336,15 +336,15 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(await isEverHere(), false);
   });
 
-  it('are none by modules that take long to start', () => {
-    const ofRounds = (rounds: number): CompiledPolicyModule => {
+  it('are none by modules that take long to start, or have much memory', () => {
+    const ofRounds = (rounds: number, pages = 1): CompiledPolicyModule => {
       const bytes = wat(`(module (import "wapc" "__guest_response" (func $answer (param i32 i32)))
-        (memory 1) (data (i32.const 0) "{\\"accepted\\":true}")
+        (memory ${pages}) (data (i32.const 0) "{\\"accepted\\":true}")
         (func (export "wapc_init") (local $i i32)
           (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const ${rounds})))))
         (func (export "__guest_call") (param i32 i32) (result i32)
           (call $answer (i32.const 0) (i32.const 17)) (i32.const 1)))`);
-      const compiled = compileModule(bytes, { memoryLimitBytes: 1024 * 1024, isolation: 'restore' });
+      const compiled = compileModule(bytes, { memoryLimitBytes: 64 * 1024 * 1024, isolation: 'restore' });
       return { mode: 'kubewarden-wapc', digest: `sha256:${rounds}`, compiled };
     };
     const outcomeOf = (module: CompiledPolicyModule): string | undefined => {
@@ -359,6 +359,7 @@ describe('reviews that the main thread evaluates', () => {
     };
     assert.equal(outcomeOf(ofRounds(1)), 'bucket');
     assert.equal(outcomeOf(ofRounds(2_000_000)), undefined);
+    assert.equal(outcomeOf(ofRounds(1, 1_000)), undefined);
   });
 
   it('are those by modules that log, and none by modules that ask', async () => {

@@ -35,6 +35,8 @@ export const MAX_DIRECT_SETTINGS = 4 * 1024;
 const MAX_USUAL_MS = 0.5;
 /** What takes longer is given up, and done by a worker. Milliseconds. */
 const MAX_DIRECT_MS = 2;
+/** Largest memory that a module starts with: an instance takes the longer to make the more it has. Pages of 64 KiB. */
+const MAX_DIRECT_PAGES = 64;
 /** What starting an instance of a module may use up: most use a hundredth of it. */
 const MAX_START_FUEL = (MAX_DIRECT_MS / 1_000) * FUEL_PER_SECOND['kubewarden-wapc'];
 /** Of this thread's time, what may be lost with reviews that are given up, or turn out to be for workers. */
@@ -250,12 +252,14 @@ export class DirectEvaluation {
 
 /**
  * Whether all that a module does is bounded by its fuel, or its code is ours. Not so are the functions that hosts of Rego offer,
- * and modules that need a new instance for every call.
+ * and modules that need a new instance for every call, or a large one.
  */
 function isBounded(module: CompiledPolicyModule): boolean {
-  return (
-    module.mode === 'builtin' || (module.mode === 'kubewarden-wapc' && module.compiled.shape.isolation === 'restore')
-  );
+  if (module.mode === 'builtin') {
+    return true;
+  }
+  const { isolation, initialPages } = module.compiled.shape;
+  return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
 }
 
 /** As JSON. Characters. */
