@@ -147,26 +147,33 @@ interface ReviewParts {
 /** A review whose objects are built when they are asked for. */
 class ReadReview implements Review {
   readonly uid: string;
-  readonly requestJson: Buffer;
   readonly admission?: AdmissionFacts;
   readonly #body: ReviewBody;
   readonly #parts: ReviewParts;
-  readonly #changed: { readonly object: JsonObject; readonly text: string } | undefined;
+  readonly #changed: JsonObject | undefined;
+  #changedText: string | undefined;
+  #requestJson: Buffer | undefined;
   #object: JsonValue | undefined;
   #oldObject: JsonValue | undefined;
   #target: ReviewTarget | undefined;
 
-  /** `changed`: the object in the place of that of the body, and its text. */
-  constructor(body: ReviewBody, parts: ReviewParts, changed?: { readonly object: JsonObject; readonly text: string }) {
+  /** `changed`: the object in the place of that of the body. */
+  constructor(body: ReviewBody, parts: ReviewParts, changed?: JsonObject) {
     this.uid = parts.uid;
-    this.requestJson = parts.requestJson;
     if (parts.admission !== undefined) {
       this.admission = parts.admission;
     }
     this.#body = body;
     this.#parts = parts;
     this.#changed = changed;
-    this.#object = changed?.object;
+    this.#object = changed;
+  }
+
+  get requestJson(): Buffer {
+    const { kept, object, requestJson } = this.#parts;
+    const text = this.#textOfChanged();
+    this.#requestJson ??= text === undefined ? requestJson : this.#body.objectWith(kept, object, text);
+    return this.#requestJson;
   }
 
   get object(): JsonValue | undefined {
@@ -195,7 +202,7 @@ class ReadReview implements Review {
 
   objectJson(field: 'object' | 'oldObject'): string | undefined {
     if (field === 'object' && this.#changed !== undefined) {
-      return this.#changed.text;
+      return this.#textOfChanged();
     }
     const member = this.#body.request?.get(field);
     return member === undefined || this.#body.isNull(member) ? undefined : this.#body.slice(member).toString();
@@ -208,10 +215,13 @@ class ReadReview implements Review {
   }
 
   withObject(object: JsonObject): Review {
-    const { kept, object: member } = this.#parts;
-    const text = JSON.stringify(object);
-    const requestJson = this.#body.objectWith(kept, member, text);
-    return new ReadReview(this.#body, { ...this.#parts, requestJson }, { object, text });
+    return new ReadReview(this.#body, this.#parts, object);
+  }
+
+  /** Written when it is first asked for: often nobody is asked about what the last policy made of it. */
+  #textOfChanged(): string | undefined {
+    this.#changedText ??= this.#changed && JSON.stringify(this.#changed);
+    return this.#changedText;
   }
 }
 

@@ -271,11 +271,57 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(await isEverHere(), false);
   });
 
-  it('are none by what a tenant wrote', async () => {
-    const ofTenant = { bucket: 'validating.fail.equivalent.namespaced.v1', namespace: 'shop' };
-    await publish(celEntry('tenant', { expression: 'true', match: ofTenant }));
-    await warmUp(small, ofTenant.bucket);
-    assert.equal(await isEverHere(small, ofTenant.bucket), false);
+  const TENANTS = 'validating.fail.equivalent.namespaced.v1';
+  const ofTenant = (rest: Partial<PolicyMatch> = {}): PolicyMatch =>
+    match({ bucket: TENANTS, namespace: 'shop', ...rest });
+  const elsewhere = bodyOf({ items: [1] }, 'other');
+
+  it('are those by plain expressions of tenants, and of nobody whose neighbours wrote others', async () => {
+    const plain = celEntry('plain', { expression: 'object.items.size() < 2', match: ofTenant() });
+    await publish(plain, celEntry('next', { expression: 'true', match: ofTenant({ namespace: 'other' }) }));
+    const first = await ask(small, TENANTS);
+    await warmUp(small, TENANTS);
+    await untilHere(small, TENANTS);
+    assert.deepEqual(told((await ask(small, TENANTS)).answer), told(first.answer));
+    const conditions = [{ name: 'always', expression: 'true' }];
+    const long = Array.from({ length: MAX_DIRECT_SETTINGS }, () => 'things');
+    const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: long, scope: '*' }] as const;
+    for (const [what, other] of Object.entries({
+      pattern: celEntry('other', { expression: "'a'.matches(object.items[0])", match: ofTenant() }),
+      conditions: celEntry('other', { expression: 'true', match: ofTenant({ matchConditions: conditions }) }),
+      long: celEntry('other', { expression: 'true', match: ofTenant({ rules }) }),
+      module: { ...tableEntry('kw.cap.other', scripted), match: ofTenant() },
+    })) {
+      await publish(other);
+      await warmUp(small, TENANTS);
+      assert.equal(await isEverHere(small, TENANTS), false, what);
+      await warmUp(elsewhere, TENANTS);
+      await untilHere(elsewhere, TENANTS);
+    }
+  });
+
+  it('are none that policies of tenants change', async () => {
+    const bucket = 'mutating.fail.equivalent.namespaced.v1';
+    const applies = 'Object{metadata: Object.metadata{labels: {"seen": "yes"}}}';
+    await publish(celEntry('changing', { expression: '', applies, match: ofTenant({ bucket, isMutating: true }) }));
+    await warmUp(small, bucket);
+    assert.equal(await isEverHere(small, bucket), false);
+  });
+
+  it('are none that might take long at once, which nobody could interrupt', () => {
+    const expression = 'object.items.size() == 1 || object.text.matches(object.pattern)';
+    const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
+    direct.apply(tableChange([celEntry('dear', { expression })], { modules: [cel] }));
+    const rest = { seq: 1, route: 'admit', target: BUCKET, patienceMs: 10_000, done: () => undefined } as const;
+    const reviewOf = (pattern: string): string | undefined => {
+      const body = bodyOf({ items: [], text: 'a'.repeat(20_000), pattern });
+      return direct.review(new ReviewJob({ ...rest, body }))?.type;
+    };
+    const tries = Array.from({ length: TRIES });
+    assert.ok(tries.some(() => reviewOf('b') === 'bucket'));
+    // That one is as quick, but nobody knows before.
+    assert.ok(tries.every(() => reviewOf('b'.repeat(60)) === undefined));
+    assert.ok(tries.some(() => reviewOf('b') === 'bucket'));
   });
 
   it('are such as change objects, with the very patch of workers', async () => {

@@ -1,12 +1,13 @@
 // Reviews that the main thread evaluates itself, instead of handing them to a worker: while it has nothing else to do, waking a
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
-// Nothing of this may hold up others. So only policies of administrators run here, never those that a tenant writes; modules only
-// by little fuel, and where that bounds what they do; on reviews that are small, and of buckets that usually take no time. Which
-// policies of a bucket a review is for is looked at here all the same: often it is for none that a worker has to evaluate. What
-// takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little of this thread's time may be
-// lost by that.
-import { FUEL_PER_SECOND, type HostPort, type Observation } from '../engine/index.ts';
+// Nothing of this may hold up others. So modules run here only by little fuel, where that bounds what they do, and for
+// administrators; of tenants only expressions of which none can take long at once; on reviews that are small, and of buckets that
+// usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
+// worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
+// of this thread's time may be lost by that.
+import { FUEL_PER_SECOND, hasPlainExpressions, type HostPort, type Observation } from '../engine/index.ts';
+import type { PolicyMatch } from '../resources/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectBuckets } from './direct-buckets.ts';
 import {
@@ -43,8 +44,17 @@ const MAX_START_FUEL = (MAX_DIRECT_MS / 1_000) * FUEL_PER_SECOND['kubewarden-wap
 const LOST_SHARE = 0.02;
 /** What may be lost at once; beyond it, workers have everything until the share makes up for it. Milliseconds. */
 const MAX_LOST_MS = 100;
+/** Units of work that an expression may do, or begin, about as many as fit into that time: see the evaluator's Frame. */
+const MAX_DIRECT_WORK = 200_000;
 /** So much later a policy has no time left: who gives it up is this thread. Milliseconds. */
 const LATER_MS = 0.1;
+
+/** Matches whatever its bucket is asked about. */
+const EVERYTHING: Pick<PolicyMatch, 'rules' | 'namespaceSelector' | 'objectSelector'> = {
+  rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], scope: '*' }],
+  namespaceSelector: {},
+  objectSelector: {},
+};
 
 export interface DirectEvaluationOptions extends Pick<WorkerStart, 'defaultTimeoutSeconds' | 'alwaysAcceptNamespace'> {
   readonly log: (entry: LogMessage) => void;
@@ -56,8 +66,8 @@ export class DirectEvaluation {
   readonly observations = new ObservationReceiver();
   readonly #log: (entry: LogMessage) => void;
   readonly #evaluation: PolicyEvaluation;
-  /** Digests of modules that run here. */
-  readonly #modules = new Set<string>();
+  /** Modules that run here, by digest. */
+  readonly #modules = new Map<string, CompiledPolicyModule>();
   readonly #buckets = new DirectBuckets();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
@@ -88,8 +98,8 @@ export class DirectEvaluation {
 
   /** Takes a change of the table over. */
   apply(change: TableChange): void {
-    for (const { digest } of this.#evaluation.prepare(change.modules.filter(isBounded))) {
-      this.#modules.add(digest);
+    for (const module of this.#evaluation.prepare(change.modules.filter(isBounded))) {
+      this.#modules.set(module.digest, module);
     }
     for (const id of change.removals) {
       this.#buckets.delete(id);
@@ -156,26 +166,24 @@ export class DirectEvaluation {
     const began = performance.now();
     const until = began + MAX_DIRECT_MS;
     const how = { expiresAt: until + MONOTONIC_OFFSET + LATER_MS, slow: null, namespaceProblem: null };
-    const outcome = this.#evaluation.review(
-      [0, seq, 'admit', target, body, null, how],
-      () => performance.now() > until,
-    );
+    let isGivenUp = false;
+    const outcome = this.#evaluation.review([0, seq, 'admit', target, body, null, how], (work) => {
+      isGivenUp ||= work > MAX_DIRECT_WORK || performance.now() > until;
+      return isGivenUp;
+    });
     if (this.#isHostAsked) {
       this.#asking.add(target);
     }
-    if (outcome.type === 'answer' || outcome.type === 'deferred') {
+    const isDeferred = outcome.type === 'answer' || outcome.type === 'deferred';
+    if (isDeferred || isGivenUp || this.#isHostAsked || performance.now() > until) {
+      // Later answers name them by their numbers.
+      const observed = outcome.type === 'bucket' ? outcome.answer.observations : [];
+      observed.forEach((sent) => this.observations.receive(sent));
       bucket?.missed();
       this.#lose(performance.now() - began);
       return undefined;
     }
     bucket?.found();
-    if (this.#isHostAsked || performance.now() > until) {
-      // Later answers name them by their numbers.
-      const observed = outcome.type === 'bucket' ? outcome.answer.observations : [];
-      observed.forEach((sent) => this.observations.receive(sent));
-      this.#lose(performance.now() - began);
-      return undefined;
-    }
     for (const entry of this.#logged) {
       this.#log(entry);
     }
@@ -202,12 +210,12 @@ export class DirectEvaluation {
     const shared = sharedBucketsOf(entry);
     const length = lengthOf(match);
     this.#elsewhere.delete(id);
-    // Selectors and rules of tenants may be as many as fit, and those of administrators take their time as well.
-    if (match === undefined || match.namespace !== undefined || length > MAX_DIRECT_SETTINGS) {
+    const isLong = length > MAX_DIRECT_SETTINGS;
+    if (match === undefined || (isLong && match.namespace === undefined)) {
       this.#buckets.set(id, { open: [], closed: shared });
       return undefined;
     }
-    if (this.#isEvaluatedHere(entry, length)) {
+    if (!isLong && this.#isEvaluatedHere(entry, match, length)) {
       this.#buckets.set(id, { open: bucketsOf(entry), closed: [] });
       return entry;
     }
@@ -220,23 +228,29 @@ export class DirectEvaluation {
     return {
       id,
       failed: { message: 'only workers evaluate it', failurePolicy: 'Fail' },
-      // Its conditions are for them, too.
-      match: { ...match, matchConditions: [] },
+      // Its conditions are for them, too. A tenant's long list of rules closes the bucket to that tenant only.
+      match: { ...match, ...(isLong ? EVERYTHING : {}), matchConditions: [] },
       ...(alsoIn === undefined ? {} : { alsoIn }),
     };
   }
 
   /** Whether modules that run here answer for an entry, by themselves, and are ready soon. */
-  #isEvaluatedHere(entry: TableEntry, matchLength: number): boolean {
+  #isEvaluatedHere(entry: TableEntry, match: PolicyMatch, matchLength: number): boolean {
+    if (match.namespace !== undefined && (match.isMutating || match.matchConditions.length > 0)) {
+      return false;
+    }
     if ('failed' in entry) {
       return true;
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
+    const isTenants = match.namespace !== undefined;
     return (
-      Object.values(digests).every((digest) => this.#modules.has(digest)) &&
-      uses.every(({ contextAwareResources }) => contextAwareResources.length === 0) &&
-      uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
+      uses.every(({ module, settings, contextAwareResources }) => {
+        const code = this.#modules.get(digests[module] ?? '');
+        const isBoundedHere = !isTenants || (isExpressions(code) && hasPlainExpressions(settings));
+        return code !== undefined && isBoundedHere && contextAwareResources.length === 0;
+      }) && uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
     );
   }
 
@@ -260,6 +274,10 @@ function isBounded(module: CompiledPolicyModule): boolean {
   }
   const { isolation, initialPages } = module.compiled.shape;
   return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
+}
+
+function isExpressions(module: CompiledPolicyModule | undefined): boolean {
+  return module?.mode === 'builtin' && module.name === 'cel';
 }
 
 /** As JSON. Characters. */

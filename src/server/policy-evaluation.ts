@@ -151,7 +151,7 @@ export class PolicyEvaluation {
   }
 
   /** Evaluates a review by a policy, or by all of a bucket that it is for. Synchronous. `interrupt`: see AdmitOptions. */
-  review(message: ReviewMessage, interrupt?: () => boolean): ReviewOutcome {
+  review(message: ReviewMessage, interrupt?: (work: number) => boolean): ReviewOutcome {
     const how = message[6];
     return how === undefined
       ? { type: 'answer', answer: this.#byPolicy(message) }
@@ -215,7 +215,7 @@ export class PolicyEvaluation {
   #byBucket(
     [, seq, , bucket, body, timedOut]: ReviewMessage,
     how: BucketReview,
-    interrupt: (() => boolean) | undefined,
+    interrupt: ((work: number) => boolean) | undefined,
   ): ReviewOutcome {
     if (this.#buckets === undefined || this.#table === undefined) {
       throw new Error('expected to be told at the start that there are reviews of buckets');

@@ -116,6 +116,22 @@ describe('limits of an evaluation', () => {
     assert.equal(asked, 3);
   });
 
+  it('tells what is about to be done, so that nothing that takes long is begun', () => {
+    const told: number[] = [];
+    const interrupt = (work: number): boolean => (told.push(work), work > 100_000);
+    const options = { budget: Number.POSITIVE_INFINITY, interrupt };
+    const text = 'a'.repeat(30_000);
+    for (const [expression, bindings] of [
+      ['object.a.matches(object.b)', { a: text, b: '(a{1,90}){1}b' }],
+      ['(object.a + object.a + object.a + object.a + object.a).size() > 0', { a: text.repeat(10) }],
+    ] as const) {
+      const { value } = evaluate(expression, { object: bindings }, options);
+      assert.ok(value instanceof Cancellation, expression);
+      assert.equal(value.code, 'interrupted');
+      assert.ok((told.at(-1) ?? 0) > 100_000);
+    }
+  });
+
   it('obeys an interrupt that is for all of a review, unless it has one of its own, and only for as long', () => {
     const many = { object: Array.from({ length: 100_000 }, (_, index) => index) };
     const run = (own?: () => boolean): CelResult | Cancellation =>

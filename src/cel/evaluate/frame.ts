@@ -28,8 +28,11 @@ export class Cancellation {
 /** What an evaluation that cost too much ends with, in the words of API servers. */
 export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
 
-/** Whether the evaluation is to end: asked from time to time. */
-export type Interrupt = () => boolean;
+/**
+ * Whether the evaluation is to end: asked from time to time, with the units of work that it has done or is about to do (see
+ * {@link Frame.work}).
+ */
+export type Interrupt = (work: number) => boolean;
 
 /** Of evaluations that are given none of their own. */
 let shared: Interrupt | undefined;
@@ -85,7 +88,7 @@ export class Frame implements WorkMeter {
       throw new Cancellation('cost-exceeded', 'operation cancelled: work limit exceeded');
     }
     this.#nextLook = this.worked + INTERRUPT_INTERVAL;
-    if (this.#interrupt?.() === true) {
+    if (this.#interrupt?.(this.worked) === true) {
       throw new Cancellation('interrupted', 'operation interrupted');
     }
   }

@@ -1,0 +1,73 @@
+import type { JsonObject, JsonValue } from './json-text.ts';
+
+/** Settings that are expressions, or of no consequence. The others make policies ask the cluster. */
+const KEYS: ReadonlySet<string> = new Set(['validations', 'variables', 'matchConditions', 'failurePolicy']);
+
+/**
+ * Macros and functions that work no longer than their operands are large, and loops, which can be interrupted. Others may build
+ * long texts at once, compile patterns, or read numbers of any length.
+ */
+const FUNCTIONS: ReadonlySet<string> = new Set([
+  'all',
+  'bool',
+  'contains',
+  'double',
+  'dyn',
+  'endsWith',
+  'exists',
+  'exists_one',
+  'filter',
+  'has',
+  'hasValue',
+  'int',
+  'map',
+  'or',
+  'orValue',
+  'size',
+  'startsWith',
+  'string',
+  'type',
+  'uint',
+  'value',
+]);
+
+/** Longest text that may be looked for within another: two long ones can take 10 ms. */
+const MAX_PART = 64;
+
+/** What would have to be read as the language's own lexer does: escapes, long strings, comments, quoted names. */
+const OTHER_SYNTAX = /\\|'''|"""|\/\/|`/u;
+const LITERAL = /'[^']*'|"[^"]*"/gu;
+/** What stands for literals: these are looked at no further. */
+const SHORT = "''";
+const LONG = '""';
+const CALL = /([A-Za-z_]\w*)\s*\(/gu;
+const ASKING = /\b(?:authorizer|params|namespaceObject)\b/u;
+const ANY_CONTAINS = /\bcontains\s*\(/u;
+
+/**
+ * Whether settings of `builtin:cel` hold nothing but expressions that ask nobody, and take a time that is bounded by the size of
+ * the request, but for loops, which can be interrupted. Looks at their text only, which takes no time itself: where it says no they
+ * may be as good. Says nothing of settings that are not valid.
+ */
+export function hasPlainExpressions(settings: JsonObject): boolean {
+  return Object.entries(settings).every(([key, value]) => KEYS.has(key) && textsOf(value).every(isPlain));
+}
+
+function textsOf(value: JsonValue): readonly string[] {
+  if (typeof value === 'string') {
+    return [value];
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap((one) => textsOf(one)) : [];
+}
+
+function isPlain(text: string): boolean {
+  if (OTHER_SYNTAX.test(text)) {
+    return false;
+  }
+  const code = text.replaceAll(LITERAL, (literal) => (literal.length <= MAX_PART + 2 ? SHORT : LONG));
+  return (
+    !ASKING.test(code) &&
+    !ANY_CONTAINS.test(code.replaceAll(`.contains(${SHORT})`, '')) &&
+    [...code.matchAll(CALL)].every(([, name = '']) => FUNCTIONS.has(name))
+  );
+}
