@@ -8,7 +8,12 @@ import type { PolicyMatch } from '../resources/index.ts';
 import { compileModule } from '../wasm/index.ts';
 import { wat } from '../wasm/testing/wat.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
-import { DirectEvaluation, MAX_DIRECT_BYTES, MAX_DIRECT_SETTINGS } from './direct-evaluation.ts';
+import {
+  DirectEvaluation,
+  MAX_DIRECT_ANSWER_BYTES,
+  MAX_DIRECT_BYTES,
+  MAX_DIRECT_SETTINGS,
+} from './direct-evaluation.ts';
 import type { LogMessage, TableEntry } from './evaluation-protocol.ts';
 import { type Answer, ReviewJob } from './review-job.ts';
 import { moduleOf, tableChange, tableEntry } from './testing/worker-tables.ts';
@@ -31,6 +36,12 @@ const scripted = moduleOf('scripted-answer');
 const looping = moduleOf('loop-when-asked');
 const calling = moduleOf('echo-host-call');
 const forgetful = moduleOf('stateful-segments');
+const rego = moduleOf('../../../examples/host-namespaces/policy', 'opa');
+const podSecurity: CompiledPolicyModule = {
+  mode: 'builtin',
+  name: 'pod-security',
+  digest: builtinVersion('pod-security'),
+};
 
 interface CelSettings {
   readonly expression: string;
@@ -108,7 +119,9 @@ describe('reviews that the main thread evaluates', () => {
       },
     });
     await pool.start();
-    await pool.publish(tableChange([], { modules: [cel, accept, scripted, looping, calling, forgetful] }));
+    await pool.publish(
+      tableChange([], { modules: [cel, podSecurity, accept, scripted, looping, calling, forgetful, rego] }),
+    );
   });
   beforeEach(() => {
     logged = [];
@@ -284,7 +297,8 @@ describe('reviews that the main thread evaluates', () => {
     await untilHere(small, TENANTS);
     assert.deepEqual(told((await ask(small, TENANTS)).answer), told(first.answer));
     const conditions = [{ name: 'always', expression: 'true' }];
-    const long = Array.from({ length: MAX_DIRECT_SETTINGS }, () => 'things');
+    // For nothing that is asked about, but who would read all of it?
+    const long = Array.from({ length: MAX_DIRECT_SETTINGS }, () => 'others');
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: long, scope: '*' }] as const;
     for (const [what, other] of Object.entries({
       pattern: celEntry('other', { expression: "'a'.matches(object.items[0])", match: ofTenant() }),
@@ -298,6 +312,13 @@ describe('reviews that the main thread evaluates', () => {
       await warmUp(elsewhere, TENANTS);
       await untilHere(elsewhere, TENANTS);
     }
+  });
+
+  it('are those by the Pod Security Standards of tenants', async () => {
+    const settings = '  settings: {enforce: baseline}\n';
+    await publish({ ...tableEntry('kw.cap.standards', podSecurity, settings), match: ofTenant() });
+    await warmUp(small, TENANTS);
+    await untilHere(small, TENANTS);
   });
 
   it('are none that policies of tenants change', async () => {
@@ -376,20 +397,23 @@ describe('reviews that the main thread evaluates', () => {
     }
   });
 
-  it('are none by modules that need a new instance for each', async () => {
-    await publish({ ...tableEntry('kw.cap.forgetful', forgetful), match: match() });
-    await warmUp();
-    assert.equal(await isEverHere(), false);
+  it('are none by modules that need a new instance for each, or have the host do much', async () => {
+    for (const module of [forgetful, rego]) {
+      await publish({ ...tableEntry('kw.cap.other', module), match: match() });
+      await warmUp();
+      assert.equal(await isEverHere(), false);
+    }
   });
 
-  it('are none by modules that take long to start, or have much memory', () => {
-    const ofRounds = (rounds: number, pages = 1): CompiledPolicyModule => {
+  it('are none by modules that take long to start, have much memory, or say much', () => {
+    const ofRounds = (rounds: number, pages = 2, answer = 17): CompiledPolicyModule => {
       const bytes = wat(`(module (import "wapc" "__guest_response" (func $answer (param i32 i32)))
         (memory ${pages}) (data (i32.const 0) "{\\"accepted\\":true}")
         (func (export "wapc_init") (local $i i32)
           (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const ${rounds})))))
         (func (export "__guest_call") (param i32 i32) (result i32)
-          (call $answer (i32.const 0) (i32.const 17)) (i32.const 1)))`);
+          (memory.fill (i32.const 17) (i32.const 32) (i32.const ${answer}))
+          (call $answer (i32.const 0) (i32.const ${answer})) (i32.const 1)))`);
       const compiled = compileModule(bytes, { memoryLimitBytes: 64 * 1024 * 1024, isolation: 'restore' });
       return { mode: 'kubewarden-wapc', digest: `sha256:${rounds}`, compiled };
     };
@@ -406,6 +430,8 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(outcomeOf(ofRounds(1)), 'bucket');
     assert.equal(outcomeOf(ofRounds(2_000_000)), undefined);
     assert.equal(outcomeOf(ofRounds(1, 1_000)), undefined);
+    assert.equal(outcomeOf(ofRounds(1, 2, MAX_DIRECT_ANSWER_BYTES)), 'bucket');
+    assert.equal(outcomeOf(ofRounds(1, 2, MAX_DIRECT_ANSWER_BYTES + 1)), undefined);
   });
 
   it('are those by modules that log, and none by modules that ask', async () => {

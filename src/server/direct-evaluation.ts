@@ -6,7 +6,13 @@
 // usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
 // worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
 // of this thread's time may be lost by that.
-import { FUEL_PER_SECOND, hasPlainExpressions, type HostPort, type Observation } from '../engine/index.ts';
+import {
+  FUEL_PER_SECOND,
+  hasPlainExpressions,
+  type HostPort,
+  type JsonObject,
+  type Observation,
+} from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectBuckets } from './direct-buckets.ts';
@@ -236,7 +242,8 @@ export class DirectEvaluation {
 
   /** Whether modules that run here answer for an entry, by themselves, and are ready soon. */
   #isEvaluatedHere(entry: TableEntry, match: PolicyMatch, matchLength: number): boolean {
-    if (match.namespace !== undefined && (match.isMutating || match.matchConditions.length > 0)) {
+    const isTenants = match.namespace !== undefined;
+    if (isTenants && match.matchConditions.length > 0) {
       return false;
     }
     if ('failed' in entry) {
@@ -244,12 +251,11 @@ export class DirectEvaluation {
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
-    const isTenants = match.namespace !== undefined;
     return (
       uses.every(({ module, settings, contextAwareResources }) => {
         const code = this.#modules.get(digests[module] ?? '');
-        const isBoundedHere = !isTenants || (isExpressions(code) && hasPlainExpressions(settings));
-        return code !== undefined && isBoundedHere && contextAwareResources.length === 0;
+        const isFit = code !== undefined && (!isTenants || isBoundedFor(code, settings));
+        return isFit && contextAwareResources.length === 0;
       }) && uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
     );
   }
@@ -276,8 +282,9 @@ function isBounded(module: CompiledPolicyModule): boolean {
   return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
 }
 
-function isExpressions(module: CompiledPolicyModule | undefined): boolean {
-  return module?.mode === 'builtin' && module.name === 'cel';
+/** Whether what a module does with settings, whatever they are, is bounded by the size of the review. */
+function isBoundedFor(module: CompiledPolicyModule, settings: JsonObject): boolean {
+  return module.mode === 'builtin' && (module.name !== 'cel' || hasPlainExpressions(settings));
 }
 
 /** As JSON. Characters. */
