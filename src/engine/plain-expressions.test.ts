@@ -9,13 +9,27 @@ const isPlain = (expression: string): boolean => hasPlainExpressions({ validatio
 
 const OPTIONS = { macros: new MacroSet(STANDARD_MACROS), optionalSyntax: true, escapedIdentifiers: true };
 /** Of the functions that the language has by name, those that plain expressions may call. */
-const PLAIN = ['contains', 'endsWith', 'startsWith', 'size', 'string', 'int', 'uint', 'double', 'bool', 'dyn', 'type'];
+const PLAIN = ['contains', 'endsWith', 'startsWith', 'size', 'string', 'int', 'uint', 'bool'];
 const OF_OPTIONALS = ['hasValue', 'or', 'orValue', 'value'];
+
+/** Also with a sign. */
+function isLiteral(node: Expression): boolean {
+  return node.kind === 'literal' || (node.kind === 'call' && node.function === '-_' && node.args.every(isLiteral));
+}
 
 /** Whether a node may take long at once, or asks somebody, by the syntax tree. */
 function isHeavy(node: Expression): boolean {
   if (node.kind === 'identifier') {
     return ['authorizer', 'params', 'namespaceObject'].includes(node.name);
+  }
+  if (node.kind === 'list') {
+    return !node.elements.every(isLiteral);
+  }
+  if (node.kind === 'map' || node.kind === 'struct') {
+    return true;
+  }
+  if (node.kind === 'call' && node.function === '_[_]') {
+    return !node.args.slice(1).every(isLiteral);
   }
   if (node.kind !== 'call' || /^[_@!-]/.test(node.function)) {
     return false;
@@ -48,6 +62,25 @@ describe('plain expressions', () => {
     for (const name of others) {
       assert.equal(isPlain(`object.x.${name}(1)`), false, name);
       assert.equal(isPlain(`${name} \n\t(object.x)`), false, name);
+    }
+  });
+
+  it('hold lists of literals only, in which no value is twice', () => {
+    for (const list of ['[]', '[1, -2.5, 0x1F, 3u]', '[\'a\', "b"]', '[true, null]']) {
+      assert.equal(isPlain(`object.a in ${list}`), true, list);
+    }
+    assert.equal(isPlain("object.metadata.labels['a/b'] == object.items[0]"), true);
+    for (const other of [
+      '[object]',
+      '[[1]]',
+      '[object.a, 1]',
+      '[?object.?a]',
+      '{1: 2}',
+      '{}',
+      'object[object.a]',
+      '[x]',
+    ]) {
+      assert.equal(isPlain(`object.a == ${other}`), false, other);
     }
   });
 
@@ -103,7 +136,9 @@ describe('plain expressions', () => {
       expression: fc.oneof(
         { maxDepth: 4 },
         text,
-        fc.constantFrom('object.a', 'authorizer', 'x', '[1]', 'object.`a-b`'),
+        fc.constantFrom('object.a', 'authorizer', 'x', '[1]', '[x]', '{}', '[]', "[ 'a' , -1 ]", 'object.`a-b`'),
+        tie('expression').map((held) => `[${held}]`),
+        fc.tuple(tie('expression'), tie('expression')).map(([held, index]) => `(${held})[${index}]`),
         fc
           .tuple(tie('expression'), space, names, space, tie('expression'), space)
           .map(([target, a, name, b, argument, c]) => `(${target})${a}.${name}${b}(${c}${argument})`),

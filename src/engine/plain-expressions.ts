@@ -4,15 +4,13 @@ import type { JsonObject, JsonValue } from './json-text.ts';
 const KEYS: ReadonlySet<string> = new Set(['validations', 'variables', 'matchConditions', 'failurePolicy']);
 
 /**
- * Macros and functions that work no longer than their operands are large, and loops, which can be interrupted. Others may build
- * long texts at once, compile patterns, or read numbers of any length.
+ * Macros and functions that make nothing larger than what they are given, and take no longer than that is large: with `[` and `{`
+ * for nothing but literals, no value is larger than the request. Others build texts or lists, compile patterns, or ask.
  */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   'all',
   'bool',
   'contains',
-  'double',
-  'dyn',
   'endsWith',
   'exists',
   'exists_one',
@@ -20,13 +18,11 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   'has',
   'hasValue',
   'int',
-  'map',
   'or',
   'orValue',
   'size',
   'startsWith',
   'string',
-  'type',
   'uint',
   'value',
 ]);
@@ -41,6 +37,9 @@ const LITERAL = /'[^']*'|"[^"]*"/gu;
 const SHORT = "''";
 const LONG = '""';
 const CALL = /([A-Za-z_]\w*)\s*\(/gu;
+/** A list of literals, or an index that is one; lists of anything else may hold one value many times. */
+const LITERALS = /\[(?:\s|''|""|,|-|\b\d[\w.]*|\btrue\b|\bfalse\b|\bnull\b)*\]/gu;
+const BRACKET = /[[{]/u;
 const ASKING = /\b(?:authorizer|params|namespaceObject)\b/u;
 const ANY_CONTAINS = /\bcontains\s*\(/u;
 
@@ -67,6 +66,7 @@ function isPlain(text: string): boolean {
   const code = text.replaceAll(LITERAL, (literal) => (literal.length <= MAX_PART + 2 ? SHORT : LONG));
   return (
     !ASKING.test(code) &&
+    !BRACKET.test(code.replaceAll(LITERALS, '')) &&
     !ANY_CONTAINS.test(code.replaceAll(`.contains(${SHORT})`, '')) &&
     [...code.matchAll(CALL)].every(([, name = '']) => FUNCTIONS.has(name))
   );

@@ -3,9 +3,11 @@ import type { Overload } from '../library.ts';
 import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 import { equalValues } from './equality.ts';
+import type { WorkMeter } from './equality.ts';
 import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation } from './frame.ts';
 import type { Frame, Run } from './frame.ts';
 import { failureOf, located } from './attribute.ts';
+import { mapSize } from './map.ts';
 import { CelOptional } from './optional.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';
 import { compilePattern } from './pattern.ts';
@@ -13,6 +15,7 @@ import { typeTest } from './runtime-type.ts';
 import type { TypeTest } from './runtime-type.ts';
 import { sizeOf } from './size.ts';
 import { traversal } from './standard-costs.ts';
+import { isIn } from './standard-library.ts';
 import { CelStruct } from './struct.ts';
 import { CelDuration, CelTimestamp } from './time.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';
@@ -83,7 +86,8 @@ export function compileCall(plan: CallPlan): Run | EvaluationFailure {
   if (implementation instanceof EvaluationFailure) {
     return implementation;
   }
-  const guarded = { ...implementation, id: plan.id, work: workBefore(plan), workAfter: workAfter(plan) };
+  const metered = plan.name === '@in' ? isIn : undefined;
+  const guarded = { ...implementation, id: plan.id, metered, work: workBefore(plan), workAfter: workAfter(plan) };
   const [first, second] = plan.args;
   if (plan.args.length === 1 && first !== undefined) {
     return unaryCall(first, guarded);
@@ -159,6 +163,8 @@ function mismatch(name: string, args: readonly CelValue[]): EvaluationFailure {
 
 interface Guarded extends Implementation {
   readonly id: number;
+  /** The call, of two operands, where it counts what it works while it does; undefined: it does not. */
+  readonly metered: ((a: CelValue, b: CelValue, meter: WorkMeter) => CelResult) | undefined;
   /** Counts what the call works, before it does. */
   readonly work: WorkBefore;
   /** What the call says that it worked, beyond that. */
@@ -178,12 +184,16 @@ function workBefore(plan: CallPlan): WorkBefore {
     case 'find':
     case 'findAll':
       return workOfMatching(plan.literals[1]);
+    case 'size':
+      return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : workOfReading(frame, a));
     default:
-      return (frame, a) => {
-        if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
-          frame.work(a.length / UNITS_PER_WORK);
-        }
-      };
+      return workOfReading;
+  }
+}
+
+function workOfReading(frame: Frame, a: CelValue): void {
+  if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
+    frame.work(a.length / UNITS_PER_WORK);
   }
 }
 
@@ -240,7 +250,7 @@ function unaryCall(argument: Run, { call, cost, work, workAfter, id }: Guarded):
   };
 }
 
-function binaryCall(left: Run, right: Run, { call, cost, work, workAfter, id, isPrepared }: Guarded): Run {
+function binaryCall(left: Run, right: Run, { call, metered, cost, work, workAfter, id, isPrepared }: Guarded): Run {
   return (frame) => {
     const a = left(frame);
     if (isPrepared && a instanceof EvaluationFailure) {
@@ -254,7 +264,7 @@ function binaryCall(left: Run, right: Run, { call, cost, work, workAfter, id, is
       return failure;
     }
     work(frame, a, b);
-    const result = located(call(a, b), id);
+    const result = located(metered === undefined ? call(a, b) : metered(a, b, frame), id);
     if (workAfter !== undefined) {
       frame.work(workAfter([a, b], result));
     }

@@ -16,6 +16,8 @@ import { isList, isMap } from './type-name.ts';
 const LOOKUP_COST = 1;
 /** What `[element]` costs unless the element is a literal. */
 const LIST_COST = 10;
+/** Keys of a map that are listed in a unit of work. */
+const KEYS_PER_WORK = 2;
 
 /** What a loop goes over and where it puts what it finds. */
 export interface Iteration {
@@ -48,17 +50,17 @@ function iterate(
   if (items instanceof EvaluationFailure) {
     return items;
   }
-  const keys = keysOfRange(items);
+  const keys = keysOfRange(frame, items);
   return keys === undefined
     ? new EvaluationFailure(`got '${goTypeOf(items)}', expected iterable type`, id)
     : iterateList(frame, keys, slot, visit);
 }
 
-function keysOfRange(range: CelValue): readonly CelValue[] | undefined {
-  if (isMap(range)) {
-    return keysOf(range);
-  }
-  return range instanceof CelStruct ? range.fieldNames() : undefined;
+/** The keys of a map or struct; making the list is work, however soon the loop ends. */
+function keysOfRange(frame: Frame, range: CelValue): readonly CelValue[] | undefined {
+  const keys = isMap(range) ? keysOf(range) : range instanceof CelStruct ? range.fieldNames() : undefined;
+  frame.work((keys?.length ?? 0) / KEYS_PER_WORK);
+  return keys;
 }
 
 function iterateList(frame: Frame, items: readonly CelValue[], slot: number, visit: Visit): undefined {
@@ -82,7 +84,7 @@ function iteratePairs(
   if (items instanceof EvaluationFailure) {
     return items;
   }
-  const keys = isList(items) ? undefined : keysOfRange(items);
+  const keys = isList(items) ? undefined : keysOfRange(frame, items);
   if (!isList(items) && keys === undefined) {
     return new EvaluationFailure(`unsupported comprehension range type: ${goTypeOf(items)}`, id);
   }

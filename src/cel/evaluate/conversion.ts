@@ -23,8 +23,8 @@ const UINT_LIMIT = 2 ** 64;
 
 const DECIMAL_INT = /^[+-]?\d+$/;
 const DECIMAL_UINT = /^\d+$/;
-const DECIMAL_DOUBLE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
-const HEX_DOUBLE = /^([+-]?)0x([\da-f]*)\.?([\da-f]*)p([+-]?\d+)$/i;
+const DECIMAL_DOUBLE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+const HEX_DOUBLE = /^([+-]?)0x([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i;
 /** Digits may be separated, as in `1_000`. */
 const SEPARATOR = /(?<=[\dA-Fa-fxX])_(?=[\dA-Fa-f])/g;
 const SPECIAL_DOUBLE = /^([+-]?)(inf|infinity|nan)$/i;

@@ -5,7 +5,7 @@ import { CelError } from '../errors.ts';
 import { DYN, INT, STRING, struct } from '../type.ts';
 import { CelObject, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
-import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK, withInterrupt } from './index.ts';
+import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK, printValue, withInterrupt } from './index.ts';
 import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
 
 const BUDGET: EvaluateOptions = { budget: 1_000_000 };
@@ -130,6 +130,69 @@ describe('limits of an evaluation', () => {
       assert.equal(value.code, 'interrupted');
       assert.ok((told.at(-1) ?? 0) > 100_000);
     }
+  });
+
+  /** A list that holds one list a hundred times, and that one another: walking it takes 100 to the power of `depth`. */
+  const nested = (depth: number): CelValue =>
+    depth === 0
+      ? 1
+      : Array.from(
+          { length: 100 },
+          (
+            (held) => () =>
+              held
+          )(nested(depth - 1)),
+        );
+
+  it('counts what is compared to find an element', () => {
+    const { value } = evaluate('object.a in [object.b]', { object: { a: nested(6), b: nested(6) } });
+    assert.ok(value instanceof Cancellation);
+    assert.match(value.message, /work limit/);
+  });
+
+  it('prints no more than anybody would read of a value that holds others many times', () => {
+    const { value } = evaluate('[?dyn(object.a)].size() > 0', { object: { a: nested(8) } });
+    assert.ok(value instanceof EvaluationFailure);
+    assert.match(value.message, /non-optional value \[\[\[/);
+    assert.ok(value.message.length < 20_000);
+    const texts = Array.from({ length: 1_000 }, () => 'x'.repeat(30_000));
+    assert.ok(printValue(texts).length < 200_000);
+  });
+
+  it('reads numbers in a time that grows no faster than their texts', () => {
+    const digits = '1'.repeat(1_000_000);
+    for (const text of [`${digits}x`, `0x${digits}x`]) {
+      const { value } = evaluate('double(object.a) > 0.0', { object: { a: text } });
+      assert.ok(value instanceof EvaluationFailure);
+    }
+    assert.equal(evaluate("double('1.') + double('.5') + double('0x1.8p1') == 4.5", {}).value, true);
+  });
+
+  it('counts the keys of maps that it goes over, or counts', () => {
+    const keys = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`k${index}`, 1]));
+    for (const expression of [
+      'object.items.all(i, object.m.size() > 0)',
+      'object.items.all(i, object.m.exists(k, true))',
+    ]) {
+      let asked = 0;
+      const interrupt = (): boolean => ((asked += 1), false);
+      const object = { items: Array.from({ length: 1_000 }, () => 1), m: keys };
+      const { value } = evaluate(expression, { object }, { budget: Number.POSITIVE_INFINITY, interrupt });
+      assert.equal(value, true);
+      assert.ok(asked > 400, `${asked} looks`);
+    }
+  });
+
+  it('looks at an interrupt before the first work of every expression: it may have been said before', () => {
+    const ended = evaluate(
+      'object.items.all(i, true)',
+      { object: { items: [1] } },
+      {
+        budget: Number.POSITIVE_INFINITY,
+        interrupt: () => true,
+      },
+    );
+    assert.ok(ended.value instanceof Cancellation);
   });
 
   it('obeys an interrupt that is for all of a review, unless it has one of its own, and only for as long', () => {

@@ -71,8 +71,9 @@ export class Frame implements WorkMeter {
     this.cost = 0;
     this.budget = budget;
     this.worked = 0;
-    this.#nextLook = INTERRUPT_INTERVAL;
+    // At once where somebody may have said so before: that many expressions are evaluated, each with little work, ends nothing.
     this.#interrupt = interrupt ?? shared;
+    this.#nextLook = this.#interrupt === undefined ? INTERRUPT_INTERVAL : 0;
   }
 
   /** Counts work, before it is done where it may be much. @throws Cancellation */

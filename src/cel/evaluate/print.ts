@@ -10,36 +10,45 @@ import { CelTypeValue } from './type-value.ts';
 const MAX_DEPTH = 8;
 /** Elements and entries printed of one value. */
 const MAX_ITEMS = 100;
+/** Values printed in all: a list may hold another one many times, and that one a third. */
+const MAX_VALUES = 1_000;
+/** Characters of a text that count as another value. */
+const CHARACTERS_PER_VALUE = 64;
 
 /** Prints a value for a message as API servers do: strings as they are, `[1, 2]`, `{a: 1}`. */
-export function printValue(value: CelValue, depth = 0): string {
+export function printValue(value: CelValue): string {
+  return printWithin(value, { left: MAX_VALUES }, 0);
+}
+
+function printWithin(value: CelValue, values: { left: number }, depth: number): string {
+  values.left -= 1;
   if (value === null) {
     return 'null';
   }
-  if (depth > MAX_DEPTH) {
+  if (depth > MAX_DEPTH || values.left < 0) {
     return '…';
   }
+  const print = (held: CelValue): string => printWithin(held, values, depth + 1);
   if (isList(value)) {
-    return `[${value
-      .slice(0, MAX_ITEMS)
-      .map((element) => printValue(element, depth + 1))
-      .join(', ')}]`;
+    return `[${value.slice(0, MAX_ITEMS).map(print).join(', ')}]`;
   }
   if (isMap(value)) {
     const entries = keysOf(value)
       .slice(0, MAX_ITEMS)
-      .map((key) => `${printValue(key, depth + 1)}: ${printValue(findInMap(value, key) ?? null, depth + 1)}`);
+      .map((key) => `${print(key)}: ${print(findInMap(value, key) ?? null)}`);
     return `{${entries.join(', ')}}`;
   }
-  return printObject(value, depth);
+  const text = printObject(value, print);
+  values.left -= text.length / CHARACTERS_PER_VALUE;
+  return text;
 }
 
-function printObject(value: CelValue, depth: number): string {
+function printObject(value: CelValue, print: (value: CelValue) => string): string {
   if (value instanceof CelTypeValue) {
     return value.name;
   }
   if (value instanceof CelOptional) {
-    return value.value === undefined ? 'optional.none()' : `optional(${printValue(value.value, depth + 1)})`;
+    return value.value === undefined ? 'optional.none()' : `optional(${print(value.value)})`;
   }
   if (value instanceof CelUint) {
     return value.value.toString();

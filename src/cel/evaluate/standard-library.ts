@@ -43,6 +43,7 @@ import {
   toUintValue,
 } from './conversion.ts';
 import { equalValues } from './equality.ts';
+import type { WorkMeter } from './equality.ts';
 import { findInMap } from './map.ts';
 import { toInt } from './number.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';
@@ -156,10 +157,10 @@ const ORDER: readonly FunctionDeclaration[] = [
   orderOperator('_>=_', 'greater_equals', 'Whether the left value does not come before the right one.', greaterOrEqual),
 ];
 
-/** `a in b`. */
-export function isIn(a: CelValue, b: CelValue): CelResult {
+/** `a in b`. `meter` counts what is compared. */
+export function isIn(a: CelValue, b: CelValue, meter?: WorkMeter): CelResult {
   if (isList(b)) {
-    return b.some((element) => equalValues(a, element));
+    return b.some((element) => equalValues(a, element, meter));
   }
   return isMap(b) ? findInMap(b, a) !== undefined : new EvaluationFailure(NO_SUCH_OVERLOAD);
 }
@@ -169,7 +170,7 @@ const COLLECTIONS: readonly FunctionDeclaration[] = [
     ['index_list', [LIST_OF_A, INT], A],
     ['index_map', [MAP_OF_A_TO_B, A], B],
   ]),
-  operator('@in', 'Whether a list has an element or a map a key.', isIn, [
+  operator('@in', 'Whether a list has an element or a map a key.', (a, b) => isIn(a, b), [
     ['in_list', [A, LIST_OF_A], BOOL],
     ['in_map', [A, MAP_OF_A_TO_B], BOOL],
   ]),
