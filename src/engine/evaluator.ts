@@ -62,6 +62,8 @@ export interface Asking {
   readonly entering?: Entering;
   /** Called when the guest is done, however it ended. */
   readonly leaving?: () => void;
+  /** Called when a policy, or a member of a group, gave no verdict: it failed, or had no time. */
+  readonly unanswered?: () => void;
   /** Milliseconds that a guest has at the most. Default: what its policy says. */
   readonly leftMs?: () => number;
 }
@@ -170,6 +172,7 @@ export class Evaluator {
     }
     const timeoutMs = Math.min(unit.timeoutSeconds * MS_PER_SECOND, options.leftMs?.() ?? Infinity);
     if (timeoutMs <= 0) {
+      options.unanswered?.();
       this.#logFailed(unit, review, 'the policy timed out', 'no time was left for it');
       return { kind: 'timeout' };
     }
@@ -189,6 +192,7 @@ export class Evaluator {
       const context = this.#capabilities.context(unit, this.#limitsOf(unit, timeoutMs));
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
+      options.unanswered?.();
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
       this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
       return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };

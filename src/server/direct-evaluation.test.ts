@@ -397,6 +397,29 @@ describe('reviews that the main thread evaluates', () => {
     }
   });
 
+  it('are none by groups of which a member gives none here', async () => {
+    const text = JSON.stringify({
+      'kw.cap.group': {
+        policies: {
+          a: { module: 'file:///m.wasm' },
+          b: { module: 'builtin:cel', settings: { validations: [{ expression: 'false' }] } },
+        },
+        expression: 'a() && b()',
+        message: 'no',
+      },
+    });
+    const [definition] = parsePolicies(text, 'policies.yml').policies;
+    assert.ok(definition);
+    const digests = { 'file:///m.wasm': scripted.digest, 'builtin:cel': cel.digest };
+    await publish({ id: definition.id, definition, digests, match: match() });
+    const good = bodyOf({ answer: '{"accepted":true}' });
+    await warmUp(good);
+    await untilHere(good);
+    const { answer, isHere } = await ask(bodyOf({ answer: 'garbage' }));
+    assert.equal(isHere, false);
+    assert.match(answer.body, /cannot be read/);
+  });
+
   it('are none by modules that need a new instance for each, or have the host do much', async () => {
     for (const module of [forgetful, rego]) {
       await publish({ ...tableEntry('kw.cap.other', module), match: match() });
@@ -432,6 +455,50 @@ describe('reviews that the main thread evaluates', () => {
     assert.equal(outcomeOf(ofRounds(1, 1_000)), undefined);
     assert.equal(outcomeOf(ofRounds(1, 2, MAX_DIRECT_ANSWER_BYTES)), 'bucket');
     assert.equal(outcomeOf(ofRounds(1, 2, MAX_DIRECT_ANSWER_BYTES + 1)), undefined);
+  });
+
+  it('start no module that only workers run', () => {
+    const { Instance } = WebAssembly;
+    let started = 0;
+    WebAssembly.Instance = class extends Instance {
+      constructor(...args: ConstructorParameters<typeof Instance>) {
+        super(...args);
+        started += 1;
+      }
+    };
+    try {
+      const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
+      const entry = tableEntry('kw.cap.scripted', scripted);
+      direct.apply(tableChange([{ ...entry, match: ofTenant() }], { modules: [scripted] }));
+      assert.equal(started, 0);
+      direct.apply(tableChange([{ ...entry, match: match() }]));
+      assert.equal(started, 1);
+    } finally {
+      WebAssembly.Instance = Instance;
+    }
+  });
+
+  it('are others while a policy of their bucket is slow, or was once', () => {
+    const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
+    const [one, other] = ['shop', 'other'].map((namespace) => {
+      return celEntry(namespace, { expression: 'true', match: ofTenant({ namespace }) });
+    });
+    assert.ok(one !== undefined && other !== undefined);
+    direct.apply(tableChange([one, other], { modules: [cel] }));
+    const rest = { seq: 1, route: 'admit', target: TENANTS, patienceMs: 10_000, done: () => undefined } as const;
+    const outcomeOf = (body: Uint8Array): string | undefined =>
+      Array.from({ length: MAX_ROUNDS }, () => direct.review(new ReviewJob({ ...rest, body }), [one.id])).find(
+        (outcome) => outcome !== undefined,
+      )?.type;
+    assert.deepEqual([outcomeOf(small), outcomeOf(elsewhere)], [undefined, 'bucket']);
+    const job = new ReviewJob({ ...rest, body: small });
+    direct.took(job, [], 10_000);
+    assert.equal(direct.mayTake(job), false);
+    Array.from({ length: MAX_ROUNDS }, () => direct.took(job, [], 0));
+    direct.endTurn();
+    return new Promise<void>((resolve) => {
+      setImmediate(() => resolve(assert.equal(direct.mayTake(job), true)));
+    });
   });
 
   it('are those by modules that log, and none by modules that ask', async () => {

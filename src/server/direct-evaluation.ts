@@ -15,6 +15,7 @@ import {
 } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
+import { CallEnded } from '../wasm/index.ts';
 import { DirectBuckets } from './direct-buckets.ts';
 import {
   type LogMessage,
@@ -72,8 +73,10 @@ export class DirectEvaluation {
   readonly observations = new ObservationReceiver();
   readonly #log: (entry: LogMessage) => void;
   readonly #evaluation: PolicyEvaluation;
-  /** Modules that run here, by digest. */
+  /** Modules that may run here, by digest. */
   readonly #modules = new Map<string, CompiledPolicyModule>();
+  /** Whether those that an entry asked for could be started. */
+  readonly #started = new Map<string, boolean>();
   readonly #buckets = new DirectBuckets();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
@@ -104,7 +107,7 @@ export class DirectEvaluation {
 
   /** Takes a change of the table over. */
   apply(change: TableChange): void {
-    for (const module of this.#evaluation.prepare(change.modules.filter(isBounded))) {
+    for (const module of change.modules.filter(isBounded)) {
       this.#modules.set(module.digest, module);
     }
     for (const id of change.removals) {
@@ -119,6 +122,7 @@ export class DirectEvaluation {
     this.#evaluation.apply(taken, []);
     for (const digest of change.retired) {
       this.#modules.delete(digest);
+      this.#started.delete(digest);
     }
     this.#asking.clear();
   }
@@ -152,16 +156,19 @@ export class DirectEvaluation {
   took({ target, body }: ReviewJob, observations: readonly (Observation | null)[], evaluationMs: number): void {
     const isElsewhere = observations.some((one) => one !== null && this.#elsewhere.has(one.policy));
     if (!isElsewhere && body.length <= MAX_DIRECT_BYTES) {
-      this.#buckets.get(target)?.took(evaluationMs);
+      // However long one took that was given up here: others of its bucket are not to be kept away for that.
+      this.#buckets.get(target)?.took(Math.min(evaluationMs, MAX_DIRECT_MS));
     }
   }
 
-  /** Undefined: it is for a worker to do; nothing of it was logged. {@link endTurn} is to be called afterwards. */
-  review({
-    seq,
-    target,
-    body,
-  }: ReviewJob): Exclude<ReviewOutcome, { readonly type: 'answer' | 'deferred' }> | undefined {
+  /**
+   * Undefined: it is for a worker to do; nothing of it was logged. {@link endTurn} is to be called afterwards. `slow`: policies that
+   * are for workers just now.
+   */
+  review(
+    { seq, target, body }: ReviewJob,
+    slow: readonly string[] | null = null,
+  ): Exclude<ReviewOutcome, { readonly type: 'answer' | 'deferred' }> | undefined {
     const bucket = this.#buckets.get(target);
     if (bucket?.isUnseen() === true) {
       return undefined;
@@ -171,7 +178,7 @@ export class DirectEvaluation {
     this.#isHostAsked = false;
     const began = performance.now();
     const until = began + MAX_DIRECT_MS;
-    const how = { expiresAt: until + MONOTONIC_OFFSET + LATER_MS, slow: null, namespaceProblem: null };
+    const how = { expiresAt: until + MONOTONIC_OFFSET + LATER_MS, slow, namespaceProblem: null };
     let isGivenUp = false;
     const outcome = this.#evaluation.review([0, seq, 'admit', target, body, null, how], (work) => {
       isGivenUp ||= work > MAX_DIRECT_WORK || performance.now() > until;
@@ -251,20 +258,29 @@ export class DirectEvaluation {
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
+    const length = uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength);
     return (
+      length <= MAX_DIRECT_SETTINGS &&
       uses.every(({ module, settings, contextAwareResources }) => {
         const code = this.#modules.get(digests[module] ?? '');
         const isFit = code !== undefined && (!isTenants || isBoundedFor(code, settings));
-        return isFit && contextAwareResources.length === 0;
-      }) && uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength) <= MAX_DIRECT_SETTINGS
+        return isFit && contextAwareResources.length === 0 && this.#isStarted(code);
+      })
     );
+  }
+
+  /** Starts a module when the first policy that may run here uses it: those of others are never started here. */
+  #isStarted(module: CompiledPolicyModule): boolean {
+    const isStarted = this.#started.get(module.digest) ?? this.#evaluation.prepare([module]).length > 0;
+    this.#started.set(module.digest, isStarted);
+    return isStarted;
   }
 
   /** Answers no capability: this thread cannot wait. */
   #nobody(): Required<HostPort> {
     const refuse = (): never => {
       this.#isHostAsked = true;
-      throw new Error('only workers ask the host');
+      throw new CallEnded('only workers ask the host');
     };
     return { request: refuse, inventory: refuse, revisionOf: refuse };
   }

@@ -8,7 +8,6 @@ import {
   type LoadedPolicy,
   loadBuckets,
   MATCH_CONDITIONS,
-  type Observation,
   type PolicyGuest,
   type PolicyOptions,
   unknownPolicy,
@@ -36,6 +35,9 @@ import { ObservationSender } from './observations.ts';
  */
 const SECOND_TRY_MS = 250;
 
+/** Statuses of HTTP from here on are for failures of the engine itself. */
+const SERVER_ERROR = 500;
+
 /** An entry that was found good by the loader, and could not be taken up. */
 export interface ApplyFailure {
   readonly id: string;
@@ -56,8 +58,8 @@ export interface PolicyEvaluationOptions
   readonly port: Required<HostPort>;
   readonly log: (entry: LogMessage) => void;
   /**
-   * Policies that another thread evaluates: a review of a bucket that one of them is for is deferred, and one of which a policy
-   * gives no verdict here. Default: there is no other thread.
+   * Policies that another thread evaluates: a review of a bucket that one of them is for is deferred, and one by which a policy
+   * or the engine itself fails here. Default: there is no other thread.
    */
   readonly elsewhere?: ReadonlySet<string>;
   /** What starting a module may use up, as fuel. Default: INIT_FUEL. */
@@ -226,14 +228,19 @@ export class PolicyEvaluation {
     const times = new Map<string, number>();
     let asked = '';
     let isGuest = false;
+    let isUnanswered = false;
     let enteredAt = 0;
-    const slow = how.slow === null ? this.#elsewhere : new Set([...how.slow, ...(this.#elsewhere ?? [])]);
+    const slow = how.slow === null ? undefined : new Set(how.slow);
+    const elsewhere = this.#elsewhere;
     questions.begin(how.namespaceProblem);
     const admission = this.#buckets.admit(this.#table, bucket, body, {
       ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      ...(slow === undefined ? {} : { slow }),
+      ...(slow === undefined && elsewhere === undefined
+        ? {}
+        : { slow: { has: (id: string) => slow?.has(id) === true || elsewhere?.has(id) === true } }),
       ...(interrupt === undefined ? {} : { interrupt }),
       deadlineMs: how.expiresAt - monotonicNow(),
+      unanswered: () => (isUnanswered = true),
       entering: (id, timeoutMs, member) => {
         asked = member < 0 ? id : id.slice(0, id.indexOf('/'));
         isGuest = member !== MATCH_CONDITIONS;
@@ -254,7 +261,10 @@ export class PolicyEvaluation {
     if (unanswered !== undefined && how.namespaceProblem === null) {
       return { type: 'namespace-unknown', seq, namespace: unanswered };
     }
-    if (admission.deferred === true || (this.#elsewhere !== undefined && admission.observations.some(isNoVerdict))) {
+    if (admission.deferred === true) {
+      return { type: 'deferred', seq };
+    }
+    if (elsewhere !== undefined && (isUnanswered || admission.status >= SERVER_ERROR)) {
       return { type: 'deferred', seq };
     }
     const { status, body: text, observations: observed } = admission;
@@ -272,11 +282,6 @@ export class PolicyEvaluation {
     };
     return { type: 'bucket', answer };
   }
-}
-
-/** Whether a policy may give a verdict where it has more time, and may ask and say more. */
-function isNoVerdict({ outcome }: Observation): boolean {
-  return outcome === 'timeout' || outcome === 'failed';
 }
 
 /** How long a policy may take, of the time that is left for the review. */

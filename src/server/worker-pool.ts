@@ -186,16 +186,11 @@ export class WorkerPool {
   /** Evaluates a review in this thread, if there is no other and it takes no time: see DirectEvaluation. */
   #isAnsweredHere(job: ReviewJob): boolean {
     const direct = this.#direct;
-    if (
-      direct === undefined ||
-      this.#heldReviews > 1 ||
-      !direct.mayTake(job) ||
-      this.#slowLane.slowOf(job.target, null) !== null
-    ) {
+    if (direct === undefined || this.#heldReviews > 1 || !direct.mayTake(job)) {
       return false;
     }
     try {
-      const outcome = direct.review(job);
+      const outcome = direct.review(job, this.#slowLane.slowOf(job.target, null));
       if (outcome?.type === 'bucket') {
         this.#bucketAnswered(job, direct.observations, outcome.answer);
       } else if (outcome !== undefined) {

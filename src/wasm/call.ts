@@ -6,7 +6,10 @@ export interface CallLimits {
   readonly answerBytes: number;
 }
 
-/** A guest's call of a host capability. What it throws reaches the guest as the error's text. */
+/** Thrown by a host call that ends the guest's call with it, whatever the guest would do next. */
+export class CallEnded extends Error {}
+
+/** A guest's call of a host capability. What it throws reaches the guest as the error's text, but for {@link CallEnded}. */
 export type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
 
 /** Everything that a guest may reach during one call. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { CallEnded } from './call.ts';
 import type { CallContext } from './call.ts';
 import { compileModule } from './compile.ts';
 import { GUEST_ERROR_BYTES, WapcGuest } from './wapc.ts';
@@ -139,6 +140,43 @@ describe('WapcGuest', () => {
       );
       const context = contextOf({ fuel: 900_000 }, () => assert.fail('it has not that much fuel'));
       assert.throws(() => guest.call('validate', '', context), { code: 'out-of-fuel' });
+    }
+  });
+
+  it('ends the call when the host says so, whatever the guest would make of an error', () => {
+    const guest = guestOf(fixture('echo-host-call'));
+    const call = { binding: 'kubewarden', ns: 'net', op: 'x', payload: {} };
+    const context = contextOf({}, () => {
+      throw new CallEnded('elsewhere');
+    });
+    assert.throws(() => validate(guest, call, context), { message: 'elsewhere' });
+    assert.deepEqual(
+      validate(
+        guest,
+        call,
+        contextOf({}, () => new Uint8Array()),
+      ),
+      { accepted: true, message: '' },
+    );
+  });
+
+  it('charges for functions that the guest calls for nothing', () => {
+    const wasi = (name: string, parameters: string, args: string): WapcGuest =>
+      guestOf(
+        wat(`(module (import "wasi_snapshot_preview1" "${name}" (func $f (param ${parameters}) (result i32)))
+          (memory 2) (func (export "__guest_call") (param i32 i32) (result i32) (local $i i32)
+            (loop $l (drop (call $f ${args})) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 500))))
+            (i32.const 0)))`),
+      );
+    const number = (value: number): string => `(i32.const ${value})`;
+    for (const [name, parameters, args] of [
+      ['fd_write', 'i32 i32 i32 i32', [2, 128, 1024, 90_000]],
+      ['fd_read', 'i32 i32 i32 i32', [0, 128, 1024, 90_000]],
+      ['poll_oneoff', 'i32 i32 i32 i32', [0, 60_000, 1000, 0]],
+      ['random_get', 'i32 i32', [-8, 100]],
+    ] as const) {
+      const guest = wasi(name, parameters, args.map(number).join(' '));
+      assert.throws(() => guest.call('validate', '', contextOf({ fuel: 4_000_000 })), { code: 'out-of-fuel' }, name);
     }
   });
 

@@ -1,3 +1,4 @@
+import { CallEnded } from './call.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
@@ -16,6 +17,9 @@ const COPIED_BYTES_PER_FUEL = 16;
  * 15 units in each).
  */
 const HOST_CALL_FUEL_PER_BYTE = 16;
+
+/** Fuel for a host call, whatever it hands over: looking it up, and the error that most hosts answer something unknown with. */
+const HOST_CALL_FUEL = 5_000;
 
 /** Longest text of AssemblyScript's abort, in UTF-16 bytes. */
 const ABORT_TEXT_BYTES = 2048;
@@ -149,7 +153,7 @@ export class WapcGuest {
     const exchange = this.#current();
     const range = (index: number): Uint8Array => instance.view(ranges[index] ?? 0, ranges[index + 1] ?? 0);
     const length = [0, 2, 4, 6].reduce((sum, index) => sum + range(index).length, 0);
-    instance.chargeFuel(length * HOST_CALL_FUEL_PER_BYTE);
+    instance.chargeFuel(HOST_CALL_FUEL + length * HOST_CALL_FUEL_PER_BYTE);
     const [binding, namespace, operation] = [0, 2, 4].map((index) => Buffer.from(range(index)).toString()) as [
       string,
       string,
@@ -162,6 +166,9 @@ export class WapcGuest {
       exchange.hostResponse = exchange.context.hostCall(binding, namespace, operation, payload);
       return 1;
     } catch (error) {
+      if (error instanceof CallEnded) {
+        throw error;
+      }
       exchange.hostError = encoder.encode(error instanceof Error ? error.message : String(error));
       return 0;
     }

@@ -331,11 +331,12 @@ test('conditions of policies are ended with the review', () => {
   table.add({ name: 'a', spec: { matchConditions: [{ name: 'c', expression }] }, answer: () => ({ accepted: true }) });
   assert.equal(table.ask(VALIDATING).response.allowed, true);
   let asked = 0;
-  const interrupt = (): boolean => (asked += 1) > 0;
+  // The first time is before anything of the policy is looked at.
+  const interrupt = (): boolean => (asked += 1) > 1;
   const { allowed, status } = table.ask(VALIDATING, podReview(), { interrupt }).response;
   assert.equal(allowed, false);
   assert.match((status as JsonObject).message as string, /interrupted/);
-  assert.ok(asked > 0);
+  assert.ok(asked > 1);
   assert.equal(table.ask(VALIDATING).response.allowed, true);
 });
 
@@ -355,6 +356,30 @@ test('a review is deferred before the conditions of policies that are not slow a
   table.add({ name: 'b', spec: conditions('false') });
   const slow = new Set(['kw.cap.b']);
   assert.equal(table.ask(VALIDATING, podReview(), { slow }).observations.length, 1);
+});
+
+test('a review is deferred between policies once it is interrupted, however many are still to be looked at', () => {
+  const table = new TestTable();
+  const asked: string[] = [];
+  for (const name of ['a', 'b', 'c']) {
+    table.add({ name, answer: () => (asked.push(name), { accepted: true }) });
+  }
+  let looks = 0;
+  const admission = table.admit(VALIDATING, podReview(), { interrupt: () => (looks += 1) > 2 });
+  assert.deepEqual([admission.deferred, looks, asked], [true, 3, []]);
+});
+
+test('tells of guests that gave no verdict', () => {
+  const table = new TestTable();
+  let unanswered = 0;
+  const asked = (): number => {
+    table.ask(VALIDATING, podReview(), { unanswered: () => (unanswered += 1) });
+    return unanswered;
+  };
+  table.add({ name: 'a', answer: () => ({ accepted: false }) });
+  assert.equal(asked(), 0);
+  table.add({ name: 'b', answer: () => 'garbage' });
+  assert.equal(asked(), 1);
 });
 
 test('a policy of a namespace is for requests in it, and for nothing else', () => {
