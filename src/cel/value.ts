@@ -55,14 +55,21 @@ export class CelUint extends CelBoxed {
   }
 }
 
+/** Counts what is looked at, so that comparing large values has a bound. */
+export interface WorkMeter {
+  /** May throw to end the evaluation. */
+  work(units: number): void;
+}
+
 /** Values of types that JSON does not have. Compared by {@link CelObject.equals} and named by their type. */
 export abstract class CelObject extends CelBoxed {
   /** The name that `type(value)` shows. */
   abstract readonly typeName: string;
-  abstract equals(other: CelValue): boolean;
+  /** `meter`: told by those that compare other values. */
+  abstract equals(other: CelValue, meter?: WorkMeter): boolean;
   /** What the operator `==` with this on its left gives: some types refuse values of other types instead. */
-  compareEqual(other: CelValue): boolean | EvaluationFailure {
-    return this.equals(other);
+  compareEqual(other: CelValue, meter?: WorkMeter): boolean | EvaluationFailure {
+    return this.equals(other, meter);
   }
   /** Its size as run-time costs count it. */
   get costSize(): number {

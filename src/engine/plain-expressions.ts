@@ -1,73 +1,88 @@
+import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 
-/** Settings that are expressions, or of no consequence. The others make policies ask the cluster. */
-const KEYS: ReadonlySet<string> = new Set(['validations', 'variables', 'matchConditions', 'failurePolicy']);
-
-/**
- * Macros and functions that make nothing larger than what they are given, and take no longer than that is large: with `[` and `{`
- * for nothing but literals, no value is larger than the request. Others build texts or lists, compile patterns, or ask.
- */
+/** Macros and functions that look at what there is, and make nothing of it. */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   'all',
-  'bool',
   'contains',
   'endsWith',
   'exists',
   'exists_one',
-  'filter',
   'has',
-  'hasValue',
-  'int',
-  'or',
-  'orValue',
   'size',
   'startsWith',
-  'string',
-  'uint',
-  'value',
 ]);
+
+/** Names by which expressions ask the cluster. */
+const ASKING: ReadonlySet<string> = new Set(['authorizer', 'namespaceObject', 'params']);
 
 /** Longest text that may be looked for within another: two long ones can take 10 ms. */
 const MAX_PART = 64;
 
-/** What would have to be read as the language's own lexer does: escapes, long strings, comments, quoted names. */
+/** What would have to be read as the language's own lexer does: escapes, long texts, comments, quoted names. */
 const OTHER_SYNTAX = /\\|'''|"""|\/\/|`/u;
-const LITERAL = /'[^']*'|"[^"]*"/gu;
-/** What stands for literals: these are looked at no further. */
-const SHORT = "''";
-const LONG = '""';
-const CALL = /([A-Za-z_]\w*)\s*\(/gu;
-/** A list of literals, or an index that is one; lists of anything else may hold one value many times. */
-const LITERALS = /\[(?:\s|''|""|,|-|\b\d[\w.]*|\btrue\b|\bfalse\b|\bnull\b)*\]/gu;
-const BRACKET = /[[{]/u;
-const ASKING = /\b(?:authorizer|params|namespaceObject)\b/u;
-const ANY_CONTAINS = /\bcontains\s*\(/u;
+/** Texts, words, numbers, spaces; one character otherwise. Each begins in its own way, so that nothing is read twice. */
+const TOKEN = /'[^'\n]*'|"[^"\n]*"|[A-Za-z_]\w*|\d\w*(?:\.\d\w*)?|\s+|[^]/gu;
+const TEXT = /^['"]./u;
+const WORD = /^[A-Za-z_]/u;
+const NUMBER = /^\d/u;
+/** Not among them: what joins or chooses values (`+`, `?`), and what makes maps and objects. */
+const PUNCTUATION: ReadonlySet<string> = new Set('.,()[]!=<>&|-*/%');
+/** What may stand between the brackets of a list, or of an index. */
+const BETWEEN_BRACKETS: ReadonlySet<string> = new Set([',', '-', 'true', 'false', 'null']);
 
 /**
- * Whether settings of `builtin:cel` hold nothing but expressions that ask nobody, and take a time that is bounded by the size of
- * the request, but for loops, which can be interrupted. Looks at their text only, which takes no time itself: where it says no they
- * may be as good. Says nothing of settings that are not valid.
+ * Whether settings of `builtin:cel` hold nothing but validations whose expressions ask nobody and make no values: so each is part of
+ * the request, or written there, and no step takes longer than these are large. Loops can be interrupted. Reads the text of
+ * expressions, once, so that it takes no time itself; where it says no they may be as good. Says nothing of settings that are not
+ * valid.
  */
-export function hasPlainExpressions(settings: JsonObject): boolean {
-  return Object.entries(settings).every(([key, value]) => KEYS.has(key) && textsOf(value).every(isPlain));
+export function hasPlainExpressions({ validations, failurePolicy: _failurePolicy, ...others }: JsonObject): boolean {
+  return Object.keys(others).length === 0 && Array.isArray(validations) && validations.every(isPlainValidation);
 }
 
-function textsOf(value: JsonValue): readonly string[] {
-  if (typeof value === 'string') {
-    return [value];
-  }
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap((one) => textsOf(one)) : [];
-}
-
-function isPlain(text: string): boolean {
-  if (OTHER_SYNTAX.test(text)) {
+function isPlainValidation(validation: JsonValue): boolean {
+  if (!isJsonObject(validation)) {
     return false;
   }
-  const code = text.replaceAll(LITERAL, (literal) => (literal.length <= MAX_PART + 2 ? SHORT : LONG));
-  return (
-    !ASKING.test(code) &&
-    !BRACKET.test(code.replaceAll(LITERALS, '')) &&
-    !ANY_CONTAINS.test(code.replaceAll(`.contains(${SHORT})`, '')) &&
-    [...code.matchAll(CALL)].every(([, name = '']) => FUNCTIONS.has(name))
-  );
+  const { expression, messageExpression = '', message: _message, reason: _reason, ...others } = validation;
+  return Object.keys(others).length === 0 && [expression, messageExpression].every(isPlain);
+}
+
+function isPlain(text: JsonValue | undefined): boolean {
+  if (typeof text !== 'string' || OTHER_SYNTAX.test(text)) {
+    return false;
+  }
+  const tokens = (text.match(TOKEN) ?? []).filter((token) => token.trim() !== '');
+  let isInBrackets = false;
+  return tokens.every((token, index) => {
+    const before = tokens[index - 1] ?? '';
+    if (token === '[' || token === ']') {
+      const isExpected = isInBrackets === (token === ']');
+      isInBrackets = token === '[';
+      return isExpected;
+    }
+    if (isInBrackets) {
+      return TEXT.test(token) || NUMBER.test(token) || BETWEEN_BRACKETS.has(token);
+    }
+    if (token === '(') {
+      return isPlainCall(before, tokens.slice(index - 2, index + 3));
+    }
+    // A word in front of a text would be a prefix of it.
+    const isPrefixed = TEXT.test(token) && WORD.test(before) && before !== 'in';
+    return (
+      !isPrefixed &&
+      !ASKING.has(token) &&
+      (TEXT.test(token) || WORD.test(token) || NUMBER.test(token) || PUNCTUATION.has(token))
+    );
+  });
+}
+
+/** Whether a parenthesis stands behind a function that may be called, or behind none. `around`: from two tokens before to two behind. */
+function isPlainCall(before: string, around: readonly string[]): boolean {
+  if (before === 'contains') {
+    const [dot, , , part = '', end] = around;
+    return dot === '.' && TEXT.test(part) && part.length <= MAX_PART + 2 && end === ')';
+  }
+  return before === '' || before === 'in' || FUNCTIONS.has(before) || '(,!=<>&|-*/%'.includes(before);
 }

@@ -6,7 +6,8 @@ import { parsePolicies } from '../engine/index.ts';
 import { builtinVersion } from '../modules/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import { compileModule } from '../wasm/index.ts';
-import { wat } from '../wasm/testing/wat.ts';
+import { wat } from '../wasm/testing/index.ts';
+
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import {
   DirectEvaluation,

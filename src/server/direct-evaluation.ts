@@ -14,8 +14,8 @@ import {
   type Observation,
 } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
 import { CallEnded } from '../wasm/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectBuckets } from './direct-buckets.ts';
 import {
   type LogMessage,

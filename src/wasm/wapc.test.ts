@@ -169,6 +169,13 @@ describe('WapcGuest', () => {
             (i32.const 0)))`),
       );
     const number = (value: number): string => `(i32.const ${value})`;
+    const silent = guestOf(
+      wat(`(module (import "wapc" "__console_log" (func $log (param i32 i32)))
+        (memory 1) (func (export "__guest_call") (param i32 i32) (result i32) (local $i i32)
+          (loop $l (call $log (i32.const 0) (i32.const 0)) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10000))))
+          (i32.const 0)))`),
+    );
+    assert.throws(() => silent.call('validate', '', contextOf({ fuel: 4_000_000 })), { code: 'out-of-fuel' });
     for (const [name, parameters, args] of [
       ['fd_write', 'i32 i32 i32 i32', [2, 128, 1024, 90_000]],
       ['fd_read', 'i32 i32 i32 i32', [0, 128, 1024, 90_000]],

@@ -18,6 +18,9 @@ const COPIED_BYTES_PER_FUEL = 16;
  */
 const HOST_CALL_FUEL_PER_BYTE = 16;
 
+/** Fuel for a call of the host's functions, whatever they are given: as for those of WASI. */
+const CALL_FUEL = 500;
+
 /** Fuel for a host call, whatever it hands over: looking it up, and the error that most hosts answer something unknown with. */
 const HOST_CALL_FUEL = 5_000;
 
@@ -107,7 +110,7 @@ export class WapcGuest {
 
   #imports(instance: SandboxInstance): HostImports {
     return {
-      wapc: this.#wapcFunctions(instance),
+      wapc: charged(instance, this.#wapcFunctions(instance)),
       [WASI_MODULE]: createWasi(instance, () => this.#wasiProcess()),
       env: { abort: (message: number, file: number, line: number) => abort(instance, message, file, line) },
     };
@@ -202,6 +205,19 @@ export class WapcGuest {
     this.#process ??= new WasiProcess({ log: context.log });
     return this.#process;
   }
+}
+
+/** The same functions, with a charge for being called. */
+function charged(instance: SandboxInstance, functions: Record<string, HostFunction>): Record<string, HostFunction> {
+  return Object.fromEntries(
+    Object.entries(functions).map(([name, call]): [string, HostFunction] => [
+      name,
+      (...args: never[]) => {
+        instance.chargeFuel(CALL_FUEL);
+        return call(...args);
+      },
+    ]),
+  );
 }
 
 /** Runs what toolchains emit to start a guest. Commands end with `proc_exit(0)`, which is no error here. */

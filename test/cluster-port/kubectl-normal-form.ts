@@ -10,11 +10,12 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/"resourceVersion":"\d+"/g, '"resourceVersion":<version>'],
   [/https:\/\/127\.0\.0\.1:\d+/g, '<server>'],
   [/127\.0\.0\.1:\d+/g, '<address>'],
+  // Before ages: what is drawn at random may look like one.
+  [/\bgenerated-[a-z0-9]{5}\b/g, 'generated-<random>'],
   [/\b\d+(?:ms|[smhd])(?:\d+[smh])?\b/g, '<age>'],
   [/\S*\/(LIVE|MERGED)-\d+\//g, '$1/'],
   [/\S*kubectl-edit-\d+\S*/g, '<file>'],
   [/\S*portcullis-(?:kubectl|cluster)-\w+/g, '<folder>'],
-  [/\bgenerated-[a-z0-9]{5}\b/g, 'generated-<random>'],
   [/[IEW]\d{4} <?[\d:.]+>?\s+\d+ /g, ''],
   [/(Resource Version:\s+)\d+/g, '$1<version>'],
   [/\b80:3\d{4}\/TCP/g, '80:<port>/TCP'],

@@ -1,9 +1,8 @@
 import { CALL_COST } from '../library.ts';
 import type { Overload } from '../library.ts';
 import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../value.ts';
 import { equalValues } from './equality.ts';
-import type { WorkMeter } from './equality.ts';
 import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation } from './frame.ts';
 import type { Frame, Run } from './frame.ts';
 import { failureOf, located } from './attribute.ts';
@@ -185,16 +184,23 @@ function workBefore(plan: CallPlan): WorkBefore {
     case 'findAll':
       return workOfMatching(plan.literals[1]);
     case 'size':
-      return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : workOfReading(frame, a));
+      return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : workOfReading(frame, a, null));
     default:
       return workOfReading;
   }
 }
 
-function workOfReading(frame: Frame, a: CelValue): void {
-  if (typeof a === 'string' && a.length > UNITS_PER_WORK) {
-    frame.work(a.length / UNITS_PER_WORK);
+/** Texts are read whole by nearly every function, and their code points counted for what that costs. */
+function workOfReading(frame: Frame, a: CelValue, b: CelValue): void {
+  const length = lengthOf(a) + lengthOf(b);
+  if (length > UNITS_PER_WORK) {
+    frame.work(length / UNITS_PER_WORK);
   }
+}
+
+/** Of texts and bytes; others are not read. */
+function lengthOf(value: CelResult): number {
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
 
 function workAfter({ declared, found }: CallPlan): Overload['work'] {
@@ -369,8 +375,12 @@ function isLibraryValue(value: CelResult): boolean {
 /** Up to this length, looking through a string costs 1 however many code points it has, unless it is empty. */
 const SHORT = 10;
 
-/** What comparing two values costs: looking through the smaller one. */
+/** What comparing two values costs: looking through the smaller one. To tell that is work. */
 function comparisonCost(frame: Frame, a: CelResult, b: CelResult): number {
+  const length = lengthOf(a) + lengthOf(b);
+  if (length > UNITS_PER_WORK) {
+    frame.work(length / UNITS_PER_WORK);
+  }
   if (typeof a === 'string' && typeof b === 'string') {
     return stringComparisonCost(a, b);
   }
@@ -399,7 +409,7 @@ function countedSize(frame: Frame, value: CelResult): number {
     return 1;
   }
   const size = sizeOf(value);
-  if (isMap(value)) {
+  if (isMap(value) || value instanceof CelOptional) {
     frame.work(size / ELEMENTS_PER_WORK);
   }
   return size;
@@ -417,11 +427,11 @@ export function compileEquality(left: Run, right: Run, isEqual: boolean): Run {
     if (b instanceof EvaluationFailure) {
       return b;
     }
+    frame.checkBudget();
     if (a instanceof CelObject) {
-      const result = a.compareEqual(b);
+      const result = a.compareEqual(b, frame);
       return isEqual ? result : result !== true;
     }
-    frame.checkBudget();
     return equalValues(a, b, frame) === isEqual;
   };
 }
@@ -450,7 +460,7 @@ export function compileEqualityWith(
       return value;
     }
     if (value instanceof CelObject && !isLeft) {
-      const result = value.compareEqual(constant);
+      const result = value.compareEqual(constant, frame);
       return isEqual ? result : result !== true;
     }
     return equalValues(value, constant, frame) === isEqual;

@@ -85,7 +85,7 @@ export class CompiledExpression {
   #evaluate(frame: Frame): CelResult | Cancellation {
     try {
       const value = this.#run(frame);
-      frame.checkBudget();
+      frame.end();
       return value;
     } catch (error) {
       if (error instanceof Cancellation) {

@@ -1,14 +1,8 @@
 import { CelMap, CelObject } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue, WorkMeter } from '../value.ts';
 import { findInMap, keysOf, mapSize } from './map.ts';
 import { compareNumbers, isNumeric } from './number.ts';
 import { isMap } from './type-name.ts';
-
-/** Counts what is looked at, so that comparing large values has a bound. */
-export interface WorkMeter {
-  /** May throw to end the evaluation. */
-  work(units: number): void;
-}
 
 /** String comparison is native: so many characters are one unit of work. */
 const CHARACTERS_PER_WORK = 64;
@@ -40,13 +34,16 @@ function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): b
   while (pending.length > 0) {
     const other = pending.pop() ?? null;
     const one = pending.pop() ?? null;
-    meter?.work(1 + heldBy(one));
-    if (!equalShallow(one, other, pending)) {
+    meter?.work(1 + heldBy(one) / HELD_PER_WORK);
+    if (!equalShallow(one, other, { pending, meter })) {
       return false;
     }
   }
   return true;
 }
+
+/** Values held by another that are compared in a unit of work: a difference is mostly found soon. */
+const HELD_PER_WORK = 4;
 
 /** How many values a value holds, roughly. */
 function heldBy(value: CelValue): number {
@@ -54,6 +51,12 @@ function heldBy(value: CelValue): number {
     return value.length;
   }
   return isMap(value) ? mapSize(value) : 0;
+}
+
+interface Comparison {
+  /** Pairs still to be compared. */
+  readonly pending: CelValue[];
+  readonly meter: WorkMeter | undefined;
 }
 
 /** Compares two values held by others: at once, or later when they hold values themselves. */
@@ -66,12 +69,12 @@ function isEqualOrPending(a: CelValue, b: CelValue, pending: CelValue[]): boolea
 }
 
 /** Compares two values but for what lists and maps hold, which is left to be compared. */
-function equalShallow(a: CelValue, b: CelValue, pending: CelValue[]): boolean {
+function equalShallow(a: CelValue, b: CelValue, { pending, meter }: Comparison): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
     return equalScalars(a, b);
   }
   if (a instanceof CelObject) {
-    return a.equals(b);
+    return a.equals(b, meter);
   }
   if (Array.isArray(a)) {
     return Array.isArray(b) && equalLists(a, b, pending);

@@ -183,6 +183,38 @@ describe('limits of an evaluation', () => {
     }
   });
 
+  it('compiles whatever is interrupted meanwhile', () => {
+    const program = withInterrupt(
+      () => true,
+      () => environment.compile("string(1) == '1' && duration('1s') < duration('2s')"),
+    );
+    assert.equal(program.run({}, BUDGET).value, true);
+  });
+
+  it('ends expressions that did no work, too, once it is interrupted', () => {
+    const options = { budget: 100, interrupt: (): boolean => true };
+    assert.ok(evaluate('1 == 1', {}, options).value instanceof Cancellation);
+  });
+
+  it('counts texts, bytes and optionals that are compared, whichever side they are on', () => {
+    const text = 'é'.repeat(10_000);
+    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, 1]));
+    const object = { n: Array.from({ length: 100 }, () => 1), text, list: [nested(2)], many };
+    for (const expression of [
+      "'a' < object.text",
+      "object.text > 'a'",
+      'object.text != object.none',
+      "string(b'" + 'x'.repeat(2_000) + "') != ''",
+      'object.?list == object.?list',
+      'object.?many != object.?none',
+    ]) {
+      let looks = 0;
+      const interrupt = (): boolean => ((looks += 1), false);
+      evaluate(`object.n.all(x, ${expression})`, { object: { ...object, none: null } }, { budget: 1e12, interrupt });
+      assert.ok(looks > 90, `${expression}: ${looks} looks`);
+    }
+  });
+
   it('looks at an interrupt before the first work of every expression: it may have been said before', () => {
     const ended = evaluate(
       'object.items.all(i, true)',

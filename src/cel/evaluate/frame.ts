@@ -1,5 +1,4 @@
-import type { CelResult } from '../value.ts';
-import type { WorkMeter } from './equality.ts';
+import type { CelResult, WorkMeter } from '../value.ts';
 
 /**
  * Units of work that one evaluation may do, whatever its budget: for what costs little and works much (joining lists of
@@ -8,8 +7,10 @@ import type { WorkMeter } from './equality.ts';
  */
 export const MAX_WORK = 10_000_000;
 
-/** Units of work between looks at the interrupt flag: about 10 µs. */
-const INTERRUPT_INTERVAL = 1024;
+/** Units of work between looks at the limits. */
+const LOOK_INTERVAL = 1024;
+/** The same where somebody may interrupt: what a unit stands for may take 1 µs, if it is not 10 ns. */
+const INTERRUPT_INTERVAL = 64;
 
 /** UTF-16 units of the longest string that an expression may build: five times the largest request. */
 export const MAX_TEXT_LENGTH = 16 * 1024 * 1024;
@@ -71,9 +72,17 @@ export class Frame implements WorkMeter {
     this.cost = 0;
     this.budget = budget;
     this.worked = 0;
-    // At once where somebody may have said so before: that many expressions are evaluated, each with little work, ends nothing.
     this.#interrupt = interrupt ?? shared;
-    this.#nextLook = this.#interrupt === undefined ? INTERRUPT_INTERVAL : 0;
+    // At once where somebody may have said so before, as for the expression in front of this one.
+    this.#nextLook = this.#interrupt === undefined ? LOOK_INTERVAL : 0;
+  }
+
+  /** The expression is evaluated. @throws Cancellation when it was interrupted, or should have been. */
+  end(): void {
+    this.checkBudget();
+    if (this.#interrupt !== undefined) {
+      this.#look();
+    }
   }
 
   /** Counts work, before it is done where it may be much. @throws Cancellation */
@@ -88,7 +97,7 @@ export class Frame implements WorkMeter {
     if (this.worked > MAX_WORK) {
       throw new Cancellation('cost-exceeded', 'operation cancelled: work limit exceeded');
     }
-    this.#nextLook = this.worked + INTERRUPT_INTERVAL;
+    this.#nextLook = this.worked + (this.#interrupt === undefined ? LOOK_INTERVAL : INTERRUPT_INTERVAL);
     if (this.#interrupt?.(this.worked) === true) {
       throw new Cancellation('interrupted', 'operation interrupted');
     }

@@ -14,7 +14,7 @@ export {
   toUintValue,
 } from './conversion.ts';
 export { equalValues } from './equality.ts';
-export type { WorkMeter } from './equality.ts';
+
 export { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY } from './extension-libraries.ts';
 export { formatDouble } from './double-text.ts';
 export { parseJson } from './json.ts';

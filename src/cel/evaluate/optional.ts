@@ -1,5 +1,5 @@
 import { CelObject } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue, WorkMeter } from '../value.ts';
 import { equalValues } from './equality.ts';
 import { sizeOf } from './size.ts';
 
@@ -23,10 +23,10 @@ export class CelOptional extends CelObject {
     return this.value === undefined ? 1 : sizeOf(this.value);
   }
 
-  equals(other: CelValue): boolean {
+  equals(other: CelValue, meter?: WorkMeter): boolean {
     if (!(other instanceof CelOptional) || this.value === undefined || other.value === undefined) {
       return other instanceof CelOptional && this.value === other.value;
     }
-    return equalValues(this.value, other.value);
+    return equalValues(this.value, other.value, meter);
   }
 }

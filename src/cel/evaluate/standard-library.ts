@@ -17,7 +17,7 @@ import {
 } from '../type.ts';
 import type { CelType } from '../type.ts';
 import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../value.ts';
 import {
   add,
   divide,
@@ -43,7 +43,6 @@ import {
   toUintValue,
 } from './conversion.ts';
 import { equalValues } from './equality.ts';
-import type { WorkMeter } from './equality.ts';
 import { findInMap } from './map.ts';
 import { toInt } from './number.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';

@@ -1,5 +1,5 @@
 import { equalValues } from '../evaluate/index.ts';
-import type { WorkMeter } from '../evaluate/index.ts';
+import type { WorkMeter } from '../value.ts';
 import { CelUint, CelDouble } from '../value.ts';
 import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail } from './declare.ts';

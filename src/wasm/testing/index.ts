@@ -1,0 +1,1 @@
+export { wat } from './wat.ts';
