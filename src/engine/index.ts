@@ -46,7 +46,6 @@ export type {
   PolicyMode,
   SinglePolicyDefinition,
 } from './policy-definition.ts';
-export { hasPlainExpressions } from './plain-expressions.ts';
 export type { GuestInput, PolicyGuest } from './policy-guest.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';

@@ -2,17 +2,11 @@
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
 // Nothing of this may hold up others. So modules run here only by little fuel, where that bounds what they do, and for
-// administrators; of tenants only expressions of which none can take long at once; on reviews that are small, and of buckets that
+// administrators, as expressions; for tenants only the Pod Security Standards; on reviews that are small, and of buckets that
 // usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
 // worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
 // of this thread's time may be lost by that.
-import {
-  FUEL_PER_SECOND,
-  hasPlainExpressions,
-  type HostPort,
-  type JsonObject,
-  type Observation,
-} from '../engine/index.ts';
+import { FUEL_PER_SECOND, type HostPort, type Observation } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import { CallEnded } from '../wasm/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
@@ -261,9 +255,9 @@ export class DirectEvaluation {
     const length = uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength);
     return (
       length <= MAX_DIRECT_SETTINGS &&
-      uses.every(({ module, settings, contextAwareResources }) => {
+      uses.every(({ module, contextAwareResources }) => {
         const code = this.#modules.get(digests[module] ?? '');
-        const isFit = code !== undefined && (!isTenants || isBoundedFor(code, settings));
+        const isFit = code !== undefined && (!isTenants || isBoundedByReview(code));
         return isFit && contextAwareResources.length === 0 && this.#isStarted(code);
       })
     );
@@ -298,9 +292,9 @@ function isBounded(module: CompiledPolicyModule): boolean {
   return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
 }
 
-/** Whether what a module does with settings, whatever they are, is bounded by the size of the review. */
-function isBoundedFor(module: CompiledPolicyModule, settings: JsonObject): boolean {
-  return module.mode === 'builtin' && (module.name !== 'cel' || hasPlainExpressions(settings));
+/** Whether what a module does, whatever its settings are, is bounded by the size of the review. Expressions are not. */
+function isBoundedByReview(module: CompiledPolicyModule): boolean {
+  return module.mode === 'builtin' && module.name !== 'cel';
 }
 
 /** As JSON. Characters. */
