@@ -69,8 +69,6 @@ export class DirectEvaluation {
   readonly #evaluation: PolicyEvaluation;
   /** Modules that may run here, by digest. */
   readonly #modules = new Map<string, CompiledPolicyModule>();
-  /** Whether those that an entry asked for could be started. */
-  readonly #started = new Map<string, boolean>();
   readonly #buckets = new DirectBuckets();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
@@ -116,7 +114,6 @@ export class DirectEvaluation {
     this.#evaluation.apply(taken, []);
     for (const digest of change.retired) {
       this.#modules.delete(digest);
-      this.#started.delete(digest);
     }
     this.#asking.clear();
   }
@@ -265,8 +262,11 @@ export class DirectEvaluation {
 
   /** Starts a module when the first policy that may run here uses it: those of others are never started here. */
   #isStarted(module: CompiledPolicyModule): boolean {
-    const isStarted = this.#started.get(module.digest) ?? this.#evaluation.prepare([module]).length > 0;
-    this.#started.set(module.digest, isStarted);
+    const isStarted = this.#evaluation.prepare(module);
+    if (!isStarted) {
+      // Nor is it tried again.
+      this.#modules.delete(module.digest);
+    }
     return isStarted;
   }
 

@@ -26,11 +26,7 @@ export type TableEntry = {
       readonly digests: Readonly<Record<string, string>>;
     }
   | {
-      readonly failed: {
-        readonly message: string;
-        readonly failurePolicy: 'Fail' | 'Ignore';
-        readonly mode?: PolicyDefinition['mode'];
-      };
+      readonly failed: { readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
       /** Whether it is only not here yet: who asks about it by name is told to try again. */
       readonly isLoading?: boolean;
     }

@@ -1,5 +1,6 @@
 // The policies of one thread, and what evaluates reviews by them, one at a time.
 import {
+  type AdmitOptions,
   createFailedPolicy,
   createGuest,
   createPolicy,
@@ -104,20 +105,23 @@ export class PolicyEvaluation {
   }
 
   /**
-   * Makes the guests of modules that may be used by a later change only: then that one takes no longer than it has to. Those that
-   * could be made; the others are told of by the first entry that uses them.
+   * Makes the guest of a module that may be used by a later change only: then that one takes no longer than it has to. Whether it
+   * could be made; why not is told by the first entry that uses it.
    */
-  prepare(modules: readonly CompiledPolicyModule[]): readonly CompiledPolicyModule[] {
-    for (const module of modules) {
-      this.#modules.set(module.digest, module);
+  prepare(module: CompiledPolicyModule): boolean {
+    this.#modules.set(module.digest, module);
+    try {
+      this.#guestOf(module.digest);
+      return true;
+    } catch {
+      return false;
     }
-    return modules.filter(({ digest }) => this.#isReady(digest));
   }
 
   /** Takes a change of the table over. `ofUpserts`: the numbers of its upserts, in their order. What could not be taken up. */
   apply(change: TableChange, ofUpserts: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
-    this.prepare(change.modules);
+    change.modules.forEach((module) => this.prepare(module));
     for (const id of change.removals) {
       this.#policies.delete(id);
       this.#table?.delete(id);
@@ -153,7 +157,7 @@ export class PolicyEvaluation {
   }
 
   /** Evaluates a review by a policy, or by all of a bucket that it is for. Synchronous. `interrupt`: see AdmitOptions. */
-  review(message: ReviewMessage, interrupt?: (work: number) => boolean): ReviewOutcome {
+  review(message: ReviewMessage, interrupt?: AdmitOptions['interrupt']): ReviewOutcome {
     const how = message[6];
     return how === undefined
       ? { type: 'answer', answer: this.#byPolicy(message) }
@@ -168,15 +172,6 @@ export class PolicyEvaluation {
     const guest = this.#guests.get(module.digest) ?? createGuest(module, this.#initFuel);
     this.#guests.set(module.digest, guest);
     return guest;
-  }
-
-  #isReady(digest: string): boolean {
-    try {
-      this.#guestOf(digest);
-      return true;
-    } catch {
-      return false;
-    }
   }
 
   /** What answers for an entry. One that cannot be taken up, although the loader could, answers as failed. */
@@ -217,7 +212,7 @@ export class PolicyEvaluation {
   #byBucket(
     [, seq, , bucket, body, timedOut]: ReviewMessage,
     how: BucketReview,
-    interrupt: ((work: number) => boolean) | undefined,
+    interrupt: AdmitOptions['interrupt'],
   ): ReviewOutcome {
     if (this.#buckets === undefined || this.#table === undefined) {
       throw new Error('expected to be told at the start that there are reviews of buckets');

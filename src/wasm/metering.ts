@@ -35,6 +35,12 @@ export const MIN_BLOCK_COST = 8;
 /** Fuel for the call of a host function besides what the host charges by length: the crossing takes 20-100 ns. */
 export const HOST_CALL_FUEL = 64;
 
+/**
+ * Fuel that a host function charges for being called, whatever it is given. In a loop of calls that
+ * was 1 to 4 µs, more than this pays for; programs call few.
+ */
+export const HOST_FUNCTION_FUEL = 500;
+
 /** Locals are zeroed at function entry, so many of them cost time that no instruction shows. */
 export const LOCALS_PER_FUEL = 8;
 

@@ -2,6 +2,7 @@ import { CallEnded } from './call.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
+import { HOST_FUNCTION_FUEL } from './metering.ts';
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES, WASI_MODULE, WasiProcess } from './wasi.ts';
@@ -12,17 +13,11 @@ export const GUEST_ERROR_BYTES = 16 * 1024;
 /** Bytes that the host copies for one unit of the guest's fuel; the same rate as memory.copy. */
 const COPIED_BYTES_PER_FUEL = 16;
 
-/**
- * Fuel for one byte that a guest hands over with a host call: the host reads it as JSON, which takes it some nanoseconds (at 2 to
- * 15 units in each).
- */
-const HOST_CALL_FUEL_PER_BYTE = 16;
+/** Fuel for asking for a host capability: looking it up, and the error that most hosts answer something unknown with. */
+const CAPABILITY_FUEL = 5_000;
 
-/** Fuel for a call of the host's functions, whatever they are given: as for those of WASI. */
-const CALL_FUEL = 500;
-
-/** Fuel for a host call, whatever it hands over: looking it up, and the error that most hosts answer something unknown with. */
-const HOST_CALL_FUEL = 5_000;
+/** Fuel for one byte that a guest hands over with it: the host reads it as JSON. */
+const CAPABILITY_FUEL_PER_BYTE = 16;
 
 /** Longest text of AssemblyScript's abort, in UTF-16 bytes. */
 const ABORT_TEXT_BYTES = 2048;
@@ -156,7 +151,7 @@ export class WapcGuest {
     const exchange = this.#current();
     const range = (index: number): Uint8Array => instance.view(ranges[index] ?? 0, ranges[index + 1] ?? 0);
     const length = [0, 2, 4, 6].reduce((sum, index) => sum + range(index).length, 0);
-    instance.chargeFuel(HOST_CALL_FUEL + length * HOST_CALL_FUEL_PER_BYTE);
+    instance.chargeFuel(CAPABILITY_FUEL + length * CAPABILITY_FUEL_PER_BYTE);
     const [binding, namespace, operation] = [0, 2, 4].map((index) => Buffer.from(range(index)).toString()) as [
       string,
       string,
@@ -213,7 +208,7 @@ function charged(instance: SandboxInstance, functions: Record<string, HostFuncti
     Object.entries(functions).map(([name, call]): [string, HostFunction] => [
       name,
       (...args: never[]) => {
-        instance.chargeFuel(CALL_FUEL);
+        instance.chargeFuel(HOST_FUNCTION_FUEL);
         return call(...args);
       },
     ]),

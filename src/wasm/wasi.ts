@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 
 import { WasmError } from './errors.ts';
+import { HOST_FUNCTION_FUEL } from './metering.ts';
 import type { HostFunction, SandboxInstance } from './sandbox.ts';
 
 /**
@@ -29,11 +30,9 @@ export const SLEEP_LIMIT_NS = 3_600_000_000_000n;
 /** Clocks tick in steps of 0.1 ms: enough for time-outs, too coarse to time the memory of a neighbour. */
 export const CLOCK_STEP_NS = 100_000n;
 
-/** Fuel for a call of the host: what these functions do whatever they are given takes 0.1 to 0.3 µs. */
-const CALL_FUEL = 500;
-/** Fuel for a buffer of a scatter or gather call, or a subscription of a poll: each is read, checked and kept, 0.2 to 0.5 µs. */
+/** Fuel for a buffer of a scatter or gather call (0.2 µs in a loop), or a subscription of a poll: each is read, checked and kept. */
 const ELEMENT_FUEL = 1_000;
-/** Fuel for a wild pointer: the error that says so takes some µs. */
+/** Fuel for a wild pointer: the error that says so takes some 10 µs. */
 const FAULT_FUEL = 10_000;
 /** Bytes that the host copies for one unit of fuel. */
 const COPIED_BYTES_PER_FUEL = 16;
@@ -295,7 +294,7 @@ type WasiFunction = (...args: never[]) => number;
 /** Charges for the entry and turns a pointer that lies outside of the guest's memory into its error number. */
 function guarded(instance: SandboxInstance, implementation: WasiFunction): HostFunction {
   return (...args: never[]): number => {
-    instance.chargeFuel(CALL_FUEL);
+    instance.chargeFuel(HOST_FUNCTION_FUEL);
     try {
       return implementation(...args);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Overload } from '../library.ts';
 import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue, WorkMeter } from '../value.ts';
 import { equalValues } from './equality.ts';
-import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation } from './frame.ts';
+import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation, ELEMENTS_PER_WORK } from './frame.ts';
 import type { Frame, Run } from './frame.ts';
 import { failureOf, located } from './attribute.ts';
 import { mapSize } from './map.ts';
@@ -46,8 +46,6 @@ const SINGLETONS: ReadonlySet<string> = new Set([
 
 /** Characters read in a unit of work, by functions that cost but 1. */
 const UNITS_PER_WORK = 16;
-/** Elements copied in a unit of work. */
-const ELEMENTS_PER_WORK = 2;
 /** Work of compiling a regular expression, beside its length. */
 const PATTERN_WORK = 200;
 
@@ -191,7 +189,7 @@ function workBefore(plan: CallPlan): WorkBefore {
 }
 
 /** Texts are read whole by nearly every function, and their code points counted for what that costs. */
-function workOfReading(frame: Frame, a: CelValue, b: CelValue): void {
+function workOfReading(frame: Frame, a: CelResult, b: CelResult): void {
   const length = lengthOf(a) + lengthOf(b);
   if (length > UNITS_PER_WORK) {
     frame.work(length / UNITS_PER_WORK);
@@ -377,10 +375,7 @@ const SHORT = 10;
 
 /** What comparing two values costs: looking through the smaller one. To tell that is work. */
 function comparisonCost(frame: Frame, a: CelResult, b: CelResult): number {
-  const length = lengthOf(a) + lengthOf(b);
-  if (length > UNITS_PER_WORK) {
-    frame.work(length / UNITS_PER_WORK);
-  }
+  workOfReading(frame, a, b);
   if (typeof a === 'string' && typeof b === 'string') {
     return stringComparisonCost(a, b);
   }

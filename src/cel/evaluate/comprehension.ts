@@ -4,6 +4,7 @@ import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
 import { goTypeOf } from './access.ts';
 import { failureOf } from './attribute.ts';
 import { insertInto } from './extension-libraries.ts';
+import { ELEMENTS_PER_WORK } from './frame.ts';
 import type { Frame, Run } from './frame.ts';
 import { MapBuilder, findInMap, keysOf } from './map.ts';
 import { CelStruct } from './struct.ts';
@@ -16,8 +17,6 @@ import { isList, isMap } from './type-name.ts';
 const LOOKUP_COST = 1;
 /** What `[element]` costs unless the element is a literal. */
 const LIST_COST = 10;
-/** Keys of a map that are listed in a unit of work. */
-const KEYS_PER_WORK = 2;
 
 /** What a loop goes over and where it puts what it finds. */
 export interface Iteration {
@@ -59,7 +58,7 @@ function iterate(
 /** The keys of a map or struct; making the list is work, however soon the loop ends. */
 function keysOfRange(frame: Frame, range: CelValue): readonly CelValue[] | undefined {
   const keys = isMap(range) ? keysOf(range) : range instanceof CelStruct ? range.fieldNames() : undefined;
-  frame.work((keys?.length ?? 0) / KEYS_PER_WORK);
+  frame.work((keys?.length ?? 0) / ELEMENTS_PER_WORK);
   return keys;
 }
 

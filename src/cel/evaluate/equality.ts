@@ -6,6 +6,8 @@ import { isMap } from './type-name.ts';
 
 /** String comparison is native: so many characters are one unit of work. */
 const CHARACTERS_PER_WORK = 64;
+/** Values held by another that are compared in a unit of work: a difference is mostly found soon. */
+const HELD_PER_WORK = 4;
 
 /**
  * `a == b`: numbers by value whatever their kind, lists and maps by what they hold, values of different kinds are
@@ -41,9 +43,6 @@ function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): b
   }
   return true;
 }
-
-/** Values held by another that are compared in a unit of work: a difference is mostly found soon. */
-const HELD_PER_WORK = 4;
 
 /** How many values a value holds, roughly. */
 function heldBy(value: CelValue): number {

@@ -7,9 +7,12 @@ import type { CelResult, WorkMeter } from '../value.ts';
  */
 export const MAX_WORK = 10_000_000;
 
+/** Elements of a list, or keys of a map, that are copied in a unit of work. */
+export const ELEMENTS_PER_WORK = 2;
+
 /** Units of work between looks at the limits. */
 const LOOK_INTERVAL = 1024;
-/** The same where somebody may interrupt: what a unit stands for may take 1 µs, if it is not 10 ns. */
+/** Fewer where somebody may interrupt: a unit that stands for a round of a loop takes as long as what is written in it. */
 const INTERRUPT_INTERVAL = 64;
 
 /** UTF-16 units of the longest string that an expression may build: five times the largest request. */
