@@ -1,10 +1,9 @@
-import { parseJson } from '../cel/index.ts';
 import type { CallContext } from '../wasm/index.ts';
 
-import { admissionRequest, HostSources, parseSettings, PolicyEnvironments, problemsText } from './cel-policy/index.ts';
+import { HostSources, parseSettings, PolicyEnvironments, problemsText } from './cel-policy/index.ts';
 import type { ParsedSettings } from './cel-policy/index.ts';
+import { requestOf } from './cel-request.ts';
 import { EngineError } from './errors.ts';
-import { isJsonObject } from './json-text.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
 import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
@@ -23,11 +22,7 @@ export class CelGuest implements PolicyGuest {
     if (isRaw) {
       throw new EngineError('guest-error', 'builtin:cel does not support raw validation requests');
     }
-    const request = parseJson(requestJson.toString());
-    if (!isJsonObject(request)) {
-      throw new EngineError('guest-error', 'the request is not an object');
-    }
-    return policy.evaluate(admissionRequest(request), new HostSources(context));
+    return policy.evaluate(requestOf(requestJson), new HostSources(context));
   }
 
   validateSettings(settingsJson: string): SettingsVerdict {

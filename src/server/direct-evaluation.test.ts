@@ -296,8 +296,9 @@ describe('reviews that the main thread evaluates', () => {
     match: ofTenant(rest),
   });
 
-  it('are those by the Pod Security Standards of tenants, and of nobody whose neighbours wrote others', async () => {
-    await publish(standards('own'), standards('next', { namespace: 'other' }));
+  it('are those by small expressions and standards of tenants, and of nobody whose neighbours wrote others', async () => {
+    const expressions = celEntry('expressions', { expression: 'object.items.all(i, i > 1)', match: ofTenant() });
+    await publish(standards('own'), expressions, standards('next', { namespace: 'other' }));
     const first = await ask(small, TENANTS);
     await warmUp(small, TENANTS);
     await untilHere(small, TENANTS);
@@ -307,7 +308,7 @@ describe('reviews that the main thread evaluates', () => {
     const long = Array.from({ length: MAX_DIRECT_SETTINGS }, () => 'others');
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: long, scope: '*' }] as const;
     for (const [what, other] of Object.entries({
-      expressions: celEntry('other', { expression: 'true', match: ofTenant() }),
+      expressions: celEntry('other', { expression: "object.kind.matches('Thing')", match: ofTenant() }),
       conditions: standards('other', { matchConditions: conditions }),
       long: standards('other', { rules }),
       module: { ...tableEntry('kw.cap.other', scripted), match: ofTenant() },
@@ -510,10 +511,15 @@ describe('reviews that the main thread evaluates', () => {
     const conditions = [{ name: 'dear', expression: `${LOOPS} || true` }];
     for (const [name, bucket, settings] of [
       ['policy', 'validating.fail.exact.cluster', { expression: LOOPS }],
+      ['tenant', TENANTS, { expression: LOOPS }],
       ['watched', 'validating.ignore.exact.cluster', { expression: LOOPS, mode: 'monitor' }],
       ['condition', 'validating.ignore.equivalent.cluster.v1', { expression: 'true' }],
     ] as const) {
-      const rest = { bucket, ...(name === 'condition' ? { matchConditions: conditions } : {}) };
+      const rest = {
+        bucket,
+        ...(name === 'condition' ? { matchConditions: conditions } : {}),
+        ...(name === 'tenant' ? { namespace: 'shop' } : {}),
+      };
       await publish(celEntry(name, { ...settings, match: rest }));
       await warmUp(small, bucket);
       await untilHere(small, bucket);

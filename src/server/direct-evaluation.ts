@@ -6,7 +6,15 @@
 // usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
 // worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
 // of this thread's time may be lost by that.
-import { FUEL_PER_SECOND, type HostPort, type Observation } from '../engine/index.ts';
+import {
+  type BoundedGuest,
+  createBoundedGuest,
+  FUEL_PER_SECOND,
+  type HostPort,
+  type JsonObject,
+  type ModuleUse,
+  type Observation,
+} from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import { CallEnded } from '../wasm/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
@@ -70,6 +78,8 @@ export class DirectEvaluation {
   /** Modules that may run here, by digest. */
   readonly #modules = new Map<string, CompiledPolicyModule>();
   readonly #buckets = new DirectBuckets();
+  /** What answers for tenants here, by {@link boundedDigest}. */
+  readonly #boundedGuests = new Map<string, BoundedGuest>();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
   /** Buckets of which a policy asked the host, since the table changed. */
@@ -219,9 +229,10 @@ export class DirectEvaluation {
       this.#buckets.set(id, { open: [], closed: shared });
       return undefined;
     }
-    if (!isLong && this.#isEvaluatedHere(entry, match, length)) {
+    const here = isLong ? undefined : this.#evaluatedHere(entry, match, length);
+    if (here !== undefined) {
       this.#buckets.set(id, { open: bucketsOf(entry), closed: [] });
-      return entry;
+      return here;
     }
     // Where API servers ask for it alone, nearly all that they ask is for it.
     this.#buckets.set(id, { open: shared, closed: [] });
@@ -238,26 +249,39 @@ export class DirectEvaluation {
     };
   }
 
-  /** Whether modules that run here answer for an entry, by themselves, and are ready soon. */
-  #isEvaluatedHere(entry: TableEntry, match: PolicyMatch, matchLength: number): boolean {
+  /** An entry, if modules that run here answer for it by themselves, and are ready soon: with the guests that may do so for its owner. */
+  #evaluatedHere(entry: TableEntry, match: PolicyMatch, matchLength: number): TableEntry | undefined {
     const isTenants = match.namespace !== undefined;
     if (isTenants && match.matchConditions.length > 0) {
-      return false;
+      return undefined;
     }
     if ('failed' in entry) {
-      return true;
+      return entry;
     }
     const { definition, digests } = entry;
     const uses = definition.kind === 'group' ? definition.members : [definition];
     const length = uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength);
-    return (
-      length <= MAX_DIRECT_SETTINGS &&
-      uses.every(({ module, contextAwareResources }) => {
-        const code = this.#modules.get(digests[module] ?? '');
-        const isFit = code !== undefined && (!isTenants || isBoundedByReview(code));
-        return isFit && contextAwareResources.length === 0 && this.#isStarted(code);
-      })
-    );
+    const isHere = ({ module, settings, contextAwareResources }: ModuleUse): boolean => {
+      const code = this.#modules.get(digests[module] ?? '');
+      const isReady = code !== undefined && (isTenants ? this.#isBounded(code, settings) : this.#isStarted(code));
+      return isReady && contextAwareResources.length === 0;
+    };
+    if (length > MAX_DIRECT_SETTINGS || !uses.every(isHere)) {
+      return undefined;
+    }
+    return isTenants ? { ...entry, digests: mapValues(digests, boundedDigest) } : entry;
+  }
+
+  /** Whether what a module does by a tenant's settings is bounded by the size of the review. */
+  #isBounded(code: CompiledPolicyModule, settings: JsonObject): boolean {
+    if (code.mode !== 'builtin') {
+      return false;
+    }
+    const digest = boundedDigest(code.digest);
+    const guest = this.#boundedGuests.get(digest) ?? createBoundedGuest(code.name);
+    this.#boundedGuests.set(digest, guest);
+    this.#evaluation.provide(digest, guest);
+    return guest.takes(settings);
   }
 
   /** Starts a module when the first policy that may run here uses it: those of others are never started here. */
@@ -292,9 +316,13 @@ function isBounded(module: CompiledPolicyModule): boolean {
   return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
 }
 
-/** Whether what a module does, whatever its settings are, is bounded by the size of the review. Expressions are not. */
-function isBoundedByReview(module: CompiledPolicyModule): boolean {
-  return module.mode === 'builtin' && module.name !== 'cel';
+/** What names the code of a builtin module that answers for tenants. */
+function boundedDigest(digest: string): string {
+  return `bounded ${digest}`;
+}
+
+function mapValues<A, B>(record: Readonly<Record<string, A>>, made: (value: A) => B): Record<string, B> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, made(value)]));
 }
 
 /** As JSON. Characters. */

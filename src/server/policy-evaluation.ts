@@ -118,6 +118,11 @@ export class PolicyEvaluation {
     }
   }
 
+  /** Makes a guest answer for entries that have a digest which no module has. */
+  provide(digest: string, guest: PolicyGuest): void {
+    this.#guests.set(digest, guest);
+  }
+
   /** Takes a change of the table over. `ofUpserts`: the numbers of its upserts, in their order. What could not be taken up. */
   apply(change: TableChange, ofUpserts: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
@@ -165,11 +170,15 @@ export class PolicyEvaluation {
   }
 
   #guestOf(digest: string | undefined): PolicyGuest {
-    const module = digest === undefined ? undefined : this.#modules.get(digest);
+    const known = this.#guests.get(digest ?? '');
+    if (known !== undefined) {
+      return known;
+    }
+    const module = this.#modules.get(digest ?? '');
     if (module === undefined) {
       throw new Error(`the module ${digest ?? ''} was not handed over`);
     }
-    const guest = this.#guests.get(module.digest) ?? createGuest(module, this.#initFuel);
+    const guest = createGuest(module, this.#initFuel);
     this.#guests.set(module.digest, guest);
     return guest;
   }

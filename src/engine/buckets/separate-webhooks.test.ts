@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import { Dice } from '../../cel/testing/index.ts';
 import { applyJsonPatch, textOf } from '../../resources/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import { evaluate } from '../evaluate.ts';
@@ -12,31 +13,6 @@ import type { TestPolicy } from '../testing/bucket-table.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 
 const ROUNDS = 300;
-
-/** Pseudo-random numbers: the same seed gives the same. */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  below(count: number): number {
-    // xorshift32
-    this.#state ^= this.#state << 13;
-    this.#state ^= this.#state >>> 17;
-    this.#state ^= this.#state << 5;
-    return (this.#state >>> 0) % count;
-  }
-
-  one<T>(list: readonly T[]): T {
-    return list[this.below(list.length)] as T;
-  }
-
-  some<T>(list: readonly T[]): T[] {
-    return Array.from({ length: 1 + this.below(2) }, () => this.one(list));
-  }
-}
 
 const NAMESPACES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   red: { 'kubernetes.io/metadata.name': 'red', team: 'red' },

@@ -1,4 +1,3 @@
-import { REASON_CODES } from './policy-spec.ts';
 import type { ParamRef } from './policy-spec.ts';
 import { authorizerValues, namespaceValue } from './activation-values.ts';
 import { isForNamespace } from './admission-request.ts';
@@ -11,6 +10,7 @@ import type { FieldProblem } from './field-problem.ts';
 import { matchRequest, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { collectParams } from './params.ts';
+import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
 import type { PolicyEnvironments } from './policy-environment.ts';
 import { readSettings } from './read-policy.ts';
 import type { NamespaceSource, ParameterSource } from './sources.ts';
@@ -40,8 +40,6 @@ export function parseSettings(json: unknown, environments: PolicyEnvironments): 
   const policy = compilePolicy(spec, environments, problems);
   return problems.list.length > 0 ? { problems: problems.list } : { policy: new SettingsPolicy(policy, paramRef) };
 }
-
-const ACCEPTED: GuestVerdict = { accepted: true, auditAnnotations: null, warnings: null };
 
 /** A policy made of settings. */
 export class SettingsPolicy {
@@ -116,12 +114,7 @@ export class SettingsPolicy {
       annotations.size === 0
         ? null
         : Object.fromEntries(Array.from(annotations, ([key, values]) => [key, [...values].join(', ')]));
-    const [first] = denials;
-    if (first === undefined) {
-      return auditAnnotations === null ? ACCEPTED : { ...ACCEPTED, auditAnnotations };
-    }
-    const message = [...new Set(denials.map((denial) => denial.message))].join('; ');
-    return { ...denied(message, REASON_CODES[first.reason]), auditAnnotations };
+    return verdictOf(denials, auditAnnotations);
   }
 
   #mutate(activation: Activation, params: readonly (JsonObject | undefined)[]): GuestVerdict {
@@ -139,10 +132,6 @@ export class SettingsPolicy {
     }
     return isMutated ? { ...ACCEPTED, mutatedObject: plainJson(object) } : ACCEPTED;
   }
-}
-
-function denied(message: string, code: number = REASON_CODES.Invalid): GuestVerdict {
-  return { accepted: false, message, code, auditAnnotations: null, warnings: null };
 }
 
 /** As API servers do, a request is refused whose namespace cannot be found, whatever the policy makes of failures. */

@@ -5,7 +5,7 @@ import type { Activation, ExpressionResult } from './expression-run.ts';
 import { trimSpace } from './go-space.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { MAX_ANNOTATION_VALUE_BYTES, MAX_MESSAGE_BYTES } from './policy-spec.ts';
-import type { Reason } from './policy-spec.ts';
+import type { Reason, ValidationSpec } from './policy-spec.ts';
 
 /** What one validation of a policy came to. */
 export interface ValidationDecision {
@@ -121,9 +121,7 @@ class Messages {
     if (this.#error !== undefined) {
       return failure(this.#policy, this.#error);
     }
-    const message =
-      this.#computed(index) || trimSpace(spec.message) || `failed expression: ${trimSpace(spec.expression)}`;
-    return { isDenied: true, message, reason: spec.reason };
+    return { isDenied: true, message: this.#computed(index) || writtenMessage(spec), reason: spec.reason };
   }
 
   /** Empty when there is none that can be shown. */
@@ -135,6 +133,11 @@ class Messages {
     const message = trimSpace(result.value);
     return Buffer.byteLength(message) > MAX_MESSAGE_BYTES || message.includes('\n') ? '' : message;
   }
+}
+
+/** What a validation that does not hold says where nothing is computed for it. */
+export function writtenMessage({ message, expression }: ValidationSpec): string {
+  return trimSpace(message) || `failed expression: ${trimSpace(expression)}`;
 }
 
 function annotate(

@@ -1,0 +1,167 @@
+import { codePointCount } from '../code-point-count.ts';
+import { compareNumbers, compareValues, isInt, isList, isNumeric, isRecord } from '../evaluate/index.ts';
+import { Operator } from '../syntax/index.ts';
+import { EvaluationFailure } from '../value.ts';
+import type { CelRecord, CelResult, CelValue, WorkMeter } from '../value.ts';
+
+/** Ends an evaluation with a bound: what comes next is not of the part of the language that it knows. */
+export class Beyond extends Error {}
+
+/** In place of every failure: whoever wants to know what failed evaluates it where failures have messages. */
+export const FAILED = new EvaluationFailure('failed');
+
+/** A function of one or two values. */
+export interface BoundedFunction {
+  /** Units of work of a call, told by sizes that are known without looking, before it is called: a unit is one look at a value. */
+  readonly work: (a: CelValue, b: CelValue) => number;
+  /** `meter`: told of every value within others that is looked at. @throws Beyond */
+  readonly call: (a: CelValue, b: CelValue, meter: WorkMeter) => CelResult;
+}
+
+/** UTF-16 units of a text that are looked at in a unit of work. */
+const CHARACTERS_PER_WORK = 64;
+/** Keys of a map that are listed, or elements that a list has, for a unit of work. */
+const ELEMENTS_PER_WORK = 4;
+/** Values that hold others nest at most so deep where they are compared. */
+const MAX_COMPARED_DEPTH = 64;
+/** UTF-16 units of the longest text that is made. */
+const MAX_MADE_TEXT = 1_024;
+
+/** Keys of a map. Listing them is the one step whose work is told when it is done: a map says nothing of its size before. */
+export function keysOf(map: CelRecord, meter: WorkMeter): readonly string[] {
+  const keys = Object.keys(map);
+  meter.work(keys.length / ELEMENTS_PER_WORK);
+  return keys;
+}
+
+/** The value of a key that a map has itself. */
+export function fieldOf(map: CelRecord, key: string): CelResult {
+  return Object.hasOwn(map, key) ? (map[key] ?? null) : FAILED;
+}
+
+function ofTexts(call: (a: string, b: string) => CelValue): BoundedFunction['call'] {
+  return (a, b) => (typeof a === 'string' && typeof b === 'string' ? call(a, b) : FAILED);
+}
+
+function ordered(holds: (order: number) => boolean): BoundedFunction {
+  return {
+    work: smallerTextWork,
+    call: (a, b) => {
+      if (typeof a === 'boolean' && typeof b === 'boolean') {
+        throw new Beyond();
+      }
+      const order = compareValues(a, b);
+      return typeof order === 'number' ? holds(order) : FAILED;
+    },
+  };
+}
+
+function joined(a: CelValue, b: CelValue): CelResult {
+  return typeof a === 'string' && typeof b === 'string' && a.length + b.length <= MAX_MADE_TEXT ? a + b : sum(a, b);
+}
+
+/** Of integers that are not large; they, doubles and lists have sums elsewhere. */
+function sum(a: CelValue, b: CelValue): CelResult {
+  const isOfInts = typeof a === 'number' && typeof b === 'number' && isInt(a) && isInt(b);
+  if (!isOfInts || !Number.isSafeInteger(a + b)) {
+    throw new Beyond();
+  }
+  return a + b;
+}
+
+function elementOf(collection: CelValue, key: CelValue): CelResult {
+  if (isRecord(collection)) {
+    return typeof key === 'string' ? fieldOf(collection, key) : FAILED;
+  }
+  if (!isList(collection)) {
+    return FAILED;
+  }
+  if (typeof key !== 'number' || !isInt(key)) {
+    throw new Beyond();
+  }
+  const element = collection[key];
+  return element === undefined ? FAILED : element;
+}
+
+function size(value: CelValue, meter: WorkMeter): CelResult {
+  if (typeof value === 'string') {
+    return codePointCount(value);
+  }
+  if (isList(value)) {
+    return value.length;
+  }
+  return isRecord(value) ? keysOf(value, meter).length : FAILED;
+}
+
+function isMember(element: CelValue, collection: CelValue, meter: WorkMeter): CelResult {
+  if (isList(collection)) {
+    return collection.some((other) => isEqual(element, other, meter));
+  }
+  if (!isRecord(collection)) {
+    return FAILED;
+  }
+  return typeof element === 'string' && Object.hasOwn(collection, element);
+}
+
+/** As `==` has it for what JSON has: numbers by their value, lists and maps by what they hold. */
+function isEqual(a: CelValue, b: CelValue, meter: WorkMeter, depth = 0): boolean {
+  meter.work(1 + smallerTextWork(a, b));
+  if (depth > MAX_COMPARED_DEPTH) {
+    throw new Beyond();
+  }
+  if (isNumeric(a) && isNumeric(b)) {
+    return compareNumbers(a, b) === 0;
+  }
+  if (isList(a) && isList(b)) {
+    return a.length === b.length && a.every((value, index) => isEqual(value, b[index] ?? null, meter, depth + 1));
+  }
+  if (isRecord(a) && isRecord(b)) {
+    const keys = keysOf(a, meter);
+    return (
+      keysOf(b, meter).length === keys.length &&
+      keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key] ?? null, b[key] ?? null, meter, depth + 1))
+    );
+  }
+  return a === b;
+}
+
+/** Texts are read whole. */
+function textWork(value: CelValue): number {
+  return typeof value === 'string' ? value.length / CHARACTERS_PER_WORK : 0;
+}
+
+function smallerTextWork(a: CelValue, b: CelValue): number {
+  return Math.min(textWork(a), textWork(b));
+}
+
+/** Of a list, as many as API servers count for looking for something in it, wherever it is found. */
+function elementWork(value: CelValue): number {
+  return isList(value) ? value.length / ELEMENTS_PER_WORK : 0;
+}
+
+/** Looking for a text within another may take as many steps as both lengths multiplied. */
+function searchWork(text: CelValue, part: CelValue): number {
+  return textWork(text) * (typeof part === 'string' ? 1 + part.length : 1);
+}
+
+const WHOLE_TEXT = (text: CelValue): number => textWork(text);
+const LITTLE = (): number => 0;
+
+/** Functions and operators that look at all their operands, by their names in the syntax tree. */
+export const BOUNDED_FUNCTIONS: ReadonlyMap<string, BoundedFunction> = new Map<string, BoundedFunction>([
+  [Operator.Equals, { work: LITTLE, call: (a, b, meter) => isEqual(a, b, meter) }],
+  [Operator.NotEquals, { work: LITTLE, call: (a, b, meter) => !isEqual(a, b, meter) }],
+  [Operator.Less, ordered((order) => order < 0)],
+  [Operator.LessEquals, ordered((order) => order <= 0)],
+  [Operator.Greater, ordered((order) => order > 0)],
+  [Operator.GreaterEquals, ordered((order) => order >= 0)],
+  [Operator.In, { work: (a, b) => textWork(a) + elementWork(b), call: isMember }],
+  [Operator.Add, { work: (a, b) => textWork(a) + textWork(b), call: joined }],
+  [Operator.Index, { work: (_collection, key) => textWork(key), call: elementOf }],
+  [Operator.LogicalNot, { work: LITTLE, call: (value) => (typeof value === 'boolean' ? !value : FAILED) }],
+  [Operator.Negate, { work: LITTLE, call: (value) => sum(0, typeof value === 'number' ? -value + 0 : null) }],
+  ['size', { work: WHOLE_TEXT, call: (value, _none, meter) => size(value, meter) }],
+  ['startsWith', { work: WHOLE_TEXT, call: ofTexts((text, part) => text.startsWith(part)) }],
+  ['endsWith', { work: WHOLE_TEXT, call: ofTexts((text, part) => text.endsWith(part)) }],
+  ['contains', { work: searchWork, call: ofTexts((text, part) => text.includes(part)) }],
+]);

@@ -1,0 +1,2 @@
+export { RandomExpressions } from './random-expressions.ts';
+export { Dice } from './dice.ts';

@@ -1,0 +1,32 @@
+import { BoundedPolicy } from './cel-policy/index.ts';
+import { requestOf } from './cel-request.ts';
+import { EngineError } from './errors.ts';
+import type { JsonObject } from './json-text.ts';
+import type { BoundedGuest, GuestInput } from './policy-guest.ts';
+import { SettingsCache } from './settings-cache.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+
+/** `builtin:cel` where nobody can end what takes long: gives the verdicts that it can tell with a bound, and fails otherwise. */
+export class BoundedCelGuest implements BoundedGuest {
+  readonly mode = 'builtin';
+  readonly #settings = new SettingsCache((json) => ({ policy: BoundedPolicy.of(json) }));
+
+  takes(settings: JsonObject): boolean {
+    return BoundedPolicy.of(settings) !== undefined;
+  }
+
+  validate({ requestJson, settingsJson, isRaw }: GuestInput): GuestVerdict {
+    const { policy } = this.#settings.get(settingsJson);
+    const verdict = isRaw ? undefined : policy?.evaluate(requestOf(requestJson));
+    if (verdict === undefined) {
+      throw new EngineError('guest-error', 'the verdict is not known within the bound');
+    }
+    return verdict;
+  }
+
+  validateSettings(): SettingsVerdict {
+    throw new EngineError('guest-error', 'settings are checked by builtin:cel itself');
+  }
+
+  checkProtocol(): void {}
+}
