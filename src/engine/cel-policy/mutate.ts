@@ -15,9 +15,12 @@ import { checkTypeNames, jsonOf, JsonPatchValue, MutationValueError, ObjectValue
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);
 
+let loaded: typeof applyMutationModule | undefined;
+
 /** Most processes that evaluate policies never mutate anything: what that takes is loaded when it is first needed. */
 function mutations(): typeof applyMutationModule {
-  return require(`./apply-mutation.${extension}`) as typeof applyMutationModule;
+  loaded ??= require(`./apply-mutation.${extension}`) as typeof applyMutationModule;
+  return loaded;
 }
 
 /** What a mutating policy made of an object. */
@@ -112,13 +115,16 @@ function merge(object: CelValue, value: CelValue): CelValue {
   return mutations().applyConfigurationMutation(object as JsonObject, jsonOf(value) as JsonObject);
 }
 
-/** An object that was mutated, as JSON.parse would give it. Throws EngineError `nested-too-deep`. */
+/**
+ * A value as JSON.parse would give it; the very same where it is that already, and so are parts of it that are. Throws EngineError
+ * `nested-too-deep`.
+ */
 export function plainJson(value: CelValue, depth = 0): JsonValue {
   if (depth > MAX_NESTING) {
     throw new EngineError('nested-too-deep', `mutations nest the object deeper than ${MAX_NESTING} levels`);
   }
   if (Array.isArray(value)) {
-    return (value as readonly CelValue[]).map((element) => plainJson(element, depth + 1));
+    return plainList(value as readonly JsonValue[], depth + 1);
   }
   if (value instanceof CelDouble) {
     return value.value;
@@ -129,10 +135,22 @@ export function plainJson(value: CelValue, depth = 0): JsonValue {
   if (value instanceof CelUint) {
     return Number(value.value);
   }
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(
-      Object.entries(value as Record<string, CelValue>).map(([key, one]) => [key, plainJson(one, depth + 1)]),
-    );
+  return typeof value === 'object' && value !== null ? plainObject(value as JsonObject, depth + 1) : value;
+}
+
+function plainList(values: readonly JsonValue[], depth: number): JsonValue {
+  const plain = values.map((value) => plainJson(value, depth));
+  return plain.every((value, index) => value === values[index]) ? (values as JsonValue[]) : plain;
+}
+
+function plainObject(object: JsonObject, depth: number): JsonValue {
+  const changed = new Map<string, JsonValue>();
+  for (const key of Object.keys(object)) {
+    const value = object[key] ?? null;
+    const plain = plainJson(value, depth);
+    if (plain !== value) {
+      changed.set(key, plain);
+    }
   }
-  return value;
+  return changed.size === 0 ? object : Object.fromEntries([...Object.entries(object), ...changed]);
 }
