@@ -2,8 +2,8 @@
 // thread and being woken by it takes longer than to evaluate a few expressions.
 //
 // Nothing of this may hold up others. So modules run here only by little fuel, where that bounds what they do, and for
-// administrators, as expressions; for tenants only the Pod Security Standards; on reviews that are small, and of buckets that
-// usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
+// administrators, as expressions; for tenants only the Pod Security Standards, and expressions of which every step counts; on
+// reviews that are small, and of buckets that usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
 // worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
 // of this thread's time may be lost by that.
 import {
