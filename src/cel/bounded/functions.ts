@@ -40,14 +40,20 @@ export function fieldOf(map: CelRecord, key: string): CelResult {
 }
 
 function ofTexts(call: (a: string, b: string) => CelValue): BoundedFunction['call'] {
-  return (a, b) => (typeof a === 'string' && typeof b === 'string' ? call(a, b) : FAILED);
+  return (a, b) => {
+    if (isHolder(a) || isHolder(b)) {
+      // They fail, at a cost that follows how much they hold.
+      throw new Beyond();
+    }
+    return typeof a === 'string' && typeof b === 'string' ? call(a, b) : FAILED;
+  };
 }
 
 function ordered(holds: (order: number) => boolean): BoundedFunction {
   return {
-    work: smallerTextWork,
+    work: pairWork,
     call: (a, b) => {
-      if (typeof a === 'boolean' && typeof b === 'boolean') {
+      if (isHolder(a) || isHolder(b) || (typeof a === 'boolean' && typeof b === 'boolean')) {
         throw new Beyond();
       }
       const order = compareValues(a, b);
@@ -105,7 +111,7 @@ function isMember(element: CelValue, collection: CelValue, meter: WorkMeter): Ce
 
 /** As `==` has it for what JSON has: numbers by their value, lists and maps by what they hold. */
 function isEqual(a: CelValue, b: CelValue, meter: WorkMeter, depth = 0): boolean {
-  meter.work(1 + smallerTextWork(a, b));
+  meter.work(1 + pairWork(a, b));
   if (depth > MAX_COMPARED_DEPTH) {
     throw new Beyond();
   }
@@ -130,8 +136,20 @@ function textWork(value: CelValue): number {
   return typeof value === 'string' ? value.length / CHARACTERS_PER_WORK : 0;
 }
 
-function smallerTextWork(a: CelValue, b: CelValue): number {
-  return Math.min(textWork(a), textWork(b));
+/** What looking through the smaller of two costs, whatever they hold. Two maps count their keys when these are listed. */
+function pairWork(a: CelValue, b: CelValue): number {
+  const least = Math.min(sizeWork(a), sizeWork(b));
+  return Number.isFinite(least) ? least : 0;
+}
+
+/** Of values that have a size. That of a map is not known before its keys are listed. */
+function sizeWork(value: CelValue): number {
+  return isRecord(value) ? Infinity : textWork(value) + elementWork(value);
+}
+
+/** Whether a value holds others. */
+function isHolder(value: CelValue): boolean {
+  return isList(value) || isRecord(value);
 }
 
 /** Of a list, as many as API servers count for looking for something in it, wherever it is found. */

@@ -21,6 +21,9 @@ const LITERALS = [
 const FIELDS = ['items', 'labels', 'name', 'replicas', 'spec', 'a', 'b'];
 const MACROS = ['all', 'exists', 'exists_one'];
 
+/** Elements of a list, or keys of a map, that count. */
+const LARGE = 300;
+
 /** Expressions that look at `object` and `variables.one`, most of which compile, and objects for them. */
 export class RandomExpressions {
   readonly #dice: Dice;
@@ -36,7 +39,7 @@ export class RandomExpressions {
 
   #value(depth: number): CelValue {
     const dice = this.#dice;
-    switch (dice.below(depth > 0 ? 7 : 4)) {
+    switch (dice.below(depth > 0 ? 9 : 4)) {
       case 0:
         return dice.one(TEXTS);
       case 1:
@@ -46,7 +49,10 @@ export class RandomExpressions {
       case 3:
         return dice.one(TEXTS).repeat(dice.below(40));
       case 4:
+        return Array.from({ length: LARGE + dice.below(2) }, (_, index) => index);
       case 5:
+        return Object.fromEntries(Array.from({ length: LARGE }, (_, index) => [`key-${index}`, index]));
+      case 6:
         return Array.from({ length: dice.below(5) }, () => this.#value(depth - 1));
       default:
         return Object.fromEntries(FIELDS.flatMap((key) => (dice.below(2) ? [[key, this.#value(depth - 1)]] : [])));
