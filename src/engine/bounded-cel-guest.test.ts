@@ -85,6 +85,8 @@ describe('builtin:cel with a bound', () => {
       { validations: [message], variables },
       { mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }] },
       { validations, unknown: true },
+      { validations: [{ expression: "'namespaceObject' != object.name" }] },
+      { validations: [{ expression: 'true', messageExpression: "'namespaceObject'" }] },
       {},
     ]) {
       assert.equal(bounded.takes(settings as JsonObject), false, JSON.stringify(settings));

@@ -7,10 +7,15 @@ export const MAX_READY_SETTINGS = 10_000;
  */
 export class SettingsCache<Ready> {
   readonly #prepare: (settings: unknown) => Ready;
+  readonly #maxLength: number;
   readonly #ready = new Map<string, Ready>();
+  /** Of all that are ready. Characters. */
+  #length = 0;
 
-  constructor(prepare: (settings: unknown) => Ready) {
+  /** `maxLength`: of all settings that are kept ready together, in characters. Default: only their number is limited. */
+  constructor(prepare: (settings: unknown) => Ready, maxLength = Infinity) {
     this.#prepare = prepare;
+    this.#maxLength = maxLength;
   }
 
   /** Throws what preparing throws, every time. */
@@ -20,10 +25,12 @@ export class SettingsCache<Ready> {
       return known;
     }
     const ready = this.#prepare(JSON.parse(settingsJson));
-    if (this.#ready.size >= MAX_READY_SETTINGS) {
+    if (this.#ready.size >= MAX_READY_SETTINGS || this.#length + settingsJson.length > this.#maxLength) {
       this.#ready.clear();
+      this.#length = 0;
     }
     this.#ready.set(settingsJson, ready);
+    this.#length += settingsJson.length;
     return ready;
   }
 }

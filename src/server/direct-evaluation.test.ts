@@ -9,12 +9,8 @@ import { compileModule } from '../wasm/index.ts';
 import { wat } from '../wasm/testing/index.ts';
 
 import type { CompiledPolicyModule } from './compiled-module.ts';
-import {
-  DirectEvaluation,
-  MAX_DIRECT_ANSWER_BYTES,
-  MAX_DIRECT_BYTES,
-  MAX_DIRECT_SETTINGS,
-} from './direct-evaluation.ts';
+import { DirectEvaluation, MAX_DIRECT_ANSWER_BYTES, MAX_DIRECT_BYTES } from './direct-evaluation.ts';
+import { MAX_DIRECT_SETTINGS } from './direct-modules.ts';
 import type { LogMessage, TableEntry } from './evaluation-protocol.ts';
 import { type Answer, ReviewJob } from './review-job.ts';
 import { moduleOf, tableChange, tableEntry } from './testing/worker-tables.ts';
@@ -461,7 +457,9 @@ describe('reviews that the main thread evaluates', () => {
     try {
       const direct = new DirectEvaluation({ defaultTimeoutSeconds: 2, log: () => undefined });
       const entry = tableEntry('kw.cap.scripted', scripted);
-      direct.apply(tableChange([{ ...entry, match: ofTenant() }], { modules: [scripted] }));
+      const asking = '  contextAwareResources: [{apiVersion: v1, kind: Pod}]\n';
+      const reading = { ...tableEntry('kw.cap.reading', scripted, asking), match: match() };
+      direct.apply(tableChange([{ ...entry, match: ofTenant() }, reading], { modules: [scripted] }));
       assert.equal(started, 0);
       direct.apply(tableChange([{ ...entry, match: match() }]));
       assert.equal(started, 1);

@@ -6,19 +6,11 @@
 // reviews that are small, and of buckets that usually take no time. Which policies of a bucket a review is for is looked at here all the same: often it is for none that a
 // worker has to evaluate. What takes longer than expected, or fails, is thrown away and done by a worker, which can be ended; little
 // of this thread's time may be lost by that.
-import {
-  type BoundedGuest,
-  createBoundedGuest,
-  FUEL_PER_SECOND,
-  type HostPort,
-  type JsonObject,
-  type ModuleUse,
-  type Observation,
-} from '../engine/index.ts';
+import { FUEL_PER_SECOND, type HostPort, type Observation } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import { CallEnded } from '../wasm/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
 import { DirectBuckets } from './direct-buckets.ts';
+import { DirectModules, lengthOf, MAX_DIRECT_SETTINGS } from './direct-modules.ts';
 import {
   type LogMessage,
   MONOTONIC_OFFSET,
@@ -39,14 +31,10 @@ export const MAX_DIRECT_BYTES = 32 * 1024;
  * review twice over. Bytes.
  */
 export const MAX_DIRECT_ANSWER_BYTES = 64 * 1024;
-/** Longest settings and match of a policy, as JSON: they are compiled here when they are first needed. Characters. */
-export const MAX_DIRECT_SETTINGS = 4 * 1024;
 /** Reviews of a bucket that usually take longer are left to workers. Milliseconds. */
 const MAX_USUAL_MS = 0.5;
 /** What takes longer is given up, and done by a worker. Milliseconds. */
 const MAX_DIRECT_MS = 2;
-/** Largest memory that a module starts with: an instance takes the longer to make the more it has. Pages of 64 KiB. */
-const MAX_DIRECT_PAGES = 64;
 /** What starting an instance of a module may use up: most use a hundredth of it. */
 const MAX_START_FUEL = (MAX_DIRECT_MS / 1_000) * FUEL_PER_SECOND['kubewarden-wapc'];
 /** Of this thread's time, what may be lost with reviews that are given up, or turn out to be for workers. */
@@ -75,11 +63,8 @@ export class DirectEvaluation {
   readonly observations = new ObservationReceiver();
   readonly #log: (entry: LogMessage) => void;
   readonly #evaluation: PolicyEvaluation;
-  /** Modules that may run here, by digest. */
-  readonly #modules = new Map<string, CompiledPolicyModule>();
+  readonly #modules: DirectModules;
   readonly #buckets = new DirectBuckets();
-  /** What answers for tenants here, by {@link boundedDigest}. */
-  readonly #boundedGuests = new Map<string, BoundedGuest>();
   /** Ids of policies of which this thread knows only what they are for. */
   readonly #elsewhere = new Set<string>();
   /** Buckets of which a policy asked the host, since the table changed. */
@@ -105,13 +90,12 @@ export class DirectEvaluation {
       log: (entry) => this.#logged.push(entry),
       activity: { enter: () => undefined, leave: () => undefined },
     });
+    this.#modules = new DirectModules(this.#evaluation);
   }
 
   /** Takes a change of the table over. */
   apply(change: TableChange): void {
-    for (const module of change.modules.filter(isBounded)) {
-      this.#modules.set(module.digest, module);
-    }
+    this.#modules.add(change.modules);
     for (const id of change.removals) {
       this.#buckets.delete(id);
       this.#elsewhere.delete(id);
@@ -122,9 +106,7 @@ export class DirectEvaluation {
     const taken = { modules: [], upserts, removals, retired: change.retired };
     // Numbers are for whoever watches from another thread.
     this.#evaluation.apply(taken, []);
-    for (const digest of change.retired) {
-      this.#modules.delete(digest);
-    }
+    this.#modules.delete(change.retired);
     this.#asking.clear();
   }
 
@@ -229,7 +211,7 @@ export class DirectEvaluation {
       this.#buckets.set(id, { open: [], closed: shared });
       return undefined;
     }
-    const here = isLong ? undefined : this.#evaluatedHere(entry, match, length);
+    const here = isLong ? undefined : this.#modules.entryOf(entry, length);
     if (here !== undefined) {
       this.#buckets.set(id, { open: bucketsOf(entry), closed: [] });
       return here;
@@ -249,51 +231,6 @@ export class DirectEvaluation {
     };
   }
 
-  /** An entry, if modules that run here answer for it by themselves, and are ready soon: with the guests that may do so for its owner. */
-  #evaluatedHere(entry: TableEntry, match: PolicyMatch, matchLength: number): TableEntry | undefined {
-    const isTenants = match.namespace !== undefined;
-    if (isTenants && match.matchConditions.length > 0) {
-      return undefined;
-    }
-    if ('failed' in entry) {
-      return entry;
-    }
-    const { definition, digests } = entry;
-    const uses = definition.kind === 'group' ? definition.members : [definition];
-    const length = uses.reduce((sum, { settings }) => sum + lengthOf(settings), matchLength);
-    const isHere = ({ module, settings, contextAwareResources }: ModuleUse): boolean => {
-      const code = this.#modules.get(digests[module] ?? '');
-      const isReady = code !== undefined && (isTenants ? this.#isBounded(code, settings) : this.#isStarted(code));
-      return isReady && contextAwareResources.length === 0;
-    };
-    if (length > MAX_DIRECT_SETTINGS || !uses.every(isHere)) {
-      return undefined;
-    }
-    return isTenants ? { ...entry, digests: mapValues(digests, boundedDigest) } : entry;
-  }
-
-  /** Whether what a module does by a tenant's settings is bounded by the size of the review. */
-  #isBounded(code: CompiledPolicyModule, settings: JsonObject): boolean {
-    if (code.mode !== 'builtin') {
-      return false;
-    }
-    const digest = boundedDigest(code.digest);
-    const guest = this.#boundedGuests.get(digest) ?? createBoundedGuest(code.name);
-    this.#boundedGuests.set(digest, guest);
-    this.#evaluation.provide(digest, guest);
-    return guest.takes(settings);
-  }
-
-  /** Starts a module when the first policy that may run here uses it: those of others are never started here. */
-  #isStarted(module: CompiledPolicyModule): boolean {
-    const isStarted = this.#evaluation.prepare(module);
-    if (!isStarted) {
-      // Nor is it tried again.
-      this.#modules.delete(module.digest);
-    }
-    return isStarted;
-  }
-
   /** Answers no capability: this thread cannot wait. */
   #nobody(): Required<HostPort> {
     const refuse = (): never => {
@@ -302,30 +239,4 @@ export class DirectEvaluation {
     };
     return { request: refuse, inventory: refuse, revisionOf: refuse };
   }
-}
-
-/**
- * Whether all that a module does is bounded by its fuel, or its code is ours. Not so are the functions that hosts of Rego offer,
- * and modules that need a new instance for every call, or a large one.
- */
-function isBounded(module: CompiledPolicyModule): boolean {
-  if (module.mode === 'builtin') {
-    return true;
-  }
-  const { isolation, initialPages } = module.compiled.shape;
-  return module.mode === 'kubewarden-wapc' && isolation === 'restore' && initialPages <= MAX_DIRECT_PAGES;
-}
-
-/** What names the code of a builtin module that answers for tenants. */
-function boundedDigest(digest: string): string {
-  return `bounded ${digest}`;
-}
-
-function mapValues<A, B>(record: Readonly<Record<string, A>>, made: (value: A) => B): Record<string, B> {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, made(value)]));
-}
-
-/** As JSON. Characters. */
-function lengthOf(value: object | undefined): number {
-  return value === undefined ? 0 : JSON.stringify(value).length;
 }

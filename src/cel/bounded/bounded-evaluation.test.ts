@@ -44,7 +44,7 @@ function parsed(text: string, variables: ReadonlyMap<string, BoundedExpression> 
 const ONE = new Map([['one', parsed('object.items', new Map()) ?? assert.fail()]]);
 
 interface Outcome {
-  readonly value: CelResult | undefined;
+  readonly value: CelValue | undefined;
   readonly worked: number;
 }
 
@@ -92,8 +92,8 @@ describe('an evaluation with a bound', () => {
       'object.items.all(object, object > 1)': false,
       "[object.labels].all(variables, variables.a == 'b')": true,
       'object.items == [1.0, 2.0, 3.0]': true,
-      "object.absent.x == 1 || object.name != ''": true,
-      "object.absent.x == 1 && object.name == ''": false,
+      "object.name != '' || object.absent.x == 1": true,
+      "object.name == '' && object.absent.x == 1": false,
     })) {
       const program = compiled(text);
       assert.ok(program, text);
@@ -102,7 +102,7 @@ describe('an evaluation with a bound', () => {
     }
   });
 
-  it('knows that the language fails, and absorbs it', () => {
+  it('says nothing of what fails, whatever absorbs it', () => {
     for (const text of [
       'object.absent == 1',
       'object.name.x == 1',
@@ -119,6 +119,7 @@ describe('an evaluation with a bound', () => {
       '!object.name',
       'size(object.nothing) == 0',
       'object.nothing.startsWith(object.name)',
+      'object.name.contains(object.nothing)',
       'has(object.spec.x)',
       'object.name in object.name',
       'object.name.all(i, true)',
@@ -126,9 +127,7 @@ describe('an evaluation with a bound', () => {
       const program = compiled(text);
       assert.ok(program, text);
       assert.ok(whole(program, object).value instanceof EvaluationFailure, text);
-      assert.ok(bounded(parsed(text) ?? assert.fail(text), object).value instanceof EvaluationFailure, text);
-      assert.equal(bounded(parsed(`(${text}) || true`) ?? assert.fail(text), object).value, true, text);
-      assert.equal(bounded(parsed(`(${text}) && false`) ?? assert.fail(text), object).value, false, text);
+      assert.equal(bounded(parsed(`(${text}) || true`) ?? assert.fail(text), object).value, undefined, text);
     }
   });
 
@@ -166,6 +165,7 @@ describe('an evaluation with a bound', () => {
       'other == 1',
       'has(variables.one)',
       'object.items.sortBy(i, i) == []',
+      "['a'].all(sets, sets.contains([sets], [sets]))",
       '.object == 1',
       'object ==',
       `${'('.repeat(40)}true${')'.repeat(40)}`,
@@ -238,7 +238,6 @@ describe('an evaluation with a bound', () => {
       ['object.long.size() == 0', 312],
       ["object.long.contains('abc')", 1_248],
       ['object.long in object.map', 312],
-      ['object.map[object.long] == 1', 312],
     ] as const) {
       const { value, worked } = bounded(parsed(text) ?? assert.fail(text), large);
       assert.ok(value !== undefined && worked > units, `${text}: ${worked}`);
@@ -253,7 +252,6 @@ describe('an evaluation with a bound', () => {
       'object.items.all(a, object.map.all(key, true))',
       'object.long.contains(object.long)',
       'object.items.all(a, [object.items, object.items] == [object.items, object.items])',
-      'object.items.all(a, object.absent.x) || object.items.all(a, object.items.all(b, true))',
     ]) {
       assert.ok(compiled(text), text);
       const expression = parsed(text) ?? assert.fail(text);
@@ -277,7 +275,7 @@ describe('an evaluation with a bound', () => {
       const text = index === 0 ? 'object.items' : `variables.v${index - 1}`;
       variables.set(`v${index}`, parsed(text, variables) ?? assert.fail());
     }
-    const valueOf = (name: string): CelResult | undefined => {
+    const valueOf = (name: string): CelValue | undefined => {
       const evaluation = new BoundedEvaluation({ bindings: new Map([['object', object]]), variables });
       return evaluation.evaluate(parsed(`variables.${name}`, variables) ?? assert.fail());
     };
@@ -287,7 +285,7 @@ describe('an evaluation with a bound', () => {
 
   it('gives what the language gives, or nothing, and costs no more than its units', () => {
     const random = new RandomExpressions(1);
-    const seen = { values: 0, failures: 0, nothing: 0, others: 0, dearest: 0 };
+    const seen = { values: 0, nothing: 0, others: 0, dearest: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
       const text = random.condition();
       const value = random.object();
@@ -303,13 +301,12 @@ describe('an evaluation with a bound', () => {
         continue;
       }
       const { value: expected, cost } = whole(program, value);
-      const isFailed = found instanceof EvaluationFailure;
-      const isSame = isFailed || expected instanceof EvaluationFailure ? isFailed : equalValues(found, expected);
-      assert.ok(isSame && isFailed === expected instanceof EvaluationFailure, `${text} for ${inspected(value)}`);
-      seen[isFailed ? 'failures' : 'values'] += 1;
+      const isSame = !(expected instanceof EvaluationFailure) && equalValues(found, expected);
+      assert.ok(isSame, `${text} for ${inspected(value)}`);
+      seen.values += 1;
       seen.dearest = Math.max(seen.dearest, cost / worked);
     }
-    assert.ok(Math.min(seen.values, seen.failures) > ROUNDS / 10, inspected(seen));
+    assert.ok(Math.min(seen.values, seen.nothing) > ROUNDS / 10, inspected(seen));
     assert.ok(seen.dearest <= COST_OF_UNIT, inspected(seen));
   });
 });

@@ -7,10 +7,9 @@
 import type { CallExpression, ComprehensionExpression, Expression, SelectExpression } from '../ast.ts';
 import { Cancellation, Frame, isList, isRecord } from '../evaluate/index.ts';
 import { Operator } from '../syntax/index.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue, WorkMeter } from '../value.ts';
+import type { CelValue, WorkMeter } from '../value.ts';
 import type { BoundedExpression } from './bounded-expression.ts';
-import { Beyond, BOUNDED_FUNCTIONS, FAILED, fieldOf, keysOf } from './functions.ts';
+import { BEYOND, BOUNDED_FUNCTIONS, fieldOf, keysOf } from './functions.ts';
 
 /**
  * Units of work of one evaluation. No unit costs more than 16 as API servers count costs, so that whatever is evaluated here is
@@ -39,7 +38,7 @@ export interface BoundedNames {
 export class BoundedEvaluation implements WorkMeter {
   readonly #bindings: BoundedNames['bindings'];
   readonly #variables: BoundedNames['variables'];
-  readonly #computed = new Map<string, CelResult>();
+  readonly #computed = new Map<string, CelValue>();
   readonly #frame = new Frame(0);
   #worked = 0;
   #depth = 0;
@@ -56,15 +55,15 @@ export class BoundedEvaluation implements WorkMeter {
   }
 
   /**
-   * The value of an expression, the same that the language's own evaluation gives, or that it fails, but not by what. Undefined where
-   * this one does not know what it does, would work too much, or was interrupted.
+   * The value of an expression, the same that the language's own evaluation gives. Undefined where that one fails anywhere, where this
+   * one does not know what it does or would work too much, and when it was interrupted.
    */
-  evaluate({ expression }: BoundedExpression): CelResult | undefined {
+  evaluate({ expression }: BoundedExpression): CelValue | undefined {
     this.#depth = 0;
     try {
       return this.#value(expression, undefined);
     } catch (error) {
-      if (error instanceof Beyond || error instanceof Cancellation) {
+      if (error === BEYOND || error instanceof Cancellation) {
         return undefined;
       }
       throw error;
@@ -76,22 +75,22 @@ export class BoundedEvaluation implements WorkMeter {
     this.#worked += units;
     this.#frame.work(units);
     if (this.#worked > MAX_BOUNDED_WORK) {
-      throw new Beyond();
+      throw BEYOND;
     }
   }
 
-  #value(expression: Expression, locals: Local | undefined): CelResult {
+  #value(expression: Expression, locals: Local | undefined): CelValue {
     this.work(1);
     this.#depth += 1;
     if (this.#depth > MAX_DEPTH) {
-      throw new Beyond();
+      throw BEYOND;
     }
     const value = this.#valueOf(expression, locals);
     this.#depth -= 1;
     return value;
   }
 
-  #valueOf(expression: Expression, locals: Local | undefined): CelResult {
+  #valueOf(expression: Expression, locals: Local | undefined): CelValue {
     switch (expression.kind) {
       case 'literal':
         return expression.value;
@@ -102,55 +101,52 @@ export class BoundedEvaluation implements WorkMeter {
       case 'call':
         return this.#called(expression, locals);
       case 'list':
-        return gathered(expression.elements, always, (element) => this.#value(element, locals));
+        return expression.elements.map((element) => this.#value(element, locals));
       case 'comprehension':
         return this.#looped(expression, locals);
       default:
-        throw new Beyond();
+        throw BEYOND;
     }
   }
 
-  #named(name: string, locals: Local | undefined): CelResult {
+  #named(name: string, locals: Local | undefined): CelValue {
     const local = localOf(name, locals);
     if (local !== undefined) {
       return local.value;
     }
     const value = this.#bindings.get(name);
     if (value === undefined) {
-      throw new Beyond();
+      throw BEYOND;
     }
     return value;
   }
 
-  #selected({ operand, field, isTest }: SelectExpression, locals: Local | undefined): CelResult {
+  #selected({ operand, field, isTest }: SelectExpression, locals: Local | undefined): CelValue {
     if (operand.kind === 'identifier' && operand.name === 'variables' && localOf('variables', locals) === undefined) {
       return this.#variable(field);
     }
     const value = this.#value(operand, locals);
-    if (isRecord(value)) {
-      return isTest ? Object.hasOwn(value, field) : fieldOf(value, field);
+    if (!isRecord(value)) {
+      throw BEYOND;
     }
-    if (isTest && !(value instanceof EvaluationFailure)) {
-      throw new Beyond();
-    }
-    return FAILED;
+    return isTest ? Object.hasOwn(value, field) : fieldOf(value, field);
   }
 
-  #variable(name: string): CelResult {
+  #variable(name: string): CelValue {
     const known = this.#computed.get(name);
     if (known !== undefined) {
       return known;
     }
     const variable = this.#variables.get(name);
     if (variable === undefined) {
-      throw new Beyond();
+      throw BEYOND;
     }
     const value = this.#value(variable.expression, undefined);
     this.#computed.set(name, value);
     return value;
   }
 
-  #called({ function: name, target, args }: CallExpression, locals: Local | undefined): CelResult {
+  #called({ function: name, target, args }: CallExpression, locals: Local | undefined): CelValue {
     switch (name) {
       case Operator.LogicalAnd:
         return this.#untilOne(false, args, (argument) => this.#value(argument, locals));
@@ -163,69 +159,69 @@ export class BoundedEvaluation implements WorkMeter {
     }
   }
 
-  /** As `&&` and `||` have it, and the loops that are made of them: an end, if one comes to it, whatever the others come to. */
-  #untilOne<T>(end: boolean, items: Iterable<T>, valueOf: (item: T) => CelResult): boolean | EvaluationFailure {
-    let result: boolean | EvaluationFailure = !end;
+  /** As `&&` and `||` have it, and the loops that are made of them: an end, if one comes to it. */
+  #untilOne<T>(end: boolean, items: Iterable<T>, valueOf: (item: T) => CelValue): boolean {
     for (const item of items) {
-      const value = valueOf(item);
-      if (value === end) {
+      if (truth(valueOf(item)) === end) {
         return end;
       }
-      result = value === !end ? result : FAILED;
     }
-    return result;
+    return !end;
   }
 
-  #chosen([condition, truthy, falsy]: readonly Expression[], locals: Local | undefined): CelResult {
-    const value = condition === undefined ? FAILED : this.#value(condition, locals);
-    const chosen = value === true ? truthy : value === false ? falsy : undefined;
-    return chosen === undefined ? FAILED : this.#value(chosen, locals);
+  #chosen([condition, truthy, falsy]: readonly Expression[], locals: Local | undefined): CelValue {
+    if (condition === undefined || truthy === undefined || falsy === undefined) {
+      throw BEYOND;
+    }
+    return this.#value(truth(this.#value(condition, locals)) ? truthy : falsy, locals);
   }
 
-  #applied(name: string, operands: readonly Expression[], locals: Local | undefined): CelResult {
+  #applied(name: string, operands: readonly Expression[], locals: Local | undefined): CelValue {
     const called = BOUNDED_FUNCTIONS.get(name);
     if (called === undefined) {
-      throw new Beyond();
+      throw BEYOND;
     }
-    const values = gathered(operands, always, (operand) => this.#value(operand, locals));
-    if (values instanceof EvaluationFailure) {
-      return values;
-    }
-    const [a = null, b = null] = values;
+    const [a = null, b = null] = operands.map((operand) => this.#value(operand, locals));
     this.work(called.work(a, b));
     return called.call(a, b, this);
   }
 
-  #looped({ range, variable, macro }: ComprehensionExpression, locals: Local | undefined): CelResult {
+  #looped({ range, variable, macro }: ComprehensionExpression, locals: Local | undefined): CelValue {
     const over = this.#value(range, locals);
     const items = isList(over) ? over : isRecord(over) ? keysOf(over, this) : undefined;
     const [, first, second] = macro.args;
     if (items === undefined || first === undefined) {
-      return FAILED;
+      throw BEYOND;
     }
     const valueOf =
       (body: Expression) =>
-      (item: CelValue): CelResult =>
+      (item: CelValue): CelValue =>
         this.#value(body, { name: variable, value: item, outer: locals });
+    const holds = (item: CelValue): boolean => truth(valueOf(first)(item));
     switch (macro.name) {
       case 'all':
         return this.#untilOne(false, items, valueOf(first));
       case 'exists':
         return this.#untilOne(true, items, valueOf(first));
-      case 'exists_one': {
-        const found = gathered(items, valueOf(first), itself);
-        return found instanceof EvaluationFailure ? found : found.length === 1;
-      }
+      case 'exists_one':
+        return items.filter(holds).length === 1;
       case 'filter':
-        return gathered(items, valueOf(first), itself);
+        return items.filter(holds);
       case 'map':
         return second === undefined
-          ? gathered(items, always, valueOf(first))
-          : gathered(items, valueOf(first), valueOf(second));
+          ? items.map(valueOf(first))
+          : items.flatMap((item) => (holds(item) ? [valueOf(second)(item)] : []));
       default:
-        throw new Beyond();
+        throw BEYOND;
     }
   }
+}
+
+function truth(value: CelValue): boolean {
+  if (typeof value !== 'boolean') {
+    throw BEYOND;
+  }
+  return value;
 }
 
 function localOf(name: string, locals: Local | undefined): Local | undefined {
@@ -234,31 +230,4 @@ function localOf(name: string, locals: Local | undefined): Local | undefined {
     local = local.outer;
   }
   return local;
-}
-
-function itself(item: CelValue): CelValue {
-  return item;
-}
-
-function always(): true {
-  return true;
-}
-
-/** What is made of the items that are wanted. After a failure it goes on: what is evaluated has its cost, whatever becomes of it. */
-function gathered<T>(
-  items: readonly T[],
-  isWanted: (item: T) => CelResult,
-  made: (item: T) => CelResult,
-): readonly CelValue[] | EvaluationFailure {
-  const values: CelValue[] = [];
-  let isFailed = false;
-  for (const item of items) {
-    const isWantedHere = isWanted(item);
-    const value = isWantedHere === true ? made(item) : undefined;
-    isFailed ||= typeof isWantedHere !== 'boolean' || value instanceof EvaluationFailure;
-    if (value !== undefined && !(value instanceof EvaluationFailure)) {
-      values.push(value);
-    }
-  }
-  return isFailed ? FAILED : values;
 }

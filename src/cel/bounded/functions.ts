@@ -1,21 +1,23 @@
 import { codePointCount } from '../code-point-count.ts';
 import { compareNumbers, compareValues, isInt, isList, isNumeric, isRecord } from '../evaluate/index.ts';
 import { Operator } from '../syntax/index.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelRecord, CelResult, CelValue, WorkMeter } from '../value.ts';
+import type { CelRecord, CelValue, WorkMeter } from '../value.ts';
 
-/** Ends an evaluation with a bound: what comes next is not of the part of the language that it knows. */
-export class Beyond extends Error {}
+class Beyond extends Error {}
 
-/** In place of every failure: whoever wants to know what failed evaluates it where failures have messages. */
-export const FAILED = new EvaluationFailure('failed');
+/**
+ * Ends an evaluation with a bound: it fails, or what comes next is not of the part of the language that it knows. A failure that
+ * `&&` or `||` would absorb is no exception: what failing costs is known where failures have messages.
+ */
+export const BEYOND = new Beyond('not known within the bound');
 
 /** A function of one or two values. */
 export interface BoundedFunction {
+  readonly operands: 1 | 2;
   /** Units of work of a call, told by sizes that are known without looking, before it is called: a unit is one look at a value. */
   readonly work: (a: CelValue, b: CelValue) => number;
-  /** `meter`: told of every value within others that is looked at. @throws Beyond */
-  readonly call: (a: CelValue, b: CelValue, meter: WorkMeter) => CelResult;
+  /** `meter`: told of every value within others that is looked at. @throws {@link BEYOND} */
+  readonly call: (a: CelValue, b: CelValue, meter: WorkMeter) => CelValue;
 }
 
 /** UTF-16 units of a text that are looked at in a unit of work. */
@@ -35,76 +37,91 @@ export function keysOf(map: CelRecord, meter: WorkMeter): readonly string[] {
 }
 
 /** The value of a key that a map has itself. */
-export function fieldOf(map: CelRecord, key: string): CelResult {
-  return Object.hasOwn(map, key) ? (map[key] ?? null) : FAILED;
+export function fieldOf(map: CelRecord, key: string): CelValue {
+  if (!Object.hasOwn(map, key)) {
+    throw BEYOND;
+  }
+  return map[key] ?? null;
 }
 
 function ofTexts(call: (a: string, b: string) => CelValue): BoundedFunction['call'] {
   return (a, b) => {
-    if (isHolder(a) || isHolder(b)) {
-      // They fail, at a cost that follows how much they hold.
-      throw new Beyond();
+    if (typeof a !== 'string' || typeof b !== 'string') {
+      throw BEYOND;
     }
-    return typeof a === 'string' && typeof b === 'string' ? call(a, b) : FAILED;
+    return call(a, b);
   };
 }
 
 function ordered(holds: (order: number) => boolean): BoundedFunction {
   return {
+    operands: 2,
     work: pairWork,
     call: (a, b) => {
-      if (isHolder(a) || isHolder(b) || (typeof a === 'boolean' && typeof b === 'boolean')) {
-        throw new Beyond();
+      const isOfTexts = typeof a === 'string' && typeof b === 'string';
+      const order = isOfTexts || (isNumeric(a) && isNumeric(b)) ? compareValues(a, b) : undefined;
+      if (typeof order !== 'number') {
+        throw BEYOND;
       }
-      const order = compareValues(a, b);
-      return typeof order === 'number' ? holds(order) : FAILED;
+      return holds(order);
     },
   };
 }
 
-function joined(a: CelValue, b: CelValue): CelResult {
+function joined(a: CelValue, b: CelValue): CelValue {
   return typeof a === 'string' && typeof b === 'string' && a.length + b.length <= MAX_MADE_TEXT ? a + b : sum(a, b);
 }
 
 /** Of integers that are not large; they, doubles and lists have sums elsewhere. */
-function sum(a: CelValue, b: CelValue): CelResult {
+function sum(a: CelValue, b: CelValue): CelValue {
   const isOfInts = typeof a === 'number' && typeof b === 'number' && isInt(a) && isInt(b);
   if (!isOfInts || !Number.isSafeInteger(a + b)) {
-    throw new Beyond();
+    throw BEYOND;
   }
   return a + b;
 }
 
-function elementOf(collection: CelValue, key: CelValue): CelResult {
-  if (isRecord(collection)) {
-    return typeof key === 'string' ? fieldOf(collection, key) : FAILED;
-  }
-  if (!isList(collection)) {
-    return FAILED;
-  }
-  if (typeof key !== 'number' || !isInt(key)) {
-    throw new Beyond();
-  }
-  const element = collection[key];
-  return element === undefined ? FAILED : element;
+function negated(value: CelValue): CelValue {
+  return sum(0, typeof value === 'number' ? -value + 0 : null);
 }
 
-function size(value: CelValue, meter: WorkMeter): CelResult {
+function opposite(value: CelValue): CelValue {
+  if (typeof value !== 'boolean') {
+    throw BEYOND;
+  }
+  return !value;
+}
+
+function elementOf(collection: CelValue, key: CelValue): CelValue {
+  if (isRecord(collection) && typeof key === 'string') {
+    return fieldOf(collection, key);
+  }
+  const element = isList(collection) && typeof key === 'number' ? collection[key] : undefined;
+  if (element === undefined) {
+    throw BEYOND;
+  }
+  return element;
+}
+
+function size(value: CelValue, meter: WorkMeter): CelValue {
   if (typeof value === 'string') {
     return codePointCount(value);
   }
   if (isList(value)) {
     return value.length;
   }
-  return isRecord(value) ? keysOf(value, meter).length : FAILED;
+  if (!isRecord(value)) {
+    throw BEYOND;
+  }
+  return keysOf(value, meter).length;
 }
 
-function isMember(element: CelValue, collection: CelValue, meter: WorkMeter): CelResult {
+function isMember(element: CelValue, collection: CelValue, meter: WorkMeter): CelValue {
   if (isList(collection)) {
     return collection.some((other) => isEqual(element, other, meter));
   }
   if (!isRecord(collection)) {
-    return FAILED;
+    throw BEYOND;
   }
   return typeof element === 'string' && Object.hasOwn(collection, element);
 }
@@ -113,7 +130,7 @@ function isMember(element: CelValue, collection: CelValue, meter: WorkMeter): Ce
 function isEqual(a: CelValue, b: CelValue, meter: WorkMeter, depth = 0): boolean {
   meter.work(1 + pairWork(a, b));
   if (depth > MAX_COMPARED_DEPTH) {
-    throw new Beyond();
+    throw BEYOND;
   }
   if (isNumeric(a) && isNumeric(b)) {
     return compareNumbers(a, b) === 0;
@@ -147,11 +164,6 @@ function sizeWork(value: CelValue): number {
   return isRecord(value) ? Infinity : textWork(value) + elementWork(value);
 }
 
-/** Whether a value holds others. */
-function isHolder(value: CelValue): boolean {
-  return isList(value) || isRecord(value);
-}
-
 /** Of a list, as many as API servers count for looking for something in it, wherever it is found. */
 function elementWork(value: CelValue): number {
   return isList(value) ? value.length / ELEMENTS_PER_WORK : 0;
@@ -162,24 +174,49 @@ function searchWork(text: CelValue, part: CelValue): number {
   return textWork(text) * (typeof part === 'string' ? 1 + part.length : 1);
 }
 
-const WHOLE_TEXT = (text: CelValue): number => textWork(text);
 const LITTLE = (): number => 0;
+
+function ofOne(work: BoundedFunction['work'], call: BoundedFunction['call']): BoundedFunction {
+  return { operands: 1, work, call };
+}
+
+function ofTwo(work: BoundedFunction['work'], call: BoundedFunction['call']): BoundedFunction {
+  return { operands: 2, work, call };
+}
 
 /** Functions and operators that look at all their operands, by their names in the syntax tree. */
 export const BOUNDED_FUNCTIONS: ReadonlyMap<string, BoundedFunction> = new Map<string, BoundedFunction>([
-  [Operator.Equals, { work: LITTLE, call: (a, b, meter) => isEqual(a, b, meter) }],
-  [Operator.NotEquals, { work: LITTLE, call: (a, b, meter) => !isEqual(a, b, meter) }],
+  [Operator.Equals, ofTwo(LITTLE, (a, b, meter) => isEqual(a, b, meter))],
+  [Operator.NotEquals, ofTwo(LITTLE, (a, b, meter) => !isEqual(a, b, meter))],
   [Operator.Less, ordered((order) => order < 0)],
   [Operator.LessEquals, ordered((order) => order <= 0)],
   [Operator.Greater, ordered((order) => order > 0)],
   [Operator.GreaterEquals, ordered((order) => order >= 0)],
-  [Operator.In, { work: (a, b) => textWork(a) + elementWork(b), call: isMember }],
-  [Operator.Add, { work: (a, b) => textWork(a) + textWork(b), call: joined }],
-  [Operator.Index, { work: (_collection, key) => textWork(key), call: elementOf }],
-  [Operator.LogicalNot, { work: LITTLE, call: (value) => (typeof value === 'boolean' ? !value : FAILED) }],
-  [Operator.Negate, { work: LITTLE, call: (value) => sum(0, typeof value === 'number' ? -value + 0 : null) }],
-  ['size', { work: WHOLE_TEXT, call: (value, _none, meter) => size(value, meter) }],
-  ['startsWith', { work: WHOLE_TEXT, call: ofTexts((text, part) => text.startsWith(part)) }],
-  ['endsWith', { work: WHOLE_TEXT, call: ofTexts((text, part) => text.endsWith(part)) }],
-  ['contains', { work: searchWork, call: ofTexts((text, part) => text.includes(part)) }],
+  [Operator.In, ofTwo((a, b) => textWork(a) + elementWork(b), isMember)],
+  [Operator.Add, ofTwo((a, b) => textWork(a) + textWork(b), joined)],
+  [Operator.Index, ofTwo((_collection, key) => textWork(key), elementOf)],
+  [Operator.LogicalNot, ofOne(LITTLE, opposite)],
+  [Operator.Negate, ofOne(LITTLE, negated)],
+  ['size', ofOne(textWork, (value, _none, meter) => size(value, meter))],
+  [
+    'startsWith',
+    ofTwo(
+      textWork,
+      ofTexts((text, part) => text.startsWith(part)),
+    ),
+  ],
+  [
+    'endsWith',
+    ofTwo(
+      textWork,
+      ofTexts((text, part) => text.endsWith(part)),
+    ),
+  ],
+  [
+    'contains',
+    ofTwo(
+      searchWork,
+      ofTexts((text, part) => text.includes(part)),
+    ),
+  ],
 ]);

@@ -44,6 +44,14 @@ describe('parsing JSON', () => {
     assert.equal(Object.getPrototypeOf(value), Object.prototype);
   });
 
+  it('keeps no room for indexes that are not there', () => {
+    const text = `[1.0,${Array.from({ length: 1_650 }, () => '{"999":0,"2500":{"4294967294":1}}').join()}]`;
+    const before = process.memoryUsage().heapUsed;
+    const value = parseJson(text);
+    assert.ok(process.memoryUsage().heapUsed - before < 25_000_000);
+    assert.deepEqual((value as unknown[]).slice(1), (JSON.parse(text) as unknown[]).slice(1));
+  });
+
   it('parses what is nested deep', () => {
     const depth = 20_000;
     let value = parseJson(`${'['.repeat(depth)}1.0${']'.repeat(depth)}`);

@@ -23,6 +23,8 @@ export interface ParseOptions {
   readonly escapedIdentifiers: boolean;
   /** How deep expressions may nest. Default: {@link MAX_NESTING}. */
   readonly maxNesting?: number;
+  /** Syntax errors after which parsing ends. Default: {@link MAX_ISSUES}. */
+  readonly maxIssues?: number;
 }
 
 export interface ParsedExpression {
@@ -758,7 +760,7 @@ class Parser {
 
   #addIssue(message: string, start: number, end: number, hints: readonly string[]): void {
     this.#issues.push(this.#source.issue(message, { start, end }, { hints }));
-    if (this.#issues.length >= MAX_ISSUES) {
+    if (this.#issues.length >= (this.#options.maxIssues ?? MAX_ISSUES)) {
       throw new ParsingEnded();
     }
   }

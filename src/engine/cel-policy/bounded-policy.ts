@@ -84,6 +84,14 @@ function hasValidationsOnly(spec: PolicySpec): boolean {
     matchConstraints === undefined &&
     matchConditions.length === 0 &&
     auditAnnotations.length === 0 &&
+    !looksAtNamespace(spec) &&
     (messages === 0 || messages + variables.length <= MAX_MESSAGES_AND_VARIABLES)
   );
+}
+
+/** As builtin:cel takes it: what merely names it has the namespace read, which may fail. */
+function looksAtNamespace({ variables, validations }: PolicySpec): boolean {
+  const texts = [...variables, ...validations].map(({ expression }) => expression);
+  const messages = validations.map(({ messageExpression }) => messageExpression);
+  return [...texts, ...messages].some((text) => text.includes('namespaceObject'));
 }

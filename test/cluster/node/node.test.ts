@@ -82,6 +82,8 @@ describe('the node of the tests', { skip: skipWithoutCluster() }, () => {
         'cert-file': '/etc/tls/tls.crt',
         'key-file': '/etc/tls/tls.key',
         workers: '1',
+        // Connections that are in use are closed behind an answer, not under a request.
+        'shutdown-delay': '1',
       }).reduce((args, [name, value]) => [...args, `--${name}`, value], ['serve']),
       // The time that it takes until nobody makes connections to it any more.
       lifecycle: { preStop: { sleep: { seconds: 1 } } },
