@@ -61,6 +61,7 @@ describe('builtin:cel with a bound', () => {
       { validations: [{ expression: 'false' }, { expression: 'object.absent == 1' }] },
       { validations: [{ expression: 'false', messageExpression: "'not ' + object.name" }] },
       { validations: [{ expression: 'object.items[0]' }] },
+      { validations: [{ expression: 'true', messageExpression: "'x'" }, { expression: "object.name == 'b'" }] },
     ]) {
       assert.equal(bounded.takes(settings as JsonObject), true);
       assert.equal(verdictOf(settings), undefined);

@@ -10,7 +10,7 @@ import { writtenMessage } from './validate.ts';
 
 /** What expressions may look at: not what somebody would have to be asked for. */
 const NAMES: ReadonlySet<string> = new Set(['object', 'oldObject', 'request']);
-/** So many messages that are computed, and variables, are within their budget whatever they cost: see Messages.mayRunOut. */
+/** With more messages that are computed, and variables, these are computed although every validation holds: see Messages.mayRunOut. */
 const MAX_MESSAGES_AND_VARIABLES = 8;
 
 interface BoundedValidation {
@@ -22,10 +22,13 @@ interface BoundedValidation {
 export class BoundedPolicy {
   readonly #validations: readonly BoundedValidation[];
   readonly #variables: BoundedNames['variables'];
+  /** Whether a message is computed when a validation does not hold. */
+  readonly #hasMessages: boolean;
 
   private constructor(validations: readonly BoundedValidation[], variables: BoundedNames['variables']) {
     this.#validations = validations;
     this.#variables = variables;
+    this.#hasMessages = validations.some(({ spec }) => spec.messageExpression !== '');
   }
 
   /** Reads settings that are valid; undefined when they have anything that is not evaluated with a bound. */
@@ -65,7 +68,8 @@ export class BoundedPolicy {
     const denials: Pick<ValidationSpec, 'message' | 'reason'>[] = [];
     for (const { spec, expression } of this.#validations) {
       const value = evaluation.evaluate(expression);
-      if (value === false && spec.messageExpression === '') {
+      // All messages are computed then, and what they cost together may be all that is said.
+      if (value === false && !this.#hasMessages) {
         denials.push({ message: writtenMessage(spec), reason: spec.reason });
       } else if (value !== true) {
         return undefined;
