@@ -1,4 +1,4 @@
-export { BoundedEvaluation, MAX_BOUNDED_WORK, parseBounded } from './bounded/index.ts';
+export { BoundedEvaluation, parseBounded } from './bounded/index.ts';
 export type { BoundedExpression, BoundedNames } from './bounded/index.ts';
 export { ADMISSION_REQUEST, ADMISSION_REQUEST_STRUCTS } from './admission-types.ts';
 export type { Expression } from './ast.ts';

@@ -1,9 +1,8 @@
-import { parseJson } from '../cel/index.ts';
 import type { CallContext } from '../wasm/index.ts';
-import { admissionRequest, evaluateManifests, loadManifests, manifestProblemText } from './cel-policy/index.ts';
+import { evaluateManifests, loadManifests, manifestProblemText } from './cel-policy/index.ts';
 import type { LoadedManifests, ManifestOptions } from './cel-policy/index.ts';
+import { requestOf } from './cel-request.ts';
 import { EngineError } from './errors.ts';
-import { isJsonObject } from './json-text.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
 
@@ -34,11 +33,10 @@ export class ManifestsGuest implements PolicyGuest {
   }
 
   validate({ requestJson, isRaw }: GuestInput, context: CallContext): GuestVerdict {
-    const request = isRaw ? undefined : parseJson(requestJson.toString());
-    if (!isJsonObject(request)) {
+    if (isRaw) {
       throw new EngineError('guest-error', 'admission policies of Kubernetes do not support raw requests');
     }
-    const verdict = evaluateManifests(this.#manifests, admissionRequest(request));
+    const verdict = evaluateManifests(this.#manifests, requestOf(requestJson));
     const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = verdict;
     if (evaluated.length === 0) {
       context.log('no policy with a binding is for this request');

@@ -70,7 +70,7 @@ export class BoundedEvaluation implements WorkMeter {
     }
   }
 
-  /** Counts work. @throws Cancellation */
+  /** Counts work. @throws Cancellation, or {@link BEYOND} */
   work(units: number): void {
     this.#worked += units;
     this.#frame.work(units);

@@ -54,18 +54,14 @@ function ofTexts(call: (a: string, b: string) => CelValue): BoundedFunction['cal
 }
 
 function ordered(holds: (order: number) => boolean): BoundedFunction {
-  return {
-    operands: 2,
-    work: pairWork,
-    call: (a, b) => {
-      const isOfTexts = typeof a === 'string' && typeof b === 'string';
-      const order = isOfTexts || (isNumeric(a) && isNumeric(b)) ? compareValues(a, b) : undefined;
-      if (typeof order !== 'number') {
-        throw BEYOND;
-      }
-      return holds(order);
-    },
-  };
+  return ofTwo(pairWork, (a, b) => {
+    const isOfTexts = typeof a === 'string' && typeof b === 'string';
+    const order = isOfTexts || (isNumeric(a) && isNumeric(b)) ? compareValues(a, b) : undefined;
+    if (typeof order !== 'number') {
+      throw BEYOND;
+    }
+    return holds(order);
+  });
 }
 
 function joined(a: CelValue, b: CelValue): CelValue {

@@ -157,27 +157,7 @@ function append(top: Open, value: CelValue): void {
   if (Array.isArray(top.container)) {
     top.container.push(value);
   } else {
-    const { key = '' } = top;
-    if (INDEX.test(key)) {
-      keepSparse(top.container);
-    }
-    setOwn(top.container, key, value);
+    setOwn(top.container, top.key ?? '', value);
     top.key = undefined;
-  }
-}
-
-/** A key that the engine takes for an index of an array. The smallest are so few that they may be. */
-const INDEX = /^[1-9]\d{1,9}$/;
-/** The largest index that there is. */
-const LAST_INDEX = 4_294_967_294;
-
-/**
- * Makes the engine keep what has indexes for keys as a table: otherwise it keeps room for all below the largest, a thousand times
- * what was written. An index far from all others does that, and may be deleted again.
- */
-function keepSparse(record: Record<string, CelValue>): void {
-  if (!Object.hasOwn(record, LAST_INDEX)) {
-    record[LAST_INDEX] = null;
-    delete record[LAST_INDEX];
   }
 }

@@ -97,12 +97,34 @@ export class MapBuilder {
   }
 }
 
-/** Sets a property of an object whatever its name: an assignment to `__proto__` would change the prototype. */
+/** A key that the engine takes for an index of an array. The smallest are so few that they may be. */
+const INDEX = /^[1-9]\d{1,9}$/;
+/** The largest index that there is. */
+const LAST_INDEX = 4_294_967_294;
+
+/**
+ * Sets a property of an object whatever its name: an assignment to `__proto__` would change the prototype, and for an index the
+ * engine would keep room for all below it.
+ */
 export function setOwn(record: Record<string, CelValue>, name: string, value: CelValue): void {
   if (name === '__proto__') {
     Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true });
-  } else {
-    record[name] = value;
+    return;
+  }
+  if (INDEX.test(name)) {
+    keepSparse(record);
+  }
+  record[name] = value;
+}
+
+/**
+ * Makes the engine keep what has indexes for keys as a table: otherwise it takes a thousand times what was written. An index far
+ * from all others does that, and may be deleted again.
+ */
+function keepSparse(record: Record<string, CelValue>): void {
+  if (!Object.hasOwn(record, LAST_INDEX)) {
+    record[LAST_INDEX] = null;
+    delete record[LAST_INDEX];
   }
 }
 

@@ -316,6 +316,14 @@ describe('errors', () => {
     assert.equal(errorOf('@'.repeat(1000)).issues.length, 100);
   });
 
+  it('end as soon as whoever asks wants', () => {
+    const options = { macros, optionalSyntax: true, escapedIdentifiers: true, maxIssues: 1 };
+    assert.throws(
+      () => parse('@'.repeat(10), options),
+      (error) => error instanceof CelError && error.issues.length === 1,
+    );
+  });
+
   it('refuse syntax that the environment does not have', () => {
     const options = { macros, optionalSyntax: false, escapedIdentifiers: false };
     for (const text of ['a.?b', 'a[?b]', '[?a]', '{?a: b}', 'T{?a: b}', 'a.`b`']) {
