@@ -9,9 +9,7 @@ export type CelErrorCode =
   /** The evaluation ended in an error. */
   | 'evaluation-failed'
   /** The evaluation cost more than its budget. */
-  | 'cost-exceeded'
-  /** The evaluation was interrupted from outside. */
-  | 'interrupted';
+  | 'cost-exceeded';
 
 /** One mistake in an expression. */
 export interface CelIssue {

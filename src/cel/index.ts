@@ -1,5 +1,3 @@
-export { BoundedEvaluation, parseBounded } from './bounded/index.ts';
-export type { BoundedExpression, BoundedNames } from './bounded/index.ts';
 export { ADMISSION_REQUEST, ADMISSION_REQUEST_STRUCTS } from './admission-types.ts';
 export type { Expression } from './ast.ts';
 export {
@@ -35,9 +33,8 @@ export {
   sizeOf,
   toText,
   typeNameOf,
-  withInterrupt,
 } from './evaluate/index.ts';
-export type { Bindings, EvaluateOptions, Evaluation, Interrupt, StructFactory } from './evaluate/index.ts';
+export type { Bindings, EvaluateOptions, Evaluation, StructFactory } from './evaluate/index.ts';
 export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';
 export type {
   AuthorizationAnswer,

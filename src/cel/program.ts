@@ -55,7 +55,7 @@ export class Program {
   /**
    * Evaluates it.
    *
-   * @throws CelError 'evaluation-failed' (with the place as its issue), 'cost-exceeded' or 'interrupted'.
+   * @throws CelError 'evaluation-failed' (with the place as its issue) or 'cost-exceeded'.
    */
   evaluate(bindings: Bindings, options: EvaluateOptions): ProgramResult {
     const { value, cost } = this.run(bindings, options);

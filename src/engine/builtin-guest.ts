@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
-import type * as boundedCel from './bounded-cel-guest.ts';
 import type * as cel from './cel-guest.ts';
-import type { BoundedGuest, PolicyGuest } from './policy-guest.ts';
+import type { PolicyGuest } from './policy-guest.ts';
 import type * as podSecurity from './pod-security-guest.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -20,21 +19,6 @@ export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
     case 'cel': {
       const { CelGuest } = require(`./cel-guest.${extension}`) as typeof cel;
       return new CelGuest();
-    }
-    default:
-      return name satisfies never;
-  }
-}
-
-/** A builtin guest for a thread that nobody could end, and for settings of people who may be hostile. */
-export function createBoundedGuest(name: BuiltinName): BoundedGuest {
-  switch (name) {
-    case 'pod-security':
-      // Our code, whatever its settings are: its time follows the size of the review.
-      return Object.assign(createBuiltinGuest(name), { takes: () => true });
-    case 'cel': {
-      const { BoundedCelGuest } = require(`./bounded-cel-guest.${extension}`) as typeof boundedCel;
-      return new BoundedCelGuest();
     }
     default:
       return name satisfies never;

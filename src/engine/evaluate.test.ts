@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EngineError } from './errors.ts';
 import { checkSettings, evaluate } from './evaluate.ts';
-import { FUEL_PER_SECOND, MAX_ANSWER_BYTES } from './evaluator.ts';
+import { FUEL_PER_SECOND } from './evaluator.ts';
 import type { EvaluateOptions } from './evaluate.ts';
 import type { Observation } from './observation.ts';
 import type { HostPort, PolicyLogEntry } from './host-port.ts';
@@ -336,14 +336,6 @@ test('an observation keeps no text of a review that has not the form of a name',
   const review = podReview({ kind, requestKind: kind, namespace: 'a b', operation: 'DESTROY' });
   const { observation } = ask(policy, review);
   assert.deepEqual([observation.kind, observation.namespace, observation.operation], ['other', 'other', 'other']);
-});
-
-test('a guest may answer so much as the thread takes', () => {
-  const limits: number[] = [];
-  const guest = new ScriptedGuest(({ context }) => (limits.push(context.limits.answerBytes), YES));
-  ask(load('id: {module: m}', { m: guest }).policy);
-  ask(load('id: {module: m}', { m: guest }, { answerBytes: 10 }).policy);
-  assert.deepEqual(limits, [MAX_ANSWER_BYTES, 10]);
 });
 
 test('a guest gets request, settings, fuel by its timeout, and is announced while it runs', () => {

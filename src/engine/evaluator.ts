@@ -62,8 +62,6 @@ export interface Asking {
   readonly entering?: Entering;
   /** Called when the guest is done, however it ended. */
   readonly leaving?: () => void;
-  /** Called when a policy, or a member of a group, gave no verdict: it failed, or had no time. */
-  readonly unanswered?: () => void;
   /** Milliseconds that a guest has at the most. Default: what its policy says. */
   readonly leftMs?: () => number;
 }
@@ -84,20 +82,18 @@ export class Evaluator {
   readonly #capabilities: HostCapabilities;
   readonly #log: PolicyLog;
   readonly #alwaysAcceptNamespace: string | undefined;
-  readonly #answerBytes: number;
 
-  constructor({ port, log, alwaysAcceptNamespace, answerBytes = MAX_ANSWER_BYTES }: PolicyOptions) {
+  constructor({ port, log, alwaysAcceptNamespace }: PolicyOptions) {
     this.#capabilities = new HostCapabilities(port, log);
     this.#log = log;
     this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
-    this.#answerBytes = answerBytes;
   }
 
   checkSettings(policy: LoadedPolicy, entering?: Entering): SettingsVerdict {
     const isGroup = policy.kind === 'group';
     const problems: string[] = [];
     for (const [index, unit] of unitsOf(policy).entries()) {
-      const context = (): CallContext => this.#capabilities.context(unit, this.#limitsOf(unit));
+      const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit));
       entering?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
       unit.guest.checkProtocol(context());
       const verdict = unit.guest.validateSettings(unit.settingsJson, context());
@@ -172,7 +168,6 @@ export class Evaluator {
     }
     const timeoutMs = Math.min(unit.timeoutSeconds * MS_PER_SECOND, options.leftMs?.() ?? Infinity);
     if (timeoutMs <= 0) {
-      options.unanswered?.();
       this.#logFailed(unit, review, 'the policy timed out', 'no time was left for it');
       return { kind: 'timeout' };
     }
@@ -189,23 +184,15 @@ export class Evaluator {
         isRaw: review.admission === undefined,
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
-      const context = this.#capabilities.context(unit, this.#limitsOf(unit, timeoutMs));
+      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs));
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
-      options.unanswered?.();
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
       this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
       return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };
     } finally {
       options.leaving?.();
     }
-  }
-
-  #limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
-    const { mode } = unit.guest;
-    // Builtin code counts its own costs.
-    const fuel = mode === 'builtin' ? Infinity : Math.ceil((timeoutMs / MS_PER_SECOND) * FUEL_PER_SECOND[mode]);
-    return { fuel, answerBytes: this.#answerBytes };
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to what it said. */
@@ -253,6 +240,13 @@ export class Evaluator {
     };
     this.#log({ policy, level: 'info', message: 'policy evaluation (monitor mode)', fields });
   }
+}
+
+function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
+  const { mode } = unit.guest;
+  // Builtin code counts its own costs.
+  const fuel = mode === 'builtin' ? Infinity : Math.ceil((timeoutMs / MS_PER_SECOND) * FUEL_PER_SECOND[mode]);
+  return { fuel, answerBytes: MAX_ANSWER_BYTES };
 }
 
 /** What a member of a group contributes; `accepted` is undefined when it gave no verdict. */

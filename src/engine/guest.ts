@@ -14,21 +14,15 @@ const REGO_ENTRYPOINT = 0;
 /** Guests of Kubewarden's WASI mode look at the arguments behind the program's name. */
 const WASI_PROGRAM = 'policy.wasm';
 
-/**
- * Makes a policy's code ready to be asked. `initFuel`: what starting a waPC module may use up. Throws WasmError when a module lacks
- * what its execution mode needs.
- */
-export function createGuest(code: PolicyCode, initFuel?: number): PolicyGuest {
-  return code.mode === 'builtin' ? createBuiltinGuest(code.name) : createModuleGuest(code, initFuel);
+/** Instantiates a policy's code. Throws WasmError when a module lacks what its execution mode needs. */
+export function createGuest(code: PolicyCode): PolicyGuest {
+  return code.mode === 'builtin' ? createBuiltinGuest(code.name) : createModuleGuest(code);
 }
 
-function createModuleGuest(
-  { mode, compiled }: Exclude<PolicyCode, { mode: 'builtin' }>,
-  initFuel: number | undefined,
-): PolicyGuest {
+function createModuleGuest({ mode, compiled }: Exclude<PolicyCode, { mode: 'builtin' }>): PolicyGuest {
   switch (mode) {
     case 'kubewarden-wapc':
-      return new WapcPolicyGuest(new WapcGuest(compiled, initFuel));
+      return new WapcPolicyGuest(new WapcGuest(compiled));
     case 'wasi':
       return new WasiPolicyGuest(new WasiCommand(compiled));
     case 'opa':

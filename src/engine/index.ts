@@ -10,7 +10,6 @@ export { NO_CLUSTER_MESSAGE, REVISION_CAPABILITY } from './capabilities/kubernet
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { RecordingPort, ReplayPort } from './capabilities/session.ts';
-export { createBoundedGuest } from './builtin-guest.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
 export type { BuiltinSettingsProblem } from './builtin-settings.ts';
 export { EngineError, textPosition } from './errors.ts';
@@ -47,7 +46,7 @@ export type {
   PolicyMode,
   SinglePolicyDefinition,
 } from './policy-definition.ts';
-export type { BoundedGuest, GuestInput, PolicyGuest } from './policy-guest.ts';
+export type { GuestInput, PolicyGuest } from './policy-guest.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
 export { MAX_REVIEW_BYTES } from './review-body.ts';

@@ -21,8 +21,6 @@ export interface PolicyOptions {
   readonly defaultTimeoutSeconds?: number;
   /** Requests for objects of this namespace are allowed without asking. Default none. */
   readonly alwaysAcceptNamespace?: string;
-  /** Largest answer of a guest, in bytes. Default: it may hold the object of the largest review again. */
-  readonly answerBytes?: number;
 }
 
 /** Time for one evaluation when neither policy nor server says otherwise. Kubewarden's default as well. */

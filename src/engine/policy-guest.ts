@@ -1,6 +1,5 @@
 import type { PolicyCode } from '../modules/index.ts';
 import type { CallContext } from '../wasm/index.ts';
-import type { JsonObject } from './json-text.ts';
 import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
 
 /** One evaluation, as texts: nothing is parsed or written twice on the way to a guest. */
@@ -26,10 +25,4 @@ export interface PolicyGuest {
   validateSettings(settingsJson: string, context: CallContext): SettingsVerdict;
   /** Throws EngineError `protocol-unsupported` when a waPC module does not speak "v1"; other kinds have no protocol. */
   checkProtocol(context: CallContext): void;
-}
-
-/** Code of policies that takes no longer than the size of a review says, by the settings that it takes. */
-export interface BoundedGuest extends PolicyGuest {
-  /** Whether it gives verdicts by settings, which are known to be valid. */
-  takes(settings: JsonObject): boolean;
 }

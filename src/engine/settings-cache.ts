@@ -7,15 +7,10 @@ export const MAX_READY_SETTINGS = 10_000;
  */
 export class SettingsCache<Ready> {
   readonly #prepare: (settings: unknown) => Ready;
-  readonly #maxLength: number;
   readonly #ready = new Map<string, Ready>();
-  /** Of all that are ready. Characters. */
-  #length = 0;
 
-  /** `maxLength`: of all settings that are kept ready together, in characters. Default: only their number is limited. */
-  constructor(prepare: (settings: unknown) => Ready, maxLength = Infinity) {
+  constructor(prepare: (settings: unknown) => Ready) {
     this.#prepare = prepare;
-    this.#maxLength = maxLength;
   }
 
   /** Throws what preparing throws, every time. */
@@ -25,12 +20,10 @@ export class SettingsCache<Ready> {
       return known;
     }
     const ready = this.#prepare(JSON.parse(settingsJson));
-    if (this.#ready.size >= MAX_READY_SETTINGS || this.#length + settingsJson.length > this.#maxLength) {
+    if (this.#ready.size >= MAX_READY_SETTINGS) {
       this.#ready.clear();
-      this.#length = 0;
     }
     this.#ready.set(settingsJson, ready);
-    this.#length += settingsJson.length;
     return ready;
   }
 }

@@ -1,6 +1,5 @@
 // The policies of one thread, and what evaluates reviews by them, one at a time.
 import {
-  type AdmitOptions,
   createFailedPolicy,
   createGuest,
   createPolicy,
@@ -36,9 +35,6 @@ import { ObservationSender } from './observations.ts';
  */
 const SECOND_TRY_MS = 250;
 
-/** Statuses of HTTP from here on are for failures of the engine itself. */
-const SERVER_ERROR = 500;
-
 /** An entry that was found good by the loader, and could not be taken up. */
 export interface ApplyFailure {
   readonly id: string;
@@ -51,20 +47,13 @@ export type ReviewOutcome = Extract<
   { readonly type: 'answer' | 'bucket' | 'deferred' | 'namespace-unknown' }
 >;
 
-export interface PolicyEvaluationOptions
-  extends
-    Pick<WorkerStart, 'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'>,
-    Pick<PolicyOptions, 'answerBytes'> {
+export interface PolicyEvaluationOptions extends Pick<
+  WorkerStart,
+  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'
+> {
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
   readonly log: (entry: LogMessage) => void;
-  /**
-   * Policies that another thread evaluates: a review of a bucket that one of them is for is deferred, and one by which a policy
-   * or the engine itself fails here. Default: there is no other thread.
-   */
-  readonly elsewhere?: ReadonlySet<string>;
-  /** What starting a module may use up, as fuel. Default: INIT_FUEL. */
-  readonly initFuel?: number;
   /** Told what runs. */
   readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
 }
@@ -72,8 +61,6 @@ export interface PolicyEvaluationOptions
 export class PolicyEvaluation {
   readonly #options: PolicyOptions;
   readonly #activity: PolicyEvaluationOptions['activity'];
-  readonly #elsewhere: ReadonlySet<string> | undefined;
-  readonly #initFuel: number | undefined;
   readonly #modules = new Map<string, CompiledPolicyModule>();
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
@@ -87,46 +74,23 @@ export class PolicyEvaluation {
   readonly #numbers = new Map<string, number>();
 
   constructor(options: PolicyEvaluationOptions) {
-    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, answerBytes } = options;
-    const { hasBuckets, elsewhere, initFuel } = options;
+    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets } = options;
     this.#activity = activity;
-    this.#elsewhere = elsewhere;
-    this.#initFuel = initFuel;
     this.#options = {
       port,
       log: ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } }),
       defaultTimeoutSeconds,
       ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
-      ...(answerBytes === undefined ? {} : { answerBytes }),
     };
     this.#questions = new NamespaceQuestions(port);
     this.#buckets = hasBuckets === true ? loadBuckets() : undefined;
     this.#table = this.#buckets && new this.#buckets.PolicyTable({ ...this.#options, port: this.#questions });
   }
 
-  /**
-   * Makes the guest of a module that may be used by a later change only: then that one takes no longer than it has to. Whether it
-   * could be made; why not is told by the first entry that uses it.
-   */
-  prepare(module: CompiledPolicyModule): boolean {
-    this.#modules.set(module.digest, module);
-    try {
-      this.#guestOf(module.digest);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  /** Makes a guest answer for entries that have a digest which no module has. */
-  provide(digest: string, guest: PolicyGuest): void {
-    this.#guests.set(digest, guest);
-  }
-
   /** Takes a change of the table over. `ofUpserts`: the numbers of its upserts, in their order. What could not be taken up. */
   apply(change: TableChange, ofUpserts: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
-    change.modules.forEach((module) => this.prepare(module));
+    change.modules.forEach((module) => this.#prepare(module));
     for (const id of change.removals) {
       this.#policies.delete(id);
       this.#table?.delete(id);
@@ -161,12 +125,20 @@ export class PolicyEvaluation {
     }
   }
 
-  /** Evaluates a review by a policy, or by all of a bucket that it is for. Synchronous. `interrupt`: see AdmitOptions. */
-  review(message: ReviewMessage, interrupt?: AdmitOptions['interrupt']): ReviewOutcome {
+  /** Evaluates a review by a policy, or by all of a bucket that it is for. Synchronous. */
+  review(message: ReviewMessage): ReviewOutcome {
     const how = message[6];
-    return how === undefined
-      ? { type: 'answer', answer: this.#byPolicy(message) }
-      : this.#byBucket(message, how, interrupt);
+    return how === undefined ? { type: 'answer', answer: this.#byPolicy(message) } : this.#byBucket(message, how);
+  }
+
+  /** Instantiates a module ahead of the change that uses it. The first entry that uses it reports why it cannot be. */
+  #prepare(module: CompiledPolicyModule): void {
+    this.#modules.set(module.digest, module);
+    try {
+      this.#guestOf(module.digest);
+    } catch {
+      // Reported by #loaded.
+    }
   }
 
   #guestOf(digest: string | undefined): PolicyGuest {
@@ -178,7 +150,7 @@ export class PolicyEvaluation {
     if (module === undefined) {
       throw new Error(`the module ${digest ?? ''} was not handed over`);
     }
-    const guest = createGuest(module, this.#initFuel);
+    const guest = createGuest(module);
     this.#guests.set(module.digest, guest);
     return guest;
   }
@@ -218,11 +190,7 @@ export class PolicyEvaluation {
     return [seq, status, answer, this.#observations.send(observation), performance.now() - started];
   }
 
-  #byBucket(
-    [, seq, , bucket, body, timedOut]: ReviewMessage,
-    how: BucketReview,
-    interrupt: AdmitOptions['interrupt'],
-  ): ReviewOutcome {
+  #byBucket([, seq, , bucket, body, timedOut]: ReviewMessage, how: BucketReview): ReviewOutcome {
     if (this.#buckets === undefined || this.#table === undefined) {
       throw new Error('expected to be told at the start that there are reviews of buckets');
     }
@@ -232,19 +200,12 @@ export class PolicyEvaluation {
     const times = new Map<string, number>();
     let asked = '';
     let isGuest = false;
-    let isUnanswered = false;
     let enteredAt = 0;
-    const slow = how.slow === null ? undefined : new Set(how.slow);
-    const elsewhere = this.#elsewhere;
     questions.begin(how.namespaceProblem);
     const admission = this.#buckets.admit(this.#table, bucket, body, {
       ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      ...(slow === undefined && elsewhere === undefined
-        ? {}
-        : { slow: { has: (id: string) => slow?.has(id) === true || elsewhere?.has(id) === true } }),
-      ...(interrupt === undefined ? {} : { interrupt }),
+      ...(how.slow === null ? {} : { slow: new Set(how.slow) }),
       deadlineMs: how.expiresAt - monotonicNow(),
-      unanswered: () => (isUnanswered = true),
       entering: (id, timeoutMs, member) => {
         asked = member < 0 ? id : id.slice(0, id.indexOf('/'));
         isGuest = member !== MATCH_CONDITIONS;
@@ -266,9 +227,6 @@ export class PolicyEvaluation {
       return { type: 'namespace-unknown', seq, namespace: unanswered };
     }
     if (admission.deferred === true) {
-      return { type: 'deferred', seq };
-    }
-    if (elsewhere !== undefined && (isUnanswered || admission.status >= SERVER_ERROR)) {
       return { type: 'deferred', seq };
     }
     const { status, body: text, observations: observed } = admission;

@@ -83,12 +83,6 @@ export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly stri
   return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
 }
 
-/** Those that other policies may be in as well. */
-export function sharedBucketsOf(entry: TableEntry): readonly string[] {
-  const own = ownBucketsOf(entry.id);
-  return bucketsOf(entry).filter((bucket) => !own.includes(bucket));
-}
-
 /** The buckets of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
 function ownBucketsOf(id: string): readonly string[] {
   return [id, `validating.${id}`, `mutating.${id}`];

@@ -1,13 +1,7 @@
 /** Weight of the newest evaluation in a usual time: follows a change within some ten evaluations. */
 const USUAL_WEIGHT = 0.2;
 
-/** What something usually takes after it took `ms`; `usual`: what it took before, if that is known. Milliseconds. */
-export function usualAfter(usual: number | undefined, ms: number): number {
-  const before = usual ?? ms;
-  return before + (ms - before) * USUAL_WEIGHT;
-}
-
-/** How long the policies, and all of a bucket, usually take. Milliseconds. */
+/** Moving averages of evaluation times, by policy and by bucket. Milliseconds. */
 export class UsualTimes {
   readonly #ms = new Map<string, number>();
 
@@ -16,7 +10,8 @@ export class UsualTimes {
   }
 
   note(key: string, ms: number): void {
-    this.#ms.set(key, usualAfter(this.#ms.get(key), ms));
+    const before = this.#ms.get(key) ?? ms;
+    this.#ms.set(key, before + (ms - before) * USUAL_WEIGHT);
   }
 
   delete(key: string): void {

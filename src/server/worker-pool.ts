@@ -1,7 +1,6 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { internalFailure } from '../engine/index.ts';
-import { DirectEvaluation } from './direct-evaluation.ts';
 import { ServerError } from './errors.ts';
 import {
   type AnswerMessage,
@@ -59,7 +58,7 @@ export interface WorkerPoolOptions extends CrewOptions {
 /** Why a worker was replaced. */
 export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 
-/** Threads that evaluate reviews against one policy table, and this one while it has nothing else to do. */
+/** Threads that evaluate reviews against one policy table. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #table = new PublishedTable();
@@ -67,8 +66,6 @@ export class WorkerPool {
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
   readonly #dispatch: ReviewDispatch;
-  /** Undefined: there are no reviews of buckets. */
-  readonly #direct: DirectEvaluation | undefined;
   #seq = 0;
   #heldReviews = 0;
   #heldBytes = 0;
@@ -86,8 +83,6 @@ export class WorkerPool {
       exited: (member) => this.#exited(member),
     });
     this.#dispatch = new ReviewDispatch(this.#crew.members, this.#slowLane, this.#usual);
-    const { start, log } = options;
-    this.#direct = start.hasBuckets === true ? new DirectEvaluation({ ...start, log }) : undefined;
   }
 
   /** Starts the workers; resolves when each is ready, or when they are ended. */
@@ -135,10 +130,8 @@ export class WorkerPool {
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
     const job = new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done });
-    if (!this.#isAnsweredHere(job)) {
-      this.#dispatch.queue.push(job);
-      this.#dispatch.soon();
-    }
+    this.#dispatch.queue.push(job);
+    this.#dispatch.soon();
   }
 
   /**
@@ -157,13 +150,11 @@ export class WorkerPool {
     for (const entry of [...before, ...change.upserts]) {
       this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
-    this.#direct?.apply(change);
     return this.#crew.publish(change, numbers);
   }
 
   /** Tells every worker of namespaces. Reviews that are submitted afterwards are evaluated with what it says. */
   tellNamespaces(change: NamespacesChange): void {
-    this.#direct?.follow(change);
     this.#crew.tellNamespaces(change);
   }
 
@@ -181,26 +172,6 @@ export class WorkerPool {
     clearInterval(this.#watchdog);
     this.#dispatch.stop();
     await this.#crew.stop();
-  }
-
-  /** Evaluates a review in this thread, if there is no other and it takes no time: see DirectEvaluation. */
-  #isAnsweredHere(job: ReviewJob): boolean {
-    const direct = this.#direct;
-    if (direct === undefined || this.#heldReviews > 1 || !direct.mayTake(job)) {
-      return false;
-    }
-    try {
-      const outcome = direct.review(job, this.#slowLane.slowOf(job.target, null));
-      if (outcome?.type === 'bucket') {
-        this.#bucketAnswered(job, direct.observations, outcome.answer);
-      } else if (outcome !== undefined) {
-        void this.#askForNamespace(job, outcome.namespace);
-      }
-      return outcome !== undefined;
-    } finally {
-      // Not before whoever waits for the answer has it.
-      direct.endTurn();
-    }
   }
 
   #receive(member: PoolMember, message: FromWorker): void {
@@ -266,11 +237,8 @@ export class WorkerPool {
     if (job === undefined) {
       return;
     }
-    if (job.timedOut === null && !job.isDeferred) {
-      if (observations.length > 0) {
-        this.#usual.note(job.usualKey, evaluationMs);
-      }
-      this.#direct?.took(job, observations, evaluationMs);
+    if (job.timedOut === null && !job.isDeferred && observations.length > 0) {
+      this.#usual.note(job.usualKey, evaluationMs);
     }
     this.#release(job);
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {

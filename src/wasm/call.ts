@@ -6,10 +6,7 @@ export interface CallLimits {
   readonly answerBytes: number;
 }
 
-/** Thrown by a host call that ends the guest's call with it, whatever the guest would do next. */
-export class CallEnded extends Error {}
-
-/** A guest's call of a host capability. What it throws reaches the guest as the error's text, but for {@link CallEnded}. */
+/** A guest's call of a host capability. What it throws reaches the guest as the error's text. */
 export type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
 
 /** Everything that a guest may reach during one call. */

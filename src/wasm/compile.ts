@@ -24,8 +24,6 @@ export interface ModuleShape {
   readonly globalExports: readonly string[];
   /** Whether it has a linear memory, of its own or imported. */
   readonly hasMemory: boolean;
-  /** Its memory at the start, in pages of 64 KiB. */
-  readonly initialPages: number;
   /** Upper bound of its memory in pages of 64 KiB: its own maximum, or the limit. */
   readonly memoryPages: number;
   /** Whether it has a start function, which the sandbox calls itself. */
@@ -79,7 +77,6 @@ export function compileModule(bytes: Uint8Array, options: SandboxOptions): Compi
       functionExports: rewritten.functionExports,
       globalExports: rewritten.globalExports,
       hasMemory: rewritten.hasMemory,
-      initialPages: rewritten.initialPages,
       memoryPages: rewritten.memoryPages,
       hasStart: rewritten.hasStart,
       isolation,

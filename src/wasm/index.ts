@@ -1,4 +1,3 @@
-export { CallEnded } from './call.ts';
 export type { CallContext, CallLimits, HostCall } from './call.ts';
 export { compileModule } from './compile.ts';
 export type { CompiledModule, ModuleShape, SandboxOptions } from './compile.ts';

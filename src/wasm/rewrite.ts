@@ -54,8 +54,6 @@ export interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly functions: number;
   readonly hasMemory: boolean;
-  /** The guest's memory at the start, in pages. */
-  readonly initialPages: number;
   /** Upper bound of the guest's memory in pages. */
   readonly memoryPages: number;
   readonly hasStart: boolean;
@@ -263,7 +261,6 @@ class ModuleRewriter {
       bytes: assemble(this.#bytes.subarray(0, HEADER_BYTES), sections),
       functions: this.#functionTypes.length,
       hasMemory: memory !== undefined,
-      initialPages: memory?.min ?? 0,
       memoryPages,
       hasStart: start !== undefined,
       functionImports: this.#functionImports,

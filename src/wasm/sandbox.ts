@@ -20,8 +20,6 @@ export interface SandboxHost {
   imports(instance: SandboxInstance): HostImports;
   /** Runs once per new instance (`_initialize`, `wapc_init`, ...), before the snapshot that `restore` puts back. */
   init?(instance: SandboxInstance): void;
-  /** Fuel for the module's start function and `init`. Default: INIT_FUEL. */
-  readonly initFuel?: number;
 }
 
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
@@ -66,7 +64,7 @@ export class SandboxInstance {
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
     this.#fuel = this.#exports[PrivateExport.fuel] as WebAssembly.Global;
-    this.setFuel(host.initFuel ?? INIT_FUEL);
+    this.setFuel(INIT_FUEL);
     this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {

@@ -1,4 +1,3 @@
-import { CallEnded } from './call.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
@@ -49,11 +48,8 @@ export class WapcGuest {
   #exchange: Exchange | undefined;
   #process: WasiProcess | undefined;
 
-  /**
-   * @param initFuel what starting an instance may use up; default: INIT_FUEL
-   * @throws WasmError `export-missing`, `import-missing`, and whatever the guest's init ends in
-   */
-  constructor(compiled: CompiledModule, initFuel?: number) {
+  /** @throws WasmError `export-missing`, `import-missing`, and whatever the guest's init ends in */
+  constructor(compiled: CompiledModule) {
     if (!compiled.shape.functionExports.includes('__guest_call') || !compiled.shape.hasMemory) {
       throw new WasmError(
         'export-missing',
@@ -63,7 +59,6 @@ export class WapcGuest {
     this.#sandbox = new Sandbox(compiled, {
       imports: (instance) => this.#imports(instance),
       init: initialize,
-      ...(initFuel === undefined ? {} : { initFuel }),
     });
   }
 
@@ -164,9 +159,6 @@ export class WapcGuest {
       exchange.hostResponse = exchange.context.hostCall(binding, namespace, operation, payload);
       return 1;
     } catch (error) {
-      if (error instanceof CallEnded) {
-        throw error;
-      }
       exchange.hostError = encoder.encode(error instanceof Error ? error.message : String(error));
       return 0;
     }

@@ -221,7 +221,7 @@ function workOfMatching(literal: CelValue | undefined): WorkBefore {
 function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
   if (typeof a === 'string' && typeof b === 'string') {
     if (a.length + b.length > MAX_TEXT_LENGTH) {
-      throw new Cancellation('cost-exceeded', COST_EXCEEDED);
+      throw new Cancellation(COST_EXCEEDED);
     }
     frame.work((a.length + b.length) / UNITS_PER_WORK);
   } else if ((isList(a) || a instanceof Uint8Array) && (isList(b) || b instanceof Uint8Array)) {

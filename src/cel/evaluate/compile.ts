@@ -57,9 +57,6 @@ const CONVERSIONS: ReadonlySet<string> = new Set([
   'uint',
 ]);
 
-/** What is compiled is kept: nobody's review may end it half way. */
-const NEVER = (): boolean => false;
-
 /** A literal, which costs nothing. */
 interface Constant {
   readonly kind: 'constant';
@@ -363,7 +360,7 @@ class Compiler {
 
   /** A conversion of a literal is a literal. */
   #converted(run: Run): Plan {
-    const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity, interrupt: NEVER });
+    const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity });
     if (value instanceof EvaluationFailure || value instanceof Cancellation) {
       return this.#impossible(new EvaluationFailure(value.message));
     }

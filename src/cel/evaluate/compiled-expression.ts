@@ -1,7 +1,7 @@
 import { EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 import { COST_EXCEEDED, Cancellation, Frame } from './frame.ts';
-import type { Interrupt, Run } from './frame.ts';
+import type { Run } from './frame.ts';
 
 /** What several evaluations may cost together: all expressions of a policy and the variables that they use. */
 export class CostCounter {
@@ -24,8 +24,6 @@ export interface EvaluateOptions {
   readonly budget: number;
   /** Counts what it did cost, with other evaluations. */
   readonly counter?: CostCounter | undefined;
-  /** Asked from time to time whether to stop. */
-  readonly interrupt?: Interrupt | undefined;
 }
 
 export interface Evaluation {
@@ -58,7 +56,7 @@ export class CompiledExpression {
     // Taken while in use, so that an evaluation within this one gets another.
     const frame = this.#frame ?? new Frame(this.#slotCount);
     this.#frame = undefined;
-    frame.begin(options.budget, options.interrupt);
+    frame.begin(options.budget);
     this.#bind(frame, bindings);
     const value = this.#evaluate(frame);
     const { cost } = frame;
@@ -85,7 +83,7 @@ export class CompiledExpression {
   #evaluate(frame: Frame): CelResult | Cancellation {
     try {
       const value = this.#run(frame);
-      frame.end();
+      frame.checkBudget();
       return value;
     } catch (error) {
       if (error instanceof Cancellation) {
@@ -93,7 +91,7 @@ export class CompiledExpression {
       }
       if (error instanceof RangeError) {
         // The host's own limits: its stack, its longest string.
-        return new Cancellation('cost-exceeded', COST_EXCEEDED);
+        return new Cancellation(COST_EXCEEDED);
       }
       throw error;
     }

@@ -43,7 +43,6 @@ export { compileExpression } from './compile.ts';
 export type { CompileInput, Meaning } from './compile-input.ts';
 export { CompiledExpression, CostCounter } from './compiled-expression.ts';
 export type { Bindings, EvaluateOptions, Evaluation } from './compiled-expression.ts';
-export { Cancellation, COST_EXCEEDED, Frame, MAX_TEXT_LENGTH, MAX_WORK, withInterrupt } from './frame.ts';
-export type { Interrupt } from './frame.ts';
+export { Cancellation, COST_EXCEEDED, Frame, MAX_TEXT_LENGTH, MAX_WORK } from './frame.ts';
 export { LazyStruct } from './lazy-struct.ts';
 export { nameOfType } from './runtime-type.ts';

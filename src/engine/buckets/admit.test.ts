@@ -324,22 +324,6 @@ test('match conditions are looked at as long as there is time, and whoever watch
   assert.deepEqual(told, []);
 });
 
-test('conditions of policies are ended with the review', () => {
-  const table = new TestTable();
-  const many = JSON.stringify(Array.from({ length: 20 }, (_, index) => index));
-  const expression = `${many}.all(a, ${many}.all(b, ${many}.all(c, request.name != string(a + b + c))))`;
-  table.add({ name: 'a', spec: { matchConditions: [{ name: 'c', expression }] }, answer: () => ({ accepted: true }) });
-  assert.equal(table.ask(VALIDATING).response.allowed, true);
-  let asked = 0;
-  // The first time is before anything of the policy is looked at.
-  const interrupt = (): boolean => (asked += 1) > 1;
-  const { allowed, status } = table.ask(VALIDATING, podReview(), { interrupt }).response;
-  assert.equal(allowed, false);
-  assert.match((status as JsonObject).message as string, /interrupted/);
-  assert.ok(asked > 1);
-  assert.equal(table.ask(VALIDATING).response.allowed, true);
-});
-
 test('a review is deferred before the conditions of policies that are not slow are looked at', () => {
   const table = new TestTable();
   const conditions = (expression: string): JsonObject => ({ matchConditions: [{ name: 'c', expression }] });
@@ -356,30 +340,6 @@ test('a review is deferred before the conditions of policies that are not slow a
   table.add({ name: 'b', spec: conditions('false') });
   const slow = new Set(['kw.cap.b']);
   assert.equal(table.ask(VALIDATING, podReview(), { slow }).observations.length, 1);
-});
-
-test('a review is deferred between policies once it is interrupted, however many are still to be looked at', () => {
-  const table = new TestTable();
-  const asked: string[] = [];
-  for (const name of ['a', 'b', 'c']) {
-    table.add({ name, answer: () => (asked.push(name), { accepted: true }) });
-  }
-  let looks = 0;
-  const admission = table.admit(VALIDATING, podReview(), { interrupt: () => (looks += 1) > 2 });
-  assert.deepEqual([admission.deferred, looks, asked], [true, 3, []]);
-});
-
-test('tells of guests that gave no verdict', () => {
-  const table = new TestTable();
-  let unanswered = 0;
-  const asked = (): number => {
-    table.ask(VALIDATING, podReview(), { unanswered: () => (unanswered += 1) });
-    return unanswered;
-  };
-  table.add({ name: 'a', answer: () => ({ accepted: false }) });
-  assert.equal(asked(), 0);
-  table.add({ name: 'b', answer: () => 'garbage' });
-  assert.equal(asked(), 1);
 });
 
 test('a policy of a namespace is for requests in it, and for nothing else', () => {

@@ -1,4 +1,3 @@
-import { withInterrupt } from '../../cel/index.ts';
 import { policyOfBucket } from '../../resources/index.ts';
 import { parseAdmissionReview } from '../admission-review.ts';
 import { Evaluator } from '../evaluator.ts';
@@ -44,9 +43,7 @@ export function admit(table: PolicyTable, bucket: string, body: Uint8Array, opti
       return { ...reviewAnswer(allowed(review.uid)), observations: [] };
     }
     const run = new BucketReview(table, { bucket, owner, review, target: review.target, options });
-    const { interrupt } = options;
-    const response = interrupt === undefined ? run.answer() : withInterrupt(interrupt, () => run.answer());
-    return { ...reviewAnswer(response), observations: run.observations };
+    return { ...reviewAnswer(run.answer()), observations: run.observations };
   } catch (error) {
     if (error instanceof Deferred) {
       return { deferred: true };

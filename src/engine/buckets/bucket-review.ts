@@ -1,4 +1,3 @@
-import type { Interrupt } from '../../cel/index.ts';
 import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
@@ -23,21 +22,16 @@ import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
 
 export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
-  /** Ids of policies that are not evaluated here, and now: a review that one of them is for is deferred. */
-  readonly slow?: Pick<ReadonlySet<string>, 'has'>;
+  /** Ids of policies that are not evaluated now: a review that one of them is for is deferred. */
+  readonly slow?: ReadonlySet<string>;
   /**
    * Milliseconds that are left for the review. Policies that have not been evaluated then answer as timed out. Default: no
    * limit but those of the policies.
    */
   readonly deadlineMs?: number;
-  /**
-   * Asked from time to time whether to end the expressions that are being evaluated, and before every policy. They fail by that,
-   * so that whoever ends them has no use for the answer; between policies the review is deferred. Default: none is ended.
-   */
-  readonly interrupt?: Interrupt;
 }
 
-/** A slow policy is meant, or it was interrupted. */
+/** The review is for a slow policy. */
 export class Deferred extends Error {}
 
 const MS_PER_SECOND = 1_000;
@@ -194,7 +188,6 @@ export class BucketReview {
       if (this.#options.slow?.has(policy.id) !== true) {
         continue;
       }
-      this.#deferInterrupted();
       if (match.namespace === undefined) {
         this.#meant(member);
       } else if (matchMember(member, this.#subject) === 'matches') {
@@ -206,7 +199,6 @@ export class BucketReview {
   /** Throws {@link Deferred} when it is slow. */
   #meant(member: BucketMember): Asked | undefined {
     const { policy, match } = member;
-    this.#deferInterrupted();
     let matching = matchMember(member, this.#subject);
     if (matching === 'matches') {
       matching = this.#meets(member);
@@ -239,12 +231,6 @@ export class BucketReview {
     }
   }
 
-  #deferInterrupted(): void {
-    if (this.#options.interrupt?.(0) === true) {
-      throw new Deferred();
-    }
-  }
-
   #deferSlow({ policy, matching }: Asked): void {
     if (matching === 'matches' && this.#options.slow?.has(policy.id) === true) {
       throw new Deferred();
@@ -270,7 +256,6 @@ export class BucketReview {
     { error, code }: { readonly error: string; readonly code: number },
   ): AdmissionResponse {
     const { uid } = this.#subject.review;
-    this.#options.unanswered?.();
     const response = denied(uid, { message: error, code });
     this.#note(policy, { outcome: 'failed', response });
     return match?.failurePolicy === 'Ignore' ? ignored(uid, policy.id, error) : response;
@@ -279,12 +264,11 @@ export class BucketReview {
   #asking(match: PolicyMatch | undefined): Asking {
     const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
     const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
-    const { timedOut, entering, leaving, unanswered } = this.#options;
+    const { timedOut, entering, leaving } = this.#options;
     return {
       ...(timedOut && { timedOut }),
       ...(entering && { entering }),
       ...(leaving && { leaving }),
-      ...(unanswered && { unanswered }),
       leftMs: () => deadline - performance.now(),
     };
   }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { Dice } from '../../cel/testing/index.ts';
+import { Dice } from '../testing/dice.ts';
 import { applyJsonPatch, textOf } from '../../resources/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import { evaluate } from '../evaluate.ts';

@@ -1,6 +1,5 @@
 export { admissionRequest } from './admission-request.ts';
 export type { AdmissionRequest } from './admission-request.ts';
-export { BoundedPolicy } from './bounded-policy.ts';
 export { evaluateManifests, VALIDATION_FAILURE_ANNOTATION } from './evaluate-manifests.ts';
 export type { ManifestEvaluationOptions, ManifestVerdict } from './evaluate-manifests.ts';
 export { exportPolicy } from './export-policy.ts';

@@ -1,2 +1,0 @@
-export { RandomExpressions } from './random-expressions.ts';
-export { Dice } from './dice.ts';
