@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EmbeddedCluster } from '../src/cluster/index.ts';
-import type { EmbeddedClusterOptions } from '../src/cluster/index.ts';
+import { EmbeddedCluster } from '../src/apiserver/index.ts';
+import type { EmbeddedClusterOptions } from '../src/apiserver/index.ts';
 import { kubernetesKind } from '../src/resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../src/resources/index.ts';
 

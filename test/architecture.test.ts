@@ -13,6 +13,7 @@ const ORDER = [
   'wasm',
   'resources',
   'cluster',
+  'apiserver',
   'runtime',
   'modules',
   'engine',

@@ -2,8 +2,9 @@
 // fails when the page has another table.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { apiVersionOf, KUBERNETES_KINDS } from '../src/resources/index.ts';
-import type { ResourceDefinition } from '../src/resources/index.ts';
+import { SERVED_KINDS } from '../src/apiserver/index.ts';
+import type { ResourceDefinition } from '../src/apiserver/index.ts';
+import { apiVersionOf } from '../src/resources/index.ts';
 
 const BEGIN = '<!-- kinds: written by tools/embedded-kinds.ts -->';
 const END = '<!-- end of kinds -->';
@@ -17,7 +18,7 @@ function tableRow(definition: ResourceDefinition): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-const groups = Map.groupBy(KUBERNETES_KINDS, apiVersionOf);
+const groups = Map.groupBy(SERVED_KINDS, apiVersionOf);
 const table = Array.from(groups, ([apiVersion, kinds]) =>
   [
     `### ${apiVersion}`,

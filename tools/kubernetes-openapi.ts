@@ -6,7 +6,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
-import { KUBERNETES_KINDS } from '../src/resources/index.ts';
+import { SERVED_KINDS } from '../src/apiserver/index.ts';
 import { startCluster } from '../test/cluster/cluster.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -63,7 +63,7 @@ if (process.argv.includes('--check')) {
 /** Everything that the API server publishes about the groups of our kinds. */
 async function publishedComponents(): Promise<Components> {
   const paths = new Set(
-    KUBERNETES_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
+    SERVED_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
   );
   const found: Components = {};
   for (const path of [...paths, 'apis/autoscaling/v1']) {
@@ -76,7 +76,7 @@ async function publishedComponents(): Promise<Components> {
 /** The columns of the tables that kubectl shows. */
 async function tableColumns(): Promise<Record<string, Json>> {
   const columns: Record<string, Json> = {};
-  for (const { group, version, kind, resource, verbs } of KUBERNETES_KINDS) {
+  for (const { group, version, kind, resource, verbs } of SERVED_KINDS) {
     if (verbs === undefined) {
       const path = group === '' ? `/api/${version}/${resource}` : `/apis/${group}/${version}/${resource}`;
       const { body } = await cluster.request<{ columnDefinitions: Json }>('GET', `${path}?limit=1`, undefined, {
@@ -90,7 +90,7 @@ async function tableColumns(): Promise<Record<string, Json>> {
 
 /** The components of our kinds and those that they refer to, sorted by name. */
 function reachable(published: Components): Components {
-  const wanted = new Set(KUBERNETES_KINDS.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
+  const wanted = new Set(SERVED_KINDS.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
   const queue = [...MORE];
   for (const [name, schema] of Object.entries(published)) {
     const kinds = (schema as { 'x-kubernetes-group-version-kind'?: readonly Record<string, string>[] })[

@@ -1,4 +1,4 @@
-// Writes src/cluster/gateway/protobuf/messages.json.br: the numbers and types of the fields of Kubernetes' kinds in their
+// Writes src/apiserver/gateway/protobuf/messages.json.br: the numbers and types of the fields of Kubernetes' kinds in their
 // protobuf form, which kubectl sends. Read from the .proto files of the release that the end-to-end tests pin. Needs Go.
 // `--check` writes nothing and fails when the file has other data.
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
 import { isJsonObject, kubernetesOpenApi } from '../src/resources/index.ts';
 
-const file = fileURLToPath(new URL('../src/cluster/gateway/protobuf/messages.json.br', import.meta.url));
+const file = fileURLToPath(new URL('../src/apiserver/gateway/protobuf/messages.json.br', import.meta.url));
 const modules = fileURLToPath(new URL('../test/cluster/apiserver', import.meta.url));
 
 interface Field {

@@ -5,8 +5,8 @@ const WRITTEN = '<!-- Written by tools/crds.ts from src/resources/policies. -->'
 
 /** The page of a kind: an example, every field, the status, and what `kubectl get` shows. */
 export function referencePage(kind: OwnKind, example: string): string {
-  const { declaration, shortNames, resource, namespaced } = kind;
-  const names = [resource, ...shortNames].map((name) => `\`${name}\``).join(', ');
+  const { declaration, resource, namespaced } = kind;
+  const names = [resource, ...declaration.shortNames].map((name) => `\`${name}\``).join(', ');
   const limit = declaration.name?.maxLength;
   return [
     WRITTEN,
@@ -52,8 +52,8 @@ export function referenceIndex(kinds: readonly OwnKind[]): string {
     '| kind | short | what it is |',
     '|---|---|---|',
     ...kinds.map(
-      ({ kind, shortNames, declaration }) =>
-        `| [${kind}](${kind.toLowerCase()}.md) | ${shortNames.map((name) => `\`${name}\``).join(', ')} | ${cell(declaration.description)} |`,
+      ({ kind, declaration }) =>
+        `| [${kind}](${kind.toLowerCase()}.md) | ${declaration.shortNames.map((name) => `\`${name}\``).join(', ')} | ${cell(declaration.description)} |`,
     ),
     '',
   ].join('\n');

@@ -2,13 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ApiError, EmbeddedCluster, Gateway, writeKubeconfig } from '../cluster/index.ts';
+import { EmbeddedCluster, Gateway, writeKubeconfig } from '../apiserver/index.ts';
+import { ApiError } from '../cluster/index.ts';
 import {
   customResourceDefinition,
   type JsonObject,
   keyOf,
-  type KubernetesObject,
   kubernetesKind,
+  type KubernetesObject,
   OWN_KINDS,
 } from '../resources/index.ts';
 import type { LocalCertificates, Logger } from '../server/index.ts';

@@ -10,7 +10,7 @@ import {
   POLICY_SERVERS,
   policyId,
   type PolicyServer,
-  type ResourceDefinition,
+  type ResourceType,
 } from '../resources/index.ts';
 import {
   aborted,
@@ -32,6 +32,7 @@ import {
 } from '../runtime/index.ts';
 import { Complaints } from './complaints.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
+import { MANAGED_BY_SELECTOR } from './managed-by.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
@@ -39,10 +40,9 @@ import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directo
 import { RevisionStore } from './revision-store.ts';
 import { parseRolloutAnnotations } from './rollout-settings.ts';
 import type { RolloutSettings } from './rollout/rollout-view.ts';
-import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 import type { AskedPolicy } from './webhooks/asked-records.ts';
+import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
-import { MANAGED_BY_SELECTOR } from './managed-by.ts';
 import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
 
 /** Policies of a kind that are worked on at once: requests wait for the API server, not for this process. */
@@ -255,7 +255,7 @@ function isSet(before: PolicyServer, after: PolicyServer): boolean {
 }
 
 /** Configurations that an earlier version made for policies of a kind that may be gone: nobody else tells of those. */
-function earlierWatches(kind: ResourceDefinition, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
+function earlierWatches(kind: ResourceType, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
   return caches.map((cache) =>
     watch(cache, {
       keys: (configuration) => {

@@ -4,13 +4,12 @@ import {
   type AdmissionPolicyObject,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
-  type ResourceDefinition,
   type ResourceType,
 } from '../resources/index.ts';
 import type { WebhookConfiguration } from './webhooks/webhook-object.ts';
 
 /** The kinds of admission policies. */
-export const POLICY_KINDS: readonly ResourceDefinition<AdmissionPolicyObject>[] = [
+export const POLICY_KINDS: readonly ResourceType<AdmissionPolicyObject>[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ApiError, type Cluster, EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
@@ -24,8 +25,8 @@ import { Prevalidations } from './prevalidations.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
-import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { until } from './testing/until.ts';
+import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 const KEY = { name: 'p' };
 const NAMESPACE = 'portcullis';

@@ -7,7 +7,7 @@ import {
   policyId,
   type PolicyRevision,
   type PolicyServer,
-  type ResourceDefinition,
+  type ResourceType,
 } from '../resources/index.ts';
 import type { EventSink, ObjectCache, ReconcileResult } from '../runtime/index.ts';
 import type { Complaints } from './complaints.ts';
@@ -81,14 +81,14 @@ interface Trouble {
 
 /** Policies of one kind. */
 export class PolicyReconciler {
-  readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
+  readonly #kind: ResourceType<AdmissionPolicyObject>;
   readonly #options: PolicyReconcilerOptions;
   readonly #policies: WrittenObjects<AdmissionPolicyObject>;
   readonly #reports: PolicyReports;
   /** Until when policies that are gone answer, by id: those that had a webhook of their own. Milliseconds since 1970. */
   readonly #answersUntil = new Map<string, number>();
 
-  constructor(kind: ResourceDefinition<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
+  constructor(kind: ResourceType<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
     this.#kind = kind;
     this.#options = options;
     this.#policies = new WrittenObjects(options.policies);

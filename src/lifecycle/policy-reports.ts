@@ -7,7 +7,7 @@ import {
   keyOf,
   policyId,
   type PolicyStatus,
-  type ResourceDefinition,
+  type ResourceType,
 } from '../resources/index.ts';
 import type { EventSink } from '../runtime/index.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
@@ -47,12 +47,12 @@ export interface PolicyReportsOptions {
 
 /** Of policies of one kind. */
 export class PolicyReports {
-  readonly #kind: ResourceDefinition<AdmissionPolicyObject>;
+  readonly #kind: ResourceType<AdmissionPolicyObject>;
   readonly #options: PolicyReportsOptions;
   /** What was told of policies whose rollout is under way, by id. */
   readonly #progress = new Map<string, Progress>();
 
-  constructor(kind: ResourceDefinition<AdmissionPolicyObject>, options: PolicyReportsOptions) {
+  constructor(kind: ResourceType<AdmissionPolicyObject>, options: PolicyReportsOptions) {
     this.#kind = kind;
     this.#options = options;
   }

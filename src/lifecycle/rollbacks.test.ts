@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError, type Cluster, EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,

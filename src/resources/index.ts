@@ -8,9 +8,13 @@ export {
 } from './conditions.ts';
 export type { Condition, ConditionStatus, ConditionUpdate } from './conditions.ts';
 export {
+  addErrors,
   duplicate,
   forbidden,
   invalid,
+  invalidText,
+  limitErrors,
+  MAX_ERROR_CHARACTERS,
   notFound,
   notSupported,
   required,
@@ -19,26 +23,17 @@ export {
   typeInvalid,
 } from './field-error.ts';
 export type { FieldError, FieldErrorReason } from './field-error.ts';
-export { jsonText, quoteText } from './go-text.ts';
+export { compareBytes, jsonText, numberText, quoteText } from './go-text.ts';
 export { isJsonObject, own, textOf, textsOf } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
   FieldsV1,
   KubernetesObject,
   ManagedFieldsEntry,
+  MutableObject,
   ObjectMeta,
   OwnerReference,
 } from './kubernetes-object.ts';
-export {
-  fieldManagerErrors,
-  FOREGROUND_FINALIZER,
-  MAX_ANNOTATIONS_BYTES,
-  MAX_FIELD_MANAGER_BYTES,
-  metadataErrors,
-  nameProblems,
-  ORPHAN_FINALIZER,
-} from './metadata-validation.ts';
-export type { MetadataRules } from './metadata-validation.ts';
 export {
   dns1035LabelProblems,
   dnsLabelProblems,
@@ -49,10 +44,10 @@ export {
   pathSegmentProblems,
   qualifiedNameProblems,
 } from './name-rules.ts';
-export type { MutableObject, ResourceDefinition, TableColumn, TablePrinter } from './resource-definition.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
+export type { CustomColumn, TableColumn } from './table-column.ts';
 export { FieldSelector, parseFieldSelector } from './field-selector.ts';
 export type { FieldRequirement } from './field-selector.ts';
 export { parseLabelSelector } from './label-selector-text.ts';
@@ -66,14 +61,24 @@ export { covers, RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export type { UnionOptions } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
-export { builtinKind } from './kubernetes/builtin-kinds.ts';
+export { builtinKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
-export { componentSchema } from './kubernetes/component-schemas.ts';
-export { decodeError } from './kubernetes/decode-error.ts';
-export { convertEvent } from './kubernetes/event-conversion.ts';
-export { componentNameOf, KUBERNETES_KINDS, kubernetesKind } from './kubernetes/kubernetes-kinds.ts';
-export { kubernetesOpenApi, kubernetesOpenApiOf, kubernetesVersion } from './kubernetes/openapi-data.ts';
+export {
+  componentNameOf,
+  componentOf,
+  componentSchema,
+  kubernetesSchema,
+  QUANTITY_FORMAT,
+} from './kubernetes/component-schemas.ts';
+export {
+  goFactsOf,
+  kubernetesOpenApi,
+  kubernetesOpenApiOf,
+  kubernetesVersion,
+  tableColumnsOf,
+} from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
+export { selectableFieldsOf } from './kubernetes/selectable-fields.ts';
 export {
   applyJsonPatch,
   applyPatchSteps,
@@ -83,35 +88,9 @@ export {
 } from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
 export { goText } from './patch/go-value-text.ts';
-export { applyMergePatch } from './patch/merge-patch.ts';
-export { MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
+export { checkDepth, MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
 export type { PatchErrorCode } from './patch/patch-error.ts';
-export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export { OBJECT_META_SCHEMA, withObjectMeta } from './object-meta-schema.ts';
-export { checkStructural, ObjectSchema } from './validation/index.ts';
-export type { ApplyConflicts } from './merge/apply-conflicts.ts';
-export { FieldSet, MAX_FIELDS } from './merge/field-set.ts';
-export { fieldSetOf } from './merge/fields-of.ts';
-export { MAX_UPDATE_MANAGERS } from './merge/managed-fields.ts';
-export { isSameJson } from './merge/json-order.ts';
-export { managerOf, MAX_MANAGER_LENGTH } from './merge/manager-name.ts';
-export { mergeApplied } from './merge/merge-applied.ts';
-export { MAX_MERGE_DEPTH, MergeError } from './merge/merge-error.ts';
-export type { MergeErrorCode } from './merge/merge-error.ts';
-export type { ManagedWrite, MergedKind } from './merge/merge-request.ts';
-export { pathText } from './merge/path-element.ts';
-export type { FieldPath, PathElement } from './merge/path-element.ts';
-export { applyServerSide } from './merge/server-side-apply.ts';
-export type { ApplyRequest, ApplyResult } from './merge/server-side-apply.ts';
-export { keepManagerTimes, trackUpdate } from './merge/track-update.ts';
-export type { TrackedUpdate } from './merge/track-update.ts';
-export { applyCustomResourceDefaults, definitionsOfCustomResource, namesOf } from './custom-resource.ts';
-export type { KindNames } from './custom-resource.ts';
-export { acceptNames } from './custom-resource-names.ts';
-export type { AcceptedNames } from './custom-resource-names.ts';
-export { customResourceErrors } from './custom-resource-validation.ts';
-export { parseJsonPath } from './json-path.ts';
-export type { JsonPath } from './json-path.ts';
 export {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,

@@ -61,3 +61,11 @@ export interface KubernetesObject {
   readonly metadata: ObjectMeta;
   readonly [field: string]: unknown;
 }
+
+/** An object while it is being made. */
+export interface MutableObject {
+  apiVersion: string;
+  kind: string;
+  metadata: { [key: string]: unknown };
+  [field: string]: unknown;
+}

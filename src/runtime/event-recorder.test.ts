@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registry } from 'prom-client';
-import { ApiError, ClusterError, EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import { ApiError, ClusterError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { EventRecorder, EVENTS, MAX_PENDING_EVENTS } from './event-recorder.ts';
 import { RuntimeMetrics } from './metrics.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError, ClusterError, EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import { ApiError, ClusterError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { RuntimeError } from './errors.ts';
 import { LeaderElector, LEASES } from './leader-elector.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Cluster, EmbeddedCluster } from '../cluster/index.ts';
-import { type JsonObject, type KubernetesObject, kubernetesKind, type ResourceType } from '../resources/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import type { Cluster } from '../cluster/index.ts';
+import { type JsonObject, kubernetesKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { Waiting } from './reconcile-outcome.ts';
 import { restrained } from './restrained-cluster.ts';
 import { ManualClock } from './testing/manual-clock.ts';

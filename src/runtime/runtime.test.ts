@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
 import { LeaderElector, LEASES } from './leader-elector.ts';
 import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';

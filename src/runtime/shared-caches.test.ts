@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registry } from 'prom-client';
-import { EmbeddedCluster } from '../cluster/index.ts';
+import { EmbeddedCluster } from '../apiserver/index.ts';
 import type { KubernetesObject, ResourceType } from '../resources/index.ts';
 import { Controller } from './controller.ts';
 import { RuntimeMetrics } from './metrics.ts';

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import {
   ApiError,
-  isNotFound,
   inClusterAccess,
+  isNotFound,
   KubernetesCluster,
   listAll,
   loadKubeconfig,
@@ -13,7 +13,14 @@ import {
 } from '../cluster/index.ts';
 import type { ApiResource, Cluster } from '../cluster/index.ts';
 import type { ContextAwareResource, GetRequest, JsonObject, KubernetesReader, ListRequest } from '../engine/index.ts';
-import { isJsonObject, kubernetesKind, parseFieldSelector, parseLabelSelector } from '../resources/index.ts';
+import {
+  groupVersionOf,
+  isJsonObject,
+  kubernetesSchema,
+  parseFieldSelector,
+  parseLabelSelector,
+  selectableFieldsOf,
+} from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
@@ -279,11 +286,15 @@ function selection(request: ListRequest): ((object: KubernetesObject) => boolean
       labels.matches(metadata.labels) &&
       fields.matches({ 'metadata.name': metadata.name ?? '', 'metadata.namespace': metadata.namespace ?? '' });
   }
-  const definition = apiVersion.startsWith(EVENTS_GROUP) ? undefined : kubernetesKind(apiVersion, kind);
-  if (definition === undefined) {
+  const schema = apiVersion.startsWith(EVENTS_GROUP) ? undefined : kubernetesSchema(apiVersion, kind);
+  if (schema === undefined) {
     return undefined;
   }
-  const selected = new ObjectSelection(definition, { labelSelector, fieldSelector });
+  const selectableFields = selectableFieldsOf(groupVersionOf(apiVersion).group, kind);
+  const selected = new ObjectSelection(
+    { origin: 'builtin', schema: () => schema, selectableFields },
+    { labelSelector, fieldSelector },
+  );
   return (object) => selected.matches(object);
 }
 

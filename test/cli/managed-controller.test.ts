@@ -6,16 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
 import { installValues } from '../../src/cli/install/read-values.ts';
 import { applyObject } from '../../src/cli/local-cluster.ts';
 import { CONTROLLER_USER } from '../../src/cli/start-access.ts';
-import { EmbeddedCluster, Gateway, unlessGone, writeKubeconfig } from '../../src/cluster/index.ts';
+import { unlessGone } from '../../src/cluster/index.ts';
 import { wantedCertificates } from '../../src/lifecycle/index.ts';
 import {
   type JsonObject,
-  type KubernetesObject,
   kubernetesKind,
+  type KubernetesObject,
   POLICY_SERVERS,
   type ResourceType,
 } from '../../src/resources/index.ts';

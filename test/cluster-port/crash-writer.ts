@@ -1,7 +1,7 @@
 // Writes into an embedded cluster in a file until it is killed. After each answer it prints what it was told, at once.
 //   node crash-writer.ts FILE
 import { writeSync } from 'node:fs';
-import { EmbeddedCluster } from '../../src/cluster/index.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { CONFIG_MAPS } from './resource-types.ts';
 
 /** So few that all are created, changed and deleted again and again. */

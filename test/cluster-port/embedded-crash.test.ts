@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { EmbeddedCluster } from '../../src/cluster/index.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import type { KubernetesObject } from '../../src/resources/index.ts';
 import { CONFIG_MAPS } from './resource-types.ts';
 

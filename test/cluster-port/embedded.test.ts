@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedCluster } from '../../src/cluster/index.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { portSuite } from './port-suite.ts';
 
 const GROUPS = ['system:authenticated'];

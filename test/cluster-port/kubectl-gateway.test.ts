@@ -1,5 +1,6 @@
 // The Cluster port through a gateway: the client for API servers on an embedded cluster.
-import { EmbeddedCluster, Gateway, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { EmbeddedCluster, Gateway } from '../../src/apiserver/index.ts';
+import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { portSuite } from './port-suite.ts';
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedCluster, Gateway, kubeconfigText } from '../../src/cluster/index.ts';
+import { EmbeddedCluster, Gateway, kubeconfigText } from '../../src/apiserver/index.ts';
 import { findBinary } from '../cluster/binaries.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';

@@ -4,14 +4,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { load, loadAll } from 'js-yaml';
-import {
-  decodeError,
-  KUBERNETES_KINDS,
-  kubernetesKind,
-  kubernetesOpenApi,
-  metadataErrors,
-} from '../../src/resources/index.ts';
-import type { MutableObject, ResourceDefinition } from '../../src/resources/index.ts';
+import { decodeError, SERVED_KINDS, servedKind } from '../../src/apiserver/index.ts';
+import type { ResourceDefinition } from '../../src/apiserver/index.ts';
+import { kubernetesOpenApi } from '../../src/resources/index.ts';
+import type { MutableObject } from '../../src/resources/index.ts';
+import { metadataErrors } from '../../src/resources/validation/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 
@@ -70,7 +67,7 @@ const OTHER_WORDS = new Set([
 const PRIVILEGED = 'spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy';
 
 function definitionOf({ apiVersion, kind }: KubernetesObject): ResourceDefinition {
-  const definition = kubernetesKind(apiVersion, kind);
+  const definition = servedKind(apiVersion, kind);
   assert.ok(definition !== undefined, `${apiVersion} ${kind} is served`);
   return definition;
 }
@@ -113,7 +110,7 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
   after(() => cluster?.stop());
 
   it('have the names, verbs and subresources that it lists', async () => {
-    for (const definition of KUBERNETES_KINDS) {
+    for (const definition of SERVED_KINDS) {
       const path = definition.group === '' ? '/api' : `/apis/${definition.group}`;
       const { resources } = await cluster.expect<{ resources: readonly Record<string, unknown>[] }>(
         'GET',
@@ -143,7 +140,7 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
 
   it('have the schemas that it publishes', async () => {
     const groupVersions = new Set(
-      KUBERNETES_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
+      SERVED_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
     );
     const missing = new Set(Object.keys(kubernetesOpenApi()));
     for (const groupVersion of [...groupVersions, 'apis/autoscaling/v1']) {

@@ -4,23 +4,19 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {
   applyCustomResourceDefaults,
-  customResourceDefinition,
   customResourceErrors,
   definitionsOfCustomResource,
-  metadataErrors,
-  ObjectSchema,
+} from '../../src/apiserver/index.ts';
+import type { ResourceDefinition } from '../../src/apiserver/index.ts';
+import {
+  customResourceDefinition,
   OWN_KINDS,
   parseFieldSelector,
   parseLabelSelector,
   SelectorError,
 } from '../../src/resources/index.ts';
-import type {
-  FieldError,
-  KubernetesObject,
-  MutableObject,
-  ResourceDefinition,
-  Schema,
-} from '../../src/resources/index.ts';
+import type { FieldError, KubernetesObject, MutableObject, Schema } from '../../src/resources/index.ts';
+import { metadataErrors, ObjectSchema } from '../../src/resources/validation/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { WebhookAdmission } from '../../src/cluster/embedded/admission/webhook-admission.ts';
-import { RbacAuthorizer } from '../../src/cluster/embedded/authorization/rbac-authorizer.ts';
-import type { AdmissionRequest, UserInfo } from '../../src/cluster/embedded/request.ts';
-import { selfSigned } from '../../src/cluster/embedded/testing/self-signed.ts';
-import { ListedState } from '../../src/cluster/embedded/testing/listed-state.ts';
-import { type Behaviour, WebhookRecorder } from '../../src/cluster/embedded/testing/webhook-recorder.ts';
+import { WebhookAdmission } from '../../src/apiserver/embedded/admission/webhook-admission.ts';
+import { RbacAuthorizer } from '../../src/apiserver/embedded/authorization/rbac-authorizer.ts';
+import type { AdmissionRequest, UserInfo } from '../../src/apiserver/embedded/request.ts';
+import { ListedState } from '../../src/apiserver/embedded/testing/listed-state.ts';
+import { selfSigned } from '../../src/apiserver/embedded/testing/self-signed.ts';
+import { type Behaviour, WebhookRecorder } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
+import { SERVED_KINDS, servedKind } from '../../src/apiserver/index.ts';
 import { ApiError } from '../../src/cluster/index.ts';
-import { kubernetesKind, KUBERNETES_KINDS } from '../../src/resources/index.ts';
 import type { KubernetesObject } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
@@ -241,7 +241,7 @@ describe('answers of webhooks', { skip: skipWithoutCluster(), ...hooks }, () => 
     admission = new WebhookAdmission({
       state,
       authorizer: new RbacAuthorizer(state),
-      definitions: () => KUBERNETES_KINDS,
+      definitions: () => SERVED_KINDS,
     });
     for (const name of ['zz-ready', 'zz-m-ready', 'service', 'no-port']) {
       await eventually(async () => {
@@ -272,7 +272,7 @@ describe('answers of webhooks', { skip: skipWithoutCluster(), ...hooks }, () => 
   async function own(
     object: KubernetesObject,
   ): Promise<{ status: number; body: unknown; warnings: readonly string[] }> {
-    const definition = kubernetesKind('v1', 'ConfigMap');
+    const definition = servedKind('v1', 'ConfigMap');
     assert.ok(definition !== undefined);
     const warnings: string[] = [];
     const request: AdmissionRequest = {

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import type { UserInfo } from '../../src/cluster/embedded/request.ts';
-import { WebhookRecorder } from '../../src/cluster/embedded/testing/webhook-recorder.ts';
-import type { Behaviour, Recorded, Review } from '../../src/cluster/embedded/testing/webhook-recorder.ts';
-import { ApiError, EmbeddedCluster, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import type { UserInfo } from '../../src/apiserver/embedded/request.ts';
+import { WebhookRecorder } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
+import type { Behaviour, Recorded, Review } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { ApiError, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import type { Cluster as ClusterPort } from '../../src/cluster/index.ts';
 import type { JsonObject, KubernetesObject, ResourceType } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

@@ -106,7 +106,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
   function builtin<T extends KubernetesObject & { spec?: unknown }>(apiVersion: string, kind: string): ResourceType<T> {
     const type = kubernetesKind(apiVersion, kind);
     assert.ok(type);
-    return type as unknown as ResourceType<T>;
+    return type;
   }
 
   const typeOf = ({ kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> =>

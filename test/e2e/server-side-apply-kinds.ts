@@ -1,8 +1,10 @@
 // The kinds of the differential test of merging, and random changes of them.
 import assert from 'node:assert/strict';
-import { kubernetesKind } from '../../src/resources/index.ts';
-import type { JsonObject, JsonValue, MergedKind } from '../../src/resources/index.ts';
-import { WIDGET, WIDGET_SCHEMA } from '../../src/resources/merge/testing/widget.ts';
+import { servedKind } from '../../src/apiserver/index.ts';
+import type { MergedKind } from '../../src/apiserver/index.ts';
+import { WIDGET } from '../../src/apiserver/server-side-apply/testing/widget.ts';
+import type { JsonObject, JsonValue } from '../../src/resources/index.ts';
+import { WIDGET_SCHEMA } from '../../src/resources/structured-merge/testing/widget-schema.ts';
 
 /** A seeded source of choices (mulberry32). */
 export class Random {
@@ -271,7 +273,7 @@ export function testedKinds(): readonly TestedKind[] {
 }
 
 function builtin(apiVersion: string, kind: string): MergedKind {
-  const definition = kubernetesKind(apiVersion, kind);
+  const definition = servedKind(apiVersion, kind);
   assert.ok(definition !== undefined, `${kind} of ${apiVersion} is known`);
   return definition;
 }

@@ -1,23 +1,21 @@
 // Random writes by several managers to a real API server: after every one, the object and who owns what of it are the same
 // here. `node test/e2e/server-side-apply.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
-// `--record src/resources/merge/testing/recorded-writes.json` writes down the first sessions, for tests without a server.
+// `--record src/apiserver/server-side-apply/testing/recorded-writes.json` writes down the first sessions, for tests without a server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { writeFileSync } from 'node:fs';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import {
-  apiVersionOf,
-  applyJsonPatch,
   applyMergePatch,
   applyServerSide,
   applyStrategicMergePatch,
-  isJsonObject,
   keepManagerTimes,
-  MergeError,
-  PatchError,
   trackUpdate,
-} from '../../src/resources/index.ts';
-import type { ApplyConflicts, JsonObject, JsonValue, KubernetesObject } from '../../src/resources/index.ts';
+} from '../../src/apiserver/index.ts';
+import type { ApplyConflicts } from '../../src/apiserver/index.ts';
+import { apiVersionOf, applyJsonPatch, isJsonObject, PatchError } from '../../src/resources/index.ts';
+import type { JsonObject, JsonValue, KubernetesObject } from '../../src/resources/index.ts';
+import { MergeError } from '../../src/resources/structured-merge/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -67,7 +65,7 @@ class Session {
   readonly #name: string;
   #live: KubernetesObject | undefined;
   readonly log: string[] = [];
-  /** See src/resources/merge/recorded-writes.test.ts. */
+  /** See src/apiserver/server-side-apply/recorded-writes.test.ts. */
   readonly record: object[] = [];
   /** What the server answered to each write. */
   readonly outcomes: string[] = [];

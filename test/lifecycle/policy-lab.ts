@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { ApiError, type Cluster, type EmbeddedCluster, type UserInfo } from '../../src/cluster/index.ts';
+import type { EmbeddedCluster, UserInfo } from '../../src/apiserver/index.ts';
+import { ApiError, type Cluster } from '../../src/cluster/index.ts';
 import {
   CONTROLLER_NAMESPACE_RULES,
   CONTROLLER_RULES,
@@ -15,8 +16,8 @@ import {
 } from '../../src/lifecycle/index.ts';
 import {
   keyOf,
-  type KubernetesObject,
   kubernetesKind,
+  type KubernetesObject,
   type ObjectKey,
   OWN_KINDS,
   POLICY_SERVERS,

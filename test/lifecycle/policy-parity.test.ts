@@ -2,13 +2,13 @@
 // what an API server does (the embedded one's matcher), and what a policy server does with the review that comes of it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type RequestAttributes, attributesOf } from '../../src/cluster/embedded/admission/attributes.ts';
-import { admissionReview, type Invocation } from '../../src/cluster/embedded/admission/admission-review.ts';
-import { renamed } from '../../src/cluster/embedded/admission/attributes.ts';
-import { WebhookConditions } from '../../src/cluster/embedded/admission/webhook-conditions.ts';
-import { type Webhook, webhooksOf } from '../../src/cluster/embedded/admission/webhook.ts';
-import { WebhookMatcher } from '../../src/cluster/embedded/admission/webhook-matcher.ts';
-import type { AdmissionRequest } from '../../src/cluster/embedded/request.ts';
+import { admissionReview, type Invocation } from '../../src/apiserver/embedded/admission/admission-review.ts';
+import { attributesOf, renamed, type RequestAttributes } from '../../src/apiserver/embedded/admission/attributes.ts';
+import { WebhookConditions } from '../../src/apiserver/embedded/admission/webhook-conditions.ts';
+import { WebhookMatcher } from '../../src/apiserver/embedded/admission/webhook-matcher.ts';
+import { type Webhook, webhooksOf } from '../../src/apiserver/embedded/admission/webhook.ts';
+import type { AdmissionRequest } from '../../src/apiserver/embedded/request.ts';
+import type { ResourceDefinition } from '../../src/apiserver/index.ts';
 import { PRODUCT_NAMESPACE, TestTable } from '../../src/engine/testing/bucket-table.ts';
 import { AskedPolicies } from '../../src/lifecycle/webhooks/asked-policies.ts';
 import {
@@ -23,7 +23,6 @@ import {
   type KubernetesObject,
   type MatchRule,
   type PolicyMatch,
-  type ResourceDefinition,
 } from '../../src/resources/index.ts';
 
 /** Random worlds, and requests in each: with up to 14 policies a world some 15,000 answers to compare. */

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedCluster, Gateway } from '../../src/cluster/index.ts';
+import { EmbeddedCluster, Gateway } from '../../src/apiserver/index.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import type { Upstream } from './rollout-lab-proxy.ts';

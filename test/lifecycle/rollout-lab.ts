@@ -5,21 +5,15 @@ import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  ApiError,
-  type Cluster,
-  ClusterError,
-  KubernetesCluster,
-  kubeconfigText,
-  tokenCredentials,
-} from '../../src/cluster/index.ts';
+import { kubeconfigText } from '../../src/apiserver/index.ts';
+import { ApiError, type Cluster, ClusterError, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
   type JsonObject,
-  type KubernetesObject,
   kubernetesKind,
+  type KubernetesObject,
   type ObjectKey,
   OWN_KINDS,
   POLICY_REVISIONS,
@@ -34,7 +28,7 @@ import {
   REPLICA_RULES,
 } from '../../src/server/index.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { moduleBytes, example } from '../server/harness.ts';
+import { example, moduleBytes } from '../server/harness.ts';
 import { Balancer } from './rollout-lab-balancer.ts';
 import { LabProcess } from './rollout-lab-process.ts';
 import { ApiProxy } from './rollout-lab-proxy.ts';

@@ -4,14 +4,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { EmbeddedCluster } from '../../src/cluster/index.ts';
+import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
 import type { SourcesConfig } from '../../src/modules/index.ts';
 import { kubernetesKind, type ResourceType } from '../../src/resources/index.ts';
 import {
   guest,
-  ModuleSource,
   moduleBytes,
+  ModuleSource,
   review,
   type ReviewResponse,
   startServer,

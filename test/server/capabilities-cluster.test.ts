@@ -4,7 +4,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/cluster/index.ts';
+import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { kubernetesKind } from '../../src/resources/index.ts';
 import type { ClusterSource } from '../../src/server/index.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';

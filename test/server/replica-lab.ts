@@ -1,7 +1,8 @@
 // A policy server that is a replica of a PolicyServer, a cluster in memory, and somebody who writes revisions as the
 // controller does.
 import assert from 'node:assert/strict';
-import { ClusterError, EmbeddedCluster } from '../../src/cluster/index.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { ClusterError } from '../../src/cluster/index.ts';
 import type { Cluster } from '../../src/cluster/index.ts';
 import {
   customResourceDefinition,

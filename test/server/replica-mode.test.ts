@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
-import type { EmbeddedCluster } from '../../src/cluster/index.ts';
+import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
 import type { SourcesConfig } from '../../src/modules/index.ts';
 import { POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ADMIN_USER, EmbeddedCluster } from '../../cluster/index.ts';
+import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
 import { CliError } from '../errors.ts';
 import { CLUSTER_BINDINGS } from './kinds.ts';
 import { CONTROLLER } from './objects/naming.ts';

@@ -1,7 +1,8 @@
 // What mutations do to objects. Loaded with the first one: it takes the schemas of Kubernetes' kinds.
 import type { CelValue } from '../../cel/index.ts';
-import { applyPatchSteps, kubernetesKind, mergeApplied, MergeError, PatchError } from '../../resources/index.ts';
+import { applyPatchSteps, kubernetesSchema, PatchError } from '../../resources/index.ts';
 import type { PatchStep, Schema } from '../../resources/index.ts';
+import { mergeApplied, MergeError } from '../../resources/structured-merge/index.ts';
 import type { JsonObject } from '../json-text.ts';
 import { MutationValueError } from './mutation-structs.ts';
 import { mergeObject } from './structural-merge.ts';
@@ -41,7 +42,5 @@ export function applyConfigurationMutation(object: JsonObject, applied: JsonObje
 }
 
 function schemaOf(apiVersion: unknown, kind: unknown): Schema | undefined {
-  return typeof apiVersion === 'string' && typeof kind === 'string'
-    ? kubernetesKind(apiVersion, kind)?.schema()
-    : undefined;
+  return typeof apiVersion === 'string' && typeof kind === 'string' ? kubernetesSchema(apiVersion, kind) : undefined;
 }

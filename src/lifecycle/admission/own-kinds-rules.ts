@@ -6,7 +6,6 @@ import {
   type JsonObject,
   type KubernetesObject,
   type MutableObject,
-  ObjectSchema,
   own,
   OWN_KINDS,
   type OwnKind,
@@ -15,6 +14,7 @@ import {
   POLICY_SERVERS,
   type PolicyServer,
 } from '../../resources/index.ts';
+import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotations.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';

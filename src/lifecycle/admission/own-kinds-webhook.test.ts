@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { connect as tlsConnect } from 'node:tls';
 import { pino } from 'pino';
-import { type Cluster, EmbeddedCluster } from '../../cluster/index.ts';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,

@@ -5,14 +5,13 @@
 // fields that we apply; and a digest, one of these fields, says what we applied.
 import { createHash } from 'node:crypto';
 import {
-  FieldSet,
-  fieldSetOf,
   type JsonObject,
   type KubernetesObject,
-  kubernetesKind,
+  kubernetesSchema,
   type ManagedFieldsEntry,
   textOf,
 } from '../../resources/index.ts';
+import { FieldSet, fieldSetOf } from '../../resources/structured-merge/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 
 /** Says what was applied: the digest of all of it. */
@@ -61,9 +60,9 @@ export function hasDigestOf({ metadata }: KubernetesObject, wanted: JsonObject):
 /** The fields that applying an object makes ours: all but those that say which object it is. */
 function fieldsOf({ apiVersion, kind, ...object }: JsonObject): FieldSet {
   const { name: _name, namespace: _namespace, ...metadata } = object['metadata'] as JsonObject;
-  const definition = kubernetesKind(textOf(apiVersion), textOf(kind));
-  if (definition === undefined) {
+  const schema = kubernetesSchema(textOf(apiVersion), textOf(kind));
+  if (schema === undefined) {
     throw new Error(`no schema of ${textOf(kind)} of ${textOf(apiVersion)} is known`);
   }
-  return fieldSetOf({ ...object, metadata }, definition.schema());
+  return fieldSetOf({ ...object, metadata }, schema);
 }

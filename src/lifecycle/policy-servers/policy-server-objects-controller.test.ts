@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, afterEach, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EmbeddedCluster } from '../../cluster/index.ts';
+import type { EmbeddedCluster } from '../../apiserver/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   type JsonObject,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type JsonObject, kubernetesKind, ObjectSchema, type PolicyServer, textOf } from '../../resources/index.ts';
 import { parseSources } from '../../modules/index.ts';
+import { type JsonObject, kubernetesSchema, type PolicyServer, textOf } from '../../resources/index.ts';
+import { ObjectSchema } from '../../resources/validation/index.ts';
 import { type PolicyServerObjects, policyServerObjects } from './policy-server-objects.ts';
 import { EVERYTHING, policyServer, SETTINGS } from './testing/policy-servers.ts';
 
@@ -46,9 +47,9 @@ describe('objects of a PolicyServer', () => {
   it('are valid, whatever it says', () => {
     for (const spec of [{}, EVERYTHING, { moduleCache: { hostPath: { path: '/srv/modules' } } }, { replicas: 0 }]) {
       for (const object of Object.values(objectsOf(spec))) {
-        const kind = kubernetesKind(textOf(object['apiVersion']), textOf(object['kind']));
-        assert.ok(kind?.schema !== undefined);
-        const errors = new ObjectSchema(kind.schema()).validate(object as never);
+        const schema = kubernetesSchema(textOf(object['apiVersion']), textOf(object['kind']));
+        assert.ok(schema !== undefined);
+        const errors = new ObjectSchema(schema).validate(object as never);
         assert.deepEqual(errors, [], textOf(object['kind']));
       }
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { ADMIN_USER, EmbeddedCluster } from '../../cluster/index.ts';
+import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
 import { kubernetesKind } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { until } from '../testing/until.ts';

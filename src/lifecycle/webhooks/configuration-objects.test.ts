@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { EmbeddedCluster } from '../../cluster/index.ts';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { ConfigurationObjects } from './configuration-objects.ts';

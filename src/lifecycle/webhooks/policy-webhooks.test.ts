@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { ApiError, type Cluster, EmbeddedCluster } from '../../cluster/index.ts';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
+import { ApiError, type Cluster } from '../../cluster/index.ts';
 import {
   type AdmissionPolicySpec,
   policyId,
@@ -13,11 +14,11 @@ import {
 } from '../../resources/index.ts';
 import { ObjectCache, Waiting } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
+import { until } from '../testing/until.ts';
 import type { AskedPolicy } from './asked-records.ts';
 import { type AskResult, PolicyWebhooks } from './policy-webhooks.ts';
-import { WritePace } from './write-pace.ts';
 import type { Webhook, WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
-import { until } from '../testing/until.ts';
+import { WritePace } from './write-pace.ts';
 
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
 const { signal } = new AbortController();

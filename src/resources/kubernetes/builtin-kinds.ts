@@ -1,5 +1,7 @@
 // The kinds that Kubernetes itself has: names and scopes only, for everyone who must know how a kind is called.
 
+import { groupVersionOf } from '../resource-type.ts';
+
 /** How a kind of Kubernetes is called and where its objects live. */
 export interface BuiltinKind {
   /** Empty for the core group. */
@@ -71,6 +73,13 @@ const BY_GROUP_KIND: ReadonlyMap<string, BuiltinKind> = new Map(
 /** The kind of Kubernetes of that name; undefined for all others. */
 export function builtinKind(group: string, kind: string): BuiltinKind | undefined {
   return BY_GROUP_KIND.get(`${group}/${kind}`);
+}
+
+/** The kind of Kubernetes of that name and version: `kubernetesKind('apps/v1', 'Deployment')`. Undefined when there is none. */
+export function kubernetesKind(apiVersion: string, kind: string): BuiltinKind | undefined {
+  const { group, version } = groupVersionOf(apiVersion);
+  const found = builtinKind(group, kind);
+  return found?.version === version ? found : undefined;
 }
 
 function parseKinds(groupVersion: string, kinds: string, namespaced: boolean): BuiltinKind[] {

@@ -1,7 +1,16 @@
 import { isJsonObject } from '../json.ts';
+import type { ResourceType } from '../resource-type.ts';
 import type { Schema } from '../schema.ts';
+import { kubernetesKind } from './builtin-kinds.ts';
 import { kubernetesOpenApi } from './openapi-data.ts';
 import type { OpenApiSchema } from './openapi-data.ts';
+
+/** The prefixes of component names of groups whose folder in the sources of Kubernetes is not called as they are. */
+const COMPONENT_PREFIXES: Readonly<Record<string, string>> = {
+  '': 'io.k8s.api.core',
+  'apiextensions.k8s.io': 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions',
+  'rbac.authorization.k8s.io': 'io.k8s.api.rbac',
+};
 
 const REFERENCE = '#/components/schemas/';
 
@@ -120,6 +129,21 @@ const COMPONENTS = new ComponentSchemas();
 /** The schema of a component with its references resolved: shared, possibly cyclic, not to be changed. */
 export function componentSchema(name: string): Schema {
   return COMPONENTS.component(name);
+}
+
+/** The name of the component of a kind of Kubernetes: `io.k8s.api.apps.v1.Deployment`. */
+export function componentNameOf({ group, version, kind }: Pick<ResourceType, 'group' | 'version' | 'kind'>): string {
+  const prefix = COMPONENT_PREFIXES[group] ?? `io.k8s.api.${group.split('.')[0]}`;
+  return `${prefix}.${version}.${kind}`;
+}
+
+/** The schema of a kind of Kubernetes, where the published schemas have it. Shared, possibly cyclic, not to be changed. */
+export function kubernetesSchema(apiVersion: string, kind: string): Schema | undefined {
+  const type = kubernetesKind(apiVersion, kind);
+  const component = type === undefined ? undefined : componentNameOf(type);
+  return component !== undefined && Object.hasOwn(kubernetesOpenApi(), component)
+    ? componentSchema(component)
+    : undefined;
 }
 
 /** The component that a schema node is of; undefined for maps, lists and scalars. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import type { JsonObject } from '../json.ts';
-import type { TableColumn } from '../resource-definition.ts';
+import type { TableColumn } from '../table-column.ts';
 
 /** A schema as an API server publishes it: with references. */
 export type OpenApiSchema = JsonObject;

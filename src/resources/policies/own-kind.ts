@@ -1,9 +1,9 @@
-import type { CustomColumn } from '../custom-columns.ts';
-import { definitionsOfCustomResource } from '../custom-resource.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
+import { withObjectMeta } from '../object-meta-schema.ts';
+import type { ResourceType } from '../resource-type.ts';
 import type { TypedSchema } from '../schema-builder.ts';
 import type { Schema } from '../schema.ts';
+import type { CustomColumn } from '../table-column.ts';
 
 /** What a kind of our own is declared with. */
 export interface KindDeclaration<Spec = unknown, Status = unknown> {
@@ -30,19 +30,26 @@ type ObjectOf<Spec, Status> = KubernetesObject & { readonly spec: Spec; readonly
 /** An object of a kind, by the kind's schema. */
 export type ObjectOfKind<D> = D extends KindDeclaration<infer Spec, infer Status> ? ObjectOf<Spec, Status> : never;
 
-/** A kind of our own: what a server knows of it, and what it was declared with. */
-export interface OwnKind<T extends KubernetesObject = KubernetesObject> extends ResourceDefinition<T> {
+/** A kind of our own: its names, its schema, and its declaration. */
+export interface OwnKind<T extends KubernetesObject = KubernetesObject> extends ResourceType<T> {
+  /** Of the whole object, `metadata` included, as an API server that has our CustomResourceDefinition validates it. */
+  readonly schema: () => Schema;
   readonly declaration: KindDeclaration;
 }
 
-/** Makes a kind of a declaration, by way of its CustomResourceDefinition. */
+/** The kind that a declaration makes. */
 export function ownKind<Spec, Status>(declaration: KindDeclaration<Spec, Status>): OwnKind<ObjectOf<Spec, Status>> {
-  const [definition] = definitionsOfCustomResource(definitionObject(declaration));
-  if (definition === undefined) {
-    throw new Error(`${declaration.kind} has no version that is served`);
-  }
-  // The type of its objects is for the compiler only.
-  return { ...(definition as ResourceDefinition<ObjectOf<Spec, Status>>), declaration };
+  const { group, version, kind, plural, scope } = declaration;
+  let schema: Schema | undefined;
+  return {
+    group,
+    version,
+    kind,
+    resource: plural,
+    namespaced: scope === 'Namespaced',
+    schema: () => (schema ??= withObjectMeta(schemaOf(declaration))),
+    declaration,
+  };
 }
 
 /** The CustomResourceDefinition of a kind of our own, as it is applied to a cluster. */

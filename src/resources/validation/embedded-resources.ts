@@ -3,9 +3,9 @@ import { invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { metadataErrors } from '../metadata-validation.ts';
 import { dns1035LabelProblems } from '../name-rules.ts';
 import type { Schema } from '../schema.ts';
+import { metadataErrors } from './metadata-validation.ts';
 import { fieldOf, MAX_NESTING, propertyOf, schemaOfField } from './own-property.ts';
 
 /** What is wrong with `apiVersion`, `kind` and `metadata` of embedded objects. */

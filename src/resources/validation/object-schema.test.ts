@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { KubernetesObject } from '../kubernetes-object.ts';
+import type { KubernetesObject, MutableObject } from '../kubernetes-object.ts';
 import { withObjectMeta } from '../object-meta-schema.ts';
-import type { MutableObject } from '../resource-definition.ts';
 import type { Schema } from '../schema.ts';
 import { ObjectSchema } from './object-schema.ts';
 

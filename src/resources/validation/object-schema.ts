@@ -1,8 +1,7 @@
-import type { FieldError } from '../field-error.ts';
 import { addErrors, invalid, limitErrors } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
 import type { JsonObject } from '../json.ts';
-import type { KubernetesObject } from '../kubernetes-object.ts';
-import type { MutableObject } from '../resource-definition.ts';
+import type { KubernetesObject, MutableObject } from '../kubernetes-object.ts';
 import type { Schema } from '../schema.ts';
 import { Correlation } from './correlation.ts';
 import { Defaults, removeNulls } from './defaulting.ts';

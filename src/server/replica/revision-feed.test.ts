@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { EmbeddedCluster } from '../../cluster/index.ts';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
 import {
   customResourceDefinition,
   type JsonObject,

@@ -344,7 +344,7 @@ function type<T extends KubernetesObject>(kind: string): ResourceType<T> {
   if (found === undefined) {
     throw new Error(`no kind ${kind} of v1`);
   }
-  return found as unknown as ResourceType<T>;
+  return found;
 }
 
 /** Data of a Secret or a ConfigMap, as files. */

@@ -1,6 +1,7 @@
 // A cluster with the namespace of the product, for tests of its Secrets.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADMIN_USER, type Cluster, EmbeddedCluster, unlessGone } from '../../../cluster/index.ts';
+import { ADMIN_USER, EmbeddedCluster } from '../../../apiserver/index.ts';
+import { type Cluster, unlessGone } from '../../../cluster/index.ts';
 import { dataOf, type Secret, SECRETS } from '../secret.ts';
 
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false };

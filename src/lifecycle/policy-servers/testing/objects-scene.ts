@@ -2,22 +2,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { type Cluster, EmbeddedCluster, unlessGone } from '../../../cluster/index.ts';
+import { EmbeddedCluster } from '../../../apiserver/index.ts';
+import { type Cluster, unlessGone } from '../../../cluster/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
   type JsonObject,
-  type KubernetesObject,
   kubernetesKind,
+  type KubernetesObject,
   OWN_KINDS,
   POLICY_SERVERS,
   type PolicyServer,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
-import { OBJECT_KINDS, type ObjectKind } from '../policy-server-objects.ts';
-import { PolicyServerObjectsController } from '../policy-server-objects-controller.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../../certificates/certificate-rules.ts';
+import { PolicyServerObjectsController } from '../policy-server-objects-controller.ts';
+import { OBJECT_KINDS, type ObjectKind } from '../policy-server-objects.ts';
 import { POLICY_SERVER_NAMESPACE_RULES, POLICY_SERVER_RULES } from '../policy-server-rules.ts';
 import { policyServer, SETTINGS } from './policy-servers.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { EmbeddedCluster } from '../../../cluster/index.ts';
+import { EmbeddedCluster } from '../../../apiserver/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import {
   customResourceDefinition,

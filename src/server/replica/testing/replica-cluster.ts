@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClusterError, EmbeddedCluster } from '../../../cluster/index.ts';
+import { EmbeddedCluster } from '../../../apiserver/index.ts';
+import { ClusterError } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import {
   customResourceDefinition,

@@ -1,0 +1,227 @@
+import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT, quoteText } from '../../resources/index.ts';
+import type { Schema } from '../../resources/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { quantityOf } from './quantities.ts';
+
+/** A value that is to be read, and what messages call its place. */
+interface Reading {
+  readonly value: unknown;
+  readonly schema: Schema;
+  /** The Go type of the value where it has a name that the schema does not tell. */
+  readonly goType: string | undefined;
+  /** The Go struct that the value is in a field of. */
+  readonly struct: string;
+  /** `spec.containers.image`: without indexes, as messages have it. */
+  readonly path: string;
+}
+
+/**
+ * Why an API server cannot read an object as one of its kind: the message of the 400 that it answers when a value has
+ * another JSON type than its field. Undefined when it can.
+ */
+export function decodeError(
+  definition: Pick<ResourceDefinition, 'kind' | 'version' | 'schema'>,
+  object: unknown,
+): string | undefined {
+  const { kind, version } = definition;
+  const problem = readProblem(object, definition.schema(), kind);
+  return problem === undefined
+    ? undefined
+    : `${kind} in version ${quoteText(version)} cannot be handled as a ${kind}: ${problem}`;
+}
+
+function readProblem(object: unknown, schema: Schema, kind: string): string | undefined {
+  const stack: Reading[] = [{ value: object, schema, goType: undefined, struct: kind, path: '' }];
+  for (let reading = stack.pop(); reading !== undefined; reading = stack.pop()) {
+    const problem = problemOf(reading);
+    if (problem !== undefined) {
+      return problem;
+    }
+    // The first field is to be read first. One by one: they may be more than a call takes arguments.
+    for (const inside of insideOf(reading).reverse()) {
+      stack.push(inside);
+    }
+  }
+  return undefined;
+}
+
+function insideOf({ value, schema, goType, struct, path }: Reading): Reading[] {
+  if (Array.isArray(value) && schema.items !== undefined) {
+    const { items } = schema;
+    return value.map((item) => ({ value: item, schema: items, goType: goType?.replace(/^\[\]/, ''), struct, path }));
+  }
+  if (!isJsonObject(value)) {
+    return [];
+  }
+  if (schema.properties === undefined) {
+    const { additionalProperties: values } = schema;
+    return typeof values !== 'object'
+      ? []
+      : Object.values(value).map((entry) => ({ value: entry, schema: values, goType: undefined, struct, path }));
+  }
+  const { properties } = schema;
+  const component = componentOf(schema);
+  const types = component === undefined ? {} : (goFactsOf(component)?.types ?? {});
+  const inside = component === undefined ? struct : lastPart(component);
+  return Object.entries(value).flatMap(([name, entry]) => {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const goType = Object.hasOwn(types, name) ? types[name] : undefined;
+    return schema === undefined
+      ? []
+      : [{ value: entry, schema, goType, struct: inside, path: path === '' ? name : `${path}.${name}` }];
+  });
+}
+
+const lastPart = (component: string): string => component.slice(component.lastIndexOf('.') + 1);
+
+function problemOf(reading: Reading): string | undefined {
+  const { value, schema } = reading;
+  if (value === null || schema['x-kubernetes-preserve-unknown-fields'] === true) {
+    return undefined;
+  }
+  if (schema.format === QUANTITY_FORMAT) {
+    return quantityProblem(value);
+  }
+  if (schema['x-kubernetes-int-or-string'] === true) {
+    return typeof value === 'string' || isInteger(value, 'int32') ? undefined : mismatch(reading, 'int32');
+  }
+  switch (schema.type) {
+    case 'string':
+      return typeof value === 'string' ? textProblem(value, schema) : mismatch(reading, scalarType(reading));
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : mismatch(reading, 'bool');
+    case 'integer':
+      return isInteger(value, schema.format ?? 'int64') ? undefined : mismatch(reading, schema.format ?? 'int64');
+    case 'number':
+      return typeof value === 'number' ? undefined : mismatch(reading, 'float64');
+    case 'array':
+      return Array.isArray(value) ? undefined : mismatch(reading, typeName(schema, reading.goType));
+    case 'object':
+      return isJsonObject(value) ? undefined : mismatch(reading, typeName(schema, reading.goType));
+    default:
+      return undefined;
+  }
+}
+
+function isInteger(value: unknown, format: string): boolean {
+  const limit = format === 'int32' ? 2 ** 31 : 2 ** 63;
+  return Number.isInteger(value) && Number(value) >= -limit && Number(value) < limit;
+}
+
+function mismatch({ value, struct, path }: Reading, type: string): string {
+  return `json: cannot unmarshal ${jsonType(value, type)} into Go struct field ${struct}.${path} of type ${type}`;
+}
+
+function jsonType(value: unknown, type: string): string {
+  if (Array.isArray(value)) {
+    return 'array';
+  }
+  if (typeof value === 'number') {
+    // A number of the right kind that does not fit is shown.
+    return type.startsWith('int') ? numberIfIntended(value) : 'number';
+  }
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+const numberIfIntended = (value: number): string => `number ${value}`;
+
+/** The type of a text as Go has it. */
+function scalarType({ schema, goType }: Reading): string {
+  if (schema.format === 'byte') {
+    return '[]uint8';
+  }
+  return goType ?? 'string';
+}
+
+function typeName(schema: Schema, goType: string | undefined): string {
+  if (goType !== undefined) {
+    return goType;
+  }
+  const component = componentOf(schema);
+  if (component !== undefined) {
+    return component.split('.').slice(-2).join('.');
+  }
+  if (schema.items !== undefined) {
+    return `[]${typeName(schema.items, undefined)}`;
+  }
+  if (typeof schema.additionalProperties === 'object') {
+    return `map[string]${typeName(schema.additionalProperties, undefined)}`;
+  }
+  const scalars = { boolean: 'bool', integer: schema.format ?? 'int64', number: 'float64' } as const;
+  return schema.format === 'byte' ? '[]uint8' : (scalars[schema.type as keyof typeof scalars] ?? 'string');
+}
+
+const NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+function quantityProblem(value: unknown): string | undefined {
+  return quantityOf(value) === undefined ? NO_QUANTITY : undefined;
+}
+
+function textProblem(text: string, schema: Schema): string | undefined {
+  if (schema.format === 'byte') {
+    return base64Problem(text);
+  }
+  return schema.format === 'date-time'
+    ? timeProblem(text, componentOf(schema)?.endsWith('MicroTime') === true)
+    : undefined;
+}
+
+/** Where a text stops to be base64. Line ends may be anywhere. */
+function base64Problem(text: string): string | undefined {
+  const wrong = (at: number): string => `illegal base64 data at input byte ${at}`;
+  // Places of the letters that count, in groups of four.
+  let group = 0;
+  let padding = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const letter = text[index] ?? '';
+    if (letter === '\n' || letter === '\r') {
+      continue;
+    }
+    if (letter === '=' && group + padding < 4 && group >= 2) {
+      padding += 1;
+    } else if (padding > 0 || !/[A-Za-z0-9+/]/.test(letter)) {
+      return wrong(index);
+    } else {
+      group = group === 4 ? 1 : group + 1;
+    }
+    if (padding > 0 && group + padding > 4) {
+      return wrong(index);
+    }
+  }
+  const isWhole = group + padding === 4 || (group === 0 && padding === 0);
+  return isWhole ? undefined : wrong(text.length - group);
+}
+
+const DATE: readonly (readonly [pattern: RegExp, layout: string])[] = [
+  [/^\d{4}/, '2006'],
+  [/^-/, '-'],
+  [/^\d{2}/, '01'],
+  [/^-/, '-'],
+  [/^\d{2}/, '02'],
+  [/^T/, 'T'],
+  [/^\d{2}/, '15'],
+  [/^:/, ':'],
+  [/^\d{2}/, '04'],
+  [/^:/, ':'],
+  [/^\d{2}/, '05'],
+];
+const ZONE = [/^(?:Z|[+-]\d{2}:\d{2})/, 'Z07:00'] as const;
+const TIME = [...DATE, [/^(?:\.\d+)?(?=Z|[+-])/, 'Z07:00'] as const, ZONE];
+const MICRO_TIME = [...DATE, [/^\.\d{6}(?!\d)/, '.000000'] as const, ZONE];
+
+function timeProblem(text: string, isMicro: boolean): string | undefined {
+  const layout = isMicro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
+  const start = `parsing time ${quoteText(text)} as ${quoteText(layout)}`;
+  let rest = text;
+  for (const [pattern, part] of isMicro ? MICRO_TIME : TIME) {
+    const found = pattern.exec(rest);
+    if (found === null) {
+      return `${start}: cannot parse ${quoteText(rest)} as ${quoteText(part)}`;
+    }
+    rest = rest.slice(found[0].length);
+  }
+  if (rest !== '') {
+    return `parsing time ${quoteText(text)}: extra text: ${quoteText(rest)}`;
+  }
+  return Number.isNaN(Date.parse(text)) ? `parsing time ${quoteText(text)}: day out of range` : undefined;
+}

@@ -1,0 +1,189 @@
+import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT } from '../../../resources/index.ts';
+import type { MutableObject, Schema } from '../../../resources/index.ts';
+import { canonicalQuantity } from '../quantities.ts';
+import type { Fields, TypeDefaults } from './fields.ts';
+import { KIND_DEFAULTS } from './kind-defaults.ts';
+import { POD_DEFAULTS } from './pod-defaults.ts';
+
+const PREFIX = 'io.k8s.api.';
+
+const DEFAULTS: ReadonlyMap<string, TypeDefaults> = new Map(
+  [...Object.entries(POD_DEFAULTS), ...Object.entries(KIND_DEFAULTS)].map(([name, defaults]) => [
+    name.startsWith('io.k8s.') ? name : `${PREFIX}${name}`,
+    defaults,
+  ]),
+);
+
+/** What is to be done with the fields of a struct: worked out once per schema. */
+interface StructPlan {
+  readonly properties: ReadonlyMap<string, Schema>;
+  readonly defaults: readonly (readonly [name: string, value: unknown])[];
+  /** Fields that vanish when they are empty. */
+  readonly drop: ReadonlySet<string>;
+  /** Fields that are null when they are absent. */
+  readonly null: readonly string[];
+  readonly fill: TypeDefaults | undefined;
+}
+
+/** Memory of the plans: schemas are shared and live as long as the program. */
+const PLANS = new WeakMap<Schema, StructPlan>();
+
+function planOf(schema: Schema): StructPlan {
+  let plan = PLANS.get(schema);
+  if (plan === undefined) {
+    plan = makePlan(schema);
+    PLANS.set(schema, plan);
+  }
+  return plan;
+}
+
+function makePlan(schema: Schema): StructPlan {
+  const component = componentOf(schema);
+  const facts = component === undefined ? undefined : goFactsOf(component);
+  const properties = new Map(Object.entries(schema.properties ?? {}));
+  const drop = new Set(facts?.drop.filter((name) => !isStruct(properties.get(name))));
+  const defaults = Array.from(properties, ([name, { default: value }]) => [name, value] as const).filter(
+    ([name, value]) => value !== undefined && !(drop.has(name) && isZero(value)),
+  );
+  return {
+    properties,
+    defaults,
+    drop,
+    null: facts?.null ?? [],
+    fill: component === undefined ? undefined : DEFAULTS.get(component),
+  };
+}
+
+/** Whether a field is a struct in Go, which stays when it is empty. */
+function isStruct(schema: Schema | undefined): boolean {
+  return (
+    schema?.properties !== undefined ||
+    schema?.format === QUANTITY_FORMAT ||
+    schema?.['x-kubernetes-int-or-string'] === true
+  );
+}
+
+/**
+ * Makes of an object what an API server stores when it reads it: fills in the defaults of its types, writes quantities in
+ * their shortest form, and lets empty fields vanish or appear as the types of Kubernetes have it.
+ */
+export function applyBuiltinDefaults(object: MutableObject, schema: Schema): void {
+  // First all of what is read, then what is missing: types look at what is inside of them.
+  walk(object, schema, readStruct);
+  walk(object, schema, fillStruct);
+}
+
+/** What is done with a struct before what is inside of it. */
+type VisitStruct = (fields: Fields, plan: StructPlan) => void;
+
+/** With a list of its own rather than recursion: schemas of custom resources nest as deep as their author likes. */
+function walk(object: unknown, schema: Schema, visitStruct: VisitStruct): void {
+  const queue: [value: unknown, schema: Schema][] = [[object, schema]];
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    const [value, { properties, items, additionalProperties }] = next;
+    if (Array.isArray(value)) {
+      if (items !== undefined) {
+        visitEntries(value as unknown as Fields, () => items, queue);
+      }
+    } else if (isJsonObject(value)) {
+      if (properties !== undefined) {
+        const plan = planOf(next[1]);
+        visitStruct(value, plan);
+        visitEntries(value, (name) => plan.properties.get(name), queue);
+      } else if (typeof additionalProperties === 'object') {
+        visitEntries(value, () => additionalProperties, queue);
+      }
+    }
+  }
+}
+
+/** Reads scalars as they are stored, and puts containers into the queue. */
+function visitEntries(
+  container: Fields,
+  schemaOf: (name: string) => Schema | undefined,
+  queue: [value: unknown, schema: Schema][],
+): void {
+  for (const name of Object.keys(container)) {
+    const schema = schemaOf(name);
+    const value = container[name];
+    if (schema === undefined) {
+      continue;
+    }
+    if (schema.format === QUANTITY_FORMAT) {
+      container[name] = canonicalQuantity(value);
+    } else if (schema.format === 'date-time' && typeof value === 'string') {
+      container[name] = canonicalTime(value, schema);
+    } else if (typeof value === 'object' && value !== null) {
+      queue.push([value, schema]);
+    }
+  }
+}
+
+/** Entries of lists and maps that are null are empty ones. */
+function readStruct(fields: Fields, { drop, properties }: StructPlan): void {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (value === null || (drop.has(name) && isZero(value))) {
+      delete fields[name];
+    } else if (typeof value === 'object') {
+      const { items, additionalProperties } = properties.get(name) ?? {};
+      const inner = items ?? additionalProperties;
+      if (typeof inner === 'object') {
+        replaceNulls(value as Fields, inner);
+      }
+    }
+  }
+}
+
+function replaceNulls(container: Fields, schema: Schema): void {
+  for (const name of Object.keys(container)) {
+    if (container[name] === null && (schema.properties !== undefined || schema.type === 'string')) {
+      container[name] = schema.properties === undefined ? '' : {};
+    }
+  }
+}
+
+function fillStruct(fields: Fields, { defaults, drop, fill, null: nulls }: StructPlan): void {
+  for (const [name, value] of defaults) {
+    if (!Object.hasOwn(fields, name)) {
+      fields[name] = typeof value === 'object' ? structuredClone(value) : value;
+    }
+  }
+  if (fill !== undefined) {
+    fill(fields);
+    for (const name of Object.keys(fields)) {
+      if (drop.has(name) && isZero(fields[name])) {
+        delete fields[name];
+      }
+    }
+  }
+  for (const name of nulls) {
+    if (!Object.hasOwn(fields, name)) {
+      fields[name] = null;
+    }
+  }
+}
+
+const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime';
+
+/** A time in UTC, of whole seconds or with six digits behind the point; what is no time stays as it is. */
+function canonicalTime(text: string, schema: Schema): string {
+  const milliseconds = Date.parse(text);
+  if (Number.isNaN(milliseconds)) {
+    return text;
+  }
+  const seconds = new Date(milliseconds).toISOString().slice(0, 19);
+  if (componentOf(schema) !== MICRO_TIME) {
+    return `${seconds}Z`;
+  }
+  const fraction = /\.(?<digits>\d+)/.exec(text)?.groups?.['digits'] ?? '';
+  return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}Z`;
+}
+
+/** Whether Go takes a value for none: false, 0, an empty text, list or map. */
+function isZero(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) {
+    return Object.keys(value).length === 0;
+  }
+  return value === null || value === '' || value === 0 || value === false;
+}

@@ -1,0 +1,62 @@
+// What the cells of several kinds have in common.
+import { ageOf, labelSelector } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+
+/** The cells of an object, one per column, those of `-o wide` included. `now` in milliseconds since 1970. */
+export type Cells = (object: KubernetesObject, now: number) => readonly unknown[];
+
+/** What the printers read of a container. */
+export interface PrintedContainer {
+  readonly name?: string;
+  readonly image?: string;
+  readonly restartPolicy?: string;
+}
+
+export interface PrintedTemplate {
+  readonly spec?: {
+    readonly containers?: readonly PrintedContainer[] | null;
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+  };
+}
+
+export interface Condition {
+  readonly type?: string;
+  readonly status?: string;
+  readonly reason?: string;
+}
+
+export const nameOf = ({ metadata }: KubernetesObject): string => metadata.name ?? '';
+
+export const age = ({ metadata }: KubernetesObject, now: number): string => ageOf(metadata.creationTimestamp, now);
+
+/** Names and images of containers, for `-o wide`. */
+export function containerCells(template: PrintedTemplate | undefined): [names: string, images: string] {
+  const containers = template?.spec?.containers ?? [];
+  return [containers.map(({ name }) => name).join(','), containers.map(({ image }) => image).join(',')];
+}
+
+/** A map of labels as a selector: `app=web,tier=front`. */
+export function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
+  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return pairs.length === 0 ? '<none>' : pairs.sort().join(',');
+}
+
+/** A LabelSelector as text; `empty` when it selects everything. Undefined selects nothing, which has no text either. */
+export function selectorText(selector: unknown, empty = '<none>', invalid = '<error>'): string {
+  try {
+    const text = selector === undefined || selector === null ? '' : labelSelector(selector).toString();
+    return text === '' ? empty : text;
+  } catch {
+    return invalid;
+  }
+}
+
+/** The first three entries, and how many there are beyond. */
+export function firstThree(list: readonly string[], none: string, total = list.length): string {
+  const text = list.slice(0, 3).join(',');
+  return total > 3 ? `${text} + ${total - 3} more...` : text || none;
+}
+
+export function hasCondition(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
+}

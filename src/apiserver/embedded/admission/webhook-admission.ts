@@ -1,0 +1,300 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { ApiError } from '../../../cluster/index.ts';
+import { apiVersionOf } from '../../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import type { ResourceDefinition } from '../../resource-definition.ts';
+import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
+import { admissionReview, readAnswer, reviewVersion } from './admission-review.ts';
+import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-review.ts';
+import { attributesOf, isExempt, renamed } from './attributes.ts';
+import type { KindId, RequestAttributes } from './attributes.ts';
+import { MutationRound } from './mutation-round.ts';
+import { reviewJson } from './review-json.ts';
+import { WarningLimit } from './warning-limit.ts';
+import { WebhookClient } from './webhook-client.ts';
+import { WebhookConditions } from './webhook-conditions.ts';
+import { deniedError, dryRunUnsupported, internalError, WebhookCallError } from './webhook-error.ts';
+import { WebhookMatcher } from './webhook-matcher.ts';
+import { applyPatch, parsePatch } from './webhook-patch.ts';
+import { endpointOf } from './webhook-target.ts';
+import type { ServiceResolver } from './webhook-target.ts';
+import { webhooksOf } from './webhook.ts';
+import type { Webhook } from './webhook.ts';
+
+export interface WebhookAdmissionOptions {
+  readonly state: ClusterState;
+  /** Whom match conditions ask. */
+  readonly authorizer: Authorizer;
+  /** All kinds that are served, in all versions: the same list as long as nothing of it changes. */
+  readonly definitions: () => readonly ResourceDefinition[];
+  /** An object in another version of its kind. Default: only the names of version and kind are changed. */
+  readonly convert?: (object: KubernetesObject, apiVersion: string, kind: string) => KubernetesObject;
+  /** Completes an object that a webhook has changed: defaults, unknown fields. Default: nothing. */
+  readonly prepare?: (object: MutableObject, definition: ResourceDefinition) => void;
+  /** Where Services are that are not of type ExternalName. Default: at their cluster IP. */
+  readonly resolveService?: ServiceResolver;
+  /** Told about failures that a webhook's failure policy ignores. Default: nobody is. */
+  readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
+}
+
+const CONFIGURATIONS = {
+  mutating: { group: 'admissionregistration.k8s.io', resource: 'mutatingwebhookconfigurations' },
+  validating: { group: 'admissionregistration.k8s.io', resource: 'validatingwebhookconfigurations' },
+} as const;
+
+interface Configured {
+  readonly revision: number;
+  readonly webhooks: readonly Webhook[];
+}
+
+/**
+ * Asks the webhooks of webhook configurations as an API server does
+ * (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/).
+ */
+export class WebhookAdmission implements Admission {
+  readonly #options: WebhookAdmissionOptions;
+  readonly #matcher: WebhookMatcher;
+  readonly #client = new WebhookClient();
+  readonly #configured = new Map<Webhook['kind'], Configured>();
+
+  constructor(options: WebhookAdmissionOptions) {
+    this.#options = options;
+    this.#matcher = new WebhookMatcher({
+      state: options.state,
+      definitions: options.definitions,
+      conditions: new WebhookConditions(options.authorizer),
+      inVersion: (object, kind) => this.#inVersion(object, kind),
+    });
+  }
+
+  /** Closes the connections to webhooks. */
+  close(): void {
+    this.#client.close();
+  }
+
+  async mutate(
+    request: AdmissionRequest,
+    onWarning: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<KubernetesObject | null> {
+    const webhooks = this.#webhooks('mutating');
+    if (webhooks.length === 0 || isExempt(attributesOf(request))) {
+      return request.object;
+    }
+    const round = new MutationRound(request);
+    const warnings = new WarningLimit(onWarning);
+    await this.#mutateOnce(webhooks, round, warnings, signal);
+    if (round.hasChanged) {
+      round.again();
+      await this.#mutateOnce(webhooks, round, warnings, signal);
+    }
+    return inNamespace(round.object, request);
+  }
+
+  async validate(request: AdmissionRequest, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void> {
+    const webhooks = this.#webhooks('validating');
+    const attributes = attributesOf(request);
+    if (webhooks.length === 0 || isExempt(attributes)) {
+      return;
+    }
+    const invocations = webhooks
+      .map((webhook) => this.#matcher.invocationOf(webhook, attributes))
+      .filter((invocation) => invocation !== undefined);
+    const limit = new WarningLimit(onWarning);
+    const results = await Promise.allSettled(
+      invocations.map(async (invocation) => {
+        const answer = await this.#askOrIgnore(invocation, attributes, signal);
+        this.#heed(invocation, answer, limit);
+      }),
+    );
+    const refused = results.find((result) => result.status === 'rejected');
+    if (refused !== undefined) {
+      throw refused.reason;
+    }
+  }
+
+  #webhooks(kind: Webhook['kind']): readonly Webhook[] {
+    const { state } = this.#options;
+    const type = CONFIGURATIONS[kind];
+    const revision = state.revisionOf(type);
+    const known = this.#configured.get(kind);
+    if (known?.revision === revision) {
+      return known.webhooks;
+    }
+    const webhooks = webhooksOf(kind, state.list(type));
+    this.#configured.set(kind, { revision, webhooks });
+    // Webhooks that are gone leave no connections behind.
+    this.#client.forget();
+    return webhooks;
+  }
+
+  /** One after the other, each seeing what those before it have made of the object. */
+  async #mutateOnce(
+    webhooks: readonly Webhook[],
+    round: MutationRound,
+    warnings: WarningLimit,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    for (const webhook of webhooks) {
+      // Asked here, not before: a round may add to whom it asks again.
+      if (!round.mayCall(webhook)) {
+        continue;
+      }
+      const attributes = attributesOf({ ...round.request, object: round.object });
+      const invocation = this.#matcher.invocationOf(webhook, attributes);
+      if (invocation === undefined) {
+        continue;
+      }
+      const answer = await this.#askOrIgnore(invocation, attributes, signal, (good) => {
+        const changed = this.#patched(invocation, good, round.object);
+        if (changed !== undefined) {
+          round.change(changed);
+        }
+      });
+      round.called(webhook);
+      this.#heed(invocation, answer, warnings);
+    }
+  }
+
+  /** Passes warnings on. Throws what the webhook refused. */
+  #heed({ webhook }: Invocation, answer: ReviewAnswer | undefined, warnings: WarningLimit): void {
+    for (const text of answer?.warnings ?? []) {
+      warnings.add(text);
+    }
+    if (answer !== undefined && !answer.isAllowed) {
+      throw deniedError(webhook.name, answer.status);
+    }
+  }
+
+  /** Undefined when the webhook failed and its failures are ignored. `use` may fail like the call does. */
+  async #askOrIgnore(
+    invocation: Invocation,
+    attributes: RequestAttributes,
+    signal: AbortSignal | undefined,
+    use?: (answer: ReviewAnswer) => void,
+  ): Promise<ReviewAnswer | undefined> {
+    const { webhook } = invocation;
+    if (attributes.request.dryRun && !webhook.supportsDryRun) {
+      throw dryRunUnsupported(webhook.name);
+    }
+    try {
+      const answer = await this.#ask(invocation, attributes, signal);
+      if (answer.isAllowed) {
+        use?.(answer);
+      }
+      return answer;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof WebhookCallError)) {
+        throw error;
+      }
+      if (webhook.ignoresFailures) {
+        this.#options.onIgnoredFailure?.(webhook.name, error);
+        return undefined;
+      }
+      throw internalError(error.message, error);
+    }
+  }
+
+  async #ask(
+    invocation: Invocation,
+    attributes: RequestAttributes,
+    signal: AbortSignal | undefined,
+  ): Promise<ReviewAnswer> {
+    const { webhook } = invocation;
+    const version = reviewVersion(webhook);
+    if (version === undefined) {
+      const why = 'webhook does not accept known AdmissionReview versions (v1, v1beta1)';
+      throw new WebhookCallError(webhook.name, `could not create admission objects: ${why}`);
+    }
+    const uid = randomUUID();
+    const objects = this.#objects(attributes.request, invocation.kind);
+    const body = JSON.stringify(admissionReview(uid, version, attributes, invocation, objects));
+    const endpoint = inCall(webhook, 'could not get REST client', () =>
+      endpointOf(webhook.target, this.#options.state, this.#options.resolveService),
+    );
+    const { timeoutSeconds, target } = webhook;
+    let review: JsonObject;
+    try {
+      review = reviewJson(
+        await this.#client.post({ endpoint, caBundle: target.caBundle, body, timeoutSeconds, signal }),
+      );
+    } catch (error) {
+      throw new WebhookCallError(webhook.name, `failed to call webhook: ${messageOf(error)}`, error);
+    }
+    return inCall(webhook, 'received invalid webhook response', () => readAnswer(webhook.kind, version, uid, review));
+  }
+
+  #objects({ object, oldObject }: AdmissionRequest, kind: KindId): ReviewedObjects {
+    return { object: this.#inVersion(object, kind), oldObject: this.#inVersion(oldObject, kind) };
+  }
+
+  #inVersion(object: KubernetesObject | null, kind: KindId): KubernetesObject | null {
+    if (object === null) {
+      return null;
+    }
+    const { convert } = this.#options;
+    const apiVersion = apiVersionOf(kind);
+    return convert === undefined || object.apiVersion === apiVersion
+      ? renamed(object, kind)
+      : convert(object, apiVersion, kind.kind);
+  }
+
+  /** The object as the webhook wants it; undefined when it changes nothing. */
+  #patched(
+    { webhook, kind, resource }: Invocation,
+    { patch, patchType }: ReviewAnswer,
+    object: KubernetesObject | null,
+  ): KubernetesObject | undefined {
+    if (patch === undefined) {
+      return undefined;
+    }
+    const operations = inCall(webhook, 'received undecodable patch in webhook response', () => parsePatch(patch));
+    if (operations.length === 0) {
+      return undefined;
+    }
+    if (object === null) {
+      const what = `admission webhook "${webhook.name}" attempted to modify the object`;
+      throw internalError(`${what}, which is not supported for this operation`);
+    }
+    if (patchType !== 'JSONPatch') {
+      throw new WebhookCallError(webhook.name, `unsupported patch type "${patchType}"`);
+    }
+    const before = this.#inVersion(object, kind) ?? object;
+    const definition = this.#matcher.definitionOf(resource, kind);
+    const after = applyPatch(before, operations, kind, definition);
+    if (definition !== undefined) {
+      this.#options.prepare?.(after, definition);
+    }
+    if (isDeepStrictEqual(before, after)) {
+      return undefined;
+    }
+    const { apiVersion, kind: name } = object;
+    return this.#options.convert?.(after, apiVersion, name) ?? { ...after, apiVersion, kind: name };
+  }
+}
+
+/** An object stays in the namespace of its request. Throws ApiError 400. */
+function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionRequest) {
+  if (object === null || !definition.namespaced || object.metadata.namespace === namespace) {
+    return object;
+  }
+  if (object.metadata.namespace !== undefined && object.metadata.namespace !== '') {
+    throw ApiError.badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** Runs something that fails with what is the webhook's fault. */
+function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw new WebhookCallError(name, `${what}: ${messageOf(error)}`, error);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,225 @@
+import { Agent, request as httpsRequest } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { transportMessage } from './transport-message.ts';
+import type { Endpoint } from './webhook-target.ts';
+
+/**
+ * Bytes of the largest answer. A patch that replaces the largest object (3 MiB, what API servers take) is 4 MiB in base64;
+ * warnings and a status come to it.
+ */
+export const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
+
+/** Connections to one webhook at a time; more calls wait. A policy server works on a few dozen reviews at once. */
+export const MAX_WEBHOOK_CONNECTIONS = 100;
+
+/** How long a connection that nothing is asked over stays open. Less than servers keep theirs: 60 s and more. */
+const IDLE_MS = 30_000;
+
+const OK = 200;
+const MULTIPLE_CHOICES = 300;
+/** What clients of Kubernetes say of a body that they do not read. */
+const UNKNOWN = 'unknown';
+
+/** A request to a webhook. */
+export interface WebhookCall {
+  readonly endpoint: Endpoint;
+  /** PEM; empty: what this machine trusts. */
+  readonly caBundle: string;
+  /** JSON. */
+  readonly body: string;
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Asks webhooks over HTTPS, over connections that are kept. */
+export class WebhookClient {
+  /** By certificates and server name. */
+  readonly #agents = new Map<string, Agent>();
+
+  /** Closes all connections. Calls that wait for answers fail. */
+  close(): void {
+    for (const agent of this.#agents.values()) {
+      agent.destroy();
+    }
+    this.#agents.clear();
+  }
+
+  /** Closes connections that nobody uses. Calls that wait for answers go on; new ones open new connections. */
+  forget(): void {
+    for (const agent of this.#agents.values()) {
+      for (const socket of Object.values(agent.freeSockets).flat()) {
+        socket?.destroy();
+      }
+    }
+    this.#agents.clear();
+  }
+
+  /**
+   * The body of the answer, JSON or not.
+   * @throws Error in an API server's words when there is none
+   */
+  async post(call: WebhookCall): Promise<string> {
+    const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
+    const shown = `Post ${quoteText(call.endpoint.origin + path)}`;
+    const timeout = AbortSignal.timeout(call.timeoutSeconds * 1000);
+    const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
+    try {
+      return await this.#send(call, path, signal);
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      if (error instanceof AnswerError) {
+        throw error;
+      }
+      const why = timeout.aborted ? 'context deadline exceeded' : this.#describe(error, call.endpoint);
+      throw new Error(`${shown}: ${why}`, { cause: error });
+    }
+  }
+
+  #describe(error: unknown, { address, serverName }: Endpoint): string {
+    try {
+      return transportMessage(error, { ...address(), serverName });
+    } catch {
+      // There is no Service: the error says so.
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async #send(call: WebhookCall, path: string, signal: AbortSignal): Promise<string> {
+    for (let isFirst = true; ; isFirst = false) {
+      const outgoing = this.#open(call, path, signal);
+      try {
+        return await answerTo(outgoing, call.body);
+      } catch (error) {
+        // The server had closed the kept connection: nothing was asked yet.
+        if (isFirst && outgoing.reusedSocket && isReset(error) && !signal.aborted) {
+          continue;
+        }
+        throw error;
+      }
+    }
+  }
+
+  #open({ endpoint, caBundle, body }: WebhookCall, path: string, signal: AbortSignal): ClientRequest {
+    const { host, port } = endpoint.address();
+    return httpsRequest({
+      method: 'POST',
+      agent: this.#agent(caBundle, endpoint.serverName),
+      host,
+      port,
+      path,
+      signal,
+      headers: {
+        host: endpoint.origin.slice('https://'.length),
+        accept: 'application/json, */*',
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+  }
+
+  #agent(caBundle: string, serverName: string): Agent {
+    const key = `${serverName}\n${caBundle}`;
+    const known = this.#agents.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const agent = new Agent({
+      keepAlive: true,
+      scheduling: 'lifo',
+      maxSockets: MAX_WEBHOOK_CONNECTIONS,
+      timeout: IDLE_MS,
+      // Names only: addresses are not said (RFC 6066).
+      servername: isIP(serverName) === 0 ? serverName : '',
+      // As API servers have it: whatever certificate is in the bundle is trusted, an authority or not.
+      allowPartialTrustChain: true,
+      ...(caBundle === '' ? {} : { ca: caBundle }),
+    });
+    this.#agents.set(key, agent);
+    return agent;
+  }
+}
+
+/** The webhook answered, but not with a review. */
+class AnswerError extends Error {
+  override readonly name = 'AnswerError';
+}
+
+async function answerTo(outgoing: ClientRequest, body: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  outgoing.on('response', resolve);
+  outgoing.on('error', reject);
+  outgoing.end(body);
+  const incoming = await promise;
+  const text = await readAll(incoming);
+  const status = incoming.statusCode ?? 0;
+  const contentType = incoming.headers['content-type'] ?? '';
+  // Redirects are not followed: who configures a webhook says where reviews go.
+  if (status < OK || status >= MULTIPLE_CHOICES) {
+    throw new AnswerError(statusMessage(status, serverMessage(text, contentType)));
+  }
+  if (text === '') {
+    throw new AnswerError(`0-length response with status code: ${status} and content type: ${contentType}`);
+  }
+  return text;
+}
+
+async function readAll(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES) {
+      throw new AnswerError(`the answer is too large: expected at most ${MAX_ANSWER_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function isReset(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+}
+
+/** What a server says of its error: plain text, or the message of a Status. */
+function serverMessage(body: string, contentType: string): string {
+  if (contentType === '' || contentType.startsWith('text/')) {
+    return body.trim();
+  }
+  try {
+    const value: unknown = JSON.parse(body);
+    const { kind, message } = isJsonObject(value) ? value : {};
+    return kind === 'Status' && typeof message === 'string' ? message : UNKNOWN;
+  } catch {
+    return UNKNOWN;
+  }
+}
+
+/** What clients of Kubernetes make of an answer that is an error. */
+function statusMessage(status: number, message: string): string {
+  switch (status) {
+    case 400:
+      return 'the server rejected our request for an unknown reason';
+    case 401:
+      return 'the server has asked for the client to provide credentials';
+    case 403:
+      return message;
+    case 404:
+      return 'the server could not find the requested resource';
+    case 405:
+      return 'the server does not allow this method on the requested resource';
+    case 409:
+      return 'the server reported a conflict';
+    case 429:
+      return 'the server has received too many requests and has asked us to try again later';
+    case 503:
+      return message === UNKNOWN ? 'the server is currently unable to handle the request' : message;
+    case 504:
+      return 'the server was unable to return a response in the time allotted, but may still be processing the request';
+    default:
+      return status >= 500
+        ? `an error on the server (${quoteText(message)}) has prevented the request from succeeding`
+        : `the server responded with the status code ${status} but did not return more information`;
+  }
+}

@@ -1,0 +1,78 @@
+import { ApiError } from '../../../cluster/index.ts';
+import { apiVersionOf, applyJsonPatch, groupVersionOf, isJsonObject, PatchError } from '../../../resources/index.ts';
+import type { JsonObject, JsonValue, KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import { decodeError } from '../../builtin-kinds/decode-error.ts';
+import type { ResourceDefinition } from '../../resource-definition.ts';
+import { isTooDeep, MAX_DEPTH, thaw } from '../store/deep-freeze.ts';
+import type { KindId } from './attributes.ts';
+import { notInto, UNEXPECTED_END } from './review-json.ts';
+import { internalError } from './webhook-error.ts';
+
+/** The operations of a patch. Throws Error in an API server's words when it is none. */
+export function parsePatch(bytes: Buffer): readonly JsonValue[] {
+  let operations: unknown;
+  try {
+    operations = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw new Error(UNEXPECTED_END, { cause: error });
+  }
+  if (!Array.isArray(operations)) {
+    throw new Error(notInto(operations, 'jsonpatch.Patch'));
+  }
+  const odd: unknown = operations.find((one) => !isJsonObject(one));
+  if (odd !== undefined) {
+    throw new Error(notInto(odd, 'jsonpatch.Operation'));
+  }
+  return operations as readonly JsonValue[];
+}
+
+/**
+ * A copy of an object, patched. It is still an object of its kind; where `definition` is given, with values of the right
+ * types.
+ * @throws ApiError 500 in an API server's words
+ */
+export function applyPatch(
+  object: KubernetesObject,
+  operations: readonly JsonValue[],
+  kind: KindId,
+  definition: ResourceDefinition | undefined,
+): MutableObject {
+  let patched: JsonValue;
+  try {
+    patched = applyJsonPatch(object as unknown as JsonObject, operations);
+  } catch (error) {
+    throw error instanceof PatchError ? internalError(error.message, error) : error;
+  }
+  if (!isJsonObject(patched) || isTooDeep(patched)) {
+    throw internalError(`expected an object of at most ${MAX_DEPTH} levels after a webhook's patch`);
+  }
+  // Unpatched parts are those of the object, which is shared.
+  const copy = thaw(patched) as unknown as MutableObject;
+  if (!isJsonObject(copy.metadata)) {
+    copy.metadata = {};
+  }
+  checkKind(copy, kind);
+  if (definition?.origin === 'builtin') {
+    checkTypes(copy, definition);
+  }
+  return copy;
+}
+
+function checkKind(object: MutableObject, kind: KindId): void {
+  // As patches have left them: anything.
+  const { apiVersion, kind: name }: Readonly<Record<string, unknown>> = object;
+  if (apiVersion !== apiVersionOf(kind) || name !== kind.kind) {
+    const { version } = groupVersionOf(typeof apiVersion === 'string' ? apiVersion : '');
+    const group = kind.group === '' ? 'core' : kind.group.split('.')[0];
+    const message = `converting (${version}.${typeof name === 'string' ? name : ''}) to (${group}.${kind.kind}): unknown conversion`;
+    throw new ApiError(500, 'Unknown', message);
+  }
+}
+
+function checkTypes(object: MutableObject, definition: ResourceDefinition): void {
+  const error = decodeError(definition, object);
+  if (error !== undefined) {
+    // Which kind cannot be read is said to clients about their own objects only.
+    throw internalError(error.replace(/^\S+ in version "\S*" cannot be handled as a \S+: /u, ''));
+  }
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { ApiError } from '../../../cluster/index.ts';
+import type { Authorizer, ClusterState, UserInfo } from '../request.ts';
+import { ANONYMOUS, ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from './identities.ts';
+import { impersonate } from './impersonation.ts';
+import type { Impersonation } from './impersonation.ts';
+import { ServiceAccountTokens } from './service-account-tokens.ts';
+import type { TokenContent, TokenVerdict } from './service-account-tokens.ts';
+import { MAX_TOKEN_LENGTH } from './signing-key.ts';
+import type { SigningKey } from './signing-key.ts';
+
+/** A token that stands for a user as long as the cluster runs. */
+export interface StaticToken {
+  readonly token: string;
+  readonly user: UserInfo;
+}
+
+/** A certificate that TLS has verified, as `socket.getPeerCertificate()` gives it. */
+export interface ClientCertificate {
+  readonly subject: { readonly CN?: string | string[]; readonly O?: string | string[] };
+  /** SHA-256 of it, in hexadecimal, with colons. */
+  readonly fingerprint256?: string;
+}
+
+/** What a request says about who makes it. */
+export interface Credentials {
+  /** The header: `Bearer …`. */
+  readonly authorization?: string | undefined;
+  /** Only of connections whose certificate was verified (`socket.authorized`). */
+  readonly certificate?: ClientCertificate | undefined;
+  /** See `impersonationOf`. */
+  readonly impersonation?: Impersonation | undefined;
+}
+
+export interface AuthenticatorOptions {
+  readonly state: ClusterState;
+  /** Says who may impersonate whom. */
+  readonly authorizer: Authorizer;
+  readonly key: SigningKey;
+  /** Default: none. */
+  readonly tokens?: readonly StaticToken[];
+  /** Whether requests without credentials are those of `system:anonymous`, not refused. Default: false. */
+  readonly isAnonymousAllowed?: boolean;
+  /** Who issues the tokens of service accounts. Default: {@link DEFAULT_ISSUER}. */
+  readonly issuer?: string;
+  /** Whom tokens must be for to be good for this cluster. Default: the issuer. */
+  readonly audiences?: readonly string[];
+  /** Milliseconds since 1970. Default: the clock. */
+  readonly now?: () => number;
+}
+
+export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
+
+const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
+const INVALID_TOKEN = 'invalid bearer token';
+
+/** Says who makes a request: by a client certificate, a static token, or the token of a service account. */
+export class Authenticator {
+  /** Whom tokens are for that name nobody. */
+  readonly audiences: readonly string[];
+  readonly now: () => number;
+  readonly #authorizer: Authorizer;
+  readonly #isAnonymousAllowed: boolean;
+  /** By the hash of the token, so that looking one up takes the same time however much of it is right. */
+  readonly #staticTokens: ReadonlyMap<string, UserInfo>;
+  readonly #accountTokens: ServiceAccountTokens;
+
+  constructor(options: AuthenticatorOptions) {
+    const { state, key, issuer = DEFAULT_ISSUER, now = Date.now } = options;
+    this.#authorizer = options.authorizer;
+    this.#isAnonymousAllowed = options.isAnonymousAllowed ?? false;
+    this.#staticTokens = new Map((options.tokens ?? []).map(({ token, user }) => [hash(token), user]));
+    this.#accountTokens = new ServiceAccountTokens({ state, key, issuer, now });
+    this.audiences = options.audiences ?? [issuer];
+    this.now = now;
+  }
+
+  /**
+   * The user of a request.
+   * @throws ApiError 401 when there is none, 403 when one may not be impersonated
+   */
+  authenticate({ authorization, certificate, impersonation }: Credentials): UserInfo {
+    const user = this.#userOf(authorization, certificate);
+    return impersonation === undefined ? user : impersonate(user, impersonation, this.#authorizer);
+  }
+
+  /** Whose token it is, when it is for one of the audiences. Default: those of this cluster. */
+  authenticateToken(token: string, audiences: readonly string[] = this.audiences): Exclude<TokenVerdict, undefined> {
+    if (token.length > MAX_TOKEN_LENGTH) {
+      return { error: INVALID_TOKEN };
+    }
+    const known = this.#staticTokens.get(hash(token));
+    if (known !== undefined) {
+      const common = this.audiences.filter((one) => audiences.includes(one));
+      return common.length === 0 ? { error: INVALID_TOKEN } : { user: withGroup(known), audiences: common };
+    }
+    const verdict = this.#accountTokens.authenticate(token, audiences);
+    if (verdict === undefined) {
+      return { error: INVALID_TOKEN };
+    }
+    return 'error' in verdict ? { error: `[${INVALID_TOKEN}, ${verdict.error}]` } : verdict;
+  }
+
+  issueToken(content: TokenContent): string {
+    return this.#accountTokens.issue(content);
+  }
+
+  #userOf(authorization: string | undefined, certificate: ClientCertificate | undefined): UserInfo {
+    const certified = certificate === undefined ? undefined : certifiedUser(certificate);
+    if (certified !== undefined) {
+      return certified;
+    }
+    const token = bearerToken(authorization);
+    if (token !== undefined) {
+      const verdict = this.authenticateToken(token);
+      if (!('error' in verdict)) {
+        return verdict.user;
+      }
+    } else if (this.#isAnonymousAllowed) {
+      return ANONYMOUS;
+    }
+    throw new ApiError(401, 'Unauthorized', 'Unauthorized');
+  }
+}
+
+function bearerToken(authorization: string | undefined): string | undefined {
+  const [scheme = '', token = ''] = (authorization ?? '').trim().split(/ +/u);
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
+}
+
+/** The common name is the user, organisations are groups. */
+function certifiedUser({ subject, fingerprint256 }: ClientCertificate): UserInfo | undefined {
+  const [username = ''] = [subject.CN ?? []].flat();
+  if (username === '') {
+    return undefined;
+  }
+  return withGroup({
+    username,
+    groups: [subject.O ?? []].flat(),
+    ...(fingerprint256 === undefined
+      ? {}
+      : { extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint256.replaceAll(':', '').toLowerCase()}`] } }),
+  });
+}
+
+/** Everyone who is known is in a group, unless that is said already. */
+function withGroup(user: UserInfo): UserInfo {
+  const { username, groups } = user;
+  return username === ANONYMOUS_USER || groups.includes(AUTHENTICATED_GROUP) || groups.includes(UNAUTHENTICATED_GROUP)
+    ? user
+    : { ...user, groups: [...groups, AUTHENTICATED_GROUP] };
+}
+
+function hash(token: string): string {
+  return createHash('sha256').update(token).digest('base64');
+}

@@ -1,0 +1,102 @@
+import { ApiError } from '../../../cluster/index.ts';
+import { forbidden } from '../authorization/forbidden.ts';
+import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
+import {
+  ANONYMOUS_USER,
+  AUTHENTICATED_GROUP,
+  serviceAccountGroups,
+  serviceAccountOf,
+  UNAUTHENTICATED_GROUP,
+} from './identities.ts';
+
+/** Whom a user wants to be taken for. */
+export interface Impersonation {
+  readonly username: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Headers with all their values, as `request.headersDistinct` has them: lower case. */
+export type DistinctHeaders = Readonly<Record<string, readonly string[] | undefined>>;
+
+const EXTRA_PREFIX = 'impersonate-extra-';
+const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+
+/** What the headers of a request ask for; undefined: nothing. */
+export function impersonationOf(headers: DistinctHeaders): Impersonation | undefined {
+  const extra: Record<string, readonly string[]> = Object.create(null);
+  for (const [name, values] of Object.entries(headers)) {
+    if (name.startsWith(EXTRA_PREFIX) && values !== undefined) {
+      extra[unescapeKey(name.slice(EXTRA_PREFIX.length))] = values;
+    }
+  }
+  const username = headers['impersonate-user']?.[0] ?? '';
+  const uid = headers['impersonate-uid']?.[0] ?? '';
+  const groups = headers['impersonate-group'] ?? [];
+  return username === '' && uid === '' && groups.length === 0 && Object.keys(extra).length === 0
+    ? undefined
+    : { username, uid, groups, extra: { ...extra } };
+}
+
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
+
+/**
+ * The user that somebody is taken for.
+ * @throws ApiError 403 when one of the things asked for may not be impersonated
+ */
+export function impersonate(user: UserInfo, wanted: Impersonation, authorizer: Authorizer): UserInfo {
+  if (wanted.username === '') {
+    throw ApiError.internal('requested groups, uid or extra without impersonating a user');
+  }
+  for (const asked of questions(wanted)) {
+    const attributes: AccessAttributes = { user, verb: 'impersonate', version: 'v1', ...asked };
+    const decision = authorizer.authorize(attributes);
+    if (!decision.allowed) {
+      throw forbidden(attributes, decision.reason);
+    }
+  }
+  const { username, uid, extra } = wanted;
+  return {
+    username,
+    ...(uid === '' ? {} : { uid }),
+    groups: groupsOf(wanted),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+type Asked = Pick<AccessAttributes, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>;
+
+function* questions({ username, groups, extra, uid }: Impersonation): Generator<Asked> {
+  const account = serviceAccountOf(username);
+  yield account === undefined
+    ? { group: '', resource: 'users', name: username }
+    : { group: '', resource: 'serviceaccounts', ...account };
+  for (const name of groups) {
+    yield { group: '', resource: 'groups', name };
+  }
+  for (const [subresource, values] of Object.entries(extra)) {
+    for (const name of values) {
+      yield { group: AUTHENTICATION_GROUP, resource: 'userextras', subresource, name };
+    }
+  }
+  if (uid !== '') {
+    yield { group: AUTHENTICATION_GROUP, resource: 'uids', name: uid };
+  }
+}
+
+/** The groups of service accounts are known; everyone else is in those asked for, and in that of all users. */
+function groupsOf({ username, groups }: Impersonation): readonly string[] {
+  const account = serviceAccountOf(username);
+  const given = groups.length === 0 && account !== undefined ? serviceAccountGroups(account.namespace) : groups;
+  if (given.includes(UNAUTHENTICATED_GROUP) || (username !== ANONYMOUS_USER && given.includes(AUTHENTICATED_GROUP))) {
+    return given;
+  }
+  return [...given, username === ANONYMOUS_USER ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP];
+}

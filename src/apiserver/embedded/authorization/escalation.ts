@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ApiError } from '../../../cluster/index.ts';
+import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import type { UserInfo } from '../request.ts';
+import { isAggregated } from './aggregation.ts';
+import type { RoleReference } from './binding-index.ts';
+import { forbiddenError } from './forbidden.ts';
+import { describeRules, missingRules, quoteList, rulesOf } from './policy-rule.ts';
+import type { PolicyRule } from './policy-rule.ts';
+import type { RbacAuthorizer } from './rbac-authorizer.ts';
+import { MASTERS_GROUP, RBAC_GROUP } from './rbac-resources.ts';
+
+/** A write of an object on its way into the store. */
+export interface RoleWrite {
+  readonly user: UserInfo;
+  readonly definition: { readonly group: string; readonly resource: string };
+  readonly namespace: string | undefined;
+  readonly object: KubernetesObject;
+  /** Null when it is created. */
+  readonly oldObject: KubernetesObject | null;
+}
+
+/** What a role that gathers others may come to. */
+const FULL_AUTHORITY: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
+  { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
+];
+
+/**
+ * Nobody gives rights away that they do not have: roles and bindings may only be written by who holds what they give, or may
+ * `escalate` (roles) or `bind` (bindings). Other objects pass.
+ *
+ * @throws ApiError 403; 404 when the role of a binding does not exist and the user may not `bind` it.
+ */
+export function checkEscalation(authorizer: RbacAuthorizer, write: RoleWrite): void {
+  const { definition, user, object, oldObject } = write;
+  if (definition.group !== RBAC_GROUP || user.groups.includes(MASTERS_GROUP)) {
+    return;
+  }
+  if (oldObject !== null && isOnlyOwnership(object, oldObject)) {
+    return;
+  }
+  switch (definition.resource) {
+    case 'roles':
+    case 'clusterroles':
+      checkRole(authorizer, write);
+      return;
+    case 'rolebindings':
+    case 'clusterrolebindings':
+      checkBinding(authorizer, write);
+      return;
+    default:
+  }
+}
+
+/** Whether only what garbage collection works with has changed. */
+function isOnlyOwnership(object: KubernetesObject, old: KubernetesObject): boolean {
+  return isDeepStrictEqual(withoutOwnership(object), withoutOwnership(old));
+}
+
+function withoutOwnership(object: KubernetesObject): object {
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function checkRole(authorizer: RbacAuthorizer, write: RoleWrite): void {
+  const { user, definition, namespace, object, oldObject } = write;
+  const name = object.metadata.name ?? '';
+  const mayEscalate = authorizer.authorize({
+    user,
+    verb: 'escalate',
+    ...definition,
+    ...(namespace === undefined ? {} : { namespace }),
+    // A request to create names no object.
+    name: oldObject === null ? '' : name,
+  });
+  if (mayEscalate.allowed) {
+    return;
+  }
+  requireHeld(authorizer, write, rulesOf(object));
+  if (isAggregated(object) || isAggregated(oldObject)) {
+    const { rules } = authorizer.rulesFor(user);
+    if (missingRules(rules, FULL_AUTHORITY).length > 0) {
+      throw forbiddenError(definition, name, 'must have cluster-admin privileges to use the aggregationRule');
+    }
+  }
+}
+
+function checkBinding(authorizer: RbacAuthorizer, write: RoleWrite): void {
+  const { user, namespace = '', object } = write;
+  const role = roleOf(object);
+  const mayBind = authorizer.authorize({
+    user,
+    verb: 'bind',
+    group: RBAC_GROUP,
+    resource: role.kind === 'Role' ? 'roles' : 'clusterroles',
+    namespace,
+    name: role.name,
+  });
+  if (mayBind.allowed) {
+    return;
+  }
+  const rules = authorizer.roleRules(role, namespace);
+  if (rules === undefined) {
+    // API servers say it as if the binding were missing.
+    throw ApiError.notFound(write.definition, role.name);
+  }
+  requireHeld(authorizer, write, rules);
+}
+
+function roleOf({ roleRef }: KubernetesObject): RoleReference {
+  const { kind, name } = isJsonObject(roleRef) ? roleRef : {};
+  return { kind: typeof kind === 'string' ? kind : '', name: typeof name === 'string' ? name : '' };
+}
+
+function requireHeld(
+  authorizer: RbacAuthorizer,
+  { user, definition, namespace, object }: RoleWrite,
+  wanted: readonly PolicyRule[],
+): void {
+  const held = authorizer.rulesFor(user, namespace);
+  const missing = missingRules(held.rules, wanted);
+  if (missing.length === 0) {
+    return;
+  }
+  const who = `user ${quoteText(user.username)} (groups=${quoteList(user.groups)})`;
+  const what = `is attempting to grant RBAC permissions not currently held:\n${describeRules(missing).join('\n')}`;
+  const errors = held.error === '' ? '' : `; resolution errors: [${held.error}]`;
+  throw forbiddenError(definition, object.metadata.name ?? '', `${who} ${what}${errors}`);
+}

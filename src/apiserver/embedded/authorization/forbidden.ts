@@ -1,0 +1,39 @@
+import { ApiError } from '../../../cluster/index.ts';
+import { groupResourceOf, quoteText } from '../../../resources/index.ts';
+import type { AccessAttributes } from '../request.ts';
+
+/** A refusal (403) of what `type` and `name` say; both may be empty. */
+export function forbiddenError(type: { readonly group: string; readonly resource: string }, name: string, why: string) {
+  const { group, resource } = type;
+  const what =
+    resource === '' ? 'forbidden' : `${groupResourceOf(type)}${name === '' ? '' : ` ${quoteText(name)}`} is forbidden`;
+  return new ApiError(403, 'Forbidden', `${what}: ${why}`, {
+    ...(name === '' ? {} : { name }),
+    ...(group === '' ? {} : { group }),
+    ...(resource === '' ? {} : { kind: resource }),
+  });
+}
+
+/** What API servers answer to who may not do what was asked. `reason` is that of the decision. */
+export function forbidden(attributes: AccessAttributes, reason = ''): ApiError {
+  const { group = '', resource = '', name = '', path } = attributes;
+  const message = escapeMarkup(describe(attributes));
+  const why = reason === '' ? message : `${message}: ${reason}`;
+  return forbiddenError(path === undefined ? { group, resource } : { group: '', resource: '' }, name, why);
+}
+
+function describe({ user, verb, group = '', resource = '', subresource, namespace, path }: AccessAttributes): string {
+  const who = `User ${quoteText(user.username)} cannot ${verb}`;
+  if (path !== undefined) {
+    return `${who} path ${quoteText(path)}`;
+  }
+  const whole = subresource === undefined || subresource === '' ? resource : `${resource}/${subresource}`;
+  const where =
+    namespace === undefined || namespace === '' ? 'at the cluster scope' : `in the namespace ${quoteText(namespace)}`;
+  return `${who} resource ${quoteText(whole)} in API group ${quoteText(group)} ${where}`;
+}
+
+/** Messages name what clients sent, and browsers may show them. */
+function escapeMarkup(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

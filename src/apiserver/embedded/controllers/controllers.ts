@@ -1,0 +1,63 @@
+import type { Cluster } from '../../../cluster/index.ts';
+import type { Machine } from '../machine.ts';
+import type { UserInfo } from '../request.ts';
+import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
+import { EventExpiry } from './event-expiry.ts';
+import { GarbageCollector } from './garbage-collector.ts';
+import { NamespaceCleaner } from './namespace-cleaner.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
+
+/** As whom an API server itself changes things. */
+const API_SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
+
+/** As whom a controller of Kubernetes changes things: webhooks are told, and may have exemptions for it. */
+function controllerUser(name: string): UserInfo {
+  const groups = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'];
+  return { username: `system:serviceaccount:kube-system:${name}`, groups };
+}
+
+/** What a cluster does by itself after writes: what a controller manager does to objects without nodes. */
+export class Controllers {
+  readonly #reconcilers: readonly (GarbageCollector | NamespaceCleaner | CustomResourceCleaner)[];
+  readonly #collector: GarbageCollector;
+  readonly #expiry: EventExpiry;
+  readonly #machine: Machine;
+  readonly #stops: (() => void)[] = [];
+
+  /** @param as the cluster as one of its own controllers sees it */
+  constructor(machine: Machine, as: (user: UserInfo) => Cluster, onError: OnReconcileError) {
+    const { store, registry, now } = machine;
+    this.#machine = machine;
+    this.#expiry = new EventExpiry(store, now);
+    this.#collector = new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError);
+    this.#reconcilers = [
+      this.#collector,
+      new NamespaceCleaner(store, registry, as(controllerUser('namespace-controller')), now, onError),
+      new CustomResourceCleaner(store, registry, as(API_SERVER), onError),
+    ];
+  }
+
+  start(): void {
+    for (const reconciler of this.#reconcilers) {
+      reconciler.start();
+      this.#stops.push(this.#machine.store.onChange(reconciler.onChange));
+    }
+    this.#stops.push(this.#machine.registry.onChange(this.#collector.onKindsChange));
+    this.#expiry.start();
+  }
+
+  async idle(): Promise<void> {
+    while (!this.#reconcilers.every(({ queue }) => queue.isIdle)) {
+      for (const { queue } of this.#reconcilers) {
+        await queue.settled();
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) {
+      stop();
+    }
+    await Promise.all([this.#expiry.close(), ...this.#reconcilers.map(({ queue }) => queue.close())]);
+  }
+}

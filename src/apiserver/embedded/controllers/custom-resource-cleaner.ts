@@ -1,0 +1,111 @@
+// Deletes the objects of a kind whose definition is being deleted (k8s.io/apiextensions-apiserver, controller/finalizer).
+import { unlessGone } from '../../../cluster/index.ts';
+import type { Cluster } from '../../../cluster/index.ts';
+import { isConditionTrue } from '../../../resources/index.ts';
+import type { Condition, KubernetesObject } from '../../../resources/index.ts';
+import { collectionOf, CRD_COLLECTION, CRD_FINALIZER } from '../custom-resources.ts';
+import type { ResourceRegistry } from '../resource-registry.ts';
+import type { Change } from '../store/change-log.ts';
+import type { ObjectStore } from '../store/object-store.ts';
+import { Turn } from '../turn.ts';
+import { ReconcileQueue } from './reconcile-queue.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
+
+export class CustomResourceCleaner {
+  readonly #store: ObjectStore;
+  readonly #registry: ResourceRegistry;
+  readonly #cluster: Cluster;
+  readonly queue: ReconcileQueue;
+
+  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#cluster = cluster;
+    this.queue = new ReconcileQueue((name) => this.#reconcile(name), onError);
+  }
+
+  start(): void {
+    for (const object of this.#store.collection(CRD_COLLECTION).list()) {
+      this.#notice(object);
+    }
+  }
+
+  readonly onChange = (collection: string, { type, object }: Change): void => {
+    if (collection === CRD_COLLECTION && type === 'DELETED') {
+      this.#noticeOthers();
+    } else if (collection === CRD_COLLECTION) {
+      this.#notice(object);
+    } else if (type === 'DELETED') {
+      const definition = this.#store.get(CRD_COLLECTION, '', collection);
+      if (definition !== undefined) {
+        this.#notice(definition);
+      }
+    }
+  };
+
+  #notice({ metadata: { name = '', deletionTimestamp, finalizers = [] } }: KubernetesObject): void {
+    if (deletionTimestamp !== undefined && finalizers.includes(CRD_FINALIZER)) {
+      this.queue.add(name);
+    }
+  }
+
+  /** Names have become free that others may want. */
+  #noticeOthers(): void {
+    for (const other of this.#store.collection(CRD_COLLECTION).list()) {
+      if (!areNamesAccepted(other)) {
+        this.queue.add(other.metadata.name ?? '');
+      }
+    }
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const definition = this.#store.get(CRD_COLLECTION, '', name);
+    if (definition === undefined) {
+      return;
+    }
+    if (definition.metadata.deletionTimestamp === undefined) {
+      // Writing it decides about its names.
+      await this.#update(definition);
+      return;
+    }
+    const collection = this.#store.collection(collectionOf(definition));
+    const served = this.#registry.ofCollection(collection.name);
+    if (served !== undefined) {
+      const turn = new Turn();
+      for (const { metadata } of Array.from(collection.list())) {
+        if (metadata.deletionTimestamp === undefined) {
+          const { namespace, name: object = '' } = metadata;
+          await this.#delete(
+            served.definition,
+            namespace === undefined ? { name: object } : { namespace, name: object },
+          );
+          await turn.share();
+        }
+      }
+    }
+    if (collection.size === 0) {
+      await this.#release(definition);
+    }
+  }
+
+  async #delete(...[type, key]: Parameters<Cluster['delete']>): Promise<void> {
+    await unlessGone(this.#cluster.delete(type, key));
+  }
+
+  async #release(definition: KubernetesObject): Promise<void> {
+    const finalizers = (definition.metadata.finalizers ?? []).filter((one) => one !== CRD_FINALIZER);
+    await this.#update({ ...definition, metadata: { ...definition.metadata, finalizers } });
+  }
+
+  async #update(definition: KubernetesObject): Promise<void> {
+    const served = this.#registry.ofCollection(CRD_COLLECTION);
+    if (served !== undefined) {
+      await this.#cluster.update(served.definition, definition);
+    }
+  }
+}
+
+function areNamesAccepted({ status }: KubernetesObject): boolean {
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] };
+  return isConditionTrue(conditions, 'NamesAccepted');
+}

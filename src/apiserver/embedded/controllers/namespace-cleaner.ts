@@ -1,0 +1,236 @@
+// Empties namespaces that are being deleted, and lets go of them (k8s.io/kubernetes, pkg/controller/namespace/deletion).
+import { setTimeout } from 'node:timers/promises';
+import { ApiError } from '../../../cluster/index.ts';
+import type { Cluster } from '../../../cluster/index.ts';
+import { isJsonObject, setCondition } from '../../../resources/index.ts';
+import type { Condition, KubernetesObject, ResourceType } from '../../../resources/index.ts';
+import type { ResourceRegistry } from '../resource-registry.ts';
+import type { Change } from '../store/change-log.ts';
+import type { ObjectStore } from '../store/object-store.ts';
+import { Turn } from '../turn.ts';
+import { ReconcileQueue } from './reconcile-queue.ts';
+import type { OnReconcileError } from './reconcile-queue.ts';
+
+const NAMESPACES = 'namespaces';
+
+/** How much longer than a look at a namespace the rest before the next look is. */
+const REST_FACTOR = 10;
+const MIN_REST_MS = 5;
+const MAX_REST_MS = 250;
+
+/** What is left of the objects of a namespace. */
+interface Remains {
+  /** How many, by `resource.group`. */
+  readonly resources: ReadonlyMap<string, number>;
+  /** How many objects each finalizer holds. */
+  readonly finalizers: ReadonlyMap<string, number>;
+  /** What could not be deleted, and why. */
+  readonly failures: readonly string[];
+}
+
+export class NamespaceCleaner {
+  readonly #store: ObjectStore;
+  readonly #registry: ResourceRegistry;
+  readonly #cluster: Cluster;
+  readonly #now: () => number;
+  readonly queue: ReconcileQueue;
+  /** Before the next look. */
+  #restMs = 0;
+
+  constructor(
+    store: ObjectStore,
+    registry: ResourceRegistry,
+    cluster: Cluster,
+    now: () => number,
+    onError: OnReconcileError,
+  ) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#cluster = cluster;
+    this.#now = now;
+    this.queue = new ReconcileQueue((name) => this.#reconcile(name), onError);
+  }
+
+  start(): void {
+    for (const object of this.#store.collection(NAMESPACES).list()) {
+      this.#notice(object);
+    }
+  }
+
+  readonly onChange = (collection: string, { type, object }: Change): void => {
+    if (collection === NAMESPACES) {
+      if (type !== 'DELETED') {
+        this.#notice(object);
+      }
+    } else if (object.metadata.namespace !== undefined) {
+      const namespace = this.#store.get(NAMESPACES, '', object.metadata.namespace);
+      if (namespace !== undefined) {
+        this.#notice(namespace);
+      }
+    }
+  };
+
+  #notice({ metadata: { name = '', deletionTimestamp } }: KubernetesObject): void {
+    if (deletionTimestamp !== undefined) {
+      this.queue.add(name);
+    }
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const namespace = this.#store.get(NAMESPACES, '', name);
+    const served = this.#registry.ofCollection(NAMESPACES);
+    if (namespace?.metadata.deletionTimestamp === undefined || served === undefined || isReleased(namespace)) {
+      return;
+    }
+    await this.#rest();
+    const began = performance.now();
+    const remains = await this.#empty(name);
+    this.#restMs = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS);
+    await this.#tell(served.definition, name, remains);
+    if (remains.resources.size === 0 && remains.failures.length === 0) {
+      await this.#release(served.definition, name);
+    } else if (remains.failures.length > 0) {
+      throw new Error(`not all of namespace ${name} could be deleted: ${remains.failures.join(', ')}`);
+    }
+  }
+
+  /** Looking at a large namespace after each of its objects that goes would take all the time there is. */
+  async #rest(): Promise<void> {
+    if (this.#restMs >= MIN_REST_MS) {
+      await setTimeout(this.#restMs);
+    }
+    this.#restMs = 0;
+  }
+
+  /** Deletes everything that is not being deleted yet. */
+  async #empty(namespace: string): Promise<Remains> {
+    const resources = new Map<string, number>();
+    const finalizers = new Map<string, number>();
+    const failures: string[] = [];
+    const turn = new Turn();
+    for (const collection of Array.from(this.#store.collections())) {
+      const served = this.#registry.ofCollection(collection.name);
+      if (served === undefined) {
+        continue;
+      }
+      const objects = [...collection.list(namespace)];
+      for (const { metadata } of objects) {
+        if (metadata.deletionTimestamp === undefined) {
+          const failure = await this.#delete(served.definition, namespace, metadata.name ?? '');
+          failures.push(...(failure === undefined ? [] : [failure]));
+          await turn.share();
+        }
+      }
+      for (const { metadata } of collection.list(namespace)) {
+        const { resource, group } = served.definition;
+        count(resources, `${resource}.${group}`);
+        for (const finalizer of metadata.finalizers ?? []) {
+          count(finalizers, finalizer);
+        }
+      }
+    }
+    return { resources, finalizers, failures };
+  }
+
+  async #delete(type: ResourceType, namespace: string, name: string): Promise<string | undefined> {
+    try {
+      await this.#cluster.delete(type, { namespace, name }, { propagationPolicy: 'Background' });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+      return error.code === 404 ? undefined : error.message;
+    }
+  }
+
+  /** Says in the namespace's status what it waits for. */
+  async #tell(type: ResourceType, name: string, remains: Remains): Promise<void> {
+    const namespace = this.#store.get(NAMESPACES, '', name);
+    if (namespace === undefined) {
+      return;
+    }
+    const status = isJsonObject(namespace['status']) ? namespace['status'] : {};
+    const before = (status['conditions'] ?? []) as unknown as readonly Condition[];
+    let conditions = before;
+    for (const condition of conditionsOf(remains)) {
+      conditions = setCondition(conditions, condition, this.#now());
+    }
+    if (conditions !== before) {
+      await this.#cluster.update(type, { ...namespace, status: { ...status, conditions } }, { subresource: 'status' });
+    }
+  }
+
+  async #release(type: ResourceType, name: string): Promise<void> {
+    const namespace = this.#store.get(NAMESPACES, '', name);
+    if (namespace !== undefined) {
+      await this.#cluster.update(type, { ...namespace, spec: {} }, { subresource: 'finalize' });
+    }
+  }
+}
+
+function isReleased({ spec }: KubernetesObject): boolean {
+  const { finalizers = [] } = (spec ?? {}) as { finalizers?: readonly string[] };
+  return finalizers.length === 0;
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function conditionsOf({ resources, finalizers, failures }: Remains) {
+  const resourceTexts = [...resources].map(([name, number]) => `${name} has ${number} resource instances`).sort();
+  const finalizerTexts = [...finalizers].map(([name, number]) => `${name} in ${number} resource instances`).sort();
+  return [
+    condition(
+      'NamespaceDeletionDiscoveryFailure',
+      false,
+      'ResourcesDiscovered',
+      'All resources successfully discovered',
+    ),
+    condition(
+      'NamespaceDeletionGroupVersionParsingFailure',
+      false,
+      'ParsedGroupVersions',
+      'All legacy kube types successfully parsed',
+    ),
+    failures.length > 0
+      ? condition(
+          'NamespaceDeletionContentFailure',
+          true,
+          'ContentDeletionFailed',
+          `Failed to delete all resource types, ${failures.length} remaining: ${[...failures].sort().join(', ')}`,
+        )
+      : condition(
+          'NamespaceDeletionContentFailure',
+          false,
+          'ContentDeleted',
+          'All content successfully deleted, may be waiting on finalization',
+        ),
+    resourceTexts.length > 0
+      ? condition(
+          'NamespaceContentRemaining',
+          true,
+          'SomeResourcesRemain',
+          `Some resources are remaining: ${resourceTexts.join(', ')}`,
+        )
+      : condition('NamespaceContentRemaining', false, 'ContentRemoved', 'All content successfully removed'),
+    finalizerTexts.length > 0
+      ? condition(
+          'NamespaceFinalizersRemaining',
+          true,
+          'SomeFinalizersRemain',
+          `Some content in the namespace has finalizers remaining: ${finalizerTexts.join(', ')}`,
+        )
+      : condition(
+          'NamespaceFinalizersRemaining',
+          false,
+          'ContentHasNoFinalizers',
+          'All content-preserving finalizers finished',
+        ),
+  ];
+}
+
+function condition(type: string, isTrue: boolean, reason: string, message: string) {
+  return { type, status: isTrue ? ('True' as const) : ('False' as const), reason, message };
+}

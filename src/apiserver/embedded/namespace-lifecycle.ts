@@ -1,0 +1,48 @@
+import { ApiError } from '../../cluster/index.ts';
+import { groupResourceOf, quoteText } from '../../resources/index.ts';
+import type { ResourceType } from '../../resources/index.ts';
+import type { Machine } from './machine.ts';
+
+/** Namespaces that every cluster has, and that nobody can delete. */
+export const IMMORTAL_NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public'];
+
+/**
+ * Nothing is made in a namespace that does not exist or is being deleted (admission plugin NamespaceLifecycle).
+ *
+ * @throws ApiError 404, or 403 with the cause `NamespaceTerminating`.
+ */
+export function requireNamespace(
+  { store }: Machine,
+  type: ResourceType,
+  namespace: string | undefined,
+  name: string,
+  operation: 'CREATE' | 'UPDATE',
+): void {
+  if (namespace === undefined) {
+    return;
+  }
+  const object = store.get('namespaces', '', namespace);
+  if (object === undefined) {
+    throw ApiError.notFound({ group: '', resource: 'namespaces' }, namespace);
+  }
+  if (operation === 'CREATE' && object.metadata.deletionTimestamp !== undefined) {
+    const what = name === '' ? groupResourceOf(type) : `${groupResourceOf(type)} ${quoteText(name)}`;
+    throw new ApiError(
+      403,
+      'Forbidden',
+      `${what} is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,
+      {
+        ...(name === '' ? {} : { name }),
+        ...(type.group === '' ? {} : { group: type.group }),
+        kind: type.resource,
+        causes: [
+          {
+            reason: 'NamespaceTerminating',
+            message: `namespace ${namespace} is being terminated`,
+            field: 'metadata.namespace',
+          },
+        ],
+      },
+    );
+  }
+}

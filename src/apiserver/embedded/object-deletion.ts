@@ -1,0 +1,237 @@
+// Deleting objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go and pkg/registry/rest/delete.go).
+import { setImmediate } from 'node:timers/promises';
+import { ApiError, ObjectSelection } from '../../cluster/index.ts';
+import type { DeleteOptions, SelectionOptions } from '../../cluster/index.ts';
+import { timeText } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../resources/validation/index.ts';
+import { CRD_COLLECTION, CRD_FINALIZER, terminating } from './custom-resources.ts';
+import { authorize, servedResource } from './machine.ts';
+import type { Caller, Machine } from './machine.ts';
+import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
+import { requireStored } from './object-reads.ts';
+import type { ServedResource } from './resource-registry.ts';
+import { thaw } from './store/deep-freeze.ts';
+import { Turn } from './turn.ts';
+
+interface Deletion {
+  readonly served: ServedResource;
+  readonly caller: Caller;
+  readonly options: DeleteOptions;
+}
+
+/** Deletes objects of a cluster. */
+export class ObjectDeleter {
+  readonly #machine: Machine;
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+  }
+
+  /** The object as it is while finalizers hold it; undefined when it is gone. */
+  async delete(
+    caller: Caller,
+    type: ResourceType,
+    key: ObjectKey,
+    options: DeleteOptions,
+  ): Promise<KubernetesObject | undefined> {
+    const served = servedResource(this.#machine, type);
+    const namespace = type.namespaced ? key.namespace : undefined;
+    authorize(this.#machine, caller, 'delete', type, { namespace, name: key.name });
+    requireStored(served, 'delete');
+    return this.#delete({ served, caller, options }, namespace ?? '', key.name);
+  }
+
+  async deleteCollection(caller: Caller, type: ResourceType, options: DeleteOptions & SelectionOptions): Promise<void> {
+    const served = servedResource(this.#machine, type);
+    const selection = new ObjectSelection(served.definition, options);
+    authorize(this.#machine, caller, 'deletecollection', type, { namespace: options.namespace });
+    requireStored(served, 'deletecollection');
+    const objects = [...this.#machine.store.collection(served.collection).list(options.namespace)];
+    const turn = new Turn();
+    for (const stored of objects) {
+      if (!selection.matches(stored)) {
+        continue;
+      }
+      const { namespace = '', name = '' } = stored.metadata;
+      await turn.share();
+      try {
+        await this.#delete({ served, caller, options }, namespace, name);
+      } catch (error) {
+        // Somebody else deleted it meanwhile, which is what is wanted.
+        if (!(error instanceof ApiError && error.reason === 'NotFound')) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  async #delete(deletion: Deletion, namespace: string, name: string): Promise<KubernetesObject | undefined> {
+    const { served, caller, options } = deletion;
+    const { definition, collection } = served;
+    const { store, admission } = this.#machine;
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const stored = store.get(collection, namespace, name);
+      if (collection === 'namespaces' && IMMORTAL_NAMESPACES.includes(name)) {
+        throw new ApiError(403, 'Forbidden', `namespaces "${name}" is forbidden: this namespace may not be deleted`, {
+          name,
+          kind: 'namespaces',
+        });
+      }
+      if (stored === undefined) {
+        throw ApiError.notFound(definition, name);
+      }
+      const live = served.view(stored);
+      requirePreconditions(served, live, options);
+      const request = {
+        user: caller.user,
+        operation: 'DELETE',
+        definition,
+        subresource: undefined,
+        namespace: namespace === '' ? (collection === 'namespaces' ? name : undefined) : namespace,
+        name,
+        object: null,
+        oldObject: live,
+        dryRun: options.dryRun === true,
+        options: admissionOptions(collection === 'namespaces' ? ofThisObject(options, live) : options),
+      } as const;
+      const onWarning = options.onWarning ?? (() => {});
+      await admission.mutate(request, onWarning, options.signal);
+      await admission.validate(request, onWarning, options.signal);
+      const marked = markedForDeletion(served, live, options, this.#machine.now());
+      if (options.dryRun === true) {
+        return marked;
+      }
+      if (marked === live && store.get(collection, namespace, name) === stored) {
+        return live;
+      }
+      if (marked !== live) {
+        const written = store.commit([
+          marked === undefined
+            ? { type: 'remove', collection, expected: stored }
+            : { type: 'put', collection, object: served.stored(marked as MutableObject), expected: stored },
+        ])?.[0];
+        if (written !== undefined) {
+          return marked === undefined ? undefined : served.view(written);
+        }
+      }
+      // Somebody else was faster: what is there now is deleted, when others have had their turn.
+      await setImmediate();
+    }
+  }
+}
+
+/** The object as it waits for its finalizers; the same one when it already does; undefined when nothing holds it. */
+function markedForDeletion(
+  served: ServedResource,
+  live: KubernetesObject,
+  options: DeleteOptions,
+  now: number,
+): MutableObject | KubernetesObject | undefined {
+  const finalizers = finalizersFor(live, options);
+  const isNamespace = served.collection === 'namespaces';
+  if (served.collection === CRD_COLLECTION) {
+    return markedDefinition(live, finalizers, now);
+  }
+  if (finalizers.length === 0 && !isNamespace) {
+    return undefined;
+  }
+  const { metadata } = live;
+  const isSame = finalizers.join(',') === (metadata.finalizers ?? []).join(',');
+  if (metadata.deletionTimestamp !== undefined && isSame) {
+    return isNamespace && isEmptied(live) ? undefined : live;
+  }
+  const marked = thaw(live) as unknown as MutableObject;
+  marked.metadata['finalizers'] = finalizers;
+  if (finalizers.length === 0) {
+    delete marked.metadata['finalizers'];
+  }
+  if (metadata.deletionTimestamp === undefined) {
+    marked.metadata['deletionTimestamp'] = timeText(now);
+    if ((metadata.generation ?? 0) > 0) {
+      marked.metadata['generation'] = (metadata.generation ?? 0) + 1;
+    }
+  }
+  if (isNamespace) {
+    marked['status'] = { ...(marked['status'] as JsonObject | undefined), phase: 'Terminating' };
+  } else {
+    marked.metadata['deletionGracePeriodSeconds'] = 0;
+  }
+  return marked;
+}
+
+/** A definition stays until its objects are gone. */
+function markedDefinition(
+  live: KubernetesObject,
+  finalizers: readonly string[],
+  now: number,
+): MutableObject | KubernetesObject {
+  if (live.metadata.deletionTimestamp !== undefined) {
+    return live;
+  }
+  const marked = thaw(live) as unknown as MutableObject;
+  marked.metadata['finalizers'] = [...new Set([...finalizers, CRD_FINALIZER])];
+  marked.metadata['deletionTimestamp'] = timeText(now);
+  marked['status'] = terminating(live['status'], now);
+  return marked;
+}
+
+/** Whether the controller of namespaces has let go of one. */
+function isEmptied({ metadata, spec }: KubernetesObject): boolean {
+  const { finalizers = [] } = (spec ?? {}) as { finalizers?: readonly string[] };
+  return finalizers.length === 0 && (metadata.finalizers ?? []).length === 0;
+}
+
+/** With the finalizer that says what becomes of dependents. */
+function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: DeleteOptions): readonly string[] {
+  const existing = metadata.finalizers ?? [];
+  if (propagationPolicy === undefined) {
+    return existing;
+  }
+  const others = existing.filter((one) => one !== ORPHAN_FINALIZER && one !== FOREGROUND_FINALIZER);
+  switch (propagationPolicy) {
+    case 'Background':
+      return others;
+    case 'Orphan':
+      return [...others, ORPHAN_FINALIZER];
+    case 'Foreground':
+      return [...others, FOREGROUND_FINALIZER];
+    default:
+      throw ApiError.badRequest(`no propagation policy: ${String(propagationPolicy)}`);
+  }
+}
+
+/** Namespaces are deleted as the object that was found. */
+function ofThisObject(options: DeleteOptions, { metadata: { uid = '' } }: KubernetesObject): DeleteOptions {
+  return { ...options, preconditions: { uid, ...options.preconditions } };
+}
+
+function requirePreconditions(served: ServedResource, live: KubernetesObject, { preconditions }: DeleteOptions): void {
+  const { uid, resourceVersion } = preconditions ?? {};
+  const name = live.metadata.name ?? '';
+  if (uid !== undefined && uid !== live.metadata.uid) {
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${live.metadata.uid}). The object might have been deleted and then recreated`;
+    throw conflictOfKind(served, name, why);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${live.metadata.resourceVersion}). The object might have been modified`;
+    throw conflictOfKind(served, name, why);
+  }
+}
+
+/** Refused preconditions name the kind where other conflicts name the resource. */
+function conflictOfKind({ definition: { group, kind } }: ServedResource, name: string, why: string): ApiError {
+  return ApiError.conflict({ group, resource: kind }, name, why);
+}
+
+function admissionOptions({ dryRun, gracePeriodSeconds, propagationPolicy, preconditions }: DeleteOptions): JsonObject {
+  return {
+    apiVersion: 'meta.k8s.io/v1',
+    kind: 'DeleteOptions',
+    ...(dryRun === true ? { dryRun: ['All'] } : {}),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(preconditions === undefined ? {} : { preconditions: { ...preconditions } }),
+  };
+}

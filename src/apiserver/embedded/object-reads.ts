@@ -1,0 +1,176 @@
+import { ApiError, ObjectSelection } from '../../cluster/index.ts';
+import type { ListOptions, ObjectList, RequestOptions, SubresourceOptions } from '../../cluster/index.ts';
+import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { decodeContinue, encodeContinue } from './continue-token.ts';
+import { authorize, methodNotSupported, notServed, servedResource } from './machine.ts';
+import type { Caller, Machine } from './machine.ts';
+import type { ServedResource } from './resource-registry.ts';
+import { scaleOf } from './scale.ts';
+import { pathOf } from './store/collection.ts';
+import type { Collection } from './store/collection.ts';
+
+/** Reads one object. */
+export function readObject(
+  machine: Machine,
+  caller: Caller,
+  type: ResourceType,
+  key: ObjectKey,
+  options: RequestOptions & SubresourceOptions & { readonly resourceVersion?: string },
+): KubernetesObject {
+  const served = servedResource(machine, type);
+  const { subresource, resourceVersion } = options;
+  authorize(machine, caller, 'get', type, { ...key, subresource });
+  requireStored(served, 'get');
+  if (resourceVersion !== undefined && resourceVersion !== '') {
+    requireReached(machine, parseRevision(resourceVersion));
+  }
+  const stored = machine.store.get(served.collection, key.namespace ?? '', key.name);
+  if (stored === undefined) {
+    throw ApiError.notFound(type, key.name);
+  }
+  return subresourceView(served, served.view(stored), subresource);
+}
+
+/** What a subresource shows of an object. */
+export function subresourceView(
+  served: ServedResource,
+  object: KubernetesObject,
+  subresource: string | undefined,
+): KubernetesObject {
+  const { hasStatus, scale } = served.definition;
+  const isWhole =
+    subresource === undefined ||
+    (subresource === 'status' && hasStatus) ||
+    (subresource === 'finalize' && served.collection === 'namespaces');
+  if (isWhole) {
+    return object;
+  }
+  if (subresource === 'scale' && scale !== undefined) {
+    return scaleOf(object, scale);
+  }
+  throw notServed();
+}
+
+/** One page of a list. */
+export function listObjects(machine: Machine, caller: Caller, type: ResourceType, options: ListOptions): ObjectList {
+  const served = servedResource(machine, type);
+  const selection = new ObjectSelection(served.definition, options);
+  authorize(machine, caller, 'list', type, { namespace: options.namespace, name: selection.name });
+  requireStored(served, 'list');
+  const collection = machine.store.collection(served.collection);
+  const { revision, start } = listPosition(machine, options);
+  const objects = objectsAt(collection, revision, selection.namespace, options.continue !== undefined);
+  return pageOf(served, objects, selection, {
+    revision: revision ?? machine.store.revision,
+    start,
+    limit: options.limit,
+  });
+}
+
+function pageOf(
+  served: ServedResource,
+  objects: Iterable<KubernetesObject>,
+  selection: ObjectSelection,
+  { revision, start, limit = 0 }: { revision: number; start: string; limit: number | undefined },
+): ObjectList {
+  const items: KubernetesObject[] = [];
+  let remaining = 0;
+  let next: string | undefined;
+  for (const stored of objects) {
+    const path = pathOf(stored);
+    if (path < start) {
+      continue;
+    }
+    if (!selection.matches(stored)) {
+      continue;
+    }
+    if (limit > 0 && items.length === limit) {
+      remaining += 1;
+      if (!selection.isEmpty) {
+        break;
+      }
+      continue;
+    }
+    items.push(served.view(stored));
+    // The first path that can follow this one.
+    next = `${path}\u0000`;
+  }
+  const isPartial = remaining > 0 && next !== undefined;
+  return {
+    metadata: {
+      resourceVersion: String(revision),
+      ...(isPartial && next !== undefined ? { continue: encodeContinue({ revision, start: next }) } : {}),
+      // With a selector nobody knows how many of the rest match.
+      ...(isPartial && selection.isEmpty ? { remainingItemCount: remaining } : {}),
+    },
+    items,
+  };
+}
+
+/** The revision that a list shows, undefined for the newest, and where it begins. */
+function listPosition(machine: Machine, options: ListOptions): { revision: number | undefined; start: string } {
+  const { resourceVersion = '', resourceVersionMatch } = options;
+  if (options.continue !== undefined && options.continue !== '') {
+    if (resourceVersion !== '' && resourceVersion !== '0') {
+      throw ApiError.badRequest('specifying resource version is not allowed when using continue');
+    }
+    const { revision, start } = decodeContinue(options.continue);
+    requireReached(machine, revision);
+    return { revision: revision < 0 ? undefined : revision, start };
+  }
+  if (resourceVersion === '' || resourceVersion === '0') {
+    return { revision: undefined, start: '' };
+  }
+  const revision = parseRevision(resourceVersion);
+  requireReached(machine, revision);
+  const isExact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === undefined && (options.limit ?? 0) > 0);
+  return { revision: isExact ? revision : undefined, start: '' };
+}
+
+function objectsAt(
+  collection: Collection,
+  revision: number | undefined,
+  namespace: string | undefined,
+  isContinued: boolean,
+): Iterable<KubernetesObject> {
+  if (revision === undefined) {
+    return collection.list(namespace);
+  }
+  const objects = collection.listAt(revision, namespace);
+  if (objects === undefined) {
+    throw ApiError.expired(
+      isContinued
+        ? 'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.'
+        : 'The resourceVersion for the provided list is too old.',
+    );
+  }
+  return objects;
+}
+
+/** @throws ApiError 400 when the text is no version of this cluster. */
+export function parseRevision(text: string): number {
+  if (!/^\d{1,15}$/u.test(text)) {
+    throw ApiError.badRequest(
+      `invalid resource version: resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+    );
+  }
+  return Number(text);
+}
+
+/** @throws ApiError 504 when the cluster has not come to that revision. */
+export function requireReached(machine: Machine, revision: number): void {
+  const current = machine.store.revision;
+  if (revision > current) {
+    throw new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${revision}, current: ${current}`, {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+/** @throws ApiError 405 for kinds that are only created, such as reviews. */
+export function requireStored({ definition }: ServedResource, verb: string): void {
+  if (definition.verbs !== undefined && !definition.verbs.includes(verb)) {
+    throw methodNotSupported(definition, verb);
+  }
+}

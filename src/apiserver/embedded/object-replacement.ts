@@ -1,0 +1,90 @@
+// Putting an object in the place of its former version (k8s.io/apiserver, pkg/registry/generic/registry/store.go, Update).
+import { ApiError } from '../../cluster/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
+import { isSameJson } from '../../resources/structured-merge/index.ts';
+import { keepManagerTimes } from '../server-side-apply/track-update.ts';
+import { requireNamespace } from './namespace-lifecycle.ts';
+import { subresourceView } from './object-reads.ts';
+import { countGeneration, isGone, keepWhatClientsCannotChange, VERSION_REQUIRED } from './write-rules.ts';
+import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields } from './write-steps.ts';
+import { onWarningOf } from './write.ts';
+import type { Write } from './write.ts';
+
+/** What clients are told when they change another version than the newest. */
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
+/**
+ * Stores what shall be in the place of an object; the stored one when nothing of it changes. Undefined when somebody else
+ * was faster.
+ *
+ * @param live `stored` in the version of the request
+ */
+export async function replaceObject(
+  write: Write,
+  stored: KubernetesObject,
+  live: KubernetesObject,
+  next: MutableObject,
+): Promise<KubernetesObject | undefined> {
+  const { machine, served, namespace, options, caller } = write;
+  const { collection, definition, rules } = served;
+  const { name = '' } = live.metadata;
+  requireVersion(write, live, next);
+  requireNamespace(machine, definition, namespace, name, 'UPDATE');
+  rules.applyDefaults(next);
+  trackFields(write, live, next);
+  const request = admissionRequest(write, 'UPDATE', next, live);
+  const admitted = await mutate(write, request, next);
+  keepWhatClientsCannotChange(served, live, admitted, options.subresource);
+  if (options.subresource !== undefined) {
+    // What was put back may be what was there before it had all its defaults.
+    rules.applyDefaults(admitted);
+  }
+  countGeneration(served, live, admitted);
+  behave(write, admitted, live);
+  const updated = admitted as unknown as KubernetesObject;
+  machine.checkEscalation(caller.user, definition, updated, live);
+  requireValid(write, updated, live);
+  const view = subresourceView(served, updated, options.subresource);
+  await machine.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
+  if (machine.store.get(collection, namespace ?? '', name) !== stored || !stillHolds(write, updated, live)) {
+    return undefined;
+  }
+  const settled = keepManagerTimes(live, updated);
+  if (isSameJson(settled as unknown as JsonObject, live as unknown as JsonObject)) {
+    return stored;
+  }
+  if (options.dryRun === true) {
+    return settled;
+  }
+  if (isGone(settled, live)) {
+    const removed = machine.store.commit([{ type: 'remove', collection, expected: stored }]);
+    return removed === undefined ? undefined : settled;
+  }
+  const object = served.stored(settled as unknown as MutableObject);
+  return machine.store.commit([{ type: 'put', collection, object, expected: stored }])?.[0];
+}
+
+/** Makes sure that the change is one of the newest version, where it says which it is one of. */
+function requireVersion({ served, options }: Write, live: KubernetesObject, next: MutableObject): void {
+  const { definition } = served;
+  const name = live.metadata.name ?? '';
+  const { resourceVersion = '', uid = '' } = next.metadata as { resourceVersion?: string; uid?: string };
+  if (uid !== '' && uid !== live.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`;
+    throw ApiError.conflict(definition, name, why);
+  }
+  if (resourceVersion === '') {
+    const isUnconditional = definition.origin === 'builtin' && !VERSION_REQUIRED.has(served.collection);
+    if (!isUnconditional && options.subresource !== 'scale') {
+      throw ApiError.invalid({ group: definition.group, kind: definition.resource }, name, [
+        {
+          reason: 'FieldValueInvalid',
+          field: 'metadata.resourceVersion',
+          message: 'Invalid value: 0x0: must be specified for an update',
+        },
+      ]);
+    }
+  } else if (resourceVersion !== live.metadata.resourceVersion) {
+    throw ApiError.conflict(definition, name, MODIFIED);
+  }
+}

@@ -1,0 +1,94 @@
+// The `scale` subresource: how many replicas a workload has, whatever its kind (autoscaling/v1 Scale).
+import { ApiError } from '../../cluster/index.ts';
+import { isJsonObject, labelSelector } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { thaw } from './store/deep-freeze.ts';
+
+type ScalePaths = NonNullable<ResourceDefinition['scale']>;
+
+export function scaleOf(object: KubernetesObject, paths: ScalePaths): KubernetesObject {
+  const { name = '', namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const selector = paths.labelSelectorPath === undefined ? undefined : valueAt(object, paths.labelSelectorPath);
+  const selectorText = textOfSelector(selector);
+  return {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    },
+    spec: replicas(valueAt(object, paths.specReplicasPath)),
+    status: {
+      replicas: numberOf(valueAt(object, paths.statusReplicasPath)),
+      ...(selectorText === '' ? {} : { selector: selectorText }),
+    },
+  };
+}
+
+/** The object with as many replicas as the Scale asks for. */
+export function withScale(object: KubernetesObject, paths: ScalePaths, scale: MutableObject): MutableObject {
+  const spec = isJsonObject(scale['spec']) ? scale['spec'] : {};
+  const wanted = spec['replicas'] ?? 0;
+  if (typeof wanted !== 'number' || !Number.isSafeInteger(wanted) || wanted < 0) {
+    throw ApiError.invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name ?? '', [
+      {
+        reason: 'FieldValueInvalid',
+        field: 'spec.replicas',
+        message: `Invalid value: ${JSON.stringify(wanted)}: must be greater than or equal to 0`,
+      },
+    ]);
+  }
+  const copy = thaw(object) as unknown as MutableObject;
+  const steps = stepsOf(paths.specReplicasPath);
+  let parent: JsonObject = copy as unknown as JsonObject;
+  for (const step of steps.slice(0, -1)) {
+    const member = Object.hasOwn(parent, step) ? parent[step] : undefined;
+    const child: JsonObject = isJsonObject(member) ? member : {};
+    parent[step] = child;
+    parent = child;
+  }
+  parent[steps.at(-1) ?? ''] = wanted;
+  const { resourceVersion, uid } = scale.metadata;
+  copy.metadata = { ...copy.metadata, resourceVersion, ...(uid === undefined ? {} : { uid }) };
+  return copy;
+}
+
+function replicas(value: unknown): JsonObject {
+  const count = numberOf(value);
+  return count === 0 ? {} : { replicas: count };
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+/** `.spec.replicas` */
+function stepsOf(path: string): readonly string[] {
+  return path.replace(/^\./u, '').split('.');
+}
+
+function valueAt(object: KubernetesObject, path: string): unknown {
+  let value: unknown = object;
+  for (const step of stepsOf(path)) {
+    value = isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+  }
+  return value;
+}
+
+/** A label selector as the text that `scale.status.selector` has. */
+function textOfSelector(selector: unknown): string {
+  if (typeof selector === 'string') {
+    return selector;
+  }
+  if (!isJsonObject(selector)) {
+    return '';
+  }
+  // ReplicationControllers have the labels themselves where others have a LabelSelector.
+  return labelSelector(
+    'matchLabels' in selector || 'matchExpressions' in selector ? selector : { matchLabels: selector },
+  ).toString();
+}

@@ -1,0 +1,230 @@
+// Addresses of Services: nothing listens at them, but clients look at them (k8s.io/kubernetes, pkg/registry/core/service).
+import { isIP } from 'node:net';
+import { ApiError } from '../../cluster/index.ts';
+import { invalid, isJsonObject } from '../../resources/index.ts';
+import type { FieldError, JsonObject, KubernetesObject } from '../../resources/index.ts';
+import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
+import type { ObjectStore } from './store/object-store.ts';
+
+/** 10.96.0.0/16: what kubeadm begins with, and enough for all services of one machine. */
+const PREFIX = '10.96';
+const LAST_ADDRESS = 256 * 256 - 2;
+
+/** Of the Service `kubernetes`, which every cluster has. */
+export const KUBERNETES_SERVICE_IP = `${PREFIX}.0.1`;
+
+/** Kubernetes' range of node ports. */
+const FIRST_NODE_PORT = 30_000;
+const LAST_NODE_PORT = 32_767;
+
+const SERVICES = 'services';
+
+/** Gives Services addresses and node ports that no other has. */
+export class ServiceAddresses implements KindBehaviour {
+  /** Whose they are: the uid of the stored Service that has them. */
+  readonly #addresses = new Map<string, string>();
+  readonly #nodePorts = new Map<number, string>();
+  #nextAddress = 2;
+  #nextNodePort = FIRST_NODE_PORT;
+
+  constructor(store: ObjectStore) {
+    for (const service of store.collection(SERVICES).list()) {
+      this.#note(service);
+    }
+    store.onChange((collection, { type, object, previous }) => {
+      if (collection === SERVICES) {
+        this.#forget(previous);
+        if (type !== 'DELETED') {
+          this.#note(object);
+        }
+      }
+    });
+  }
+
+  prepare({ object, old, subresource }: KindWrite): void {
+    if (subresource !== undefined || !isJsonObject(object['spec'])) {
+      return;
+    }
+    const spec = object['spec'];
+    const before = isJsonObject(old?.['spec']) ? old['spec'] : {};
+    dropNodePorts(spec, before);
+    if (spec['type'] === 'ExternalName') {
+      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']) {
+        delete spec[field];
+      }
+      return;
+    }
+    const { name, uid } = object.metadata;
+    const service = { name: typeof name === 'string' ? name : '', uid: typeof uid === 'string' ? uid : '' };
+    this.#giveAddress(service, spec, before);
+    this.#giveNodePorts(service, spec, before);
+  }
+
+  holds(service: KubernetesObject): boolean {
+    const { uid = '' } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    return (
+      !isOfAnother(this.#addresses, address, uid) && !nodePorts.some((port) => isOfAnother(this.#nodePorts, port, uid))
+    );
+  }
+
+  #giveAddress({ name, uid }: Named, spec: JsonObject, before: JsonObject): void {
+    const given = spec['clusterIP'] ?? before['clusterIP'];
+    const asked = typeof given === 'string' ? given : '';
+    // What is no address is for validation to refuse.
+    if (isIP(asked) !== 0 && asked !== before['clusterIP']) {
+      const problem = !asked.startsWith(`${PREFIX}.`)
+        ? 'the provided network does not match the current range'
+        : isOfAnother(this.#addresses, asked, uid)
+          ? 'provided IP is already allocated'
+          : undefined;
+      if (problem !== undefined) {
+        throw refused(name, invalid('spec.clusterIPs', [asked], `failed to allocate IP ${asked}: ${problem}`));
+      }
+    }
+    const address = asked === '' ? this.#freeAddress() : asked;
+    spec['clusterIP'] = address;
+    spec['clusterIPs'] = [address];
+    spec['ipFamilies'] ??= before['ipFamilies'] ?? ['IPv4'];
+    spec['ipFamilyPolicy'] ??= before['ipFamilyPolicy'] ?? 'SingleStack';
+  }
+
+  #giveNodePorts(service: Named, spec: JsonObject, before: JsonObject): void {
+    if (!hasNodePorts(spec)) {
+      return;
+    }
+    const ports = portsOf(spec);
+    const previous = portsOf(before);
+    /** `TCP/30080`: both protocols may have one number. */
+    const own = new Set<string>();
+    for (const [index, port] of ports.entries()) {
+      const { nodePort = 0 } = port;
+      if (typeof nodePort === 'number' && nodePort !== 0) {
+        this.#requireNodePort(service, `spec.ports[${index}].nodePort`, nodePort, own.has(pathOfPort(port)));
+        own.add(pathOfPort(port));
+      }
+    }
+    for (const port of ports) {
+      if (typeof port['nodePort'] === 'number' && port['nodePort'] !== 0) {
+        continue;
+      }
+      const same = previous.find((one) => one['port'] === port['port'] && one['protocol'] === port['protocol']);
+      const sibling = ports.find((one) => one['port'] === port['port'] && one['protocol'] !== port['protocol']);
+      port['nodePort'] = same?.['nodePort'] ?? sibling?.['nodePort'] ?? 0;
+      if (port['nodePort'] === 0 || own.has(pathOfPort(port))) {
+        port['nodePort'] = this.#freeNodePort(new Set(ports.map(({ nodePort }) => nodePort)));
+      }
+      own.add(pathOfPort(port));
+    }
+  }
+
+  #requireNodePort({ name, uid }: Named, field: string, nodePort: number, isTwice: boolean): void {
+    if (isTwice || isOfAnother(this.#nodePorts, nodePort, uid)) {
+      throw refused(name, invalid(field, nodePort, 'provided port is already allocated'));
+    }
+    // What is no port is for validation to refuse.
+    const isPort = Number.isInteger(nodePort) && nodePort > 0 && nodePort < 65_536;
+    if (isPort && (nodePort < FIRST_NODE_PORT || nodePort > LAST_NODE_PORT)) {
+      const range = `The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
+      throw refused(name, invalid(field, nodePort, `provided port is not in the valid range. ${range}`));
+    }
+  }
+
+  #freeAddress(): string {
+    for (let tries = 0; tries < LAST_ADDRESS; tries++) {
+      const number = this.#nextAddress;
+      this.#nextAddress = number === LAST_ADDRESS ? 2 : number + 1;
+      const address = `${PREFIX}.${number >>> 8}.${number & 0xff}`;
+      if (!this.#addresses.has(address)) {
+        return address;
+      }
+    }
+    throw ApiError.internal('failed to allocate a serviceIP: range is full');
+  }
+
+  /** @param except those that the Service itself asks for */
+  #freeNodePort(except: ReadonlySet<unknown>): number {
+    for (let tries = FIRST_NODE_PORT; tries <= LAST_NODE_PORT; tries++) {
+      const port = this.#nextNodePort;
+      this.#nextNodePort = port === LAST_NODE_PORT ? FIRST_NODE_PORT : port + 1;
+      if (!this.#nodePorts.has(port) && !except.has(port)) {
+        return port;
+      }
+    }
+    throw ApiError.internal('failed to allocate a nodePort: range is full');
+  }
+
+  #note(service: KubernetesObject): void {
+    const { uid = '' } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    if (isIP(address) !== 0) {
+      this.#addresses.set(address, uid);
+    }
+    for (const port of nodePorts) {
+      this.#nodePorts.set(port, uid);
+    }
+  }
+
+  #forget(service: KubernetesObject | undefined): void {
+    if (service === undefined) {
+      return;
+    }
+    const { uid } = service.metadata;
+    const { address, nodePorts } = addressesOf(service);
+    if (this.#addresses.get(address) === uid) {
+      this.#addresses.delete(address);
+    }
+    for (const port of nodePorts) {
+      if (this.#nodePorts.get(port) === uid) {
+        this.#nodePorts.delete(port);
+      }
+    }
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly uid: string;
+}
+
+function isOfAnother<T>(owners: ReadonlyMap<T, string>, one: T, uid: string): boolean {
+  return (owners.get(one) ?? uid) !== uid;
+}
+
+function addressesOf({ spec }: KubernetesObject): { readonly address: string; readonly nodePorts: readonly number[] } {
+  const { clusterIP } = isJsonObject(spec) ? spec : {};
+  const nodePorts = (isJsonObject(spec) ? portsOf(spec) : []).map(({ nodePort }) => nodePort);
+  return {
+    address: typeof clusterIP === 'string' ? clusterIP : '',
+    nodePorts: nodePorts.filter((port) => typeof port === 'number' && port !== 0) as number[],
+  };
+}
+
+/** Node ports that a Service had, and that its type has no use for any more, go with the type. */
+function dropNodePorts(spec: JsonObject, before: JsonObject): void {
+  if (hasNodePorts(spec) || !hasNodePorts(before)) {
+    return;
+  }
+  const had = new Set(portsOf(before).map(({ nodePort }) => nodePort));
+  for (const port of portsOf(spec)) {
+    if (had.has(port['nodePort'])) {
+      delete port['nodePort'];
+    }
+  }
+}
+
+function hasNodePorts({ type, allocateLoadBalancerNodePorts }: JsonObject): boolean {
+  return type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false);
+}
+
+function portsOf({ ports }: JsonObject): JsonObject[] {
+  return Array.isArray(ports) ? ports.filter(isJsonObject) : [];
+}
+
+function pathOfPort({ protocol, nodePort }: JsonObject): string {
+  return `${typeof protocol === 'string' ? protocol : 'TCP'}/${Number(nodePort)}`;
+}
+
+function refused(name: string, error: FieldError): ApiError {
+  return ApiError.invalid({ group: '', kind: 'Service' }, name, [error]);
+}

@@ -1,0 +1,322 @@
+// Objects in one SQLite file: a row each, in write-ahead mode, with a checksum of what SQLite itself does not check.
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import { ApiError, ClusterError } from '../../../cluster/index.ts';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import type { Journal, JournalContents, JournalEntry } from './journal.ts';
+
+/** `PORT`, in the header of our files: a database of another program is never touched. */
+const APPLICATION_ID = 0x504f5254;
+
+/** Of the tables below. A file with a higher one was written by a newer version of this program. */
+const SCHEMA_VERSION = 1;
+
+const SCHEMA = `
+  CREATE TABLE objects (
+    id INTEGER PRIMARY KEY,
+    collection TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (collection, namespace, name)
+  );
+  CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Primary result codes of SQLite. */
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_NOTADB = 26;
+
+/** An extended result code: the file is shorter than it says. */
+const SQLITE_IOERR_SHORT_READ = 522;
+
+/** What became of a file that could not be read. */
+export interface Recovery {
+  readonly file: string;
+  /** Where the damaged file is now; undefined when there was nothing in it. */
+  readonly movedTo: string | undefined;
+  /** What is wrong with it. */
+  readonly reason: string;
+}
+
+export interface SqliteJournalOptions {
+  readonly file: string;
+  /**
+   * `normal` (default): everything acknowledged survives the end of the process, however it ends; when the machine loses
+   * power the newest changes may be lost, and nothing is torn. `full`: survives that as well, at about a tenth of the speed.
+   */
+  readonly durability?: 'normal' | 'full';
+  /** Whether a damaged file is moved aside, and an empty cluster begins. Default: true. If not, it is an error. */
+  readonly isRecovering?: boolean;
+  /** Called when the file was damaged and was moved aside. */
+  readonly onRecovery?: (recovery: Recovery) => void;
+  /** Most pages of 4 KiB that the file may have. Default: SQLite's limit. */
+  readonly maxPages?: number;
+  /** Milliseconds since 1970. Default: the clock. */
+  readonly now?: () => number;
+}
+
+/** What is wrong with a database that is one of ours. */
+class Damage extends Error {
+  override readonly name = 'Damage';
+}
+
+export class SqliteJournal implements Journal {
+  readonly #file: string;
+  readonly #database: DatabaseSync;
+  readonly #contents: JournalContents;
+  readonly #put: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #readSetting: StatementSync;
+  readonly #writeSetting: StatementSync;
+
+  private constructor(file: string, database: DatabaseSync, contents: JournalContents) {
+    this.#file = file;
+    this.#database = database;
+    this.#contents = contents;
+    this.#put = database.prepare(
+      `INSERT INTO objects (collection, namespace, name, revision, checksum, body) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (collection, namespace, name)
+       DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, body = excluded.body`,
+    );
+    this.#remove = database.prepare('DELETE FROM objects WHERE collection = ? AND namespace = ? AND name = ?');
+    this.#readSetting = database.prepare('SELECT value FROM settings WHERE name = ?');
+    this.#writeSetting = database.prepare(
+      'INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    );
+  }
+
+  /**
+   * Opens the file, or makes it. A damaged one is moved aside, and an empty one begins in its place.
+   *
+   * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours;
+   *   `database-corrupt` when it is damaged and shall not be moved aside.
+   */
+  static open(options: SqliteJournalOptions): SqliteJournal {
+    const file = resolve(options.file);
+    try {
+      return SqliteJournal.#attempt(file, options);
+    } catch (error) {
+      if (!(error instanceof Damage)) {
+        throw error;
+      }
+      if (options.isRecovering === false) {
+        throw new ClusterError(
+          'database-corrupt',
+          `the cluster's file ${file} is damaged: ${error.message}; put a copy of it there, or let it be moved aside`,
+          { cause: error },
+        );
+      }
+      const movedTo = moveAside(file, (options.now ?? Date.now)());
+      options.onRecovery?.({ file, movedTo, reason: error.message });
+      return SqliteJournal.#attempt(file, options);
+    }
+  }
+
+  static #attempt(file: string, options: SqliteJournalOptions): SqliteJournal {
+    let database: DatabaseSync | undefined;
+    try {
+      createPrivate(file);
+      database = new DatabaseSync(file);
+      configure(database, options);
+      prepareSchema(file, database);
+      const contents = load(database);
+      return new SqliteJournal(file, database, contents);
+    } catch (error) {
+      database?.close();
+      throw openingError(file, error);
+    }
+  }
+
+  load(): JournalContents {
+    return this.#contents;
+  }
+
+  append(entries: readonly JournalEntry[]): void {
+    const [only] = entries;
+    try {
+      if (entries.length === 1 && only?.text !== undefined) {
+        // One statement is a transaction of its own.
+        this.#write(only);
+        return;
+      }
+      this.#database.exec('BEGIN IMMEDIATE');
+      for (const entry of entries) {
+        this.#write(entry);
+      }
+      // Rows carry their revisions; what is gone leaves only this.
+      this.#writeSetting.run('revision', String(entries.at(-1)?.revision ?? 0));
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      if (this.#database.isTransaction) {
+        this.#database.exec('ROLLBACK');
+      }
+      throw this.#writingError(error);
+    }
+  }
+
+  readSetting(name: string): string | undefined {
+    const row = this.#readSetting.get(name);
+    return row === undefined ? undefined : String(row['value']);
+  }
+
+  writeSetting(name: string, value: string): void {
+    try {
+      this.#writeSetting.run(name, value);
+    } catch (error) {
+      throw this.#writingError(error);
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #write({ collection, namespace, name, revision, text }: JournalEntry): void {
+    if (text === undefined) {
+      this.#remove.run(collection, namespace, name);
+    } else {
+      this.#put.run(collection, namespace, name, revision, crc32(text), text);
+    }
+  }
+
+  #writingError(error: unknown): ApiError {
+    const why = codeOf(error) === SQLITE_FULL ? 'the disk is full, or the file may not grow' : textOf(error);
+    return ApiError.internal(
+      `nothing was changed, because ${this.#file} cannot be written: ${why}; make room there and try again`,
+      error,
+    );
+  }
+}
+
+/**
+ * Secrets are in there: only the owner may read it. A file that exists is not opened: closing it again would end the locks
+ * that another connection of this process has on it (POSIX).
+ */
+function createPrivate(file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw error;
+    }
+  }
+}
+
+function configure(database: DatabaseSync, { durability = 'normal', maxPages }: SqliteJournalOptions): void {
+  // Held from the first read until the end of the process: nobody else can open the file meanwhile.
+  database.exec('PRAGMA locking_mode = EXCLUSIVE');
+  database.exec('PRAGMA journal_mode = WAL');
+  database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+  if (maxPages !== undefined) {
+    database.exec(`PRAGMA max_page_count = ${maxPages}`);
+  }
+}
+
+function prepareSchema(file: string, database: DatabaseSync): void {
+  const applicationId = pragma(database, 'application_id');
+  const version = pragma(database, 'user_version');
+  const { count } = database.prepare('SELECT count(*) AS count FROM sqlite_schema').get() ?? {};
+  if (count === 0 && applicationId === 0) {
+    database.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
+    return;
+  }
+  if (applicationId !== APPLICATION_ID) {
+    throw new ClusterError(
+      'database-unavailable',
+      `${file} is a database of another program: name another file for the cluster`,
+    );
+  }
+  if (version !== SCHEMA_VERSION) {
+    throw new ClusterError(
+      'database-unavailable',
+      `${file} was written by another version of this program: expected format ${SCHEMA_VERSION}, got ${String(version)}; use that version, or name another file`,
+    );
+  }
+  // Takes and keeps the lock even where nothing is to be made.
+  database.exec('BEGIN IMMEDIATE; COMMIT');
+}
+
+function pragma(database: DatabaseSync, name: string): unknown {
+  return database.prepare(`PRAGMA ${name}`).get()?.[name];
+}
+
+/** Everything, checked. */
+function load(database: DatabaseSync): JournalContents {
+  const check = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+  if (check !== 'ok') {
+    throw new Damage(String(check).trim());
+  }
+  const noted = database.prepare("SELECT value FROM settings WHERE name = 'revision'").get()?.['value'];
+  let revision = Number(noted ?? 0);
+  const objects: { collection: string; object: KubernetesObject }[] = [];
+  const rows = database.prepare('SELECT collection, namespace, name, revision, checksum, body FROM objects').iterate();
+  for (const row of rows) {
+    const collection = String(row['collection']);
+    const body = String(row['body']);
+    if (crc32(body) !== row['checksum']) {
+      throw new Damage(
+        `the object ${String(row['namespace'])}/${String(row['name'])} of ${collection} is not what was written`,
+      );
+    }
+    objects.push({ collection, object: JSON.parse(body) as KubernetesObject });
+    revision = Math.max(revision, Number(row['revision']));
+  }
+  return { revision, objects };
+}
+
+/** Renames the file, and what SQLite has beside it, so that it can be looked at later. */
+function moveAside(file: string, now: number): string | undefined {
+  const stamp = new Date(now).toISOString().replaceAll(/[:.]/gu, '-');
+  const target = `${file}.damaged-${stamp}`;
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(file + suffix)) {
+      renameSync(file + suffix, target + suffix);
+    }
+  }
+  return existsSync(target) && statSync(target).size > 0 ? target : undefined;
+}
+
+function openingError(file: string, error: unknown): unknown {
+  if (error instanceof ClusterError || error instanceof Damage) {
+    return error;
+  }
+  if ((error as { errcode?: unknown }).errcode === SQLITE_IOERR_SHORT_READ) {
+    return new Damage('it ends in the middle of a page');
+  }
+  switch (codeOf(error)) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return new Damage(textOf(error));
+    case SQLITE_BUSY:
+      return unavailable(file, 'another process has it open: end that one, or name another file', error);
+    case SQLITE_FULL:
+      return unavailable(file, 'the disk is full: make room there', error);
+    default:
+      return unavailable(file, `${textOf(error)}: expected a file that can be read and written`, error);
+  }
+}
+
+function unavailable(file: string, why: string, cause: unknown): ClusterError {
+  return new ClusterError('database-unavailable', `the cluster's file ${file} cannot be opened: ${why}`, { cause });
+}
+
+/** The primary result code of an error of SQLite. */
+function codeOf(error: unknown): number | undefined {
+  const { errcode } = error as { errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

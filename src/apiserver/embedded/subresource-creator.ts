@@ -1,0 +1,142 @@
+// What is created and not stored: reviews, tokens, evictions.
+import { ApiError } from '../../cluster/index.ts';
+import type { SubresourceOptions, WriteOptions } from '../../cluster/index.ts';
+import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
+import type { KubernetesObject, ObjectMeta, ResourceType } from '../../resources/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import type { Reviews } from './authentication/reviews.ts';
+import { authorize, notServed, servedResource } from './machine.ts';
+import type { Caller, Machine } from './machine.ts';
+import type { ObjectDeleter } from './object-deletion.ts';
+import { receivedObject } from './received-object.ts';
+import type { AdmissionRequest } from './request.ts';
+import { admissionOptions, onWarningOf } from './write.ts';
+
+/** What is created of a subresource. */
+const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([
+  ['eviction', ['policy/v1', 'Eviction']],
+  ['token', ['authentication.k8s.io/v1', 'TokenRequest']],
+]);
+
+/** Answers what is only created. */
+export class SubresourceCreator {
+  readonly #machine: Machine;
+  readonly #deleter: ObjectDeleter;
+  readonly #reviews: Reviews;
+
+  constructor(machine: Machine, deleter: ObjectDeleter, reviews: Reviews) {
+    this.#machine = machine;
+    this.#deleter = deleter;
+    this.#reviews = reviews;
+  }
+
+  answers(type: ResourceType, subresource: string | undefined): boolean {
+    return subresource !== undefined || this.#reviews.answers(type);
+  }
+
+  async create(
+    caller: Caller,
+    type: ResourceType,
+    given: KubernetesObject,
+    options: WriteOptions & SubresourceOptions,
+  ): Promise<KubernetesObject> {
+    const { definition } = servedResource(this.#machine, type);
+    const { subresource } = options;
+    const [apiVersion, kind] = SUBRESOURCE_KINDS.get(subresource ?? '') ?? [apiVersionOf(definition), definition.kind];
+    const object: KubernetesObject = receivedObject(given, apiVersion, kind);
+    const { namespace, name } = textsOf(object.metadata);
+    authorize(this.#machine, caller, 'create', type, {
+      namespace: definition.namespaced ? namespace : undefined,
+      name: subresource === undefined ? undefined : name,
+      subresource,
+    });
+    const isEviction = apiVersionOf(type) === 'v1' && type.resource === 'pods' && subresource === 'eviction';
+    if (!isEviction && !this.#reviews.answers(type, subresource)) {
+      throw notServed();
+    }
+    const admitted = await this.#admitted(caller, definition, object, options);
+    return isEviction
+      ? this.#evict(caller, type, admitted, options)
+      : this.#reviews.answer({
+          group: type.group,
+          resource: type.resource,
+          subresource,
+          namespace,
+          name,
+          user: caller.user,
+          object: admitted,
+        });
+  }
+
+  /** The object as webhooks let it through. */
+  async #admitted(
+    caller: Caller,
+    definition: ResourceDefinition,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions,
+  ): Promise<KubernetesObject> {
+    const { namespace, name = '' } = textsOf(object.metadata);
+    const request: AdmissionRequest = {
+      user: caller.user,
+      operation: 'CREATE',
+      definition,
+      subresource: options.subresource,
+      namespace,
+      name,
+      object,
+      oldObject: null,
+      dryRun: options.dryRun === true,
+      options: admissionOptions({ caller, options }, 'CREATE'),
+    };
+    const { admission } = this.#machine;
+    const onWarning = onWarningOf(options);
+    const admitted = (await admission.mutate(request, onWarning, options.signal)) ?? object;
+    await admission.validate({ ...request, object: admitted }, onWarning, options.signal);
+    return admitted;
+  }
+
+  /** An eviction is a deletion here: nothing counts disruptions. */
+  async #evict(
+    caller: Caller,
+    type: ResourceType,
+    eviction: KubernetesObject,
+    options: WriteOptions,
+  ): Promise<KubernetesObject> {
+    const { namespace, name } = textsOf(eviction.metadata);
+    if (namespace === undefined || name === undefined) {
+      throw ApiError.badRequest('an eviction names a pod: expected metadata.namespace and metadata.name');
+    }
+    const dryRun = options.dryRun === true || isDryRun(eviction['deleteOptions']);
+    await this.#deleter.delete({ ...caller, isInternal: true }, type, { namespace, name }, { ...options, dryRun });
+    return {
+      apiVersion: 'v1',
+      kind: 'Status',
+      metadata: {},
+      status: 'Success',
+      code: 201,
+    };
+  }
+}
+
+/**
+ * Whether the options in an eviction ask for a rehearsal. Nothing else of them matters where pods are gone at once.
+ * @throws ApiError 400 when they ask for it in a way that nobody understands: that must not become a deletion
+ */
+function isDryRun(deleteOptions: unknown): boolean {
+  const dryRun = isJsonObject(deleteOptions) ? deleteOptions['dryRun'] : undefined;
+  if (dryRun === undefined || dryRun === null) {
+    return false;
+  }
+  if (!Array.isArray(dryRun) || dryRun.some((stage) => stage !== 'All')) {
+    throw ApiError.badRequest('deleteOptions.dryRun: expected a list that has nothing but "All" in it');
+  }
+  return dryRun.length > 0;
+}
+
+/** Whose subresource it is: texts, whatever came. */
+function textsOf({ namespace, name }: ObjectMeta): { readonly namespace?: string; readonly name?: string } {
+  return {
+    ...(typeof namespace === 'string' ? { namespace } : {}),
+    ...(typeof name === 'string' ? { name } : {}),
+  };
+}

@@ -1,0 +1,126 @@
+import { ClusterError } from '../../cluster/index.ts';
+import type {
+  Cluster,
+  DeleteOptions,
+  Discovery,
+  ListOptions,
+  ObjectList,
+  Patch,
+  RequestOptions,
+  SubresourceOptions,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from '../../cluster/index.ts';
+import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { EmbeddedDiscovery } from './discovery.ts';
+import type { Caller, Machine } from './machine.ts';
+import type { ObjectDeleter } from './object-deletion.ts';
+import { listObjects, readObject } from './object-reads.ts';
+import { watchObjects } from './object-watch.ts';
+import type { WatchLifetime } from './object-watch.ts';
+import type { ObjectWriter } from './object-writes.ts';
+import type { SubresourceCreator } from './subresource-creator.ts';
+
+/** What the views of all users share. */
+export interface UserClusterParts {
+  readonly machine: Machine;
+  readonly writer: ObjectWriter;
+  readonly deleter: ObjectDeleter;
+  readonly creator: SubresourceCreator;
+  readonly lifetime: WatchLifetime;
+}
+
+/** An embedded cluster as one user sees it. */
+export class UserCluster implements Cluster {
+  readonly discovery: Discovery;
+  readonly #parts: UserClusterParts;
+  readonly #caller: Caller;
+
+  constructor(parts: UserClusterParts, caller: Caller) {
+    this.#parts = parts;
+    this.#caller = caller;
+    this.discovery = new EmbeddedDiscovery(parts.machine.registry);
+  }
+
+  async get<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    options: RequestOptions & SubresourceOptions & { readonly resourceVersion?: string } = {},
+  ): Promise<T> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    return readObject(this.#parts.machine, this.#caller, type, key, options) as T;
+  }
+
+  async list<T extends KubernetesObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    return listObjects(this.#parts.machine, this.#caller, type, options) as ObjectList<T>;
+  }
+
+  watch<T extends KubernetesObject>(type: ResourceType<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
+    const { machine, lifetime } = this.#parts;
+    return watchObjects(machine, this.#caller, type, options, lifetime) as AsyncGenerator<WatchEvent<T>>;
+  }
+
+  async create<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    const { creator, writer } = this.#parts;
+    const made = creator.answers(type, options.subresource)
+      ? creator.create(this.#caller, type, object, options)
+      : writer.create(this.#caller, type, object, options);
+    return (await made) as T;
+  }
+
+  async update<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: KubernetesObject,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    return (await this.#parts.writer.update(this.#caller, type, object, options)) as T;
+  }
+
+  async patch<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: Patch,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    return (await this.#parts.writer.patch(this.#caller, type, key, patch, options)) as T;
+  }
+
+  async delete<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    options: DeleteOptions = {},
+  ): Promise<T | undefined> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    return (await this.#parts.deleter.delete(this.#caller, type, key, options)) as T | undefined;
+  }
+
+  async deleteCollection(
+    type: ResourceType,
+    options: DeleteOptions & Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> = {},
+  ): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#requireOpen();
+    await this.#parts.deleter.deleteCollection(this.#caller, type, options);
+  }
+
+  #requireOpen(): void {
+    if (this.#parts.lifetime.closed.aborted) {
+      throw new ClusterError('unreachable', 'the embedded cluster is closed: open it again');
+    }
+  }
+}

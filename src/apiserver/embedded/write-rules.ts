@@ -1,0 +1,175 @@
+// What a write may and may not change of an object (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
+import { ApiError } from '../../cluster/index.ts';
+import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../../resources/index.ts';
+import { isSameJson } from '../../resources/structured-merge/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { notServed } from './machine.ts';
+import type { ServedResource } from './resource-registry.ts';
+import { setOwn, thaw } from './store/deep-freeze.ts';
+
+/** Kinds that a PUT makes when they do not exist. */
+export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
+  'clusterrolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'endpoints',
+  'events',
+  'leases.coordination.k8s.io',
+  'limitranges',
+  'rolebindings.rbac.authorization.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'services',
+]);
+
+/** Builtin kinds of which a PUT must say which version it replaces. */
+export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'leases.coordination.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'poddisruptionbudgets.policy',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+]);
+
+/** Until a new object has its first status, builtin kinds show an empty one. */
+export function beginStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
+  if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
+    object['status'] ??= {};
+  }
+}
+
+/** What an object gets after admission is not there before: its first status, and the finalizer of a namespace. */
+export function hideInitialState(
+  { definition: { hasStatus, origin, kind }, collection }: ServedResource,
+  object: MutableObject,
+  before: { readonly status?: unknown; readonly spec: { readonly finalizers?: unknown } },
+): void {
+  if (collection === 'namespaces') {
+    if (before.spec.finalizers === undefined) {
+      delete (object['spec'] as { finalizers?: unknown }).finalizers;
+    }
+  } else if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
+    object['status'] = before.status;
+  }
+}
+
+/** Nobody says what the status of a new object is, but of kinds whose status comes with them. */
+export function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
+  if (hasStatus && (origin === 'custom' || kind !== 'Node')) {
+    delete object['status'];
+  }
+}
+
+export function requireSubresource(
+  { definition: { hasStatus, scale }, collection }: ServedResource,
+  name: string | undefined,
+): void {
+  const isThere =
+    name === undefined ||
+    (name === 'status' && hasStatus) ||
+    (name === 'scale' && scale !== undefined) ||
+    (name === 'finalize' && collection === 'namespaces');
+  if (!isThere) {
+    throw notServed();
+  }
+}
+
+export function requireName(key: ObjectKey, namespace: string | undefined, next: MutableObject): void {
+  const { name = '', namespace: objectNamespace } = next.metadata as { name?: string; namespace?: string };
+  if (name !== key.name) {
+    throw ApiError.badRequest(`the name of the object (${name}) does not match the name on the URL (${key.name})`);
+  }
+  if (namespace !== undefined && (objectNamespace ?? namespace) !== namespace) {
+    throw ApiError.badRequest(
+      `the namespace of the object (${objectNamespace}) does not match the namespace on the request (${namespace})`,
+    );
+  }
+}
+
+/** Puts back what a request may not change: of metadata, and of the part that it is not for. */
+export function keepWhatClientsCannotChange(
+  served: ServedResource,
+  live: KubernetesObject,
+  next: MutableObject,
+  subresource: string | undefined,
+): void {
+  const { hasStatus, origin } = served.definition;
+  const isStatus = subresource === 'status' || subresource === 'finalize';
+  if (isStatus) {
+    const part = subresource === 'finalize' ? 'spec' : 'status';
+    for (const field of Object.keys(next)) {
+      if (field !== part && field !== 'metadata') {
+        delete next[field];
+      }
+    }
+    for (const [field, value] of Object.entries(live)) {
+      if (field !== part && field !== 'metadata') {
+        setOwn(next, field, thaw(value));
+      }
+    }
+    if (origin === 'custom') {
+      const managedFields = next.metadata['managedFields'] ?? live.metadata.managedFields;
+      next.metadata = { ...thaw(live.metadata), ...(managedFields === undefined ? {} : { managedFields }) };
+    }
+  } else if (hasStatus) {
+    delete next['status'];
+    if (live['status'] !== undefined) {
+      next['status'] = thaw(live['status']);
+    }
+  }
+  const { metadata } = next;
+  const kept = [
+    'uid',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'generation',
+    'resourceVersion',
+    'namespace',
+    'selfLink',
+  ];
+  for (const field of kept) {
+    const value = (live.metadata as Readonly<Record<string, unknown>>)[field];
+    if (value === undefined) {
+      delete metadata[field];
+    } else {
+      metadata[field] = value;
+    }
+  }
+}
+
+export function countsGenerations({ definition: { origin, countsGenerations } }: ServedResource): boolean {
+  return countsGenerations ?? origin === 'custom';
+}
+
+export function countGeneration(served: ServedResource, live: KubernetesObject, next: MutableObject): void {
+  if (!countsGenerations(served)) {
+    return;
+  }
+  const ignored = served.definition.hasStatus ? ['metadata', 'status'] : ['metadata'];
+  if (!isSameJson(without(live, ignored), without(next, ignored))) {
+    next.metadata['generation'] = (live.metadata.generation ?? 0) + 1;
+  }
+}
+
+function without(object: object, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+}
+
+/** Whether an object that is being deleted has nothing left that holds it. */
+export function isGone(object: KubernetesObject, live: KubernetesObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = live.metadata;
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0) {
+    return false;
+  }
+  return (object.metadata.finalizers ?? []).length === 0 && !isHeldByNamespaceFinalizer(object);
+}
+
+/** Namespaces have finalizers in their spec as well. */
+function isHeldByNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
+  if (apiVersion !== 'v1' || kind !== 'Namespace') {
+    return false;
+  }
+  const { finalizers } = (spec ?? {}) as { finalizers?: readonly string[] };
+  return (finalizers ?? []).length > 0;
+}

@@ -1,0 +1,128 @@
+// The steps that creations and changes have in common, in the order in which they are taken.
+import { ApiError } from '../../cluster/index.ts';
+import { invalid, jsonText } from '../../resources/index.ts';
+import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
+import { trackUpdate } from '../server-side-apply/track-update.ts';
+import { subresourceView } from './object-reads.ts';
+import { received } from './received-object.ts';
+import type { AdmissionRequest } from './request.ts';
+import { withScale } from './scale.ts';
+import { admissionOptions, fieldManagerOf, nameOf, onWarningOf } from './write.ts';
+import type { Write } from './write.ts';
+
+/** Makes sure that the object can be one of its kind. Removes fields that the kind does not have, and says so as asked. */
+export function checkFields(write: Write, object: MutableObject): void {
+  const { served, options, verb } = write;
+  const { kind, version } = served.definition;
+  const prefix = `${kind} in version "${version}" cannot be handled as a ${kind}: `;
+  const refusal = (why: string): ApiError =>
+    verb === 'patch'
+      ? // A patch is refused together with what it makes of the object.
+        ApiError.invalid({ group: '', kind: '' }, '', [invalid('patch', write.patchText ?? jsonText(object), why)])
+      : ApiError.badRequest(prefix + why);
+  const problem = served.rules.decodeError(object);
+  if (problem !== undefined) {
+    throw refusal(problem.startsWith(prefix) ? problem.slice(prefix.length) : problem);
+  }
+  const isStrict = options.fieldValidation === 'Strict';
+  const unknown = isStrict ? served.rules.unknownFields(object) : served.rules.prune(object);
+  if (unknown.length === 0 || options.fieldValidation === 'Ignore') {
+    return;
+  }
+  const texts = unknown.map((path) => `unknown field "${path}"`);
+  if (isStrict) {
+    throw refusal(`strict decoding error: ${texts.join(', ')}`);
+  }
+  for (const text of texts) {
+    options.onWarning?.(text);
+  }
+}
+
+/** Notes who has set which fields. Apply has done so by itself. */
+export function trackFields(write: Write, live: KubernetesObject | undefined, next: MutableObject): void {
+  const { machine, served, options, verb } = write;
+  if (verb === 'apply') {
+    return;
+  }
+  const { metadata } = trackUpdate({
+    live,
+    updated: next,
+    definition: served.definition,
+    subresource: options.subresource ?? '',
+    manager: fieldManagerOf(write),
+    now: machine.now(),
+    schemaOf: (apiVersion) => machine.registry.findKind(apiVersion, served.definition.kind)?.definition.schema(),
+  });
+  if (metadata.managedFields === undefined) {
+    delete next.metadata['managedFields'];
+  } else {
+    next.metadata['managedFields'] = metadata.managedFields;
+  }
+}
+
+export function admissionRequest(
+  write: Write,
+  operation: 'CREATE' | 'UPDATE',
+  object: MutableObject,
+  oldObject: KubernetesObject | null,
+): AdmissionRequest {
+  const { served, namespace, options, caller } = write;
+  return {
+    user: caller.user,
+    operation,
+    definition: served.definition,
+    subresource: options.subresource,
+    namespace: namespace ?? (served.collection === 'namespaces' ? nameOf(object) : undefined),
+    name: nameOf(object),
+    object: subresourceView(served, object, options.subresource),
+    oldObject: oldObject === null ? null : subresourceView(served, oldObject, options.subresource),
+    dryRun: options.dryRun === true,
+    options: admissionOptions(write, operation),
+  };
+}
+
+/** The object as admission wants it. Of a Scale, the object that it scales. */
+export async function mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
+  const { machine, served, options } = write;
+  const admitted = await machine.admission.mutate(request, onWarningOf(options), options.signal);
+  if (admitted === null || admitted === request.object) {
+    return object;
+  }
+  const copy = received(admitted);
+  const { scale } = served.definition;
+  if (options.subresource === 'scale' && scale !== undefined) {
+    return withScale(object, scale, copy);
+  }
+  const problem = served.rules.decodeError(copy);
+  if (problem !== undefined) {
+    throw ApiError.internal(problem);
+  }
+  served.rules.prune(copy);
+  served.rules.applyDefaults(copy);
+  return copy;
+}
+
+/** What the server decides by itself about objects of some kinds. */
+export function behave(
+  { machine, served, options }: Write,
+  object: MutableObject,
+  old: KubernetesObject | undefined,
+): void {
+  machine.behaviours.get(served.collection)?.prepare({ object, old, subresource: options.subresource });
+}
+
+/** Whether what {@link behave} has decided is still right, now that others may have been stored. */
+export function stillHolds(
+  { machine, served }: Write,
+  object: KubernetesObject,
+  old: KubernetesObject | undefined,
+): boolean {
+  return machine.behaviours.get(served.collection)?.holds(object, old) ?? true;
+}
+
+export function requireValid({ served }: Write, object: KubernetesObject, old: KubernetesObject | undefined): void {
+  const errors = served.rules.errors(object, old);
+  if (errors.length > 0) {
+    throw ApiError.invalid(served.definition, object.metadata.name ?? '', errors);
+  }
+}

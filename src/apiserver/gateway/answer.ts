@@ -1,0 +1,111 @@
+// Writing answers: JSON or YAML, compressed where it pays, with the headers that clients of the Kubernetes API read.
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { dump } from 'js-yaml';
+import type { ApiError } from '../../cluster/index.ts';
+import { PLAIN_JSON } from './negotiation.ts';
+import type { Representation } from './negotiation.ts';
+
+/** From here on answers are compressed for clients that take it. Bytes: what an API server has (128 KiB). */
+export const GZIP_FROM_BYTES = 128 * 1024;
+
+/** The fastest level: answers go over loopback or a local network. */
+const GZIP_LEVEL = 1;
+
+/** Warnings of one answer together; the rest is left out, as an API server does with more than 4 KiB. Bytes. */
+const MAX_WARNINGS_BYTES = 4 * 1024;
+
+/** What is to be answered. */
+export interface Answer {
+  readonly status: number;
+  /** An object is written as JSON or YAML, anything else as it is. */
+  readonly body: object | string | Buffer;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const compress = promisify(gzip);
+
+/** What every answer has. */
+export function setCommonHeaders(response: ServerResponse): void {
+  response.setHeader('audit-id', randomUUID());
+  response.setHeader('cache-control', 'no-cache, private');
+}
+
+/** Writes an answer. Resolves when it is handed over; a client that has gone is no error. */
+export async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  representation: Representation = PLAIN_JSON,
+): Promise<void> {
+  const { body: content } = answer;
+  const isObject = typeof content === 'object' && !Buffer.isBuffer(content);
+  const text = isObject ? textOf(content, representation) : content;
+  const plain = typeof text === 'string' ? Buffer.from(text) : text;
+  const isCompressed = plain.length >= GZIP_FROM_BYTES && acceptsGzip(request);
+  const body = isCompressed ? await compress(plain, { level: GZIP_LEVEL }) : plain;
+  if (response.destroyed || response.headersSent) {
+    return;
+  }
+  const type = isObject ? `application/${representation.format}` : 'text/plain; charset=utf-8';
+  response.writeHead(answer.status, {
+    'content-type': answer.contentType ?? type,
+    ...(isCompressed ? { 'content-encoding': 'gzip', vary: 'Accept-Encoding' } : {}),
+    ...answer.headers,
+    'content-length': body.length,
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+function textOf(body: object, { format, isPretty }: Representation): string {
+  if (format === 'yaml') {
+    return dump(JSON.parse(JSON.stringify(body)), { sortKeys: true, lineWidth: -1, noRefs: true });
+  }
+  return `${isPretty ? JSON.stringify(body, null, 2) : JSON.stringify(body)}\n`;
+}
+
+function acceptsGzip(request: IncomingMessage): boolean {
+  const accepted = request.headers['accept-encoding'];
+  return typeof accepted === 'string' && accepted.split(',').some((part) => part.trim().split(';', 1)[0] === 'gzip');
+}
+
+/** The answer to a request that was refused. */
+export function errorAnswer(error: ApiError): Answer {
+  // Webhooks write details, too: anything may be in them.
+  const retryAfter: unknown = error.details?.retryAfterSeconds;
+  return {
+    status: error.code,
+    body: error.toStatus(),
+    ...(Number.isSafeInteger(retryAfter) ? { headers: { 'retry-after': String(retryAfter) } } : {}),
+  };
+}
+
+/** `Warning: 299 - "text"` headers (RFC 7234 section 5.5); kubectl shows them. */
+export function setWarnings(response: ServerResponse, warnings: readonly string[]): void {
+  let room = MAX_WARNINGS_BYTES;
+  const headers: string[] = [];
+  for (const warning of new Set(warnings)) {
+    const printable = Array.from(warning.toWellFormed(), (character) => (isControl(character) ? ' ' : character)).join(
+      '',
+    );
+    const quoted = printable.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+    // Node writes headers byte by byte as Latin-1; clients read UTF-8.
+    const header = Buffer.from(`299 - "${quoted}"`).toString('latin1');
+    room -= header.length;
+    if (room < 0) {
+      break;
+    }
+    headers.push(header);
+  }
+  if (headers.length > 0) {
+    response.setHeader('warning', headers);
+  }
+}
+
+function isControl(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x20 || code === 0x7f;
+}

@@ -1,0 +1,364 @@
+// An embedded cluster over the Kubernetes protocol, so that kubectl and every other client of Kubernetes can use it.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
+import { ApiError, ClusterError } from '../../cluster/index.ts';
+import type { Authenticator } from '../embedded/authentication/authenticator.ts';
+import { impersonationOf } from '../embedded/authentication/impersonation.ts';
+import { forbidden } from '../embedded/authorization/forbidden.ts';
+import type { UserInfo } from '../embedded/request.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
+import type { Answer } from './answer.ts';
+import { createGatewayServer, listen } from './gateway-server.ts';
+import type { GatewayTls } from './gateway-server.ts';
+import { negotiate } from './negotiation.ts';
+import type { Representation } from './negotiation.ts';
+import { pageNotFound, PathRequests } from './path-request.ts';
+import { isWatchRequest } from './request-options.ts';
+import { attributesOf, MAX_URL_BYTES, parseTarget, verbOf } from './request-target.ts';
+import type { PathTarget, ResourceTarget } from './request-target.ts';
+import { answerResource, checkServed, resourceNotFound, watchResource } from './resource-request.ts';
+import type { ResourceRequest } from './resource-request.ts';
+import type { ServedCluster } from './served-cluster.ts';
+import { includeObjectOf, printerOf } from './table.ts';
+import { sendWatch } from './watch-stream.ts';
+
+/** Requests at once that are not watches: with the largest bodies they hold 600 MiB. */
+export const MAX_REQUESTS = 200;
+/** Watches at once. A user with kubectl, the console and all controllers has about fifty. */
+export const MAX_WATCHES = 2_000;
+/** How long a stopping gateway waits for the requests that it holds. Milliseconds. */
+const DEFAULT_DRAIN_MS = 10_000;
+/** How often a stopping gateway looks for connections that have nothing left to do. Milliseconds. */
+const DRAIN_CHECK_MS = 10;
+
+/** What users of old kinds are told, by group, version and resource. */
+const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
+  ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
+]);
+
+/** What is asked for with an object or patch in the body. */
+const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
+
+/** Parts of pods that only a machine that runs them has. */
+const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+
+/** What a gateway tells of a request that it answered. */
+export interface RequestRecord {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Undefined for requests that were refused before that was known. */
+  readonly user: string | undefined;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+/** How a {@link Gateway} is set up. */
+export interface GatewayOptions {
+  readonly cluster: ServedCluster;
+  /** Tells who makes a request. */
+  readonly authenticator: Pick<Authenticator, 'authenticate'>;
+  readonly tls: GatewayTls;
+  /** Called when a request is answered; a watch when it ended. Default: nothing. */
+  readonly onRequest?: (record: RequestRecord) => void;
+  /** Called with errors that are none of the client's. Default: nothing. */
+  readonly onError?: (error: unknown, method: string, path: string) => void;
+  /** A watcher that reads nothing for so long is cut off. Milliseconds. Default: 30,000. */
+  readonly slowWatcherMs?: number;
+  /** Default: {@link MAX_WATCHES}. */
+  readonly maxWatches?: number;
+  /** How long {@link Gateway.stop} waits for requests. Milliseconds. Default: 10,000. */
+  readonly drainMs?: number;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+/** Where a gateway listens. */
+export interface GatewayAddress {
+  /** `https://127.0.0.1:6443` */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** The HTTPS server of an embedded cluster. */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #server: Server;
+  readonly #paths: PathRequests;
+  readonly #stopping = new AbortController();
+  readonly #now: () => number;
+  #requests = 0;
+  #watches = 0;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#paths = new PathRequests(
+      () => options.cluster.definitions(),
+      () => !this.#stopping.signal.aborted,
+    );
+    this.#server = createGatewayServer(options.tls, (request, response) => void this.#handle(request, response));
+  }
+
+  /**
+   * Starts listening.
+   * @param at `port` 0 takes a free one; `host` is the loopback address by default.
+   * @throws ClusterError 'port-busy'.
+   */
+  async start(at: { readonly port: number; readonly host?: string }): Promise<GatewayAddress> {
+    const { port, host = '127.0.0.1' } = at;
+    const bound = await listen(this.#server, port, host);
+    return { url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound };
+  }
+
+  /** Uses another certificate for new connections. */
+  setCertificate({ cert, key, clientCa }: GatewayTls): void {
+    this.#server.setSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
+  }
+
+  /** Takes no new connections, ends watches, answers the requests that it holds. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort(new Error('the gateway stops'));
+    if (!this.#server.listening) {
+      return;
+    }
+    const closed = new Promise<void>((done) => this.#server.close(() => done()));
+    const end = performance.now() + (this.#options.drainMs ?? DEFAULT_DRAIN_MS);
+    while (this.#requests + this.#watches > 0 && performance.now() < end) {
+      await sleep(DRAIN_CHECK_MS);
+    }
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const started = performance.now();
+    const call: Call = { request, response, user: undefined, representation: undefined };
+    const url = request.url ?? '/';
+    const cut = url.indexOf('?');
+    const path = cut === -1 ? url : url.slice(0, cut);
+    const gone = new AbortController();
+    response.once('close', () => {
+      // Also told of answers that are complete: nobody waits for those any more.
+      if (!response.writableFinished) {
+        gone.abort(new Error('the client has gone'));
+      }
+    });
+    setCommonHeaders(response);
+    if (this.#stopping.signal.aborted) {
+      response.setHeader('connection', 'close');
+    }
+    try {
+      await this.#answer(call, path, new URLSearchParams(cut === -1 ? '' : url.slice(cut + 1)), gone.signal);
+    } catch (error) {
+      await this.#refuse(call, path, error).catch(() => response.destroy());
+    }
+    this.#options.onRequest?.({
+      method: request.method ?? '',
+      path: path.slice(0, MAX_URL_BYTES),
+      user: call.user?.username,
+      status: response.statusCode,
+      durationMs: performance.now() - started,
+    });
+  }
+
+  async #refuse({ request, response, representation }: Call, path: string, error: unknown): Promise<void> {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (response.destroyed) {
+      return;
+    }
+    if (!(error instanceof ApiError)) {
+      this.#options.onError?.(error, request.method ?? '', path);
+    }
+    const refusal = error instanceof ApiError ? error : ApiError.internal(internalMessage(error), error);
+    if (!request.complete && refusal.code === 413) {
+      response.setHeader('connection', 'close');
+      request.resume();
+    }
+    const format = representation?.format ?? 'json';
+    await send(request, response, errorAnswer(refusal), {
+      format,
+      as: undefined,
+      version: 'v1',
+      isPretty: representation?.isPretty ?? false,
+    });
+  }
+
+  async #answer(call: Call, path: string, query: URLSearchParams, gone: AbortSignal): Promise<void> {
+    const { request, response } = call;
+    if ((request.url ?? '').length > MAX_URL_BYTES) {
+      throw new ApiError(414, 'BadRequest', `expected a URL of at most ${MAX_URL_BYTES} bytes`);
+    }
+    const target = parseTarget(path);
+    if (target === undefined) {
+      throw ApiError.badRequest('the path of the URL is malformed');
+    }
+    call.user = this.#authenticated(request);
+    if (target.kind === 'path') {
+      await this.#counted(() => this.#answerPath(call, target, query));
+      return;
+    }
+    const isWatch = request.method === 'GET' && target.name === undefined && isWatchRequest(query);
+    const definition = this.#definitionOf(target);
+    if (definition === undefined) {
+      this.#authorize(call, target, isWatch);
+      await send(request, response, this.#unknownResource(target));
+      return;
+    }
+    const representation = negotiate(request.headers, query, isWatch);
+    call.representation = representation;
+    const verb = verbOf(request.method ?? '', target, isWatch);
+    checkServed(target, definition, verb);
+    if (WITH_BODY.has(verb ?? '')) {
+      // The cluster asks, too; but nobody's body is read who may not send one.
+      this.#authorize(call, target, isWatch);
+    }
+    const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
+    const warnings: string[] = deprecation === undefined ? [] : [deprecation];
+    const resourceRequest: ResourceRequest = {
+      request,
+      target,
+      query,
+      definition,
+      cluster: this.#options.cluster.as(call.user),
+      state: this.#options.cluster.state,
+      view: {
+        representation,
+        printer: printerOf(definition, target.subresource),
+        includeObject: representation.as === 'Table' ? includeObjectOf(query) : 'Metadata',
+      },
+      signal: gone,
+      onWarning: (text) => warnings.push(text),
+      now: this.#now(),
+    };
+    if (isWatch) {
+      setWarnings(response, warnings);
+      await this.#watch(call, resourceRequest);
+      return;
+    }
+    await this.#counted(async () => {
+      let answer: Answer;
+      try {
+        answer = await answerResource(resourceRequest, verb ?? '');
+      } finally {
+        // Refusals have warnings, too.
+        setWarnings(response, warnings);
+      }
+      await send(request, response, answer, representation);
+    });
+  }
+
+  /** @throws ApiError 401 for credentials that are not valid, 403 for an impersonation that is not allowed. */
+  #authenticated(request: IncomingMessage): UserInfo {
+    const socket = request.socket as TLSSocket;
+    return this.#options.authenticator.authenticate({
+      authorization: request.headers.authorization,
+      certificate: socket.authorized ? socket.getPeerCertificate() : undefined,
+      impersonation: impersonationOf(request.headersDistinct),
+    });
+  }
+
+  async #answerPath(call: Call, target: PathTarget, query: URLSearchParams): Promise<void> {
+    this.#authorize(call, target, false);
+    const answer = this.#paths.answer(target.path, query, call.request);
+    await send(call.request, call.response, answer);
+  }
+
+  /** @throws ApiError 403 */
+  #authorize({ user, request }: Call, target: PathTarget | ResourceTarget, isWatch: boolean): void {
+    if (user === undefined) {
+      throw new ApiError(401, 'Unauthorized', 'Unauthorized');
+    }
+    const attributes = attributesOf(user, request.method ?? '', target, isWatch);
+    const decision = this.#options.cluster.authorizer.authorize(attributes);
+    if (!decision.allowed) {
+      throw forbidden(attributes, decision.reason);
+    }
+  }
+
+  #definitionOf({ group, version, resource, subresource }: ResourceTarget): ResourceDefinition | undefined {
+    const isOfRunningPod =
+      group === '' && resource === 'pods' && RUNNING_PARTS.has(subresource?.split('/', 1)[0] ?? '');
+    return isOfRunningPod
+      ? undefined
+      : this.#options.cluster
+          .definitions()
+          .find(
+            (candidate) =>
+              candidate.resource === resource && candidate.group === group && candidate.version === version,
+          );
+  }
+
+  #unknownResource({ group, version, resource, subresource }: ResourceTarget): Answer {
+    const definitions = this.#options.cluster.definitions();
+    if (group === '' && resource === 'pods' && subresource !== undefined) {
+      const message = `this cluster runs no pods: there is no ${subresource.split('/', 1)[0]} of them`;
+      return errorAnswer(new ApiError(404, 'NotFound', message, {}));
+    }
+    const isGroup = group === '' || definitions.some((known) => known.group === group && known.version === version);
+    return isGroup ? errorAnswer(resourceNotFound()) : pageNotFound();
+  }
+
+  async #watch({ response }: Call, request: ResourceRequest): Promise<void> {
+    if (this.#watches >= (this.#options.maxWatches ?? MAX_WATCHES)) {
+      throw tooMany('too many watches, please try again later');
+    }
+    this.#watches++;
+    const signal = AbortSignal.any([request.signal, this.#stopping.signal]);
+    try {
+      const { definition, view } = request;
+      const { slowWatcherMs } = this.#options;
+      const timing = slowWatcherMs === undefined ? {} : { slowWatcherMs };
+      const stream = { response, definition, view, now: this.#now, signal, ...timing };
+      const end = await sendWatch(stream, watchResource({ ...request, signal }));
+      if (end === 'client-slow') {
+        response.destroy();
+      } else {
+        response.end();
+      }
+    } finally {
+      this.#watches--;
+    }
+  }
+
+  async #counted(answer: () => Promise<void>): Promise<void> {
+    if (this.#requests >= MAX_REQUESTS) {
+      throw tooMany('too many requests, please try again later');
+    }
+    this.#requests++;
+    try {
+      await answer();
+    } finally {
+      this.#requests--;
+    }
+  }
+}
+
+/** A request on its way, and what is known of it so far. */
+interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  user: UserInfo | undefined;
+  representation: Representation | undefined;
+}
+
+function tooMany(message: string): ApiError {
+  return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 });
+}
+
+/** Errors of the cluster are made for readers; others are for the log only. */
+function internalMessage(error: unknown): string {
+  return error instanceof ClusterError ? error.message : 'the request failed; the log of the server says why';
+}

@@ -1,0 +1,191 @@
+// Requests for paths that are no resources: health, version, discovery, OpenAPI.
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../../cluster/index.ts';
+import { kubernetesVersion } from '../../resources/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import type { Answer } from './answer.ts';
+import { aggregatedContentType, aggregatedVersion, DiscoveryDocuments, discoveryPath } from './discovery.ts';
+import { mediaRanges } from './negotiation.ts';
+import { OpenApiDocuments } from './openapi.ts';
+import type { OpenApiDocument } from './openapi.ts';
+import { methodNotAllowed, resourceNotFound } from './resource-request.ts';
+
+/** Answers of `/version` (`version.Info`). */
+interface VersionInfo {
+  readonly major: string;
+  readonly minor: string;
+  readonly gitVersion: string;
+  readonly [field: string]: string;
+}
+
+/** What kubectl asks `/openapi/v2` for. */
+const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+
+/** What it is called in answers, where it has to be a media type. */
+const SWAGGER_PROTOBUF_ANSWER = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+
+/** Answers paths from what a cluster serves. */
+export class PathRequests {
+  readonly #definitions: () => readonly ResourceDefinition[];
+  readonly #isReady: () => boolean;
+  readonly #openApi = new OpenApiDocuments();
+  #discovery: { readonly of: readonly ResourceDefinition[]; readonly documents: DiscoveryDocuments } | undefined;
+
+  constructor(definitions: () => readonly ResourceDefinition[], isReady: () => boolean) {
+    this.#definitions = definitions;
+    this.#isReady = isReady;
+  }
+
+  /**
+   * The answer to a GET of a path.
+   * @throws ApiError 404 and 405.
+   */
+  answer(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+    const answer = this.#find(path, query, request);
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      throw methodNotAllowed();
+    }
+    return answer;
+  }
+
+  #find(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+    if (path === '/') {
+      return { status: 200, body: { paths: this.#paths() } };
+    }
+    if (path === '/version') {
+      return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo(), null, 2) };
+    }
+    const [, root = '', ...rest] = path.split('/');
+    if (HEALTH_PATHS.has(`/${root}`) && (rest.length === 0 || (rest.length === 1 && rest[0] === 'ping'))) {
+      return this.#health(root, query.has('verbose'));
+    }
+    if (path === '/openapi/v2') {
+      if (mediaRanges(request.headers.accept)[0]?.type === SWAGGER_PROTOBUF) {
+        const body = this.#openApi.emptySwagger(versionInfo().gitVersion);
+        return { status: 200, body, contentType: SWAGGER_PROTOBUF_ANSWER };
+      }
+      const document = this.#openApi.swagger(this.#definitions(), versionInfo().gitVersion);
+      return documentAnswer(document, query, request);
+    }
+    if (root === 'openapi') {
+      return this.#openApiV3(path, query, request);
+    }
+    return this.#discover(path, request);
+  }
+
+  #paths(): string[] {
+    const roots = this.#documents()
+      .groupVersions()
+      .map((version) => (version.includes('/') ? `/apis/${version}` : `/api/${version}`));
+    const groups = roots
+      .filter((root) => root.startsWith('/apis/'))
+      .map((root) => root.slice(0, root.lastIndexOf('/')));
+    const fixed = ['/api', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'];
+    return [...new Set([...fixed, ...groups, ...roots])].toSorted();
+  }
+
+  #health(name: string, isVerbose: boolean): Answer {
+    const isReady = name === 'livez' || this.#isReady();
+    const status = isReady ? 200 : 500;
+    const checks = `[+]ping ok\n${isReady ? '[+]' : '[-]'}cluster ${isReady ? 'ok' : 'failed: stopping'}\n`;
+    const verbose = `${checks}${name} check ${isReady ? 'passed' : 'failed'}\n`;
+    return { status, body: isVerbose || !isReady ? verbose : 'ok' };
+  }
+
+  #openApiV3(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+    const definitions = this.#definitions();
+    if (path === '/openapi/v3') {
+      return documentAnswer(this.#openApi.index(definitions), query, request);
+    }
+    const document = this.#openApi.groupVersion(definitions, path.slice('/openapi/v3/'.length));
+    if (document === undefined) {
+      throw resourceNotFound();
+    }
+    return documentAnswer(document, query, request);
+  }
+
+  #discover(path: string, request: IncomingMessage): Answer {
+    const asked = discoveryPath(path);
+    const documents = this.#documents();
+    if (asked === 'core' || asked === 'groups') {
+      const version = aggregatedVersion(request.headers.accept);
+      if (version !== undefined) {
+        return {
+          status: 200,
+          contentType: aggregatedContentType(version),
+          headers: { vary: 'Accept' },
+          body: JSON.stringify(documents.aggregated(asked === 'core', version)),
+        };
+      }
+      const address = request.headers.host ?? '';
+      return { status: 200, body: asked === 'core' ? documents.coreVersions(address) : documents.groupList() };
+    }
+    const found =
+      asked === undefined
+        ? undefined
+        : asked.version === undefined
+          ? documents.group(asked.group)
+          : documents.resourceList(asked.group, asked.version);
+    if (found !== undefined) {
+      return { status: 200, body: found };
+    }
+    if (asked !== undefined && asked.group === '') {
+      throw resourceNotFound();
+    }
+    return pageNotFound();
+  }
+
+  #documents(): DiscoveryDocuments {
+    const definitions = this.#definitions();
+    if (this.#discovery?.of !== definitions) {
+      this.#discovery = { of: definitions, documents: new DiscoveryDocuments(definitions) };
+    }
+    return this.#discovery.documents;
+  }
+}
+
+/** What the version of an embedded cluster ends with. */
+export const EMBEDDED_BUILD = '+portcullis';
+
+function versionInfo(): VersionInfo {
+  const version = kubernetesVersion();
+  const [major = '', minor = ''] = version.slice(1).split('.');
+  return {
+    major,
+    minor,
+    gitVersion: `${version}${EMBEDDED_BUILD}`,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: '',
+    compiler: '',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+}
+
+/** What an API server answers for paths of nobody: a text. */
+export function pageNotFound(): Answer {
+  return { status: 404, body: '404 page not found\n', headers: { 'x-content-type-options': 'nosniff' } };
+}
+
+/** A document that clients keep: not sent again while it is the one that they have. */
+function documentAnswer(document: OpenApiDocument, query: URLSearchParams, request: IncomingMessage): Answer {
+  const { text, hash } = document;
+  const etag = `"${hash}"`;
+  const asked = query.get('hash');
+  const headers = {
+    etag,
+    vary: 'Accept',
+    ...(asked === hash ? { 'cache-control': 'public, immutable' } : {}),
+  };
+  const accept = request.headers.accept ?? '';
+  if (accept.includes('protobuf') && !accept.includes('json') && !accept.includes('*/*')) {
+    throw new ApiError(406, 'NotAcceptable', 'only the following media types are accepted: application/json', {});
+  }
+  if (request.headers['if-none-match'] === etag) {
+    return { status: 304, body: '', contentType: 'application/json', headers };
+  }
+  return { status: 200, body: text, contentType: 'application/json', headers };
+}

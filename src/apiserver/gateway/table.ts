@@ -1,0 +1,164 @@
+// Other shapes of objects: tables, and metadata alone (Kubernetes API concepts, "Receiving resources as Tables").
+import { ApiError } from '../../cluster/index.ts';
+import type { ObjectList } from '../../cluster/index.ts';
+import { ageOf, isJsonObject } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import type { ResourceDefinition, TablePrinter } from '../resource-definition.ts';
+import type { Representation } from './negotiation.ts';
+
+/** What rows carry besides their cells. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+/**
+ * The `includeObject` parameter.
+ * @throws ApiError 400 for values that it does not have.
+ */
+export function includeObjectOf(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject') ?? '';
+  if (value === '') {
+    return 'Metadata';
+  }
+  if (value === 'None' || value === 'Metadata' || value === 'Object') {
+    return value;
+  }
+  throw ApiError.badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
+}
+
+/** How objects of a request are shown. */
+export interface View {
+  readonly representation: Representation;
+  readonly printer: TablePrinter;
+  readonly includeObject: IncludeObject;
+}
+
+const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name' } as const;
+const AGE_COLUMN = { name: 'Age', type: 'string' } as const;
+
+/** Of a subresource `scale`. */
+const SCALE_PRINTER: TablePrinter = {
+  columns: [NAME_COLUMN, { name: 'Desired', type: 'integer' }, { name: 'Available', type: 'integer' }, AGE_COLUMN],
+  cells: (object, now) => [
+    object.metadata.name ?? '',
+    replicasOf(object['spec']),
+    replicasOf(object['status']),
+    ageOf(object.metadata.creationTimestamp, now),
+  ],
+};
+
+function replicasOf(part: unknown): number {
+  return isJsonObject(part) && typeof part['replicas'] === 'number' ? part['replicas'] : 0;
+}
+
+/** Of objects whose kind has no printer of its own: those of other subresources. */
+const GENERIC_PRINTER: TablePrinter = {
+  columns: [NAME_COLUMN, { name: 'Created At', type: 'date' }],
+  cells: (object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? ''],
+};
+
+/** The printer of what a request for a resource or its subresource answers. */
+export function printerOf(definition: ResourceDefinition, subresource: string | undefined): TablePrinter {
+  if (subresource === undefined || subresource === 'status' || subresource === 'finalize') {
+    return definition.printer;
+  }
+  return subresource === 'scale' ? SCALE_PRINTER : GENERIC_PRINTER;
+}
+
+/**
+ * An object as the client wants it.
+ * @throws ApiError 406 when it asked for the shape of a list.
+ */
+export function objectView(view: View, object: KubernetesObject, now: number): object {
+  const { as } = view.representation;
+  switch (as) {
+    case undefined:
+      return object;
+    case 'Table':
+      return tableOf(view, { resourceVersion: object.metadata.resourceVersion ?? '' }, [object], now);
+    case 'PartialObjectMetadata':
+      return partialMetadata(object, view.representation.version);
+    default:
+      throw new ApiError(
+        406,
+        'NotAcceptable',
+        `you requested PartialObjectMetadataList, but the requested object is not a list (${object.kind})`,
+      );
+  }
+}
+
+/**
+ * A list as the client wants it.
+ * @throws ApiError 406 when it asked for the shape of an object.
+ */
+export function listView(view: View, definition: ResourceDefinition, list: ObjectList, now: number): object {
+  const { as, version } = view.representation;
+  const { metadata, items } = list;
+  switch (as) {
+    case undefined:
+      return { kind: `${definition.kind}List`, apiVersion: apiVersionText(definition), metadata, items };
+    case 'Table':
+      return tableOf(view, metadata, items, now);
+    case 'PartialObjectMetadataList':
+      return {
+        kind: 'PartialObjectMetadataList',
+        apiVersion: `meta.k8s.io/${version}`,
+        metadata,
+        items: items.map((item) => partialMetadata(item, version)),
+      };
+    default:
+      throw new ApiError(
+        406,
+        'NotAcceptable',
+        `you requested PartialObjectMetadata, but the requested object is a list (${definition.kind}List)`,
+      );
+  }
+}
+
+function apiVersionText({ group, version }: ResourceDefinition): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+/** A table; without column definitions where the client has them already. */
+export function tableOf(
+  view: View,
+  metadata: object,
+  objects: readonly KubernetesObject[],
+  now: number,
+  hasColumns = true,
+): object {
+  const { printer, includeObject, representation } = view;
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${representation.version}`,
+    metadata,
+    columnDefinitions: hasColumns
+      ? printer.columns.map(({ name, type, format = '', description = '', priority = 0 }) => ({
+          name,
+          type,
+          format,
+          description,
+          priority,
+        }))
+      : null,
+    rows: objects.map((object) => ({
+      cells: printer.cells(object, now),
+      object: rowObject(object, includeObject, representation.version),
+    })),
+  };
+}
+
+function rowObject(object: KubernetesObject, include: IncludeObject, version: 'v1' | 'v1beta1'): object | null {
+  switch (include) {
+    case 'None':
+      return null;
+    case 'Metadata':
+      return partialMetadata(object, version);
+    default:
+      return object;
+  }
+}
+
+function partialMetadata({ metadata }: KubernetesObject, version: 'v1' | 'v1beta1'): object {
+  return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
+}

@@ -1,0 +1,145 @@
+// A watch as an HTTP answer: one JSON object a line, for as long as the client reads it.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ApiError } from '../../cluster/index.ts';
+import type { WatchEvent } from '../../cluster/index.ts';
+import { apiVersionOf } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { objectView, tableOf } from './table.ts';
+import type { View } from './table.ts';
+
+/**
+ * A client that takes nothing for so long is cut off. Its kernel holds some MiB for it besides; what comes after that
+ * waits in the history of the cluster, not here. Milliseconds.
+ */
+export const SLOW_WATCHER_MS = 30_000;
+
+/** How a watch ended, for the log. */
+export type WatchEnd = 'ended' | 'client-gone' | 'client-slow' | 'failed';
+
+/** One watch request. */
+export interface WatchStream {
+  readonly response: ServerResponse;
+  readonly definition: ResourceDefinition;
+  readonly view: View;
+  /** Default: {@link SLOW_WATCHER_MS}. */
+  readonly slowWatcherMs?: number;
+  readonly now: () => number;
+  /** Ends the watch without a word: the client has gone, or the gateway stops. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends events until there are no more or the client does not read. What is refused at once is an answer with that status;
+ * later the stream says it (`ERROR`), as it does when the version to go on from is not known any more.
+ * @throws ApiError when the watch is refused before it began.
+ */
+export async function sendWatch(stream: WatchStream, events: AsyncIterable<WatchEvent>): Promise<WatchEnd> {
+  const { response } = stream;
+  const iterator = events[Symbol.asyncIterator]();
+  let hasColumns = true;
+  try {
+    let next = iterator.next();
+    const early = await refusedAtOnce(next);
+    if (early !== undefined && early.code !== 410) {
+      throw early;
+    }
+    // Events may not come for hours; the client is to know now that it watches.
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    response.socket?.setTimeout(0);
+    for (;;) {
+      const { done, value } = await next;
+      if (done === true) {
+        return 'ended';
+      }
+      const line = lineOf(stream, value, hasColumns);
+      hasColumns &&= value.type === 'BOOKMARK';
+      if (!response.write(line) && !(await drained(stream))) {
+        return response.destroyed ? 'client-gone' : 'client-slow';
+      }
+      if (response.destroyed) {
+        return 'client-gone';
+      }
+      next = iterator.next();
+    }
+  } catch (error) {
+    if (!response.headersSent && !stream.signal.aborted) {
+      throw error;
+    }
+    if (response.destroyed || stream.signal.aborted) {
+      return response.destroyed ? 'client-gone' : 'ended';
+    }
+    const refusal = error instanceof ApiError ? error : ApiError.internal('the watch failed', error);
+    response.write(`${JSON.stringify({ type: 'ERROR', object: refusal.toStatus() })}\n`);
+    return 'failed';
+  } finally {
+    // Not awaited: a generator that waits for its next event ends when its signal says so.
+    void Promise.resolve(iterator.return?.()).catch(() => undefined);
+  }
+}
+
+/** The refusal of a watch that fails before anything could happen. */
+async function refusedAtOnce(next: Promise<unknown>): Promise<ApiError | undefined> {
+  const settled = next.then(
+    () => undefined,
+    (error: unknown) => (error instanceof ApiError ? error : undefined),
+  );
+  return await Promise.race([settled, nextTurn(undefined)]);
+}
+
+/** Waits until the client has read what was written. False when it does not, or is gone. */
+async function drained({ response, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
+  const limit = AbortSignal.timeout(slowWatcherMs);
+  const closed = new AbortController();
+  const onClose = (): void => closed.abort();
+  response.once('close', onClose);
+  try {
+    await once(response, 'drain', { signal: AbortSignal.any([limit, closed.signal]) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    response.off('close', onClose);
+  }
+}
+
+function lineOf({ definition, view, now }: WatchStream, event: WatchEvent, hasColumns: boolean): string {
+  return `${JSON.stringify({ type: event.type, object: eventObject(definition, view, event, now(), hasColumns) })}\n`;
+}
+
+function eventObject(
+  definition: ResourceDefinition,
+  view: View,
+  { type, object }: WatchEvent,
+  now: number,
+  hasColumns: boolean,
+): object {
+  if (type === 'BOOKMARK') {
+    return bookmark(definition, view, object);
+  }
+  if (view.representation.as === 'Table') {
+    const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' };
+    return tableOf(view, metadata, [object], now, hasColumns);
+  }
+  return objectView(view, object, now);
+}
+
+function bookmark(definition: ResourceDefinition, { representation }: View, { metadata }: KubernetesObject): object {
+  switch (representation.as) {
+    case undefined:
+      return { kind: definition.kind, apiVersion: apiVersionOf(definition), metadata };
+    case 'Table':
+      return {
+        kind: 'Table',
+        apiVersion: `meta.k8s.io/${representation.version}`,
+        metadata: { resourceVersion: metadata.resourceVersion ?? '' },
+        columnDefinitions: null,
+        rows: [],
+      };
+    default:
+      return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${representation.version}`, metadata };
+  }
+}

@@ -1,0 +1,50 @@
+import { checkDepth, isJsonObject } from '../../resources/index.ts';
+import type { JsonObject, JsonValue } from '../../resources/index.ts';
+
+/**
+ * Applies a JSON merge patch (RFC 7386) as API servers do: null removes, objects merge, everything else replaces. As there,
+ * nulls inside of objects that are new vanish, within lists, too. The inputs stay as they are; unchanged parts are shared,
+ * and an object that nothing changes is returned itself. Throws PatchError.
+ */
+export function applyMergePatch(object: JsonObject, patch: JsonObject): JsonObject {
+  return merged(object, patch, 0);
+}
+
+function merged(object: JsonObject, patch: JsonObject, depth: number): JsonObject {
+  checkDepth(depth);
+  const result = new Map(Object.entries(object));
+  let isChanged = false;
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) {
+      isChanged = result.delete(key) || isChanged;
+      continue;
+    }
+    const before = result.get(key);
+    const after = mergedValue(before, value, depth + 1);
+    if (after !== before) {
+      result.set(key, after);
+      isChanged = true;
+    }
+  }
+  return isChanged ? Object.fromEntries(result) : object;
+}
+
+function mergedValue(before: JsonValue | undefined, patch: JsonValue, depth: number): JsonValue {
+  if (!isJsonObject(before)) {
+    return withoutNulls(patch, depth);
+  }
+  return isJsonObject(patch) ? merged(before, patch, depth) : patch;
+}
+
+/** A value without the keys that are null. */
+function withoutNulls(value: JsonValue, depth: number): JsonValue {
+  checkDepth(depth);
+  if (Array.isArray(value)) {
+    return value.map((element) => withoutNulls(element, depth + 1));
+  }
+  if (!isJsonObject(value)) {
+    return value;
+  }
+  const entries = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one, depth + 1)]));
+}

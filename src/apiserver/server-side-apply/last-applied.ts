@@ -1,0 +1,67 @@
+// The annotation of client-side `kubectl apply`, where the same kubectl goes on with server-side apply.
+import { isJsonObject, jsonText } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
+import { checkTypes, fieldsOf, MergeError } from '../../resources/structured-merge/index.ts';
+import type { FieldSet } from '../../resources/structured-merge/index.ts';
+import { compareObjects } from './compare.ts';
+import type { Kind } from './ownership.ts';
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Bytes of all annotations of an object: the limit of API servers. */
+const MAX_ANNOTATION_BYTES = 256 * 1024;
+
+/** The fields that kubectl set according to its annotation, and that are still as it set them. Undefined without one. */
+export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | undefined {
+  const text = annotationsOf(live)[LAST_APPLIED];
+  if (typeof text !== 'string' || text === '') {
+    return undefined;
+  }
+  try {
+    const applied: unknown = JSON.parse(text);
+    if (!isJsonObject(applied) || applied['apiVersion'] !== kind.apiVersion) {
+      return undefined;
+    }
+    checkTypes(applied, kind.type, false);
+    checkTypes(live, kind.type, false);
+    const { added, modified, removed } = compareObjects(applied, live, kind.type);
+    return fieldsOf(applied, kind.type).difference(modified).difference(added).difference(removed);
+  } catch (error) {
+    if (error instanceof MergeError || error instanceof SyntaxError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** The object with its annotation, where it has one, saying what was applied now. */
+export function syncLastApplied(object: KubernetesObject, applied: KubernetesObject): KubernetesObject {
+  const annotations = object.metadata.annotations ?? {};
+  if (!Object.hasOwn(annotations, LAST_APPLIED) || annotations[LAST_APPLIED] === '') {
+    return object;
+  }
+  const { [LAST_APPLIED]: _before, ...others } = annotations;
+  const updated = { ...others, [LAST_APPLIED]: `${jsonText(withoutAnnotation(applied))}\n` };
+  const bytes = Object.entries(updated).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  const kept = bytes > MAX_ANNOTATION_BYTES ? others : updated;
+  return { ...object, metadata: { ...object.metadata, annotations: kept } };
+}
+
+function withoutAnnotation(object: KubernetesObject): unknown {
+  const { annotations } = object.metadata;
+  if (annotations === undefined || !Object.hasOwn(annotations, LAST_APPLIED)) {
+    return object;
+  }
+  const { [LAST_APPLIED]: _removed, ...others } = annotations;
+  const { annotations: _annotations, ...metadata } = object.metadata;
+  return { ...object, metadata: Object.keys(others).length === 0 ? metadata : { ...metadata, annotations: others } };
+}
+
+function annotationsOf(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  const annotations = isJsonObject(metadata) && Object.hasOwn(metadata, 'annotations') ? metadata['annotations'] : {};
+  return isJsonObject(annotations) ? annotations : {};
+}

@@ -1,0 +1,87 @@
+// Writes to a real API server and what it made of them, as test/e2e/server-side-apply.test.ts has recorded them.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import type { JsonObject, JsonValue, KubernetesObject } from '../../resources/index.ts';
+import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { applyMergePatch } from '../patches/merge-patch.ts';
+import type { ManagedWrite, MergedKind } from './merge-request.ts';
+import { applyServerSide } from './server-side-apply.ts';
+import { WIDGET } from './testing/widget.ts';
+import { keepManagerTimes, trackUpdate } from './track-update.ts';
+
+interface RecordedWrite {
+  readonly manager: string;
+  readonly subresource?: string;
+  readonly apply?: { readonly applied: KubernetesObject; readonly force: boolean };
+  readonly now: number;
+  /** What the server stored, as a merge patch of what it had; absent when nothing changed. */
+  readonly object?: JsonObject;
+  /** What was to be stored, before the server's defaults and apart from its managers: a merge patch of what the server stored. */
+  readonly applied?: JsonObject;
+  readonly updated?: JsonObject;
+  /** Why the server refused. */
+  readonly message?: string;
+}
+
+const recorded = JSON.parse(
+  readFileSync(new URL('testing/recorded-writes.json', import.meta.url), 'utf8'),
+) as readonly { readonly apiVersion: string; readonly kind: string; readonly writes: readonly RecordedWrite[] }[];
+
+function patched(object: KubernetesObject | undefined, patch: JsonObject): KubernetesObject {
+  return applyMergePatch((object ?? {}) as unknown as JsonObject, patch) as unknown as KubernetesObject;
+}
+
+/** Without fields that are null: merge patches cannot say them. */
+function contentOf(object: KubernetesObject): unknown {
+  const { managedFields: _managedFields, ...metadata } = object.metadata;
+  return JSON.parse(JSON.stringify({ ...object, metadata }, (_key, value: unknown) => value ?? undefined));
+}
+
+/** The managers as text: the order of fields counts. */
+function managersOf(object: KubernetesObject): string {
+  const entries = (object.metadata.managedFields ?? []).map(
+    ({ manager, operation, apiVersion, time, subresource, fieldsV1 }) =>
+      JSON.stringify([manager, operation, apiVersion, time, subresource, fieldsV1]),
+  );
+  return entries.join('\n');
+}
+
+describe('writes that a real API server has seen', () => {
+  for (const { apiVersion, kind, writes } of recorded) {
+    const definition: MergedKind | undefined = kind === 'Widget' ? WIDGET : servedKind(apiVersion, kind);
+    assert.ok(definition !== undefined);
+    it(`give the same managers and conflicts of a ${kind}`, () => {
+      let live: KubernetesObject | undefined;
+      for (const { manager, subresource, apply, now, object, applied, updated = {}, message } of writes) {
+        const common: ManagedWrite & { live: KubernetesObject | undefined } = {
+          definition,
+          subresource,
+          manager,
+          now,
+          live,
+        };
+        if (message !== undefined) {
+          assert.equal(apply && applyServerSide({ ...common, ...apply }).conflicts?.message, message);
+          continue;
+        }
+        const server: KubernetesObject = object === undefined ? patched(live, {}) : patched(live, object);
+        const made =
+          apply === undefined
+            ? trackUpdate({ ...common, updated: patched(server, updated) })
+            : applyServerSide({ ...common, ...apply }).object;
+        assert.ok(made !== undefined);
+        assert.equal(managersOf(made), managersOf(server));
+        if (applied !== undefined) {
+          assert.deepEqual(contentOf(made), contentOf(patched(server, applied)));
+        }
+        const { managedFields } = made.metadata;
+        const stored = patched(server, {
+          metadata: { managedFields: (managedFields ?? null) as unknown as JsonValue },
+        });
+        assert.equal(live !== undefined && keepManagerTimes(live, stored) === live, object === undefined);
+        live = server;
+      }
+    });
+  }
+});

@@ -1,0 +1,175 @@
+import { groupVersionOf, timeText } from '../../resources/index.ts';
+import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
+import { checkTypes, fieldsOf, isSameJson, MergeError, mergeValues } from '../../resources/structured-merge/index.ts';
+import type { FieldSet } from '../../resources/structured-merge/index.ts';
+import { conflictsOf } from './apply-conflicts.ts';
+import type { ApplyConflicts } from './apply-conflicts.ts';
+import { fieldsOfLastApplied, syncLastApplied } from './last-applied.ts';
+import { managerId, parseManagers } from './managed-fields.ts';
+import type { Managers } from './managed-fields.ts';
+import { comparable, kindOf, withManagers } from './merge-request.ts';
+import type { ManagedWrite } from './merge-request.ts';
+import { effectsOf, reconciled } from './ownership.ts';
+import type { Conflict, Kind } from './ownership.ts';
+import { pruneUnapplied } from './prune-unapplied.ts';
+import { trackedFields } from './reset-fields.ts';
+import { ownersAfter } from './track-update.ts';
+
+/** A server-side apply. */
+export interface ApplyRequest extends ManagedWrite {
+  /** The object before; undefined when there is none and it is created. */
+  readonly live: KubernetesObject | undefined;
+  /** What the manager wants: its `apiVersion` and `kind` are those of the request, it has no `managedFields`. */
+  readonly applied: KubernetesObject;
+  /** Take fields from other managers instead of telling the conflicts. */
+  readonly force?: boolean;
+}
+
+/** The object as it shall be, with its managers and without defaults; or what stands in the way (409). */
+export type ApplyResult =
+  | { readonly object: KubernetesObject; readonly conflicts?: undefined }
+  | { readonly conflicts: ApplyConflicts; readonly object?: undefined };
+
+/** The manager of what was there before the first apply. */
+const BEFORE_FIRST_APPLY = 'before-first-apply';
+
+/** The manager whose `kubectl apply` turns into server-side apply without conflicts. */
+const KUBECTL = 'kubectl';
+
+/**
+ * Applies a configuration as API servers do (KEP-555): merges it into the object, removes what the manager applied before
+ * and does not any more unless others own it, and keeps the books of who owns what. The live object itself comes back when
+ * nothing changes at all. Throws MergeError.
+ */
+export function applyServerSide(request: ApplyRequest): ApplyResult {
+  checkRequest(request);
+  const { live, manager, force = false } = request;
+  const apply = new Apply(request);
+  let outcome = apply.run(force);
+  if (outcome.conflicts.size > 0 && manager === KUBECTL) {
+    outcome = apply.resolvedByLastApplied(outcome);
+  }
+  if (outcome.conflicts.size > 0) {
+    return { conflicts: conflictsOf(outcome.conflicts) };
+  }
+  const object = withManagers(outcome.object, outcome.managers);
+  const synced = manager === KUBECTL ? syncLastApplied(object, request.applied) : object;
+  const isSame = live !== undefined && isSameJson(synced as unknown as JsonObject, live as unknown as JsonObject);
+  return { object: isSame ? live : synced };
+}
+
+interface Outcome {
+  readonly object: JsonObject;
+  readonly managers: Managers;
+  /** None when it was forced. */
+  readonly conflicts: ReadonlyMap<string, Conflict>;
+}
+
+class Apply {
+  readonly #request: ApplyRequest;
+  readonly #kind: Kind;
+  readonly #live: JsonObject;
+  readonly #applied: JsonObject;
+  readonly #managers: Managers;
+
+  constructor(request: ApplyRequest) {
+    this.#request = request;
+    this.#kind = kindOf(request);
+    const { definition, live } = request;
+    this.#applied = request.applied as unknown as JsonObject;
+    checked('patch object', request, () => checkTypes(this.#applied, this.#kind.type, false));
+    this.#live = comparable(live, definition);
+    checked('live object', request, () => checkTypes(this.#live, this.#kind.type, true));
+    this.#managers = reconciled(this.#startingManagers(), this.#kind);
+  }
+
+  /** Who manages the object; what nobody does is of a manager of its own. */
+  #startingManagers(): Managers {
+    const managers = parsedManagers(this.#request.live);
+    if (managers.size > 0) {
+      return managers;
+    }
+    const empty = comparable(undefined, this.#request.definition);
+    return ownersAfter({ ...this.#request, manager: BEFORE_FIRST_APPLY }, managers, empty, this.#live);
+  }
+
+  run(isForced: boolean): Outcome {
+    const { live, manager, subresource = '', now } = this.#request;
+    const { apiVersion, type, resetFields } = this.#kind;
+    const self = { manager, operation: 'Apply', apiVersion, subresource } as const;
+    const id = managerId(self);
+    const before = this.#managers.get(id);
+    const fields = fieldsOf(this.#applied, type).without(resetFields);
+    const managers: Managers = new Map(this.#managers).set(id, { ...self, time: before?.time, fields });
+    const merged = mergeValues(this.#live, this.#applied, type);
+    const object = before === undefined ? merged : pruneUnapplied(merged, before, managers, this.#kind);
+    const { conflicts, others } = effectsOf(this.#live, object, this.#kind, managers, id);
+    const isChanged = live === undefined || !isSameJson(object, this.#live);
+    const tracked = trackedFields(fields);
+    if (!tracked.isEmpty) {
+      // A manager that only comes to own what is there already has no time.
+      others.set(id, { ...self, time: isChanged ? timeText(now) : before?.time, fields: tracked });
+    }
+    return {
+      object: isChanged ? object : (live as unknown as JsonObject),
+      managers: others,
+      conflicts: isForced ? new Map() : conflicts,
+    };
+  }
+
+  /** Conflicts about fields that kubectl itself set with its annotation are none. */
+  resolvedByLastApplied(outcome: Outcome): Outcome {
+    const allowed = fieldsOfLastApplied(this.#live, this.#kind);
+    if (allowed === undefined) {
+      return outcome;
+    }
+    const conflicts = new Map<string, Conflict>();
+    for (const [id, { manager, fields }] of outcome.conflicts) {
+      const left: FieldSet = fields.difference(allowed);
+      if (!left.isEmpty) {
+        conflicts.set(id, { manager, fields: left });
+      }
+    }
+    return conflicts.size === 0 ? this.run(true) : { ...outcome, conflicts };
+  }
+}
+
+function checkRequest({ applied, definition }: ApplyRequest): void {
+  const { group, version } = groupVersionOf(typeof applied.apiVersion === 'string' ? applied.apiVersion : '');
+  if (group !== definition.group || version !== definition.version || applied.kind !== definition.kind) {
+    throw new MergeError('request-invalid', `invalid object type: ${typeText(group, version, applied.kind)}`);
+  }
+  const metadata = (applied.metadata ?? {}) as { readonly managedFields?: unknown };
+  if (Object.hasOwn(metadata, 'managedFields') && metadata.managedFields !== null) {
+    throw new MergeError('request-invalid', 'metadata.managedFields must be nil');
+  }
+}
+
+function parsedManagers(live: KubernetesObject | undefined): Managers {
+  try {
+    return parseManagers(live?.metadata.managedFields);
+  } catch (error) {
+    throw error instanceof MergeError
+      ? new MergeError('fields-malformed', `failed to decode managed fields: ${error.message}`, { cause: error })
+      : error;
+  }
+}
+
+function checked(what: string, { applied, live, definition }: ApplyRequest, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof MergeError)) {
+      throw error;
+    }
+    const { namespace = '', name = '' } = (what === 'live object' ? live : applied)?.metadata ?? {};
+    const type = typeText(definition.group, definition.version, definition.kind);
+    const text = `failed to create typed ${what} (${namespace}/${name}; ${type}): ${error.message}`;
+    throw new MergeError('type-mismatch', text, { cause: error });
+  }
+}
+
+/** `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`: as messages name a kind. */
+function typeText(group: string, version: string, kind: unknown): string {
+  return `${group}/${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
+}

@@ -1,0 +1,1 @@
+export { WIDGET_SCHEMA } from './widget-schema.ts';

@@ -1,0 +1,14 @@
+/** A column of `kubectl get` (`metav1.TableColumnDefinition`). */
+export interface TableColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly format?: string;
+  readonly description?: string;
+  /** 0 is always shown, more only with `-o wide`. */
+  readonly priority?: number;
+}
+
+/** A column as a CustomResourceDefinition declares it (`additionalPrinterColumns`). */
+export interface CustomColumn extends TableColumn {
+  readonly jsonPath: string;
+}
