@@ -75,11 +75,15 @@ function firstLineOf(command: string, args: readonly string[], options: ExecFile
   }
 }
 
-function packageVersion(name: string): string | undefined {
-  const file = join(npmPackage(name), 'package.json');
-  return existsSync(file)
-    ? `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`
+function packageVersions(...names: readonly string[]): string | undefined {
+  const files = names.map((name) => join(npmPackage(name), 'package.json'));
+  return files.every((file) => existsSync(file))
+    ? files.map((file, index) => `${names[index]} ${versionIn(file)}`).join(', ')
     : undefined;
+}
+
+function versionIn(manifest: string): string {
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }
 
 const opa = existsSync(join(privateTools, 'opa')) ? join(privateTools, 'opa') : 'opa';
@@ -113,8 +117,8 @@ const goEnvironment = {
 };
 
 const toolchains = {
-  assemblyscript: { version: () => packageVersion('assemblyscript'), hint: 'it comes with npm ci' },
-  wat: { version: () => packageVersion('binaryen'), hint: 'it comes with npm ci' },
+  assemblyscript: { version: () => packageVersions('assemblyscript', 'binaryen'), hint: 'it comes with npm ci' },
+  wat: { version: () => packageVersions('binaryen'), hint: 'it comes with npm ci' },
   go: {
     version: () => firstLineOf('go', ['env', 'GOVERSION'], { env: goEnvironment }),
     hint: 'install Go',
