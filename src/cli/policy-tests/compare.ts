@@ -10,7 +10,7 @@ import {
 } from '../../engine/index.ts';
 import { applyPatchSteps } from '../../resources/index.ts';
 import { errorText } from '../errors.ts';
-import { type DiffLine, lineDiff } from '../line-diff.ts';
+import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 
 /** An expectation that was not met. */

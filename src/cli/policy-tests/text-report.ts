@@ -2,7 +2,7 @@
 import { styleText } from 'node:util';
 import { oneLine, table } from '../table.ts';
 import type { Mismatch } from './compare.ts';
-import type { DiffLine } from '../line-diff.ts';
+import type { DiffLine } from './line-diff.ts';
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
