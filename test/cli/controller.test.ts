@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
-import { CONTROLLER_USER, grantAccess, REPLICA_USER } from '../../src/cli/start-access.ts';
+import { CONTROLLER_USER, grantAccess, REPLICA_USER } from '../../src/cli/start/access.ts';
 import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/server/index.ts';
 import { portcullis } from './command.ts';

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
 import { installValues } from '../../src/cli/install/read-values.ts';
-import { applyObject } from '../../src/cli/local-cluster.ts';
-import { CONTROLLER_USER } from '../../src/cli/start-access.ts';
+import { applyObject } from '../../src/cli/start/local-cluster.ts';
+import { CONTROLLER_USER } from '../../src/cli/start/access.ts';
 import { unlessGone } from '../../src/cluster/index.ts';
 import { wantedCertificates } from '../../src/lifecycle/index.ts';
 import {

@@ -1,7 +1,7 @@
 // What the pods of policy servers are started with is what the command line takes.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serveCommand } from '../../src/cli/serve.ts';
+import { serveCommand } from '../../src/cli/serve/serve.ts';
 import { policyServerObjects } from '../../src/lifecycle/index.ts';
 import { EVERYTHING, policyServer, SETTINGS } from '../../src/lifecycle/policy-servers/testing/policy-servers.ts';
 

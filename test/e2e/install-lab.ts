@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manifestsOf } from '../../src/cli/manifests.ts';
+import { manifestsOf } from '../../src/cli/policy/manifests.ts';
 import { type Cluster, type KubernetesObject, type KubectlResult, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type NodeOptions, startNode, type TestNode } from '../cluster/node/node.ts';

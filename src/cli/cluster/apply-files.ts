@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
-import { readManifests } from '../manifests.ts';
+import { readManifests } from '../policy/manifests.ts';
 
 const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
 

@@ -17,7 +17,7 @@ import {
   type PolicyGuest,
   RecordingPort,
   ReplayPort,
-} from '../engine/index.ts';
+} from '../../engine/index.ts';
 import {
   compilePolicyModule,
   type ExecutionMode,
@@ -26,9 +26,9 @@ import {
   ModuleError,
   readMetadata,
   requireProtocol,
-} from '../modules/index.ts';
-import { createOpaGuest, WasmError } from '../wasm/index.ts';
-import { errorText } from './errors.ts';
+} from '../../modules/index.ts';
+import { createOpaGuest, WasmError } from '../../wasm/index.ts';
+import { errorText } from '../errors.ts';
 import {
   type BenchResult,
   type CapabilityReply,

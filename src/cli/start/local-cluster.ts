@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedCluster, Gateway, writeKubeconfig } from '../apiserver/index.ts';
-import { ApiError } from '../cluster/index.ts';
+import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../apiserver/index.ts';
+import { ApiError } from '../../cluster/index.ts';
 import {
   customResourceDefinition,
   type JsonObject,
@@ -11,8 +11,8 @@ import {
   kubernetesKind,
   type KubernetesObject,
   OWN_KINDS,
-} from '../resources/index.ts';
-import type { LocalCertificates, Logger } from '../server/index.ts';
+} from '../../resources/index.ts';
+import type { LocalCertificates, Logger } from '../../server/index.ts';
 import { onFreePort } from './free-port.ts';
 
 /** Who owns the fields of what `start` puts into its cluster. */

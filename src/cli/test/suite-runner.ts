@@ -1,8 +1,8 @@
 // Runs suites in the module thread, and compares what came with what was expected.
 import type { PolicyLogEntry } from '../../engine/index.ts';
 import { errorText } from '../errors.ts';
-import type { SuiteAnswer, SuiteJob } from '../module-job.ts';
-import { GuestOverdue, ModuleRunner, ThreadFailed } from '../module-runner.ts';
+import type { SuiteAnswer, SuiteJob } from '../module/module-job.ts';
+import { GuestOverdue, ModuleRunner, ThreadFailed } from '../module/module-runner.ts';
 import { compareResponse, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';

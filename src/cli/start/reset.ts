@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { CliError } from './errors.ts';
+import { CliError } from '../errors.ts';
 import { DATA_DIR, DATA_MARKER } from './start-flags.ts';
 
 export function resetCommand(): Command {

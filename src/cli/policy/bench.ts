@@ -2,14 +2,14 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { AdmissionResponse } from '../engine/index.ts';
-import { CliError } from './errors.ts';
-import type { BenchResult } from './module-job.ts';
-import { ModuleRunner } from './module-runner.ts';
-import { countText, dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
+import type { AdmissionResponse } from '../../engine/index.ts';
+import { CliError } from '../errors.ts';
+import type { BenchResult } from '../module/module-job.ts';
+import { ModuleRunner } from '../module/module-runner.ts';
+import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
-import { Progress } from './progress.ts';
-import { table } from './table.ts';
+import { Progress } from '../progress.ts';
+import { table } from '../table.ts';
 
 const DEFAULT_DURATION_SECONDS = 2;
 

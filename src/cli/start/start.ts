@@ -3,9 +3,9 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { ensureLocalCertificates } from '../server/index.ts';
-import { CliError, fileProblem } from './errors.ts';
-import { portNumber } from './port-flag.ts';
+import { ensureLocalCertificates } from '../../server/index.ts';
+import { CliError, fileProblem } from '../errors.ts';
+import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, DATA_MARKER, type StartFlags } from './start-flags.ts';
 
 export function startCommand(): Command {
@@ -38,8 +38,8 @@ async function start(flags: StartFlags): Promise<void> {
   const certificates = await ensureLocalCertificates(join(dataDir, 'pki'));
   // Only the one that is wanted is loaded: a server for a file needs nothing of clusters.
   await (flags.policies === undefined
-    ? (await import('./start-cluster.ts')).startWithCluster(flags, dataDir, certificates)
-    : (await import('./start-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
+    ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)
+    : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
 }
 
 function makeDataDir(dataDir: string): void {

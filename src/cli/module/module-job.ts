@@ -7,9 +7,9 @@ import type {
   PolicyDefinition,
   PolicyLogEntry,
   Route,
-} from '../engine/index.ts';
-import type { BuiltinName, ExecutionMode } from '../modules/index.ts';
-import type { ModuleShape } from '../wasm/index.ts';
+} from '../../engine/index.ts';
+import type { BuiltinName, ExecutionMode } from '../../modules/index.ts';
+import type { ModuleShape } from '../../wasm/index.ts';
 
 /** A module to be loaded: WebAssembly, or a part of this product. */
 export type ModuleInput =

@@ -1,11 +1,11 @@
 // Who is who in the cluster of `portcullis start`: its controller and its policy server have users of their own, with no
 // more rights than they would have in any other cluster.
-import type { EmbeddedCluster, UserInfo } from '../apiserver/index.ts';
-import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../lifecycle/index.ts';
-import type { KubernetesObject } from '../resources/index.ts';
-import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../server/index.ts';
+import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
+import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../server/index.ts';
 import { applyObject } from './local-cluster.ts';
-import { PRODUCT_NAMESPACE } from './product-namespace.ts';
+import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 const CONTROLLER = 'portcullis-controller';
 const REPLICA = 'portcullis-policy-server';

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
-import type { ReplicaOptions } from '../server/index.ts';
+import type { ReplicaOptions } from '../../server/index.ts';
 import {
   addControlFlags,
   connectionOf,
@@ -12,9 +12,9 @@ import {
   controlTlsOf,
   type MemberFlags,
   productNamespaceOption,
-} from './daemon-flags.ts';
-import { usageError } from './errors.ts';
-import { portNumber } from './port-flag.ts';
+} from '../daemon-flags.ts';
+import { usageError } from '../errors.ts';
+import { portNumber } from '../port-flag.ts';
 
 /** The usual port of the control endpoint. */
 const CONTROL_PORT = 8444;
@@ -79,7 +79,7 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
   }
   const tls = controlTlsOf(flags);
   const connection = await connectionOf(flags);
-  const { KubernetesCluster } = await import('../cluster/index.ts');
+  const { KubernetesCluster } = await import('../../cluster/index.ts');
   const pod = owningPod();
   return {
     cluster: new KubernetesCluster(connection, { fieldManager: 'portcullis-policy-server' }),

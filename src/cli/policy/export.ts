@@ -1,12 +1,12 @@
 // `portcullis export`: policies of builtin:cel as manifests for clusters that can run them in the API server.
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type ExportedPolicy, exportPolicy, parsePolicies, type PolicyDefinition } from '../engine/index.ts';
-import { readText } from './document.ts';
-import { CliError, EXIT } from './errors.ts';
-import { type DataFormat, dataText } from './output.ts';
+import { type ExportedPolicy, exportPolicy, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
+import { readText } from '../document.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { type DataFormat, dataText } from '../output.ts';
 import { findPolicy } from './policies-file.ts';
-import { Progress } from './progress.ts';
+import { Progress } from '../progress.ts';
 
 interface ExportFlags {
   readonly policy?: string;

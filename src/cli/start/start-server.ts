@@ -10,10 +10,10 @@ import {
   PolicyServer,
   type PolicyServerOptions,
   type PolicyStatus,
-} from '../server/index.ts';
+} from '../../server/index.ts';
 import { onFreePort } from './free-port.ts';
 import type { StartFlags } from './start-flags.ts';
-import { oneLine, table } from './table.ts';
+import { oneLine, table } from '../table.ts';
 
 export interface StartedServer {
   readonly server: PolicyServer;

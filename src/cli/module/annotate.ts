@@ -14,13 +14,13 @@ import {
   requireProtocol,
   requireSupportedVersion,
   writeMetadata,
-} from '../modules/index.ts';
-import { readDocument, readText } from './document.ts';
-import { CliError, errorText, fileProblem, usageError } from './errors.ts';
+} from '../../modules/index.ts';
+import { readDocument, readText } from '../document.ts';
+import { CliError, errorText, fileProblem, usageError } from '../errors.ts';
 import { ModuleRunner } from './module-runner.ts';
 import { targetReference } from './module-source.ts';
-import { sizeText } from './output.ts';
-import { Progress } from './progress.ts';
+import { sizeText } from '../output.ts';
+import { Progress } from '../progress.ts';
 
 /** The annotation that holds what `-u` names. */
 const USAGE_ANNOTATION = 'io.kubewarden.policy.usage';

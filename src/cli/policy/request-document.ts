@@ -1,7 +1,7 @@
 // Requests for policies, as users have them: an AdmissionReview, the AdmissionRequest inside of one, or anything (raw).
-import type { Route } from '../engine/index.ts';
-import { type Document, readDocument } from './document.ts';
-import { CliError, errorText } from './errors.ts';
+import type { Route } from '../../engine/index.ts';
+import { type Document, readDocument } from '../document.ts';
+import { CliError, errorText } from '../errors.ts';
 
 /**
  * The body that a server would have been sent. JSON is handed on as it is written: parsing and writing it again could

@@ -1,7 +1,7 @@
 // `portcullis inspect`: what a module says about itself, and what the sandbox makes of it.
 import { styleText } from 'node:util';
 import { Command } from 'commander';
-import { FUEL_PER_SECOND } from '../engine/index.ts';
+import { FUEL_PER_SECOND } from '../../engine/index.ts';
 import {
   type ExecutionMode,
   METADATA_SECTION,
@@ -12,15 +12,15 @@ import {
   readMetadata,
   requireProtocol,
   requireSupportedVersion,
-} from '../modules/index.ts';
-import type { ModuleShape } from '../wasm/index.ts';
-import { CliError, errorText } from './errors.ts';
+} from '../../modules/index.ts';
+import type { ModuleShape } from '../../wasm/index.ts';
+import { CliError, errorText } from '../errors.ts';
 import type { Inspection } from './module-job.ts';
 import { ModuleRunner } from './module-runner.ts';
 import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
-import { countText, dataText, type OutputFormat, outputOption, sizeText } from './output.ts';
-import { Progress } from './progress.ts';
-import { oneLine, table } from './table.ts';
+import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
+import { Progress } from '../progress.ts';
+import { oneLine, table } from '../table.ts';
 
 type Obstacle = NonNullable<ModuleShape['obstacle']>;
 

@@ -7,10 +7,10 @@ import {
   type PolicyDefinition,
   textPosition,
   YamlSyntaxError,
-} from '../engine/index.ts';
-import { readText } from './document.ts';
-import { CliError } from './errors.ts';
-import type { ModuleInput } from './module-job.ts';
+} from '../../engine/index.ts';
+import { readText } from '../document.ts';
+import { CliError } from '../errors.ts';
+import type { ModuleInput } from '../module/module-job.ts';
 
 /** What a definition names as its module when its code are manifests. */
 const MANIFESTS = 'manifests';

@@ -2,14 +2,14 @@
 import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
-import type { AdmissionResponse, Observation, PatchOperation, PolicyLogEntry } from '../engine/index.ts';
-import { CliError, EXIT, fileProblem, usageError } from './errors.ts';
-import type { PolicyJob, RunResult } from './module-job.ts';
-import { GuestOverdue, ModuleRunner } from './module-runner.ts';
-import { type DataFormat, dataText } from './output.ts';
+import type { AdmissionResponse, Observation, PatchOperation, PolicyLogEntry } from '../../engine/index.ts';
+import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
+import type { PolicyJob, RunResult } from '../module/module-job.ts';
+import { GuestOverdue, ModuleRunner } from '../module/module-runner.ts';
+import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
-import { Progress } from './progress.ts';
-import { oneLine } from './table.ts';
+import { Progress } from '../progress.ts';
+import { oneLine } from '../table.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];

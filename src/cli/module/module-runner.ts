@@ -1,9 +1,9 @@
 // The main thread's side of running modules: starts the thread, answers it, and ends it when a guest does not end.
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { AsyncCapabilities, type PolicyLogEntry } from '../engine/index.ts';
-import { cacheFolder } from './cache-folder.ts';
-import { CliError, errorText } from './errors.ts';
+import { AsyncCapabilities, type PolicyLogEntry } from '../../engine/index.ts';
+import { cacheFolder } from '../cache-folder.ts';
+import { CliError, errorText } from '../errors.ts';
 import type {
   CapabilityReply,
   FromModuleThread,

@@ -1,20 +1,20 @@
 // `portcullis serve`: a policy server for production. Flags and environment variables are Kubewarden's (contract 3.2).
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
-import type { SourcesConfig } from '../modules/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/index.ts';
+import type { SourcesConfig } from '../../modules/index.ts';
 import {
   collectGarbageAlone,
   createLog,
   type Logger,
   PolicyServer,
   type PolicyServerOptions,
-} from '../server/index.ts';
-import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from './daemon-flags.ts';
-import { CliError, EXIT } from './errors.ts';
-import { portNumber } from './port-flag.ts';
-import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './serve-replica.ts';
-import { stopSignal } from './signals.ts';
+} from '../../server/index.ts';
+import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { portNumber } from '../port-flag.ts';
+import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
+import { stopSignal } from '../signals.ts';
 
 interface ServeFlags extends LogFlags, ReplicaFlags {
   readonly logColor: boolean;
@@ -167,7 +167,7 @@ async function reload(server: PolicyServer, log: Logger): Promise<void> {
 
 /** Loads the parser when it is asked for: the main thread of a server needs nothing else of getting modules. */
 async function readSources(file: string): Promise<SourcesConfig> {
-  const { parseSources } = await import('../modules/index.ts');
+  const { parseSources } = await import('../../modules/index.ts');
   return parseSources(readFileSync(file, 'utf8'), file);
 }
 

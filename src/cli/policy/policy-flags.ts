@@ -1,7 +1,7 @@
 // The flags of `run` and `bench` that say which policy is asked, with which settings, about what.
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS, modulesOf, parsePolicies, type PolicyDefinition } from '../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS, modulesOf, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
 import {
   EXECUTION_MODES,
   type ExecutionMode,
@@ -10,14 +10,14 @@ import {
   parseReference,
   type PolicyMetadata,
   readMetadata,
-} from '../modules/index.ts';
-import { parseJsonArgument, readDocument, readText } from './document.ts';
-import { usageError } from './errors.ts';
+} from '../../modules/index.ts';
+import { parseJsonArgument, readDocument, readText } from '../document.ts';
+import { usageError } from '../errors.ts';
 import { manifestsPolicy, readManifests } from './manifests.ts';
-import type { ModuleInput, PolicyJob } from './module-job.ts';
-import { type ModuleSourceOptions, readModule, readSources, targetReference } from './module-source.ts';
+import type { ModuleInput, PolicyJob } from '../module/module-job.ts';
+import { type ModuleSourceOptions, readModule, readSources, targetReference } from '../module/module-source.ts';
 import { findPolicy } from './policies-file.ts';
-import type { Progress } from './progress.ts';
+import type { Progress } from '../progress.ts';
 import { readRequest } from './request-document.ts';
 
 /** Longest name of a policy that a title makes, as in a policies file. */

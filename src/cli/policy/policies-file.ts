@@ -1,6 +1,6 @@
 // Policies that commands take out of a policies file.
-import { parsePolicies, type PolicyDefinition } from '../engine/index.ts';
-import { CliError } from './errors.ts';
+import { parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
+import { CliError } from '../errors.ts';
 
 /**
  * A policy of a policies file; `file` is what messages call it.

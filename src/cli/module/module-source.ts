@@ -13,12 +13,12 @@ import {
   parseSources,
   readModuleFile,
   type SourcesConfig,
-} from '../modules/index.ts';
-import { cacheFolder } from './cache-folder.ts';
-import { readText } from './document.ts';
-import { usageError } from './errors.ts';
-import { sizeText } from './output.ts';
-import type { Progress } from './progress.ts';
+} from '../../modules/index.ts';
+import { cacheFolder } from '../cache-folder.ts';
+import { readText } from '../document.ts';
+import { usageError } from '../errors.ts';
+import { sizeText } from '../output.ts';
+import type { Progress } from '../progress.ts';
 
 /** A module as a command has it. */
 export interface ModuleSource {
