@@ -75,3 +75,68 @@ describe('imports between folders of src/', () => {
     );
   });
 });
+
+/** What a module loads with itself: not types, and not what it imports while it runs. */
+const LOADING = /^(?:import|export)\s+(?!type\b)(?:[^'";]*?from\s+)?'(\.[^']+)'/gm;
+
+const isProduction = (file: string): boolean => !/\.(?:test|fuzz)\.ts$|\/testing\//.test(file);
+
+/** The modules that are loaded with each production module, directly: paths below src/. */
+function loadedModules(): ReadonlyMap<string, readonly string[]> {
+  const files = globSync('**/*.ts', { cwd: source }).filter(isProduction);
+  return new Map(
+    files.map((file) => {
+      const text = readFileSync(join(source, file), 'utf8');
+      return [file, [...text.matchAll(LOADING)].map(([, specifier = '']) => join(dirname(file), specifier))];
+    }),
+  );
+}
+
+/** All modules that load one of `targets`, however indirectly; the targets as well. */
+function loadersOf(targets: (file: string) => boolean): readonly string[] {
+  const modules = loadedModules();
+  const loaders = new Set([...modules.keys()].filter(targets));
+  for (let before = -1; before < loaders.size;) {
+    before = loaders.size;
+    for (const [file, loaded] of modules) {
+      if (loaded.some((one) => loaders.has(one))) {
+        loaders.add(file);
+      }
+    }
+  }
+  return [...loaders];
+}
+
+describe('the API server in this process', () => {
+  const isApiServer = (file: string): boolean => folderOf(file) === 'apiserver';
+  const loaders = loadersOf(isApiServer).filter((file) => !isApiServer(file));
+
+  it('is loaded by `start` alone, and not before that needs a cluster', () => {
+    assert.ok(
+      loaders.includes(join('cli', 'start', 'start-with-cluster.ts')),
+      'expected start-with-cluster.ts among the loaders',
+    );
+    const others = loaders.filter((file) => dirname(file) !== join('cli', 'start'));
+    assert.deepEqual(others, []);
+    assert.ok(!loaders.includes(join('cli', 'start', 'start.ts')), 'start.ts loads it for a policies file as well');
+  });
+
+  it('is known to `start` alone, by its types as well', () => {
+    const importers = relativeImports().filter(
+      ({ file, specifier }) => isProduction(file) && !isApiServer(file) && isApiServer(join(dirname(file), specifier)),
+    );
+    assert.deepEqual([...new Set(importers.map(({ file }) => dirname(file)))], [join('cli', 'start')]);
+  });
+});
+
+describe('src/resources/index.ts', () => {
+  it('loads neither validation nor structured merge, which have entries of their own', () => {
+    const isApart = (file: string): boolean => /^resources\/(?:validation|structured-merge)\//.test(file);
+    const loaders = loadersOf(isApart).filter((file) => !isApart(file));
+    assert.ok(loaders.length > 0);
+    assert.deepEqual(
+      loaders.filter((file) => folderOf(file) === 'resources'),
+      [],
+    );
+  });
+});

@@ -11,7 +11,6 @@ export type { GatewayAddress, GatewayOptions, RequestRecord } from './gateway/ga
 export type { GatewayTls } from './gateway/gateway-server.ts';
 export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';
 export type { KubeconfigEntry } from './gateway/kubeconfig-file.ts';
-export { EMBEDDED_BUILD } from './gateway/path-request.ts';
 export type { ServedCluster } from './gateway/served-cluster.ts';
 export { applyMergePatch } from './patches/merge-patch.ts';
 export { applyStrategicMergePatch } from './patches/strategic-merge-patch.ts';

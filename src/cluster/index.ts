@@ -15,6 +15,7 @@ export type {
   WatchOptions,
   WriteOptions,
 } from './cluster.ts';
+export { EMBEDDED_BUILD } from './embedded-build.ts';
 export { ClusterError } from './errors.ts';
 export type { ClusterErrorCode } from './errors.ts';
 export { fixedCredentials, tokenCredentials } from './kubernetes/connection.ts';

@@ -1,6 +1,6 @@
 // Requests for paths that are no resources: health, version, discovery, OpenAPI.
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '../../cluster/index.ts';
+import { ApiError, EMBEDDED_BUILD } from '../../cluster/index.ts';
 import { kubernetesVersion } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
@@ -145,9 +145,6 @@ export class PathRequests {
     return this.#discovery.documents;
   }
 }
-
-/** What the version of an embedded cluster ends with. */
-export const EMBEDDED_BUILD = '+portcullis';
 
 function versionInfo(): VersionInfo {
   const version = kubernetesVersion();

@@ -1,4 +1,4 @@
-import { EMBEDDED_BUILD } from '../../apiserver/index.ts';
+import { EMBEDDED_BUILD } from '../../cluster/index.ts';
 import { type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
 import { CliError } from '../errors.ts';
 
