@@ -1,11 +1,13 @@
 // kubectl on one of two clusters: the real one, or an embedded one through its gateway.
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedCluster, Gateway, kubeconfigText } from '../../src/apiserver/index.ts';
 import { findBinary } from '../cluster/binaries.ts';
-import { startCluster } from '../cluster/cluster.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 
 /** One call of kubectl. */
@@ -37,9 +39,46 @@ const USERS = ['admin', 'alice'] as const;
 /** A kube-apiserver. */
 export async function realTarget(): Promise<KubectlTarget> {
   const cluster = await startCluster({ users: { alice: { groups: ['team'] } } });
+  await refuseRepairEvents(cluster);
   const tokens = { admin: cluster.adminToken, alice: cluster.token('alice') };
   const ca = await readFile(cluster.caFile, 'utf8');
   return await target({ server: cluster.url, ca, tokens, stop: () => cluster.stop() });
+}
+
+/**
+ * Refuses the events of the API server's own controller that repairs Service addresses. It watches Services and IPAddresses
+ * separately, and records `ClusterIPNotAllocated` for a new Service whenever the second watch is late:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/registry/core/service/ipallocator/controller/repairip.go
+ */
+async function refuseRepairEvents(cluster: Cluster): Promise<void> {
+  const reportingController = 'ipallocator-repair-controller';
+  const name = 'no-repair-events';
+  const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+  const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
+  const rule = { apiGroups: ['events.k8s.io'], apiVersions: ['v1'], resources: ['events'], operations: ['CREATE'] };
+  await cluster.expect('POST', policies, {
+    metadata: { name },
+    spec: {
+      matchConstraints: { resourceRules: [rule] },
+      validations: [{ expression: `object.reportingController != '${reportingController}'` }],
+    },
+  });
+  await cluster.expect('POST', bindings, {
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  });
+  await eventually(async () => {
+    const { body } = await cluster.request('POST', '/apis/events.k8s.io/v1/namespaces/default/events?dryRun=All', {
+      metadata: { name: 'repair' },
+      eventTime: new Date().toISOString().replace('Z', '000Z'),
+      type: 'Warning',
+      reason: 'ClusterIPNotAllocated',
+      action: 'ClusterIPAllocation',
+      reportingController,
+      reportingInstance: reportingController,
+    });
+    assert.match(String(body['message']), /denied request/, 'events of the repair controller are refused');
+  });
 }
 
 /** An embedded cluster, in memory. */

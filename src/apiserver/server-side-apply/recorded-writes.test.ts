@@ -1,4 +1,4 @@
-// Writes to a real API server and what it made of them, as test/e2e/server-side-apply.test.ts has recorded them.
+// Writes to a real API server and what it made of them, as test/e2e/server-side-apply.full.test.ts has recorded them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

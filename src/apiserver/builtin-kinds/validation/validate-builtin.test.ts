@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { servedKind } from '../served-kinds.ts';
 
-/** What is wrong with an object after its defaults. The comparison with a real API server is test/e2e/builtin-kinds.test.ts. */
+/** What is wrong with an object after its defaults. The comparison with a real API server is test/e2e/builtin-kinds.full.test.ts. */
 function problems(object: MutableObject, old?: KubernetesObject): readonly string[] {
   const definition = servedKind(object.apiVersion, object.kind);
   definition?.applyDefaults?.(object);

@@ -1,5 +1,5 @@
 // Random writes by several managers to a real API server: after every one, the object and who owns what of it are the same
-// here. `node test/e2e/server-side-apply.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
+// here. `node test/e2e/server-side-apply.full.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
 // `--record src/apiserver/server-side-apply/testing/recorded-writes.json` writes down the first sessions, for tests without a server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
