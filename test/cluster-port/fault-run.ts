@@ -1,4 +1,4 @@
-// Faults in random order between a reflector and a real API server whose objects change: what the soak and its minute in CI run.
+// Faults in random order between a reflector and a real API server whose objects change: for the soak, and for a test.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesCluster, listAll, Reflector, tokenCredentials } from '../../src/cluster/index.ts';
@@ -25,16 +25,27 @@ const WRITERS = 8;
 /** After a heal, when something is wrong: then the run ends. */
 const GIVE_UP_MS = 30_000;
 
+type MadeFault = Fault | { readonly kind: 'expire' };
+
+const FAULTS: readonly MadeFault[] = [
+  { kind: 'cut' },
+  { kind: 'freeze' },
+  { kind: 'half-open' },
+  { kind: 'slow', bytesPerSecond: 20_000, delayMs: 50 },
+  { kind: 'status', status: 500 },
+  { kind: 'status', status: 429 },
+  { kind: 'status', status: 503 },
+  { kind: 'expire' },
+];
+
 export interface FaultRunOptions {
   readonly objects: number;
-  /** How long faults are made. Milliseconds. */
-  readonly durationMs: number;
+  /** How long faults are made. Each is made at least once. Milliseconds. Default: 0. */
+  readonly durationMs?: number;
   /** Changes a second, also while something is wrong. */
   readonly changesPerSecond: number;
   /** The same number makes the same faults in the same order. */
   readonly seed: number;
-  /** Only these. Default: all. */
-  readonly kinds?: readonly string[];
   /** Told after each. */
   readonly onRound?: (round: FaultRound, report: ReflectorReport) => void;
 }
@@ -118,10 +129,12 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
 
   const rounds: FaultRound[] = [];
   let expiries = 0;
-  const ends = performance.now() + options.durationMs;
+  const ends = performance.now() + (options.durationMs ?? 0);
   try {
-    while (performance.now() < ends) {
-      const fault = randomFault(random, options.kinds);
+    for (const fault of faultsInTurn(random)) {
+      if (rounds.length >= FAULTS.length && performance.now() >= ends) {
+        break;
+      }
       const faultMs = 300 + random() * 2_200;
       const changing = churn.run(options.changesPerSecond);
       if (fault.kind === 'expire') {
@@ -167,19 +180,21 @@ function versionOf(object: KubernetesObject): string {
   return object.metadata.resourceVersion ?? '';
 }
 
-function randomFault(random: () => number, kinds: readonly string[] | undefined): Fault | { readonly kind: 'expire' } {
-  const all = [
-    { kind: 'cut' },
-    { kind: 'freeze' },
-    { kind: 'half-open' },
-    { kind: 'slow', bytesPerSecond: 20_000, delayMs: 50 },
-    { kind: 'status', status: 500 },
-    { kind: 'status', status: 429 },
-    { kind: 'status', status: 503 },
-    { kind: 'expire' },
-  ] as const;
-  const faults = kinds === undefined ? all : all.filter(({ kind }) => kinds.includes(kind));
-  return faults[Math.floor(random() * faults.length)] ?? all[0];
+/** Faults without end, in random order: each once before any comes again. */
+function* faultsInTurn(random: () => number): Generator<MadeFault, never> {
+  for (;;) {
+    yield* shuffled(FAULTS, random);
+  }
+}
+
+/** The same items in random order (Fisher-Yates). */
+function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    [result[last], result[other]] = [result[other] as T, result[last] as T];
+  }
+  return result;
 }
 
 /** Waits until the cache is what the server has. The time since `since`, or Infinity. */
