@@ -44,7 +44,6 @@ export type {
   ResourceRequest,
 } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
-export { goQuote } from './libraries/go-quote.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
 export { findExpression } from './expression-tree.ts';
 export { Program } from './program.ts';

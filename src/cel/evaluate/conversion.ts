@@ -1,6 +1,6 @@
+import { formatFloat } from '../../go/index.ts';
 import { CelUint, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
-import { formatDouble } from './double-text.ts';
 import { MAX_INT, MAX_UINT, MIN_INT, doubleOf, doubleValue, isInt, toInt } from './number.ts';
 import {
   CelDuration,
@@ -46,7 +46,7 @@ export function toText(value: CelValue): string | EvaluationFailure {
   }
   const double = doubleValue(value);
   if (double !== undefined) {
-    return formatDouble(double);
+    return formatFloat(double, 'g');
   }
   if (value instanceof CelUint) {
     return value.value.toString();

@@ -16,7 +16,6 @@ export {
 export { equalValues } from './equality.ts';
 
 export { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY } from './extension-libraries.ts';
-export { formatDouble } from './double-text.ts';
 export { parseJson } from './json.ts';
 export { findInMap, keyOf, keysOf, MapBuilder, mapSize, setOwn } from './map.ts';
 export {

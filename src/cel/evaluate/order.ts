@@ -1,3 +1,4 @@
+import { compareStrings } from '../../go/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { compareNumbers, isNumeric } from './number.ts';
@@ -20,7 +21,7 @@ export function isOrdered(value: CelValue): boolean {
 /** Orders two values; a failure when they have no order: of different types, or NaN. */
 export function compareValues(a: CelValue, b: CelValue): -1 | 0 | 1 | EvaluationFailure {
   if (typeof a === 'string' && typeof b === 'string') {
-    return compareStrings(a, b);
+    return sign(compareStrings(a, b));
   }
   if (isNumeric(a) && isNumeric(b)) {
     return compareNumbers(a, b) ?? new EvaluationFailure('NaN values cannot be ordered');
@@ -38,24 +39,6 @@ export function compareValues(a: CelValue, b: CelValue): -1 | 0 | 1 | Evaluation
     return a.nanoseconds < b.nanoseconds ? -1 : sign(Number(a.nanoseconds > b.nanoseconds));
   }
   return new EvaluationFailure(NO_SUCH_OVERLOAD);
-}
-
-/** Orders strings by code points, which UTF-16 units do not where one has surrogates. */
-function compareStrings(a: string, b: string): -1 | 0 | 1 {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index++) {
-    const one = a.charCodeAt(index);
-    const other = b.charCodeAt(index);
-    if (one !== other) {
-      return rank(one) < rank(other) ? -1 : 1;
-    }
-  }
-  return sign(a.length - b.length);
-}
-
-/** Units in the order of the code points that they begin or stand for. */
-function rank(unit: number): number {
-  return (unit & 0xf800) === 0xd800 ? unit + 0x10000 : unit;
 }
 
 function sign(difference: number): -1 | 0 | 1 {

@@ -1,3 +1,5 @@
+import { dayOfYear, weekdayOf } from '../../go/index.ts';
+import type { CivilTime } from '../../go/index.ts';
 import type { FunctionDeclaration, Library, Overload } from '../library.ts';
 import {
   BOOL,
@@ -50,7 +52,6 @@ import { compilePattern } from './pattern.ts';
 import { STANDARD_COSTS } from './standard-costs.ts';
 import { CelDuration, CelTimestamp } from './time.ts';
 import { TimeZones } from './time-zone.ts';
-import type { LocalTime } from './time-zone.ts';
 import { isList, isMap } from './type-name.ts';
 import { CelTypeValue } from './type-value.ts';
 
@@ -277,7 +278,7 @@ const STRINGS: readonly FunctionDeclaration[] = [
 function timeFunction(
   zones: TimeZones,
   [name, id, idWithZone, summary]: readonly [string, string, string, string],
-  part: (time: LocalTime) => number,
+  part: (time: CivilTime) => number,
   ofDuration?: readonly [id: string, nanosecondsPerUnit: bigint],
 ): FunctionDeclaration {
   const read = (timestamp: CelValue, zone: CelValue): CelResult => {
@@ -306,25 +307,25 @@ function timeFunctions(): readonly FunctionDeclaration[] {
     name: string,
     id: string,
     summary: string,
-    part: (time: LocalTime) => number,
+    part: (time: CivilTime) => number,
     ofDuration?: readonly [string, bigint],
   ): FunctionDeclaration => timeFunction(zones, [name, id, withZone(id), summary], part, ofDuration);
   return [
     of('getFullYear', 'timestamp_to_year', 'The year.', (time) => time.year),
-    of('getMonth', 'timestamp_to_month', 'The month, January is 0.', (time) => time.month),
-    of('getDayOfYear', 'timestamp_to_day_of_year', 'The day of the year, from 0.', (time) => time.dayOfYear),
+    of('getMonth', 'timestamp_to_month', 'The month, January is 0.', (time) => time.month - 1),
+    of('getDayOfYear', 'timestamp_to_day_of_year', 'The day of the year, from 0.', (time) => dayOfYear(time) - 1),
     of('getDayOfMonth', 'timestamp_to_day_of_month', 'The day of the month, from 0.', (time) => time.day - 1),
     of('getDate', 'timestamp_to_day_of_month_1_based', 'The day of the month, from 1.', (time) => time.day),
-    of('getDayOfWeek', 'timestamp_to_day_of_week', 'The day of the week, Sunday is 0.', (time) => time.dayOfWeek),
-    of('getHours', 'timestamp_to_hours', 'The hour; the hours of a duration.', (time) => time.hours, [
+    of('getDayOfWeek', 'timestamp_to_day_of_week', 'The day of the week, Sunday is 0.', weekdayOf),
+    of('getHours', 'timestamp_to_hours', 'The hour; the hours of a duration.', (time) => time.hour, [
       'duration_to_hours',
       3_600_000_000_000n,
     ]),
-    of('getMinutes', 'timestamp_to_minutes', 'The minute; the minutes of a duration.', (time) => time.minutes, [
+    of('getMinutes', 'timestamp_to_minutes', 'The minute; the minutes of a duration.', (time) => time.minute, [
       'duration_to_minutes',
       60_000_000_000n,
     ]),
-    of('getSeconds', 'timestamp_to_seconds', 'The second; the seconds of a duration.', (time) => time.seconds, [
+    of('getSeconds', 'timestamp_to_seconds', 'The second; the seconds of a duration.', (time) => time.second, [
       'duration_to_seconds',
       1_000_000_000n,
     ]),
@@ -332,7 +333,7 @@ function timeFunctions(): readonly FunctionDeclaration[] {
       'getMilliseconds',
       'timestamp_to_milliseconds',
       'The milliseconds of the second; those of a whole duration.',
-      (time) => time.milliseconds,
+      (time) => Math.trunc(time.nanosecond / 1_000_000),
       ['duration_to_milliseconds', 1_000_000n],
     ),
   ];

@@ -4,7 +4,6 @@ import { CelDouble, CelMap, CelUint, EvaluationFailure } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { add, divide, modulo, multiply, negate, subtract } from './arithmetic.ts';
 import { toDoubleValue, toIntValue, toText, toUintValue } from './conversion.ts';
-import { formatDouble } from './double-text.ts';
 import { equalValues } from './equality.ts';
 import { findInMap, MapBuilder } from './map.ts';
 import { compareValues } from './order.ts';
@@ -152,25 +151,6 @@ describe('conversions', () => {
   });
 });
 
-describe('text of doubles', () => {
-  it('is as Go prints it', () => {
-    const texts = [1, 1.5, 1e6, 123456, 1234567, 1e21, 1e-5, 0.0001, -0, Infinity, Number.NaN].map(formatDouble);
-    assert.deepEqual(texts, [
-      '1',
-      '1.5',
-      '1e+06',
-      '123456',
-      '1.234567e+06',
-      '1e+21',
-      '1e-05',
-      '0.0001',
-      '-0',
-      '+Inf',
-      'NaN',
-    ]);
-  });
-});
-
 describe('times', () => {
   it('reads and prints durations', () => {
     assert.equal(parseDuration('1h30m')?.nanoseconds, 5_400_000_000_000n);
@@ -195,7 +175,7 @@ describe('times', () => {
     const summer = new CelTimestamp(Date.UTC(2023, 6, 1) / 1000);
     const local = zones.localTime(summer, 'America/New_York');
     assert.ok(!(local instanceof EvaluationFailure));
-    assert.deepEqual([local.month, local.day, local.hours], [5, 30, 20]);
+    assert.deepEqual([local.month, local.day, local.hour], [6, 30, 20]);
     assert.equal(failure(zones.localTime(summer, 'Nowhere/At all')), 'unknown time zone Nowhere/At all');
   });
 });

@@ -1,7 +1,7 @@
+import { quote, quoteBytes, toBinary } from '../../go/index.ts';
 import type { CelValue } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import type { EvaluationFailure } from '../value.ts';
-import { goQuote, toBinary, goQuoteBytes } from './go-quote.ts';
 
 /** Bits of an address: four bytes or sixteen. */
 export type AddressLength = 32 | 128;
@@ -125,21 +125,21 @@ export function parseAddress(text: string): ParsedAddress | string {
   if (!('message' in parsed)) {
     return parsed;
   }
-  const at = parsed.at === undefined || parsed.at === '' ? '' : ` (at ${goQuoteBytes(toBinary(parsed.at))})`;
-  return `ParseAddr(${goQuote(text)}): ${parsed.message}${at}`;
+  const at = parsed.at === undefined || parsed.at === '' ? '' : ` (at ${quoteBytes(toBinary(parsed.at))})`;
+  return `ParseAddr(${quote(text)}): ${parsed.message}${at}`;
 }
 
 /** The value of `ip(text)`. */
 export function parseIp(text: string): IpAddress | EvaluationFailure {
   const parsed = parseAddress(text);
   if (typeof parsed === 'string') {
-    return fail(`IP Address ${goQuote(text)} parse error during conversion from string: ${parsed}`);
+    return fail(`IP Address ${quote(text)} parse error during conversion from string: ${parsed}`);
   }
   if (parsed.zone !== '') {
-    return fail(`IP address ${goQuote(text)} with zone value is not allowed`);
+    return fail(`IP address ${quote(text)} with zone value is not allowed`);
   }
   const address = new IpAddress(parsed.bits, parsed.length);
-  return address.isMapped ? fail(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`) : address;
+  return address.isMapped ? fail(`IPv4-mapped IPv6 address ${quote(text)} is not allowed`) : address;
 }
 
 function dispatch(text: string): ParsedAddress | Mistake {

@@ -1,6 +1,6 @@
+import { quote } from '../../go/index.ts';
 import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
-import { goQuote } from './go-quote.ts';
 import { IpAddress, parseAddress } from './ip-address.ts';
 
 /** An address with the length of a network's prefix: a value of type `net.CIDR`. */
@@ -54,11 +54,11 @@ export function parseNetwork(text: string): IpNetwork | EvaluationFailure {
   const network = parsePrefix(text);
   if (typeof network === 'string') {
     const parsing = 'network address parse error during conversion from string: ';
-    return fail(`${parsing}${parsing}netip.ParsePrefix(${goQuote(text)}): ${network}`);
+    return fail(`${parsing}${parsing}netip.ParsePrefix(${quote(text)}): ${network}`);
   }
   return network.address.isMapped
     ? fail(
-        `network address parse error during conversion from string: IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`,
+        `network address parse error during conversion from string: IPv4-mapped IPv6 address ${quote(text)} is not allowed`,
       )
     : network;
 }
@@ -77,7 +77,7 @@ function parsePrefix(text: string): IpNetwork | string {
   }
   const digits = text.slice(slash + 1);
   if (!isPrefixLength(digits)) {
-    return `bad bits after slash: ${goQuote(digits)}`;
+    return `bad bits after slash: ${quote(digits)}`;
   }
   const length = Number(digits);
   return length > parsed.length

@@ -1,6 +1,6 @@
+import { quote } from '../../go/index.ts';
 import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
-import { goQuote } from './go-quote.ts';
 
 const MAX_NUMBER = 2n ** 64n - 1n;
 /** Digits of the greatest number; longer ones are out of range. */
@@ -152,11 +152,11 @@ function parseParts([major, minor, rest]: readonly [string, string, string]): Se
 
 function parseNumber(name: string, digits: string): bigint | EvaluationFailure {
   if (!/^[0-9]*$/.test(digits)) {
-    return fail(`Invalid character(s) found in ${name} number ${goQuote(digits)}`);
+    return fail(`Invalid character(s) found in ${name} number ${quote(digits)}`);
   }
   if (/^0./.test(digits)) {
     return fail(
-      `${name.charAt(0).toUpperCase()}${name.slice(1)} number must not contain leading zeroes ${goQuote(digits)}`,
+      `${name.charAt(0).toUpperCase()}${name.slice(1)} number must not contain leading zeroes ${quote(digits)}`,
     );
   }
   return toNumber(digits);
@@ -168,7 +168,7 @@ function toNumber(digits: string): bigint | EvaluationFailure {
   }
   const number = digits.length > MAX_DIGITS ? undefined : BigInt(digits);
   return number === undefined || number > MAX_NUMBER
-    ? fail(`strconv.ParseUint: parsing ${goQuote(digits)}: value out of range`)
+    ? fail(`strconv.ParseUint: parsing ${quote(digits)}: value out of range`)
     : number;
 }
 
@@ -178,10 +178,10 @@ function parseIdentifier(text: string): bigint | string | EvaluationFailure {
   }
   if (/^[0-9]+$/.test(text)) {
     return /^0./.test(text)
-      ? fail(`Numeric PreRelease version must not contain leading zeroes ${goQuote(text)}`)
+      ? fail(`Numeric PreRelease version must not contain leading zeroes ${quote(text)}`)
       : toNumber(text);
   }
-  return /^[0-9A-Za-z-]+$/.test(text) ? text : fail(`Invalid character(s) found in prerelease ${goQuote(text)}`);
+  return /^[0-9A-Za-z-]+$/.test(text) ? text : fail(`Invalid character(s) found in prerelease ${quote(text)}`);
 }
 
 function buildProblem(build: readonly string[]): EvaluationFailure | undefined {
@@ -190,7 +190,7 @@ function buildProblem(build: readonly string[]): EvaluationFailure | undefined {
       return fail('Build meta data is empty');
     }
     if (!/^[0-9A-Za-z-]+$/.test(text)) {
-      return fail(`Invalid character(s) found in build meta data ${goQuote(text)}`);
+      return fail(`Invalid character(s) found in build meta data ${quote(text)}`);
     }
   }
   return undefined;

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { CelDouble, EvaluationFailure } from '../value.ts';
 import type { CelValue } from '../value.ts';
-import { fixedText, plainText, scientificParts } from './decimal-text.ts';
 import { MAX_PRECISION, MAX_WIDTH } from './limits.ts';
 import { formatText, parseFormat } from './string-format.ts';
 
@@ -52,35 +51,6 @@ describe('formatting', () => {
           assert.ok(typeof text === 'string' || text instanceof EvaluationFailure);
         }
         assert.ok(Array.isArray(parseFormat(format)));
-      }),
-    );
-  });
-});
-
-describe('doubles in decimal', () => {
-  test('are exact, halves rounded to even', () => {
-    assert.deepEqual(
-      [0.5, 1.5, 2.5, 0.125].map((value) => fixedText(value, 0)),
-      ['0', '2', '2', '0'],
-    );
-    assert.equal(fixedText(0.1, 20), '0.10000000000000000555');
-    assert.equal(fixedText(5e-324, 1074).slice(-3), '625');
-    assert.deepEqual(scientificParts(9.999, 1), { mantissa: '1.0', exponent: 1 });
-  });
-
-  test('differ from toFixed in halves only', () => {
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 1e20, noNaN: true }), fc.nat(20), (value, precision) => {
-        const text = fixedText(value, precision);
-        assert.ok(text === value.toFixed(precision) || Number(`${value}5`) === 0 || (value * 2 ** 60) % 1 === 0);
-      }),
-    );
-  });
-
-  test('written plainly are read as the same', () => {
-    fc.assert(
-      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-        assert.ok(Object.is(Number(plainText(value)), value) && !plainText(value).includes('e'));
       }),
     );
   });

@@ -1,3 +1,4 @@
+import { compareStrings, formatFloat, quote } from '../../go/index.ts';
 import {
   CelDuration,
   CelTimestamp,
@@ -13,9 +14,7 @@ import {
 } from '../evaluate/index.ts';
 import { CelUint, EvaluationFailure } from '../value.ts';
 import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
-import { fixedText, plainText, scientificParts } from './decimal-text.ts';
 import { fail } from './declare.ts';
-import { goQuote } from './go-quote.ts';
 import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_PRECISION, MAX_WIDTH } from './limits.ts';
 
 /**
@@ -120,7 +119,7 @@ function precisionProblem(digits: string, isAtEnd: boolean): string | undefined 
   if (isAtEnd) {
     return 'could not find end of precision specifier';
   }
-  const converting = `error while converting precision to integer: strconv.Atoi: parsing ${goQuote(digits)}`;
+  const converting = `error while converting precision to integer: strconv.Atoi: parsing ${quote(digits)}`;
   if (digits === '') {
     return `${converting}: invalid syntax`;
   }
@@ -210,7 +209,7 @@ class FormatWriter {
     if (integer === undefined && double === undefined) {
       return given(EXPECTATIONS[this.#dialect].d, value);
     }
-    return this.text(double === undefined ? String(integer) : specificationDouble(double, plainText));
+    return this.text(double === undefined ? String(integer) : specificationDouble(double));
   }
 
   #double(clause: FormatClause, value: CelValue): Problem {
@@ -227,8 +226,7 @@ class FormatWriter {
       return tooPrecise(precision, MAX_PRECISION);
     }
     if (isSpecification) {
-      const write = isFixed ? fixedText : scientificText;
-      return this.text(specificationDouble(number, (finite) => signed(finite, write(finite, precision))));
+      return this.text(specificationDouble(number, isFixed ? 'f' : 'e', precision));
     }
     return this.text(isFixed ? englishFixed(number, precision) : englishScientific(number, precision));
   }
@@ -287,7 +285,7 @@ class FormatWriter {
       }
       entries.push({ text, key });
     }
-    entries.sort((one, other) => compareUtf8(one.text, other.text));
+    entries.sort((one, other) => compareStrings(one.text, other.text));
     this.text('{');
     for (const [index, entry] of entries.entries()) {
       const separator = this.#dialect === 'kubernetes' ? ':' : ': ';
@@ -395,39 +393,36 @@ function hexText(value: CelValue): string | undefined {
 
 function plainOrProblem(value: CelValue): string | EvaluationFailure {
   const text = value instanceof CelTypeValue ? value.name : toText(value);
-  return text instanceof EvaluationFailure
-    ? fail(`could not convert argument ${goQuote(text.message)} to string`)
-    : text;
+  return text instanceof EvaluationFailure ? fail(`could not convert argument ${quote(text.message)} to string`) : text;
 }
 
 /** A value that a list or map holds, as API servers write it. */
 function literalText(value: CelValue): string | EvaluationFailure {
   const double = doubleValue(value);
   if (double !== undefined) {
-    return Number.isFinite(double)
-      ? signed(double, fixedText(double, DEFAULT_PRECISION))
-      : goQuote(Number.isNaN(double) ? 'NaN' : `${double < 0 ? '-' : '+'}Inf`);
+    const text = formatFloat(double, 'f', DEFAULT_PRECISION);
+    return Number.isFinite(double) ? text : quote(text);
   }
   const text = plainOrProblem(value);
   if (text instanceof EvaluationFailure) {
     return text;
   }
   if (typeof value === 'string') {
-    return goQuote(text);
+    return quote(text);
   }
   if (value instanceof Uint8Array) {
-    return `b${goQuote(text)}`;
+    return `b${quote(text)}`;
   }
   if (value instanceof CelTimestamp) {
-    return `timestamp(${goQuote(text)})`;
+    return `timestamp(${quote(text)})`;
   }
-  return value instanceof CelDuration ? `duration(${goQuote(text)})` : text;
+  return value instanceof CelDuration ? `duration(${quote(text)})` : text;
 }
 
 function specificationText(value: CelValue): string | EvaluationFailure {
   const double = doubleValue(value);
   if (double !== undefined) {
-    return specificationDouble(double, plainText);
+    return specificationDouble(double);
   }
   if (value instanceof Uint8Array) {
     return Buffer.from(value).toString('utf8');
@@ -435,20 +430,8 @@ function specificationText(value: CelValue): string | EvaluationFailure {
   return value instanceof CelTypeValue ? value.name : toText(value);
 }
 
-function specificationDouble(value: number, write: (finite: number) => string): string {
-  if (Number.isNaN(value)) {
-    return 'NaN';
-  }
-  return Number.isFinite(value) ? write(value) : `${value < 0 ? '-' : ''}Infinity`;
-}
-
-function signed(value: number, text: string): string {
-  return value < 0 || Object.is(value, -0) ? `-${text}` : text;
-}
-
-function scientificText(value: number, precision: number): string {
-  const { mantissa, exponent } = scientificParts(value, precision);
-  return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+function specificationDouble(value: number, verb: 'e' | 'f' = 'f', precision?: number): string {
+  return Math.abs(value) === Infinity ? `${value < 0 ? '-' : ''}Infinity` : formatFloat(value, verb, precision);
 }
 
 function englishSpecial(value: number): string | undefined {
@@ -467,7 +450,7 @@ function englishFixed(value: number, precision: number): string {
   if (special !== undefined) {
     return special;
   }
-  const [whole = '', fraction] = fixedText(value, precision % ENGLISH_PRECISIONS).split('.');
+  const [whole = '', fraction] = formatFloat(Math.abs(value), 'f', precision % ENGLISH_PRECISIONS).split('.');
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
   return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
@@ -480,12 +463,7 @@ function englishScientific(value: number, width: number): string {
 }
 
 function englishPower(value: number): string {
-  const { mantissa, exponent } = scientificParts(value, DEFAULT_PRECISION);
-  const digits = String(Math.abs(exponent)).padStart(2, '0');
-  const raised = Array.from(digits, (digit) => SUPERSCRIPTS.charAt(Number(digit))).join('');
-  return `${value < 0 ? '-' : ''}${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
-}
-
-function compareUtf8(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one, 'utf8'), Buffer.from(other, 'utf8'));
+  const [mantissa = '', exponent = ''] = formatFloat(Math.abs(value), 'e', DEFAULT_PRECISION).split('e');
+  const raised = Array.from(exponent.slice(1), (digit) => SUPERSCRIPTS.charAt(Number(digit))).join('');
+  return `${value < 0 ? '-' : ''}${mantissa}×10${exponent.startsWith('-') ? '⁻' : ''}${raised}`;
 }

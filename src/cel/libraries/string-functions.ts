@@ -1,8 +1,8 @@
+import { SHORT_ESCAPES } from '../../go/index.ts';
 import type { CelResult } from '../value.ts';
 import { CodePoints } from './code-points.ts';
 import { fail } from './declare.ts';
 import type { Int } from './declare.ts';
-import { ESCAPES } from './go-quote.ts';
 import { MAX_TEXT_LENGTH } from './limits.ts';
 
 /** Functions on strings as API servers' extension library has them. Positions count code points. */
@@ -151,9 +151,9 @@ export function join(parts: readonly unknown[], separator = ''): CelResult {
 
 /** A string literal of CEL for a string. */
 export function quote(text: string): string {
+  const escape = (character: string): string => SHORT_ESCAPES.get(character) ?? character;
   // oxlint-disable-next-line no-control-regex -- these are what has to be escaped
-  const escaped = text.toWellFormed().replace(/[\u0007-\r\\"]/g, (character) => ESCAPES.get(character) ?? character);
-  return `"${escaped}"`;
+  return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, escape)}"`;
 }
 
 export function tooLong(name: string, length: number): CelResult {

@@ -1,8 +1,8 @@
+import { fromBinary, quoteBytes, toBinary } from '../../go/index.ts';
 import { setOwn } from '../evaluate/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
-import { fromBinary, goQuoteBytes, toBinary } from './go-quote.ts';
 import { parseAddress } from './ip-address.ts';
 
 /**
@@ -172,7 +172,7 @@ export function requestUriProblem(text: string): string | undefined {
 }
 
 function parseError(binary: string, problem: string): string {
-  return `parse ${goQuoteBytes(binary)}: ${problem}`;
+  return `parse ${quoteBytes(binary)}: ${problem}`;
 }
 
 /** The parts of a URL without a fragment, or what is wrong with it. */
@@ -269,7 +269,7 @@ function parseHost(scheme: string, host: string): string | EvaluationFailure {
   const isHttp = scheme === 'http' || scheme === 'https';
   const colon = isHttp ? host.indexOf(':') : host.lastIndexOf(':');
   if (colon >= 0 && !isOptionalPort(host.slice(colon))) {
-    return fail(`invalid port ${goQuoteBytes(host.slice(colon))} after host`);
+    return fail(`invalid port ${quoteBytes(host.slice(colon))} after host`);
   }
   return unescape(host, 'host');
 }
@@ -282,7 +282,7 @@ function parseLiteral(host: string): string | EvaluationFailure {
   }
   const port = host.slice(end + 1);
   if (!isOptionalPort(port)) {
-    return fail(`invalid port ${goQuoteBytes(port)} after host`);
+    return fail(`invalid port ${quoteBytes(port)} after host`);
   }
   const zoneAt = host.slice(1, end).indexOf('%25');
   const name = unescape(zoneAt < 0 ? host.slice(1, end) : host.slice(1, 1 + zoneAt), 'host');
@@ -352,12 +352,12 @@ function unescape(text: string, part: Part): string | EvaluationFailure {
     if (unit === '%') {
       const escaped = text.slice(index, index + 3);
       if (!isEscape(escaped, part)) {
-        return fail(`invalid URL escape ${goQuoteBytes(escaped)}`);
+        return fail(`invalid URL escape ${quoteBytes(escaped)}`);
       }
       parts.push(String.fromCharCode(Number.parseInt(escaped.slice(1), 16)));
       index += 2;
     } else if ((part === 'host' || part === 'zone') && unit < '\u0080' && !HOST_CHARACTERS.has(unit)) {
-      return fail(`invalid character ${goQuoteBytes(unit)} in host name`);
+      return fail(`invalid character ${quoteBytes(unit)} in host name`);
     } else {
       parts.push(unit === '+' && part === 'query' ? ' ' : unit);
     }

@@ -1,4 +1,4 @@
-import { goQuote } from '../../cel/index.ts';
+import { quote } from '../../go/index.ts';
 import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
@@ -34,7 +34,7 @@ const WRITES = ['CREATE', 'UPDATE'];
 export function ownKindsConfiguration(target: WebhookTarget, controllerUser: string): WebhookConfiguration {
   const notTheController = {
     name: 'not-the-controller',
-    expression: `request.userInfo.username != ${goQuote(controllerUser)}`,
+    expression: `request.userInfo.username != ${quote(controllerUser)}`,
   };
   const common = {
     admissionReviewVersions: ['v1'],

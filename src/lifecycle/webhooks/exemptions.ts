@@ -1,6 +1,6 @@
 // Requests that no policy is asked about, so that nothing of the product can keep itself, or the cluster, from coming back.
 // docs/enforcement.md has them as a table.
-import { goQuote } from '../../cel/index.ts';
+import { quote } from '../../go/index.ts';
 import {
   GUARDED_GROUPS,
   type MatchCondition,
@@ -98,10 +98,10 @@ function identitiesText(identities: readonly string[]): string {
   const prefixes = sorted.filter((one) => one.endsWith('*')).map((one) => one.slice(0, -1));
   return [
     ...(exact.length === 0 ? [] : [`request.userInfo.username in [${quoted(exact)}]`]),
-    ...prefixes.map((prefix) => `request.userInfo.username.startsWith(${goQuote(prefix)})`),
+    ...prefixes.map((prefix) => `request.userInfo.username.startsWith(${quote(prefix)})`),
   ].join(' || ');
 }
 
 function quoted(texts: readonly string[]): string {
-  return texts.map((text) => goQuote(text)).join(', ');
+  return texts.map((text) => quote(text)).join(', ');
 }

@@ -1,7 +1,8 @@
+import { compareStrings } from '../../go/index.ts';
 import { objectOperand, stringOperand, undefinedBecause, wrongType } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
 import { parseJsonText } from './value-text.ts';
-import { compareStrings, isArray, RegoObject, RegoSet } from './value.ts';
+import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 
 const hexEncode: OpaBuiltin = (operands) => Buffer.from(stringOperand(operands, 0)).toString('hex');

@@ -1,3 +1,5 @@
+import { isInt64 } from '../../go/index.ts';
+
 /**
  * A Rego number: a decimal of any size, kept as the JSON text that it was written in, because a double would corrupt
  * what policies really see (nanosecond timestamps, byte quantities, 64-bit ids).
@@ -68,8 +70,6 @@ function compareMagnitudes(x: Decimal, y: Decimal): number {
   return x.digits === y.digits ? 0 : x.digits < y.digits ? -1 : 1;
 }
 
-const INT64_MAX = 2n ** 63n - 1n;
-const INT64_MIN = -(2n ** 63n);
 const INT64_TEXT = /^[+-]?(\d+)(\.0*)?$/;
 /** Go's largest int64 has 19 digits; OPA gives up on longer texts, a fraction of zeros included. */
 const INT64_TEXT_LENGTH = 19;
@@ -84,11 +84,7 @@ export function int64Of(text: string): bigint | undefined {
     return undefined;
   }
   const value = BigInt(text.split('.')[0] ?? '');
-  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;
-}
-
-export function isInt64(value: bigint): boolean {
-  return value >= INT64_MIN && value <= INT64_MAX;
+  return isInt64(value) ? value : undefined;
 }
 
 /** Integers of more digits than this are refused: nothing legitimate is near, and their arithmetic is not linear. */

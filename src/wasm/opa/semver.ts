@@ -1,6 +1,7 @@
+import { isInt64 } from '../../go/index.ts';
 import { operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
-import { isInt64, RegoNumber } from './number.ts';
+import { RegoNumber } from './number.ts';
 
 interface Version {
   readonly numbers: readonly bigint[];

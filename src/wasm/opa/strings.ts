@@ -1,3 +1,5 @@
+import { isInt64, sprintf } from '../../go/index.ts';
+import type { FormatArgument } from '../../go/index.ts';
 import { WasmError } from '../errors.ts';
 import {
   arrayOperand,
@@ -10,9 +12,7 @@ import {
   wrongType,
 } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
-import { formatGo } from './format.ts';
-import type { FormatArgument } from './format.ts';
-import { isInt64, RegoNumber } from './number.ts';
+import { RegoNumber } from './number.ts';
 import { isArray, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
@@ -20,11 +20,11 @@ import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
 /** Fuel for one character that a builtin makes: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_CHAR = 10;
 
-const sprintf: OpaBuiltin = (operands, context) => {
+const sprintfBuiltin: OpaBuiltin = (operands, context) => {
   const format = stringOperand(operands, 0);
   const args = arrayOperand(operands, 1).map((value) => formatArgument(value, context));
   let chars = 0;
-  return formatGo(format, args, (more) => {
+  return sprintf(format, args, (more) => {
     chars += more;
     if (chars > MAX_RESULT_CHARS) {
       throw new WasmError('out-of-fuel', `sprintf: the result exceeds ${MAX_RESULT_CHARS} characters`);
@@ -165,7 +165,7 @@ const replaceN: OpaBuiltin = (operands, context) => {
 };
 
 export const stringBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
-  ['sprintf', sprintf],
+  ['sprintf', sprintfBuiltin],
   ['indexof_n', indexOfN],
   ['strings.count', count],
   ['strings.any_prefix_match', anyAffix((text, affix) => text.startsWith(affix))],

@@ -1,13 +1,12 @@
+import { compareStrings, formatFloat, sprintf } from '../../go/index.ts';
+import type { FormatArgument } from '../../go/index.ts';
 import { objectOperand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { queryEscape } from './encoding.ts';
-import { formatFloat } from './float.ts';
-import { formatGo } from './format.ts';
-import type { FormatArgument } from './format.ts';
 import { FUEL_PER_CHAR } from './strings.ts';
 import { parseTemplate } from './template-parser.ts';
 import type { Operand, Pipeline, TemplateNode, TemplateValue } from './template-parser.ts';
-import { compareStrings, isArray, RegoObject, RegoSet } from './value.ts';
+import { isArray, RegoObject, RegoSet } from './value.ts';
 import { RegoNumber } from './number.ts';
 import type { RegoValue } from './value.ts';
 import { MAX_RESULT_CHARS } from './value-text.ts';
@@ -183,7 +182,7 @@ class Renderer {
     if (name === 'printf') {
       const [format, ...args] = values;
       return typeof format === 'string'
-        ? formatGo(format, args.map(formatArgument), (chars) => this.#grow(chars))
+        ? sprintf(format, args.map(formatArgument), (chars) => this.#grow(chars))
         : fail('printf needs a format');
     }
     return (FUNCTIONS.get(name) ?? fail(`no function ${name}`))(values);

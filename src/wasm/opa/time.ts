@@ -1,20 +1,27 @@
+import {
+  civilOf,
+  daysInMonth,
+  formatTime,
+  isInt64,
+  NAMED_LAYOUTS,
+  NS_PER_SECOND,
+  parseRfc3339,
+  parseTime,
+  secondsOf,
+  TimeZone,
+  weekdayName,
+} from '../../go/index.ts';
+import type { CivilTime } from '../../go/index.ts';
 import { intOperand, operand, stringOperand, undefinedBecause, wrongType } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
-import { civilOf, daysInMonth, NS_PER_SECOND, secondsOf } from './civil-time.ts';
-import type { CivilTime } from './civil-time.ts';
 import { parseDuration } from './duration.ts';
-import { integerOf, isInt64, RegoNumber } from './number.ts';
-import { formatTime, NAMED_LAYOUTS, parseTime, weekdayName } from './time-layout.ts';
-import type { ZonedTime } from './time-layout.ts';
+import { integerOf, RegoNumber } from './number.ts';
 import { isArray } from './value.ts';
 import type { RegoValue } from './value.ts';
 
-/** A time zone of the system's database, or UTC. */
-type Zone = Intl.DateTimeFormat | undefined;
-
 interface Moment {
   readonly ns: bigint;
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   readonly layout: string;
 }
 
@@ -25,7 +32,7 @@ const FUEL_PER_ZONE_LOOKUP = 50_000;
 function momentOperand(operands: readonly RegoValue[], index: number, context: BuiltinContext): Moment {
   const value = operand(operands, index);
   if (value instanceof RegoNumber) {
-    return { ns: nanoseconds(value), zone: undefined, layout: '' };
+    return { ns: nanoseconds(value), zone: TimeZone.UTC, layout: '' };
   }
   const [ns, zone = '', layout = ''] = isArray(value) ? value : wrongType(value, index, 'number', 'array');
   if (!(ns instanceof RegoNumber) || typeof zone !== 'string' || typeof layout !== 'string') {
@@ -39,61 +46,29 @@ function nanoseconds(number: RegoNumber): bigint {
   return value !== undefined && isInt64(value) ? value : undefinedBecause('time: not a number of nanoseconds');
 }
 
-/** "Local" is UTC: the answer must not depend on where a policy server runs. */
-function zoneOf(name: string, context: BuiltinContext): Zone {
-  if (name === '' || name === 'UTC' || name === 'Local') {
-    return undefined;
+function zoneOf(name: string, context: BuiltinContext): TimeZone {
+  if (name !== '' && name !== 'UTC') {
+    context.charge(FUEL_PER_ZONE_LOOKUP);
   }
-  // Go knows no zones by offset, and looks for names as paths.
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) {
-    undefinedBecause('time: unknown zone');
-  }
-  context.charge(FUEL_PER_ZONE_LOOKUP);
-  try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
-  } catch (error) {
-    return undefinedBecause('time: unknown zone', error);
-  }
+  return TimeZone.load(name) ?? undefinedBecause('time: unknown zone');
 }
 
-/** Seconds east of UTC at a time. */
-function offsetAt(zone: Zone, seconds: number): number {
-  if (zone === undefined) {
-    return 0;
-  }
-  const name = zone.formatToParts(seconds * 1000).find((part) => part.type === 'timeZoneName')?.value ?? '';
-  const [, sign, hours = '0', minutes = '0', rest = '0'] = /^GMT([+-])(\d{2}):(\d{2})(?::(\d{2}))?$/.exec(name) ?? [];
-  const offset = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);
-  return sign === '-' ? -offset : offset;
+function nanosecondOf({ ns }: Moment): bigint {
+  return ((ns % NS_PER_SECOND) + NS_PER_SECOND) % NS_PER_SECOND;
 }
 
-function localTime({ ns, zone }: Moment): CivilTime & { readonly offsetSeconds: number } {
-  const fraction = ((ns % NS_PER_SECOND) + NS_PER_SECOND) % NS_PER_SECOND;
-  const seconds = Number((ns - fraction) / NS_PER_SECOND);
-  const offsetSeconds = offsetAt(zone, seconds);
-  return { ...civilOf(seconds + offsetSeconds, Number(fraction)), offsetSeconds };
+function secondsAt(moment: Moment): number {
+  return Number((moment.ns - nanosecondOf(moment)) / NS_PER_SECOND);
 }
 
-/** English-speaking places whose data has the abbreviations of their region; ICU has no list of all. */
-const ABBREVIATION_LOCALES = ['en-US', 'en-GB', 'en-AU', 'en-NZ', 'en-IN', 'en-ZA'];
+function localTime(moment: Moment): CivilTime & { readonly offsetSeconds: number } {
+  const seconds = secondsAt(moment);
+  const offsetSeconds = moment.zone.offsetAt(seconds);
+  return { ...civilOf(seconds + offsetSeconds, Number(nanosecondOf(moment))), offsetSeconds };
+}
 
-/** The abbreviation of a zone, or its offset for zones that have none. */
-function zoneName({ ns, zone }: Moment, offsetSeconds: number): string {
-  if (zone === undefined) {
-    return 'UTC';
-  }
-  const { timeZone } = zone.resolvedOptions();
-  const names = ABBREVIATION_LOCALES.map((locale) =>
-    new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: 'short' })
-      .formatToParts(Number(ns / 1_000_000n))
-      .find((part) => part.type === 'timeZoneName'),
-  );
-  const letters = names.find((name) => /^[A-Z]{3,5}$/.test(name?.value ?? ''))?.value;
-  const magnitude = Math.abs(offsetSeconds);
-  const minutes = Math.trunc(magnitude / 60) % 60;
-  const digits =
-    String(Math.trunc(magnitude / 3600)).padStart(2, '0') + (minutes === 0 ? '' : String(minutes).padStart(2, '0'));
-  return letters ?? `${offsetSeconds < 0 ? '-' : '+'}${digits}`;
+function invalidTime(): never {
+  return undefinedBecause('time: not a time in this layout');
 }
 
 function result(ns: bigint): RegoNumber {
@@ -104,12 +79,13 @@ const now: OpaBuiltin = (_, context) => RegoNumber.of(context.nowNs);
 
 const parse: OpaBuiltin = (operands) => {
   const layout = stringOperand(operands, 0);
-  return result(parseTime(stringOperand(operands, 1), NAMED_LAYOUTS.get(layout) ?? layout));
+  return result(parseTime(stringOperand(operands, 1), NAMED_LAYOUTS.get(layout) ?? layout) ?? invalidTime());
 };
 
-const RFC_3339 = NAMED_LAYOUTS.get('RFC3339') ?? '';
-
-const parseRfc3339: OpaBuiltin = (operands) => result(parseTime(stringOperand(operands, 0), RFC_3339));
+const parseRfc3339Ns: OpaBuiltin = (operands) => {
+  const time = parseRfc3339(stringOperand(operands, 0)) ?? invalidTime();
+  return result(BigInt(time.seconds) * NS_PER_SECOND + BigInt(time.nanoseconds));
+};
 
 const parseDurationNs: OpaBuiltin = (operands) => RegoNumber.of(parseDuration(stringOperand(operands, 0)));
 
@@ -117,8 +93,10 @@ const format: OpaBuiltin = (operands, context) => {
   const moment = momentOperand(operands, 0, context);
   const layout = NAMED_LAYOUTS.get(moment.layout === '' ? 'RFC3339Nano' : moment.layout) ?? moment.layout;
   const local = localTime(moment);
-  const zoned: ZonedTime = { ...local, zoneName: layout.includes('MST') ? zoneName(moment, local.offsetSeconds) : '' };
-  return formatTime(zoned, layout);
+  return formatTime(
+    { ...local, zoneName: layout.includes('MST') ? moment.zone.abbreviationAt(secondsAt(moment)) : '' },
+    layout,
+  );
 };
 
 const date: OpaBuiltin = (operands, context) => {
@@ -148,9 +126,9 @@ const addDate: OpaBuiltin = (operands, context) => {
 };
 
 /** The offset of a local time. Where clocks are changed, Go's choice: the offset in force at its first guess. */
-function offsetOfLocal(zone: Zone, localSeconds: number): number {
-  const guess = offsetAt(zone, localSeconds);
-  return guess === 0 ? 0 : offsetAt(zone, localSeconds - guess);
+function offsetOfLocal(zone: TimeZone, localSeconds: number): number {
+  const guess = zone.offsetAt(localSeconds);
+  return guess === 0 ? 0 : zone.offsetAt(localSeconds - guess);
 }
 
 /** Years, months, days, hours, minutes and seconds between two times, in the zone of the first. */
@@ -187,7 +165,7 @@ const diff: OpaBuiltin = (operands, context) => {
 export const timeBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
   ['time.now_ns', now],
   ['time.parse_ns', parse],
-  ['time.parse_rfc3339_ns', parseRfc3339],
+  ['time.parse_rfc3339_ns', parseRfc3339Ns],
   ['time.parse_duration_ns', parseDurationNs],
   ['time.format', format],
   ['time.date', date],

@@ -1,6 +1,6 @@
+import { quote } from '../../go/index.ts';
 import { WasmError } from '../errors.ts';
 import { BuiltinError } from './errors.ts';
-import { quote } from './quote.ts';
 import { RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';

@@ -1,3 +1,4 @@
+import { compareStrings } from '../../go/index.ts';
 import { canonicalNumber, compareNumbers, RegoNumber } from './number.ts';
 
 /** Any value of Rego. Strings, booleans, null and arrays are JavaScript's own. */
@@ -142,20 +143,6 @@ function compareLists(a: readonly RegoValue[], b: readonly RegoValue[]): number 
     const order = compareValues(item, other);
     if (order !== 0) {
       return order;
-    }
-  }
-  return a.length - b.length;
-}
-
-/** By code point, as Go compares UTF-8; JavaScript's own order puts U+E000..U+FFFF after the supplementary planes. */
-export function compareStrings(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index += 1) {
-    const x = a.charCodeAt(index);
-    const y = b.charCodeAt(index);
-    if (x !== y) {
-      const isSurrogate = (unit: number): boolean => (unit & 0xf800) === 0xd800;
-      return isSurrogate(x) === isSurrogate(y) ? x - y : isSurrogate(x) ? 1 : -1;
     }
   }
   return a.length - b.length;

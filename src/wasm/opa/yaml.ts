@@ -1,3 +1,4 @@
+import { formatFloat } from '../../go/index.ts';
 import {
   defineMappingTag,
   defineScalarTag,
@@ -15,7 +16,6 @@ import { decimalOf, integerOf, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
-import { formatFloat } from './float.ts';
 
 /** Nesting that is read; Kubernetes manifests stay far below. */
 const MAX_DEPTH = 200;

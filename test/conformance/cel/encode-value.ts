@@ -10,7 +10,7 @@ import {
   toText,
 } from '../../../src/cel/index.ts';
 import type { CelValue } from '../../../src/cel/index.ts';
-import { formatDouble } from '../../../src/cel/evaluate/index.ts';
+import { formatFloat } from '../../../src/go/index.ts';
 import { NamedFormat } from '../../../src/cel/libraries/named-formats.ts';
 
 /** A value in JSON that tells types apart, as the golden data has it. */
@@ -22,7 +22,7 @@ export function encodeValue(value: CelValue): unknown {
     case 'bigint':
       return { int: String(value) };
     case 'number':
-      return Number.isInteger(value) ? { int: String(value) } : { double: formatDouble(value) };
+      return Number.isInteger(value) ? { int: String(value) } : { double: formatFloat(value, 'g') };
     default:
       return value === null ? null : encodeObject(value);
   }
@@ -30,7 +30,7 @@ export function encodeValue(value: CelValue): unknown {
 
 function encodeObject(value: CelValue & object): unknown {
   if (value instanceof CelDouble) {
-    return { double: formatDouble(value.value) };
+    return { double: formatFloat(value.value, 'g') };
   }
   if (value instanceof CelUint) {
     return { uint: String(value.value) };

@@ -5,12 +5,12 @@ import {
   CelTypeValue,
   doubleValue,
   findInMap,
-  formatDouble,
   formatTimestamp,
   isMap,
   keysOf,
   typeNameOf,
 } from '../../../src/cel/evaluate/index.ts';
+import { formatFloat } from '../../../src/go/index.ts';
 import { CelUint } from '../../../src/cel/value.ts';
 import type { CelValue } from '../../../src/cel/value.ts';
 
@@ -24,7 +24,7 @@ export function showValue(value: CelValue): string {
   }
   const double = doubleValue(value);
   if (double !== undefined) {
-    return `double(${formatDouble(double)})`;
+    return `double(${formatFloat(double, 'g')})`;
   }
   if (typeof value === 'number') {
     return String(value);

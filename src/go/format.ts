@@ -1,23 +1,23 @@
 import { formatFloat } from './float.ts';
 import type { FloatVerb } from './float.ts';
-import { canBackquote, quote, quoteToAscii } from './quote.ts';
+import { canBackquote, isPrint, quote, quoteRune, quoteToAscii } from './quote.ts';
 
-/** An argument of Go's `fmt.Sprintf`, as OPA passes them. */
+/** An argument of {@link sprintf}, with its type in Go. */
 export type FormatArgument =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'int64'; readonly value: bigint }
   | { readonly type: '*big.Int'; readonly value: bigint }
   | { readonly type: 'float64'; readonly value: number };
 
-/** Receives the sizes of the pieces before they are made, and throws when they are too much. */
+/** Called with the size of each piece of output before it is made; throws to end the formatting. */
 export type SizeGuard = (chars: number) => void;
 
-/** Go's `fmt.Sprintf` for the arguments that Rego has. `guard` hears of every piece of output before it is made. */
-export function formatGo(format: string, args: readonly FormatArgument[], guard: SizeGuard): string {
+/** Go's `fmt.Sprintf` for basic types. Errors in the format show in the text, as in Go: `%!d(string=a)`. */
+export function sprintf(format: string, args: readonly FormatArgument[], guard: SizeGuard): string {
   return new Formatter(format, args, guard).run();
 }
 
-/** Widths and precisions that Go takes from the format; what is larger makes the directive invalid. */
+/** Largest width and precision of a format; Go refuses larger ones. */
 const MAX_WIDTH = 1_000_000;
 const MAX_RUNE = 0x10ffffn;
 
@@ -111,7 +111,7 @@ class Formatter {
     }
   }
 
-  /** `[n]`: the argument that the next part of the directive is about. */
+  /** `[n]`: the argument that the next part of the directive uses. */
   #argumentIndex(): void {
     this.#afterIndex = false;
     if (this.#format[this.#at] !== '[') {
@@ -127,7 +127,7 @@ class Formatter {
     const digits = this.#format.slice(this.#at + 1, close);
     this.#at = close + 1;
     const index = /^\d{1,7}$/.test(digits) ? Number(digits) - 1 : -1;
-    // Go keeps the argument after a number that is out of range, but not after something that is no number.
+    // After an index out of range Go reads no second index, after one that is not a number it does.
     this.#afterIndex = index !== -1 || digits === '0';
     if (index >= 0 && index < this.#args.length) {
       this.#next = index;
@@ -179,7 +179,7 @@ class Formatter {
     this.#afterIndex = false;
   }
 
-  /** The argument that a `*` stands for. */
+  /** The argument that gives the width or precision for a `*`. */
   #starArgument(): number | undefined {
     const argument = this.#args[this.#next];
     if (argument === undefined) {
@@ -190,7 +190,7 @@ class Formatter {
     return value !== undefined && Math.abs(value) <= MAX_WIDTH ? value : undefined;
   }
 
-  /** A decimal number; one that is too large ends the format, as in Go. */
+  /** A decimal number. One that is too large ends the format, as in Go. */
   #readNumber(): number | undefined {
     let value: number | undefined;
     while (/^[0-9]$/.test(this.#format[this.#at] ?? '')) {
@@ -305,10 +305,8 @@ class Formatter {
         return this.#integer(value, 16, verb);
       case 'c':
         return this.#pad(runeOf(value));
-      case 'q': {
-        const rune = runeOf(value);
-        return this.#pad(this.#flags.has('+') ? quoteToAscii(rune, "'") : quote(rune, "'"));
-      }
+      case 'q':
+        return this.#pad(quoteRune(runeOf(value), this.#flags.has('+')));
       case 'U':
         return this.#unicode(value);
       default:
@@ -343,7 +341,7 @@ class Formatter {
     let text = `U+${digits.padStart(Math.max(this.#precision ?? 4, 4), '0')}`;
     if (this.#flags.has('#') && value >= 0n && value <= MAX_RUNE) {
       const rune = runeOf(value);
-      text += quote(rune, '') === rune ? ` '${rune}'` : '';
+      text += isPrint(rune) ? ` '${rune}'` : '';
     }
     this.#pad(text, true);
   }
@@ -397,9 +395,13 @@ class Formatter {
     this.#guard((precision ?? 0) + FLOAT_CHARS);
     let text = formatFloat(value, floatVerb, precision);
     let sign = this.#flags.has('+') ? '+' : this.#flags.has(' ') ? ' ' : '';
-    if (text.startsWith('-')) {
-      sign = '-';
+    if (/^[-+]/.test(text)) {
+      sign = text.startsWith('-') ? '-' : sign;
       text = text.slice(1);
+    }
+    if (!Number.isFinite(value)) {
+      this.#notFinite(sign, text);
+      return;
     }
     if (this.#flags.has('#') && floatVerb !== 'b') {
       text = withPoint(text, floatVerb, precision);
@@ -413,6 +415,11 @@ class Formatter {
       sign = '';
     }
     this.#pad(sign + text);
+  }
+
+  /** Infinities and NaN are padded with spaces; Go always prints the sign of infinities. */
+  #notFinite(sign: string, text: string): void {
+    this.#pad((text === 'Inf' && sign === '' ? '+' : sign) + text, true);
   }
 
   #padsWithZeros(): boolean {
@@ -432,7 +439,7 @@ class Formatter {
   }
 }
 
-/** A double in full: 309 digits before the point, and sign, point, exponent. */
+/** Most characters of a double without a precision: 309 digits before the point, sign, point and exponent. */
 const FLOAT_CHARS = 320;
 
 const BIG_BASES: ReadonlyMap<string, number> = new Map([
@@ -466,7 +473,7 @@ function integerPrefix(base: number, digits: string): string {
   }
 }
 
-/** `#`: a point is always there, and %g keeps its trailing zeros. */
+/** The `#` flag: always a point, and trailing zeros for %g. */
 function withPoint(text: string, verb: FloatVerb, precision: number | undefined): string {
   const exponentAt = text.search(verb === 'x' ? /p/ : /e/);
   const mantissa = exponentAt === -1 ? text : text.slice(0, exponentAt);

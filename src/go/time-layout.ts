@@ -1,8 +1,9 @@
-import { undefinedBecause } from './builtin.ts';
-import { dayOfYear, daysInMonth, isLeap, secondsOf, weekdayOf } from './civil-time.ts';
+import { dayOfYear, daysInMonth, isLeap, NS_PER_SECOND, secondsOf, weekdayOf } from './civil-time.ts';
 import type { CivilTime } from './civil-time.ts';
 
-/** Layouts that have a name in Go. */
+export const RFC3339_NANO = '2006-01-02T15:04:05.999999999Z07:00';
+
+/** Layouts that are constants of Go's package time, by name. */
 export const NAMED_LAYOUTS: ReadonlyMap<string, string> = new Map([
   ['ANSIC', 'Mon Jan _2 15:04:05 2006'],
   ['UnixDate', 'Mon Jan _2 15:04:05 MST 2006'],
@@ -13,18 +14,20 @@ export const NAMED_LAYOUTS: ReadonlyMap<string, string> = new Map([
   ['RFC1123', 'Mon, 02 Jan 2006 15:04:05 MST'],
   ['RFC1123Z', 'Mon, 02 Jan 2006 15:04:05 -0700'],
   ['RFC3339', '2006-01-02T15:04:05Z07:00'],
-  ['RFC3339Nano', '2006-01-02T15:04:05.999999999Z07:00'],
+  ['RFC3339Nano', RFC3339_NANO],
 ]);
 
-/** `local` is a shadow of `UTC plus offset`, with the name that the zone has then. */
+/** A local time with its zone. */
 export interface ZonedTime extends CivilTime {
+  /** Seconds east of UTC. */
   readonly offsetSeconds: number;
+  /** Abbreviation such as `CET`, for layouts with `MST`. */
   readonly zoneName: string;
 }
 
 /**
- * Go's layouts are written as an example time. The parts of that time, longest first where one begins another; names
- * count only when no lower-case letter follows.
+ * The elements of Go's reference time, longest first where one is a prefix of another. Names count only when no
+ * lower-case letter follows.
  */
 const ELEMENT =
   /January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|002|0[1-6]|15|1|2006|2|__2|_2(?!006)|3|4|5|PM|pm|-07:00:00|-070000|-07:00|-0700|-07|Z07:00:00|Z070000|Z07:00|Z0700|Z07|[.,](?:0+|9+)(?!\d)/g;
@@ -49,10 +52,12 @@ function elementsOf(layout: string): Element[] {
 const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
+/** English name of the day of the week. */
 export function weekdayName(time: CivilTime): string {
   return WEEKDAYS[weekdayOf(time)] ?? '';
 }
 
+/** Formats a time by a Go layout (https://pkg.go.dev/time#Layout). */
 export function formatTime(time: ZonedTime, layout: string): string {
   return elementsOf(layout)
     .map(({ literal, code }) => literal + formatElement(time, code))
@@ -141,10 +146,23 @@ function formatOffset(seconds: number, code: string): string {
   return (seconds < 0 ? '-' : '+') + text;
 }
 
-/** Reads a time the way Go does and gives the nanoseconds since 1970. Named zones count as UTC, as without a database. */
-export function parseTime(text: string, layout: string): bigint {
-  return new TimeReader(text).read(elementsOf(layout));
+/**
+ * Nanoseconds since 1970 of a text in a Go layout (`time.Parse`). Zone abbreviations count as UTC, as in Go without a
+ * time zone database. Undefined when Go reports an error.
+ */
+export function parseTime(text: string, layout: string): bigint | undefined {
+  try {
+    return new TimeReader(text).read(elementsOf(layout));
+  } catch (error) {
+    if (error instanceof Mismatch) {
+      return undefined;
+    }
+    throw error;
+  }
 }
+
+/** The text does not match the layout. */
+class Mismatch extends Error {}
 
 class TimeReader {
   #rest: string;
@@ -186,14 +204,14 @@ class TimeReader {
       second: this.#second,
       nanosecond: 0,
     });
-    return BigInt(seconds - this.#offset) * 1_000_000_000n + BigInt(this.#nanosecond);
+    return BigInt(seconds - this.#offset) * NS_PER_SECOND + BigInt(this.#nanosecond);
   }
 
   #fail(what: string): never {
-    return undefinedBecause(`cannot parse time: ${what}`);
+    throw new Mismatch(what);
   }
 
-  /** A run of spaces in the layout stands for any number of spaces, none included at the end. */
+  /** A run of spaces in the layout matches any number of spaces, and none at the end of the text. */
   #skip(literal: string): void {
     for (const part of literal.match(/ +|[^ ]/gu) ?? []) {
       if (part.startsWith(' ')) {
@@ -313,11 +331,11 @@ class TimeReader {
   }
 
   #dayNumber(pattern: RegExp): number {
-    // Go takes day 0 for "no day" only until the day is checked against the month.
+    // Go reads day 0 as "no day", and refuses it when it checks the day against the month.
     return this.#number(pattern, 1, 31);
   }
 
-  /** Seconds may have a fraction that the layout does not mention. */
+  /** Seconds may be followed by a fraction that is not in the layout. */
   #impliedFraction(next: Element | undefined): void {
     const isNamed = next !== undefined && next.literal === '' && /^[.,]/.test(next.code);
     if (!isNamed && /^[.,]\d/.test(this.#rest)) {

@@ -13,7 +13,7 @@ export interface CivilTime {
 export const NS_PER_SECOND = 1_000_000_000n;
 const SECONDS_PER_DAY = 86_400;
 
-/** Seconds since 1970 of a civil time taken for UTC. Month, day and the rest may be out of range and are carried. */
+/** Seconds since 1970 of a civil time in UTC. Values out of range are carried, as `time.Date` does. */
 export function secondsOf(time: CivilTime): number {
   const days = daysFromCivil(
     time.year + Math.floor((time.month - 1) / 12),
@@ -25,7 +25,8 @@ export function secondsOf(time: CivilTime): number {
 
 /** Days since 1970-01-01; months count from 0. */
 function daysFromCivil(year: number, month: number, day: number): number {
-  // Years that begin in March put the leap day at their end.
+  // In years that begin in March, the leap day is the last day.
+  // https://howardhinnant.github.io/date_algorithms.html#days_from_civil
   const shifted = month < 2 ? year - 1 : year;
   const era = Math.floor(shifted / 400);
   const yearOfEra = shifted - era * 400;
@@ -34,7 +35,7 @@ function daysFromCivil(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-/** The civil time, in UTC, of seconds since 1970. */
+/** The civil time in UTC of seconds since 1970. */
 export function civilOf(seconds: number, nanosecond: number): CivilTime {
   const days = Math.floor(seconds / SECONDS_PER_DAY);
   const rest = seconds - days * SECONDS_PER_DAY;
@@ -62,6 +63,7 @@ export function isLeap(year: number): boolean {
   return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
 }
 
+/** @param month 1 to 12 */
 export function daysInMonth(year: number, month: number): number {
   return month === 2 && isLeap(year) ? 29 : ([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0);
 }

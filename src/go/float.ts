@@ -1,4 +1,4 @@
-/** Float verbs of Go's fmt and strconv, lower case. */
+/** Formats of `strconv.FormatFloat`, lower case. */
 export type FloatVerb = 'b' | 'e' | 'f' | 'g' | 'x';
 
 interface Digits {
@@ -12,10 +12,13 @@ const MANTISSA_BITS = 52n;
 const EXPONENT_BIAS = 1023;
 
 /**
- * Formats a finite double the way Go's strconv does, sign included only when negative.
+ * Formats a double as Go's `strconv.FormatFloat` does: `1e+06`, `-0`, `NaN`, `+Inf`.
  * @param precision digits after the point (`g`: significant digits); undefined for the shortest text that reads back
  */
 export function formatFloat(value: number, verb: FloatVerb, precision?: number): string {
+  if (!Number.isFinite(value)) {
+    return Number.isNaN(value) ? 'NaN' : `${value < 0 ? '-' : '+'}Inf`;
+  }
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
   const magnitude = Math.abs(value);
   switch (verb) {

@@ -1,0 +1,17 @@
+export { civilOf, dayOfYear, daysInMonth, NS_PER_SECOND, secondsOf, weekdayOf } from './civil-time.ts';
+export type { CivilTime } from './civil-time.ts';
+export { compareStrings } from './compare-strings.ts';
+export { parseDuration } from './duration.ts';
+export { formatFloat } from './float.ts';
+export type { FloatVerb } from './float.ts';
+export { sprintf } from './format.ts';
+export type { FormatArgument } from './format.ts';
+export { isInt64, MAX_INT64, MIN_INT64 } from './int64.ts';
+export { jsonText } from './json-text.ts';
+export { fromBinary, quote, quoteBytes, quoteToAscii, SHORT_ESCAPES, toBinary } from './quote.ts';
+export { parseRfc3339 } from './rfc3339.ts';
+export type { Timestamp } from './rfc3339.ts';
+export { formatTime, NAMED_LAYOUTS, parseTime, RFC3339_NANO, weekdayName } from './time-layout.ts';
+export type { ZonedTime } from './time-layout.ts';
+export { TimeZone } from './time-zone.ts';
+export { numberText, valueText } from './value-text.ts';
