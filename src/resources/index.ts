@@ -1,11 +1,4 @@
-export {
-  findCondition,
-  isConditionTrue,
-  MAX_CONDITION_MESSAGE_LENGTH,
-  removeCondition,
-  setCondition,
-  timeText,
-} from './conditions.ts';
+export { findCondition, isConditionTrue, removeCondition, setCondition, timeText } from './conditions.ts';
 export type { Condition, ConditionStatus, ConditionUpdate } from './conditions.ts';
 export {
   addErrors,
@@ -18,16 +11,13 @@ export {
   notFound,
   notSupported,
   required,
-  tooLong,
   tooMany,
-  typeInvalid,
 } from './field-error.ts';
-export type { FieldError, FieldErrorReason } from './field-error.ts';
+export type { FieldError } from './field-error.ts';
 export { compareBytes, jsonText, numberText, quoteText } from './go-text.ts';
 export { isJsonObject, own, textOf, textsOf } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
-  FieldsV1,
   KubernetesObject,
   ManagedFieldsEntry,
   MutableObject,
@@ -49,20 +39,17 @@ export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
 export type { CustomColumn, TableColumn } from './table-column.ts';
 export { FieldSelector, parseFieldSelector } from './field-selector.ts';
-export type { FieldRequirement } from './field-selector.ts';
 export { parseLabelSelector } from './label-selector-text.ts';
 export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
-export type { LabelRequirement, Labels, SelectorOperator } from './selectors.ts';
+export type { LabelRequirement, Labels } from './selectors.ts';
 export { matchConditionEnvironment, MatchConditions } from './admission-rules/match-conditions.ts';
 export type { Matching } from './admission-rules/match-conditions.ts';
 export { isInNamespace, ruleMatches, splitResource } from './admission-rules/rule-match.ts';
 export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
-export { covers, RuleSet } from './admission-rules/rule-set.ts';
+export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
-export type { UnionOptions } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
 export { builtinKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
-export type { BuiltinKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
   componentOf,
@@ -79,35 +66,23 @@ export {
 } from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
 export { selectableFieldsOf } from './kubernetes/selectable-fields.ts';
-export {
-  applyJsonPatch,
-  applyPatchSteps,
-  MAX_COPIED_BYTES,
-  MAX_JSON_PATCH_OPERATIONS,
-  MAX_SHIFTED_ELEMENTS,
-} from './patch/json-patch.ts';
+export { applyJsonPatch, applyPatchSteps, MAX_SHIFTED_ELEMENTS } from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
 export { goText } from './patch/go-value-text.ts';
 export { checkDepth, MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
-export type { PatchErrorCode } from './patch/patch-error.ts';
-export { OBJECT_META_SCHEMA, withObjectMeta } from './object-meta-schema.ts';
+export { withObjectMeta } from './object-meta-schema.ts';
 export {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
 } from './policies/admission-policies.ts';
-export type {
-  AdmissionPolicy,
-  AdmissionPolicyGroup,
-  ClusterAdmissionPolicy,
-  ClusterAdmissionPolicyGroup,
-} from './policies/admission-policies.ts';
+export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
 export type { PolicyStatus } from './policies/common-schemas.ts';
 export { OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
-export type { KindDeclaration, OwnKind } from './policies/own-kind.ts';
+export type { OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
   ROLLBACK_FAILED,
@@ -121,7 +96,6 @@ export {
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
 export {
   asksAuthorizer,
-  DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
   equivalentGroups,
   GUARDED_GROUPS,
   isOwnBucket,
@@ -130,8 +104,8 @@ export {
   policyMatch,
   policyOfBucket,
 } from './policies/policy-match.ts';
-export type { MatchCondition, MatchOptions, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
-export { POLICY_REVISIONS, REVISION_STATES, servesRather } from './policies/policy-revision.ts';
+export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
+export { POLICY_REVISIONS, servesRather } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';

@@ -2,16 +2,8 @@
 export { embeddedErrors } from './embedded-resources.ts';
 export { equalJson } from './equality.ts';
 export { parseFieldPath } from './field-path.ts';
-export {
-  fieldManagerErrors,
-  FOREGROUND_FINALIZER,
-  MAX_ANNOTATIONS_BYTES,
-  MAX_FIELD_MANAGER_BYTES,
-  metadataErrors,
-  nameProblems,
-  ORPHAN_FINALIZER,
-} from './metadata-validation.ts';
-export type { MetadataRules, NameRule } from './metadata-validation.ts';
+export { fieldManagerErrors, FOREGROUND_FINALIZER, metadataErrors, ORPHAN_FINALIZER } from './metadata-validation.ts';
+export type { NameRule } from './metadata-validation.ts';
 export { ObjectSchema } from './object-schema.ts';
 export { additionalOf, MAX_NESTING } from './own-property.ts';
 export { compilePattern } from './patterns.ts';
