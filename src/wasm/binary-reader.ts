@@ -1,6 +1,6 @@
 import { WasmError } from './errors.ts';
 
-/** A cursor over the bytes of a module. Every read is bounds-checked; running over the end is `module-invalid`. */
+/** A cursor over the bytes of a module. A read beyond the end throws WasmError `module-invalid`. */
 export class BinaryReader {
   readonly bytes: Uint8Array;
   readonly end: number;
@@ -12,7 +12,7 @@ export class BinaryReader {
     this.end = end;
   }
 
-  get done(): boolean {
+  get isAtEnd(): boolean {
     return this.pos >= this.end;
   }
 
@@ -29,7 +29,7 @@ export class BinaryReader {
     let shift = 0;
     for (let index = 0; index < 5; index++) {
       const byte = this.u8();
-      // Multiplication, because `<<` would make bit 31 a sign.
+      // Not `<<`, which would make bit 31 a sign bit.
       result += (byte & 0x7f) * 2 ** shift;
       if (byte < 0x80) {
         if (result > 0xffff_ffff) {
@@ -59,10 +59,10 @@ export class BinaryReader {
     }
   }
 
-  /** Steps over a LEB128 of any width. */
+  /** Skips a LEB128 of any width. */
   skipLeb(): void {
     while (this.u8() >= 0x80) {
-      // The last byte has its high bit clear.
+      // The last byte of a LEB128 has its high bit clear.
     }
   }
 

@@ -1,6 +1,6 @@
 const INITIAL_BYTES = 1024;
 
-/** Growing byte buffer with the number encodings of the WebAssembly binary format. */
+/** A growing byte buffer with the number encodings of the WebAssembly binary format. */
 export class BinaryWriter {
   #bytes: Uint8Array<ArrayBuffer>;
   #length = 0;
@@ -13,7 +13,7 @@ export class BinaryWriter {
     return this.#length;
   }
 
-  /** A view of what was written; invalid after the next write. */
+  /** A view of the written bytes; invalid after the next write. */
   get written(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }
@@ -39,12 +39,12 @@ export class BinaryWriter {
     return this;
   }
 
-  /** Bytes `from` up to, not including, `to` of `source`. */
+  /** The bytes of `source` from `from` up to, but not including, `to`. */
   range(source: Uint8Array, from: number, to: number): this {
     const length = to - from;
     this.#reserve(length);
     if (length < 64) {
-      // Below this a loop is faster than making a view for `set`.
+      // For short ranges, a loop is faster than creating a view for `set`.
       for (let index = from; index < to; index++) {
         this.#bytes[this.#length++] = source[index] as number;
       }
@@ -67,7 +67,7 @@ export class BinaryWriter {
     return this;
   }
 
-  /** Signed LEB128 of a 32-bit integer (numbers above 2^31 are taken as their two's complement). */
+  /** Signed LEB128 of a 32-bit integer; values from 2^31 are interpreted as two's complement. */
   s32(value: number): this {
     return this.s64(value | 0);
   }
@@ -93,7 +93,7 @@ export class BinaryWriter {
     return this.u32(bytes.length).bytes(bytes);
   }
 
-  /** A length-prefixed run of bytes: a section's or function's content. */
+  /** Length-prefixed bytes, for example the content of a section or function. */
   sized(content: Uint8Array): this {
     return this.u32(content.length).bytes(content);
   }

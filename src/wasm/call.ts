@@ -1,18 +1,18 @@
-/** What one call of a guest may use. */
+/** Limits of one guest call. */
 export interface CallLimits {
-  /** Fuel: about one unit per WebAssembly instruction. See `rewrite.ts` for what is charged. */
+  /** Fuel: about one unit per WebAssembly instruction. `metering.ts` lists the charges. */
   readonly fuel: number;
-  /** Largest answer that is copied out of the guest, in bytes. */
+  /** Maximum size of the guest's answer in bytes. */
   readonly answerBytes: number;
 }
 
-/** A guest's call of a host capability. What it throws reaches the guest as the error's text. */
+/** A guest's call of a host capability. The guest receives the message of a thrown error. */
 export type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
 
-/** Everything that a guest may reach during one call. */
+/** What one guest call can reach of the host. */
 export interface CallContext {
   readonly limits: CallLimits;
   readonly hostCall: HostCall;
-  /** Receives the guest's log lines (stderr, console), already capped in size. */
+  /** Receives the guest's log lines (stderr, console), already limited in size. */
   readonly log: (text: string) => void;
 }

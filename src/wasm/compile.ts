@@ -3,18 +3,18 @@ import type { Obstacle } from './function-rewriter.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
 
-/** How a module is to be sandboxed. */
+/** Options for {@link compileModule}. */
 export interface SandboxOptions {
-  /** Upper bound of a guest's linear memory in bytes, rounded down to pages of 64 KiB; at most 1 GiB is used. */
+  /** Maximum linear memory of the guest in bytes, rounded down to pages of 64 KiB; capped at 1 GiB. */
   readonly memoryLimitBytes: number;
   /**
-   * `restore`: one instance serves many calls and is put back between them, if that is possible for the module (see
-   * `ModuleShape.obstacle`). `fresh`: a new instance for every call.
+   * `restore`: one instance serves many calls and is restored from a snapshot after each call, if the module allows it
+   * (see `ModuleShape.obstacle`). `fresh`: a new instance for every call.
    */
   readonly isolation: 'restore' | 'fresh';
 }
 
-/** What is known of a module after loading; plain data, survives `postMessage`. */
+/** Facts about a compiled module, as plain data that `postMessage` can copy. */
 export interface ModuleShape {
   /** Functions that the module imports. */
   readonly imports: readonly { readonly module: string; readonly name: string }[];
@@ -22,28 +22,28 @@ export interface ModuleShape {
   readonly functionExports: readonly string[];
   /** Names of the globals that the module exports. */
   readonly globalExports: readonly string[];
-  /** Whether it has a linear memory, of its own or imported. */
+  /** Whether it has a linear memory, defined or imported. */
   readonly hasMemory: boolean;
-  /** Upper bound of its memory in pages of 64 KiB: its own maximum, or the limit. */
+  /** Maximum memory in pages of 64 KiB: the module's own maximum or the sandbox's limit. */
   readonly memoryPages: number;
-  /** Whether it has a start function, which the sandbox calls itself. */
+  /** Whether it has a start function. The sandbox calls it after instantiation. */
   readonly hasStart: boolean;
-  /** How calls are kept apart; `fresh` although `restore` was asked for: see `obstacle`. */
+  /** `fresh` although the options ask for `restore`: `obstacle` has the reason. */
   readonly isolation: 'restore' | 'fresh';
-  /** Why an instance cannot be put back: the code changes a table, drops a segment, or there is no memory to put back. */
+  /** Why an instance cannot be restored: the code changes a table, drops a segment, or has no memory. */
   readonly obstacle: Obstacle | 'no-memory' | undefined;
   readonly functions: number;
   readonly originalBytes: number;
   readonly rewrittenBytes: number;
 }
 
-/** A module that is ready to be instantiated, in this thread or (by `postMessage`) in another one. */
+/** A module ready to be instantiated. `postMessage` can send it to another thread. */
 export interface CompiledModule {
   readonly module: WebAssembly.Module;
   readonly shape: ModuleShape;
 }
 
-/** Policies of the Go toolchain with the Kubernetes API linked in are about 20 MB; three times that. */
+/** Three times the size of a policy of the Go toolchain that links the Kubernetes API (about 20 MB). */
 export const MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
 const MAGIC = [0x00, 0x61, 0x73, 0x6d];
@@ -53,7 +53,7 @@ const MAGIC = [0x00, 0x61, 0x73, 0x6d];
  * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`
  */
 export function compileModule(bytes: Uint8Array, options: SandboxOptions): CompiledModule {
-  // Nothing else guarantees that rewriting does not turn an invalid module into a valid one.
+  // The rewriter assumes a valid module, and could turn an invalid one into a valid one.
   validate(bytes);
   const limitPages = Math.floor(options.memoryLimitBytes / PAGE_BYTES);
   let isolation = options.isolation;
@@ -102,7 +102,7 @@ function validate(bytes: Uint8Array): void {
   if (!WebAssembly.validate(bytes)) {
     throw new WasmError(
       'module-invalid',
-      'not a valid WebAssembly module: it starts like one, but is damaged, truncated or of a newer kind; expected a ' +
+      'not a valid WebAssembly module: it is damaged, truncated or of a newer version; expected a ' +
         'core module of version 1',
     );
   }
@@ -112,10 +112,10 @@ function compileRewritten(bytes: Uint8Array): WebAssembly.Module {
   try {
     return new WebAssembly.Module(bytes);
   } catch (error) {
-    // Added code can exceed one of the engine's limits (size and locals of a function, number of types).
+    // The added code can exceed a limit of V8 (function size, locals of a function, number of types).
     throw new WasmError(
       'module-invalid',
-      `the module is at a limit of the engine: ${error instanceof Error ? error.message : String(error)}`,
+      `the rewritten module exceeds a limit of V8: ${error instanceof Error ? error.message : String(error)}`,
       { cause: error },
     );
   }

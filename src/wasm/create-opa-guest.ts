@@ -7,8 +7,8 @@ import type * as opa from './opa.ts';
  * @throws WasmError as the constructor of OpaGuest
  */
 export function createOpaGuest(compiled: CompiledModule): opa.OpaGuest {
-  // Required when it is first needed: the builtins are several MiB of memory in every thread, and most servers have no
-  // Rego module. An import could only be awaited, which a thread that handles its messages in order cannot do.
+  // Loaded on first use: the builtins take several MiB in every thread, and most servers have no Rego module.
+  // `require`, because the worker handles its messages synchronously and cannot await an `import()`.
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const { OpaGuest, opaBuiltins } = createRequire(import.meta.url)(`./opa.${extension}`) as typeof opa;
   return new OpaGuest(compiled, opaBuiltins);

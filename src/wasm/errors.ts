@@ -1,31 +1,34 @@
-/** Why a WebAssembly module could not be loaded, or why one call of a guest gave no answer. */
+/** Reasons why a module could not be loaded or a guest call failed. */
 export type WasmErrorCode =
-  /** At load: the bytes are not a valid WebAssembly module (or exceed a sanity limit of the loader). */
+  /** At load: the bytes are not a valid WebAssembly module, or exceed a limit of the loader. */
   | 'module-invalid'
-  /** At load: the module is valid, but needs a WebAssembly feature that the sandbox does not run. The message names it. */
+  /**
+   * At load: the module is valid, but uses a WebAssembly feature that the sandbox does not support. The message names
+   * it.
+   */
   | 'feature-unsupported'
-  /** At load: the module wants imports that its kind of host does not offer. The message names them. */
+  /** At load: the module has imports that the host does not provide. The message names them. */
   | 'import-missing'
-  /** At load: the module lacks a function or memory that its kind of guest must export. */
+  /** At load: the module lacks a function or memory that its execution mode requires. */
   | 'export-missing'
-  /** At load: the module asks for more memory at its start than the limit allows. */
+  /** At load: the module's initial memory exceeds the limit. */
   | 'memory-limit'
-  /** At load: a Rego module wants builtins that this host does not implement. The message names them. */
+  /** At load: a Rego module uses builtins that this host does not implement. The message names them. */
   | 'builtin-missing'
-  /** At load: a Rego module speaks an ABI version that this host does not. */
+  /** At load: a Rego module has an ABI version that this host does not support. */
   | 'abi-unsupported'
   /** In a call: the guest trapped (unreachable, out of bounds, division by zero, stack overflow, ...). */
   | 'trap'
-  /** In a call: the guest executed more than its fuel allows. */
+  /** In a call: the guest used more fuel than its limit. */
   | 'out-of-fuel'
-  /** In a call: the guest gave the host a pointer, length or handle that lies outside of its own memory. */
+  /** In a call: the guest passed a pointer, length or handle outside of its memory. */
   | 'bad-pointer'
-  /** In a call: the guest's answer is larger than the call allows. */
+  /** In a call: the guest's answer exceeds the limit. */
   | 'answer-too-large'
-  /** In a call: the guest itself reported that it failed. The message carries its words. */
+  /** In a call: the guest reported an error. The message contains its text. */
   | 'guest-error';
 
-/** The only error class that this folder throws on purpose. */
+/** The error class of this folder. */
 export class WasmError extends Error {
   override readonly name: string = 'WasmError';
   readonly code: WasmErrorCode;

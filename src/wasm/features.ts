@@ -1,11 +1,11 @@
 import { WasmError } from './errors.ts';
 import { ValueType } from './opcodes.ts';
 
-/** The error for a valid module that uses a feature which the sandbox does not run. */
+/** The error for a valid module that uses an unsupported feature. */
 export function unsupported(feature: string): WasmError {
   return new WasmError(
     'feature-unsupported',
-    `the module uses ${feature}, which the sandbox does not run: expected WebAssembly 2.0 (with SIMD, tail calls and ` +
+    `the module uses ${feature}, which the sandbox does not support: expected WebAssembly 2.0 (with SIMD, tail calls and ` +
       'extended constants); compile the policy without that feature',
   );
 }
@@ -18,7 +18,10 @@ export function checkValueType(type: number): number {
   throw unsupported(`value type 0x${type.toString(16)} (garbage collection or typed references)`);
 }
 
-/** Types of null: functions and host objects, by their general names and by the ones that newer toolchains write. */
+/**
+ * The heap types `func` and `extern`, and their null types `nofunc` (0x73) and `noextern` (0x72) that newer toolchains
+ * emit.
+ */
 const NULL_TYPES: readonly number[] = [ValueType.funcref, ValueType.externref, 0x73, 0x72];
 
 /** @throws WasmError `feature-unsupported` unless `type` is a heap type of a supported feature. */

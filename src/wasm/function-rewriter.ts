@@ -15,103 +15,106 @@ import {
 } from './metering.ts';
 import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
 
-/** What a function's code refers to in the rest of the rewritten module. */
+/** Indexes of the rewritten module that function bodies refer to. */
 export interface CodeEnvironment {
-  /** Parameter and result counts by function index, imports first. */
+  /** Parameter and result counts by function index; imported functions come first. */
   readonly paramCounts: Uint32Array;
   readonly resultCounts: Uint32Array;
-  /** The same by type index, for indirect calls. */
+  /** Parameter and result counts by type index, for indirect calls. */
   readonly typeParamCounts: Uint32Array;
   readonly typeResultCounts: Uint32Array;
   readonly importedFunctions: number;
-  /** Index of the i64 global that holds the fuel left. */
+  /** Index of the i64 global with the remaining fuel. */
   readonly fuelGlobal: number;
-  /** Index of the i32 global that holds the guest's memory size in pages; undefined: the memory's real size counts. */
+  /** Index of the i32 global with the guest's memory size in pages; undefined: `memory.size` is used. */
   readonly pagesGlobal: number | undefined;
-  /** Index of the memory whose bytes mark written granules; undefined: writes are not tracked. */
+  /** Index of the memory with the cards (one byte per granule); undefined: writes are not tracked. */
   readonly cardMemory: number | undefined;
-  /** Helper functions, see `runtime-functions.ts`. */
+  /** Indexes of the functions of `runtime-functions.ts`. */
   readonly growFunction: number;
   readonly bulkFunction: number;
   readonly tableFunction: number;
 }
 
-/** Why an instance of a module cannot be put back after a call: it changes a table, or drops a segment. */
+/** Why instances of a module cannot be restored after a call: the code changes a table or drops a segment. */
 export type Obstacle = 'table-mutation' | 'segment-drop';
 
-/** Kinds of changes to the code; `a` and `b` are their parameters. */
+/** Kinds of edits; `a` and `b` are their parameters. */
 const Edit = {
   /** Charge region `a`. */
   charge: 0,
-  /** A store of value type `a` at offset `b` whose address only the operand stack knows. */
+  /** Track a store of value type `a` at offset `b` with an address that is known only at run time. */
   storeUnknown: 1,
-  /** Mark `a`, after a store through a local. */
+  /** Write mark `a`, after a store through a local. */
   mark: 2,
-  /** A mark of card `a`. */
+  /** Mark card `a`. */
   markCard: 3,
-  /** memory.copy, memory.fill or memory.init: destination, ..., length on the operand stack. */
+  /** memory.copy, memory.fill or memory.init. The operand stack holds destination, source or value, and length. */
   bulkMemory: 4,
   /** A table operation with its length on top of the operand stack. */
   bulkTable: 5,
   memorySize: 6,
   memoryGrow: 7,
-  /** The marks in list `a`, before a loop. */
+  /** Write the marks of list `a`, before a loop. */
   loopMarks: 8,
 } as const;
 const EDIT_FIELDS = 5;
 
-/** What is known of an operand, besides the index of the local that it was read from. */
+/** Kinds of operands besides the index of the local that an operand was read from. */
 const UNKNOWN = -1;
 const CONSTANT = -2;
 
-/** More results of one call than this are forgotten rather than pushed, so that hostile signatures cannot slow the scan. */
+/**
+ * With more results than this, a call resets the tracked operand stack, so that hostile signatures cannot slow the
+ * scan.
+ */
 const MAX_TRACKED_RESULTS = 16;
 
 /**
- * Marks are moved in front of loops up to this nesting. Every level looks at the marks of the levels inside of it, so
- * without a bound a hostile function could make the scan quadratic.
+ * Marks are hoisted out of loops up to this nesting depth. Each loop looks at the marks of its inner loops: without a
+ * limit, a hostile function could make the scan quadratic.
  */
 const MAX_HOISTING_DEPTH = 16;
 
 const EMPTY_BLOCK_TYPE = 0x40;
 const SELECT_WITH_TYPES = 0x1c;
 
-/** An open block, loop, if or the function itself. */
+/** An open block, loop, `if`, or the function itself. */
 interface Frame {
-  /** The region that pays for what follows this block. */
+  /** The region that is charged for the code after this block. */
   readonly outerRegion: number;
-  /** The block itself can never be reached. */
-  readonly deadAtOpen: boolean;
-  /** Height of the log of marks at opening. */
-  readonly logHeight: number;
+  /** Whether the block itself is unreachable. */
+  readonly unreachableAtOpen: boolean;
+  /** Length of the mark log when the block was opened. */
+  readonly markLogLength: number;
   readonly loop: LoopState | undefined;
 }
 
-/** What the end of a loop must know of its beginning. */
+/** State of an open loop. */
 interface LoopState {
   readonly openedAt: number;
-  /** `marksSince` around the loop. */
+  /** `#marksSince` outside of the loop. */
   readonly marksSince: number;
-  /** Marks from here on in `loopMarks` are inside of the loop. */
+  /** Index in `#loopMarks` of the loop's first mark. */
   readonly firstMark: number;
-  /** Where the marks in front of the loop are listed. */
+  /** Marks hoisted in front of the loop. */
   readonly hoisted: number[];
 }
 
 /**
- * Rewrites function bodies: adds fuel charges, makes stores mark what they write, and puts memory growth under the
- * host's control. One object serves all functions of a module.
+ * Rewrites function bodies: adds fuel charges, marks the memory that stores write, and redirects memory growth to the
+ * host. One object serves all functions of a module.
  *
- * Fuel. A body is divided into regions: stretches of code that are entered only through their head (function entry,
- * loop head, arm of an `if`, code behind the end of a block). At its head, a region is charged for those of its
- * instructions that no inner region pays for. Small regions are paid by the region around them. A region's head
- * dominates all that it pays for, and only loops repeat code, so whatever runs has been paid for.
+ * Fuel. A body is divided into regions: stretches of code that are entered only at their head (function entry, loop
+ * head, arm of an `if`, code after the end of a block). The head of a region is charged for the region's instructions,
+ * except those of inner regions. Small regions are merged into the region around them. The head of a region dominates
+ * its code and only loops repeat code, so every executed instruction is charged.
  *
- * Tracking. A store marks the card of the granule that its base address lies in, and `restore` puts a marked granule
- * back together with the one after it. One mark at address x thus covers stores at x to x + one granule: a second store
- * through the same local needs no mark, if the first mark is certain to have run since the local was last set. Marks in
- * a loop through a local that the loop does not set are moved in front of it. (A mark too many does no harm: it only
- * puts back what has not changed. It cannot trap either, there is a card for every address.)
+ * Tracking. A store marks the card of the granule of its base address, and `restore` copies back a marked granule and
+ * the one after it. One mark at address x therefore covers stores from x to x + one granule. A second store through the
+ * same local needs no mark if the first mark is certain to have run since the local was last set. Marks in a loop
+ * through a local that the loop does not set are hoisted in front of the loop. An extra mark is harmless: it restores
+ * unchanged bytes, and it cannot trap because every address has a card.
  */
 export class FunctionRewriter {
   readonly #env: CodeEnvironment;
@@ -123,35 +126,35 @@ export class FunctionRewriter {
   readonly #regionCost: number[] = [];
   readonly #regionParent: number[] = [];
   readonly #regionForced: boolean[] = [];
-  /** The region that pays for the code being read, and whether that code can run at all. */
+  /** The region charged for the current code, and whether that code is unreachable. */
   #region = 0;
-  #dead = false;
+  #unreachable = false;
 
-  // The top of the operand stack, as far as known: a local's index with the time of reading, or a constant's value.
+  // The known top of the operand stack: the index of a local with the time of its read, or the value of a constant.
   readonly #operand: number[] = [];
   readonly #operandDetail: number[] = [];
   #depth = 0;
 
-  // Time grows with every event and never restarts, so that the tables by local need no clearing between functions.
+  // A clock that counts events and is never reset, so the tables by local need no clearing between functions.
   #now = 1;
   #marksSince = 0;
   #setAt = new Float64Array(64);
-  /** The latest mark through each local that is certain to have run, and the offset at which it was put. */
+  /** Time and offset of the latest mark through each local that is certain to have run. */
   #markedAt = new Float64Array(64);
   #markedFrom = new Float64Array(64);
-  /** What the two tables held before each change (local, time, offset), to be undone at the end of a block. */
+  /** Previous entries of the two tables (local, time, offset), undone at the end of a block. */
   readonly #markLog: number[] = [];
-  /** All marks through locals, by number. */
+  /** All marks through locals, by their number. */
   readonly #markLocal: number[] = [];
   readonly #markOffset: number[] = [];
   readonly #markAlive: boolean[] = [];
-  /** Marks inside of the open loops that may still move in front of them. */
+  /** Marks in the open loops that can still be hoisted. */
   readonly #loopMarks: number[] = [];
   readonly #loopMarkLists: number[][] = [];
   #loopDepth = 0;
 
   #localCount = 0;
-  /** Types of the locals added to the function, in order. */
+  /** Types of the locals added to the function. */
   #temporaries: number[] = [];
 
   constructor(env: CodeEnvironment) {
@@ -159,8 +162,10 @@ export class FunctionRewriter {
   }
 
   /**
-   * Reads one body (the reader spans exactly it) and returns the new one, without the size in front, valid until the
-   * next call; or, when writes are tracked, the obstacle to putting back an instance of this module.
+   * Rewrites one function body.
+   * @param reader spans exactly the body
+   * @returns the new body without its size, valid until the next call; or, when writes are tracked, the obstacle to
+   * restoring an instance of this module
    * @throws WasmError `feature-unsupported`, `module-invalid`
    */
   rewrite(reader: BinaryReader, paramCount: number): Uint8Array | Obstacle {
@@ -172,7 +177,7 @@ export class FunctionRewriter {
     if (obstacle !== undefined) {
       return obstacle;
     }
-    if (!reader.done) {
+    if (!reader.isAtEnd) {
       throw malformed(reader.pos);
     }
     this.#mergeSmallRegions();
@@ -200,7 +205,7 @@ export class FunctionRewriter {
     this.#loopDepth = 0;
     this.#temporaries = [];
     this.#depth = 0;
-    this.#dead = false;
+    this.#unreachable = false;
     this.#marksSince = ++this.#now;
     this.#localCount = localCount;
     if (this.#setAt.length < localCount) {
@@ -210,10 +215,10 @@ export class FunctionRewriter {
     }
   }
 
-  // ---- Scanning: reads the code once and notes the edits -----------------------------------------------------------
+  // ---- Scanning: one pass over the code that collects the edits -----------------------------------------------------
 
   #scan(reader: BinaryReader): Obstacle | undefined {
-    this.#frames.push({ outerRegion: 0, deadAtOpen: false, logHeight: 0, loop: undefined });
+    this.#frames.push({ outerRegion: 0, unreachableAtOpen: false, markLogLength: 0, loop: undefined });
     while (this.#frames.length > 0) {
       const obstacle = this.#scanInstruction(reader);
       if (obstacle !== undefined) {
@@ -403,7 +408,7 @@ export class FunctionRewriter {
         if (opcode > Misc.tableFill) {
           throw unsupported(`opcode 0xfc ${opcode}`);
         }
-        // Saturating truncation.
+        // Saturating truncations.
         this.#count(1, 1, 1);
         return undefined;
     }
@@ -436,7 +441,7 @@ export class FunctionRewriter {
     } else if (opcode >= Simd.firstLane && opcode <= Simd.lastLane) {
       reader.skip(1);
     }
-    // The many arithmetic operations: instead of a table of their operands, nothing is known of the stack afterwards.
+    // All other SIMD operations have no table of operands: the tracked operand stack is reset.
     this.#count(1, 0, 0);
     this.#depth = 0;
   }
@@ -446,12 +451,12 @@ export class FunctionRewriter {
   #open(opcode: number, at: number, after: number): void {
     this.#count(opcode === Op.if ? 1 : 0, 0, 0);
     this.#depth = 0;
-    const isTracked = this.#env.cardMemory !== undefined && !this.#dead;
+    const isTracked = this.#env.cardMemory !== undefined && !this.#unreachable;
     const loop = opcode === Op.loop && isTracked ? this.#openLoop(at) : undefined;
     this.#frames.push({
       outerRegion: this.#region,
-      deadAtOpen: this.#dead,
-      logHeight: this.#markLog.length,
+      unreachableAtOpen: this.#unreachable,
+      markLogLength: this.#markLog.length,
       loop,
     });
     if (opcode === Op.loop) {
@@ -471,13 +476,13 @@ export class FunctionRewriter {
       firstMark: this.#loopMarks.length,
       hoisted,
     };
-    // From the second round on, a mark from before the loop may belong to an older value of the local.
+    // After the first iteration, a mark from before the loop may refer to an older value of the local.
     this.#marksSince = ++this.#now;
     this.#loopDepth++;
     return state;
   }
 
-  /** Moves marks through locals that the loop does not set in front of it, where they may turn out to be covered. */
+  /** Hoists marks through locals that the loop does not set, unless an earlier mark covers them. */
   #closeLoop(loop: LoopState): void {
     this.#marksSince = loop.marksSince;
     const inside = this.#loopMarks.splice(loop.firstMark);
@@ -504,7 +509,7 @@ export class FunctionRewriter {
     }
     this.#depth = 0;
     this.#forgetMarks(frame);
-    this.#dead = frame.deadAtOpen;
+    this.#unreachable = frame.unreachableAtOpen;
     this.#openRegion(frame.outerRegion, 0, false, after);
   }
 
@@ -519,9 +524,9 @@ export class FunctionRewriter {
       this.#closeLoop(frame.loop);
     }
     this.#region = frame.outerRegion;
-    this.#dead = frame.deadAtOpen;
+    this.#unreachable = frame.unreachableAtOpen;
     if (this.#frames.length > 0) {
-      // The cases of a switch and what follows an early exit: charged only when they run.
+      // The code after a block (a case of a switch, the code after an early exit) is charged only when it runs.
       this.#openRegion(frame.outerRegion, 0, false, after);
     }
   }
@@ -529,12 +534,12 @@ export class FunctionRewriter {
   #jump(cost: number): void {
     this.#count(cost, 0, 0);
     this.#depth = 0;
-    this.#dead = true;
+    this.#unreachable = true;
   }
 
-  /** From here on a new region pays, at least until the innermost open block ends. */
+  /** Starts a new region, which lasts at least until the innermost open block ends. */
   #openRegion(parent: number, cost: number, forced: boolean, at: number): void {
-    if (this.#dead) {
+    if (this.#unreachable) {
       return;
     }
     this.#region = this.#regionCost.length;
@@ -563,7 +568,7 @@ export class FunctionRewriter {
     return callee < this.#env.importedFunctions ? HOST_CALL_FUEL : 1;
   }
 
-  /** Notes an instruction's price and its effect on the operand stack. */
+  /** Adds an instruction's cost and applies its effect on the tracked operand stack. */
   #count(cost: number, pops: number, pushes: number): void {
     this.#regionCost[this.#region] = (this.#regionCost[this.#region] ?? 0) + cost;
     this.#depth = Math.max(0, this.#depth - pops);
@@ -583,7 +588,7 @@ export class FunctionRewriter {
   }
 
   #edit(kind: number, from: number, to: number, a = 0, b = 0): void {
-    if (!this.#dead) {
+    if (!this.#unreachable) {
       this.#edits.push(kind, from, to, a, b);
     }
   }
@@ -599,7 +604,7 @@ export class FunctionRewriter {
     if (hasLane) {
       reader.skip(1);
     }
-    if (this.#env.cardMemory !== undefined && !this.#dead) {
+    if (this.#env.cardMemory !== undefined && !this.#unreachable) {
       this.#trackStore(at, reader.pos, type, offset);
     }
     this.#count(1, 2, 0);
@@ -643,10 +648,10 @@ export class FunctionRewriter {
     return mark;
   }
 
-  /** Marks made inside of a block that ends may have been jumped over: only those from before it are certain. */
+  /** Undoes the marks of a block at its end: a branch may have skipped them. */
   #forgetMarks(frame: Frame): void {
     const log = this.#markLog;
-    while (log.length > frame.logHeight) {
+    while (log.length > frame.markLogLength) {
       const offset = log.pop() ?? 0;
       const time = log.pop() ?? 0;
       const local = log.pop() ?? 0;
@@ -718,7 +723,7 @@ export class FunctionRewriter {
     this.#out.op(Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
   }
 
-  /** The store itself, then a mark at the address saved before. */
+  /** The store, then a mark at its address, which a temporary local keeps. */
   #writeUnknownStore(source: Uint8Array, from: number, to: number, type: number, offset: number): void {
     const address = this.#temporary(ValueType.i32, 0);
     const value = this.#temporary(type, type === ValueType.i32 ? 1 : 0);
@@ -750,13 +755,15 @@ export class FunctionRewriter {
     this.#out.u32(this.#env.cardMemory ?? 0).op(0);
   }
 
-  /** Small ranges (the common case by far) are marked in place, for the flat price; others by the helper function. */
+  /**
+   * Small ranges, by far the most common, are marked inline for a flat price; larger ones call the runtime function.
+   */
   #writeBulkMemory(source: Uint8Array, from: number, to: number): void {
     const target = this.#temporary(ValueType.i32, 0);
     const middle = this.#temporary(ValueType.i32, 1);
     const length = this.#temporary(ValueType.i32, 2);
     this.#out.op(Op.localSet).u32(length).op(Op.localSet).u32(middle).op(Op.localSet).u32(target);
-    // 0 - 1 wraps around: an empty range is not small, because its address may lie behind the last card.
+    // 0 - 1 wraps around, so an empty range takes the other path: its address may be beyond the last card.
     this.#out.op(Op.localGet).u32(length).op(Op.i32Const, 1, Op.i32Sub, Op.i32Const).s32(SMALL_BULK_BYTES);
     this.#out.op(Op.i32GeU, Op.if, EMPTY_BLOCK_TYPE);
     this.#out.op(Op.localGet).u32(target).op(Op.localGet).u32(length).op(Op.call).u32(this.#env.bulkFunction);
@@ -769,7 +776,7 @@ export class FunctionRewriter {
     this.#out.range(source, from, to);
   }
 
-  /** Index of the added local number `which` of that type. */
+  /** Index of the added local number `which` of this type. */
   #temporary(type: number, which: number): number {
     let seen = 0;
     for (let index = 0; index < this.#temporaries.length; index++) {
@@ -812,16 +819,16 @@ function readBlockType(reader: BinaryReader): void {
   }
 }
 
-/** Reads alignment and offset. @returns the offset */
+/** Reads alignment and offset, and returns the offset. */
 function readMemoryArgument(reader: BinaryReader): number {
-  // 6 bits of alignment; bit 6 says that a memory index follows.
+  // Bits 0 to 5 are the alignment; bit 6 means that a memory index follows.
   if (reader.u32() >= 0x40) {
     throw unsupported('several memories');
   }
   return reader.u32();
 }
 
-/** Where a mark for a store at `offset` is put: see MARK_REACH_BITS. */
+/** The offset of the mark for a store at `offset`: see MARK_REACH_BITS. */
 function roundedOffset(offset: number): number {
   return offset - (offset % (1 << MARK_REACH_BITS));
 }

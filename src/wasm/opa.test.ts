@@ -44,7 +44,7 @@ function evaluate(entrypoint: string, input: unknown, data: unknown = {}, callCo
   return rows[0]?.result;
 }
 
-describe('builtins answer as OPA does', () => {
+describe('builtins return what OPA returns', () => {
   const golden = JSON.parse(readFileSync(join(FIXTURES, 'golden.json'), 'utf8')) as [string, string | null][];
   const results = new Map<string, RegoValue>();
   for (const file of ['golden-0.wasm', 'golden-1.wasm']) {
@@ -68,7 +68,7 @@ describe('builtins answer as OPA does', () => {
   }
 });
 
-/** Answers are pairs of a type and a value, because sets are arrays in JSON. */
+/** Expected values are pairs of type and value, because JSON has no sets. */
 function typed(pair: RegoValue): RegoValue {
   const [type, value = null] = pair as readonly RegoValue[];
   return type === 'set' ? new RegoSet(value as readonly RegoValue[]) : value;
@@ -78,14 +78,14 @@ function printed(value: RegoValue | undefined): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof RegoObject ? [...item] : item)) ?? 'undefined';
 }
 
-test('the table of docs/rego-builtins.md is what is offered', () => {
+test('docs/rego-builtins.md lists exactly the offered builtins', () => {
   const document = readFileSync(join(import.meta.dirname, '../../docs/rego-builtins.md'), 'utf8');
   const section = document.slice(document.indexOf('## Offered'), document.indexOf('## Not offered'));
   const listed = Array.from(section.matchAll(/^\| `([^`]+)`/gm), ([, name]) => name);
   assert.deepEqual(listed, [...opaBuiltins.keys()].sort());
 });
 
-/** Builtins that OPA today compiles into modules; older modules ask the host for them. */
+/** Builtins that current OPA compiles into modules; older modules import them from the host. */
 describe('builtins of older modules', () => {
   const cases: readonly (readonly [string, string, string | undefined])[] = [
     ['json.is_valid', '["{\\"a\\": [1]}"]', 'true'],
@@ -102,13 +102,13 @@ describe('builtins of older modules', () => {
     ['array.reverse', '[[1, 2, 3]]', '[3, 2, 1]'],
     ['numbers.range', '[3, 1]', '[3, 2, 1]'],
     ['internal.print', '[[{"a"}, {1, 2}, set()]]', 'true'],
-    // OPA 1.22 looks elements up in the array as it was before earlier operations; RFC 6902 does not.
+    // OPA 1.22 looks elements up in the array before the earlier operations; RFC 6902 does not.
     [
       'json.patch',
       '[[[1], [2]], [{"op": "add", "path": "/0", "value": 0}, {"op": "add", "path": "/2/0", "value": 3}]]',
       '[0, [1], [3, 2]]',
     ],
-    // OPA 1.22 does not come back from this one.
+    // OPA 1.22 does not return from this call.
     ['semver.compare', '["1.0.0-99999999999999999999", "1.0.0-100000000000000000000"]', '-1'],
     // OPA 1.22 crashes.
     ['json.patch', '[{}, [{"op": "remove", "path": ""}]]', undefined],
@@ -139,7 +139,7 @@ describe('policies', () => {
   });
   const settings = { registry: 'registry.example/', labels: ['team'] };
 
-  test('judge the input by the data', () => {
+  test('use input and data', () => {
     assert.deepEqual(evaluate('main', pod('registry.example/app'), settings), {
       response: { allowed: true, status: { message: '' } },
     });
@@ -153,17 +153,17 @@ describe('policies', () => {
     });
   });
 
-  test('give a list of violations', () => {
+  test('return a list of violations', () => {
     const review = { object: { spec: { containers: [{ name: 'a' }, { name: 'b', resources: { limits: {} } }] } } };
     assert.deepEqual(evaluate('violation', { review }), [{ msg: 'container a has no limits' }]);
   });
 
-  test('an entrypoint that is undefined gives an empty result set', () => {
+  test('an undefined entrypoint returns an empty result set', () => {
     const id = policies.entrypoints.get('policies/hostile') ?? -1;
     assert.equal(policies.evaluate(id, '{}', '{}', context()), '[]');
   });
 
-  test('an evaluation sees nothing of those before', () => {
+  test('keep no state between evaluations', () => {
     const [first, second] = [evaluate('chance', {}), evaluate('chance', {})] as Record<string, unknown[]>[];
     for (const answer of [first, second]) {
       assert.equal(answer?.['numbers']?.[0], answer?.['numbers']?.[1]);
@@ -205,7 +205,7 @@ describe('policies', () => {
 });
 
 describe('refuses', () => {
-  test('a module that wants builtins which are not offered, naming them all', () => {
+  test('a module that needs unavailable builtins, naming all of them', () => {
     assert.throws(
       () => load('unavailable.wasm'),
       fails('builtin-missing', /crypto\.x509\.parse_certificates, http\.send; http\.send .*no network/),
@@ -218,9 +218,9 @@ describe('refuses', () => {
     assert.throws(() => new OpaGuest(compiled, opaBuiltins), fails('export-missing', /not a Rego policy/));
   });
 
-  test('another version of the ABI', () => {
+  test('an unsupported ABI version', () => {
     const bytes = readFileSync(join(FIXTURES, 'policies.wasm'));
-    // The version is the only global of that shape: i32, immutable, i32.const 1, end.
+    // The version is the only global of this form: i32, immutable, i32.const 1, end.
     const at = bytes.indexOf(Uint8Array.of(0x7f, 0, 0x41, 1, 0x0b, 0x7f, 0, 0x41, 3, 0x0b));
     bytes[at + 3] = 2;
     const compiled = compileModule(bytes, { memoryLimitBytes: 64 * MIB, isolation: 'restore' });
@@ -228,9 +228,18 @@ describe('refuses', () => {
   });
 
   test('documents that are not JSON', () => {
-    assert.throws(() => policies.evaluate(0, '{', '{}', context()), fails('guest-error', /cannot read input/));
-    assert.throws(() => policies.evaluate(0, '{}', '', context()), fails('guest-error', /cannot read data/));
-    assert.throws(() => policies.evaluate(0, '{1, 2}', '{}', context()), fails('guest-error', /cannot read input/));
+    assert.throws(
+      () => policies.evaluate(0, '{', '{}', context()),
+      fails('guest-error', /cannot parse the document input/),
+    );
+    assert.throws(
+      () => policies.evaluate(0, '{}', '', context()),
+      fails('guest-error', /cannot parse the document data/),
+    );
+    assert.throws(
+      () => policies.evaluate(0, '{1, 2}', '{}', context()),
+      fails('guest-error', /cannot parse the document input/),
+    );
   });
 
   test('an answer above the limit', () => {
@@ -290,14 +299,14 @@ describe('survives', () => {
     });
   }
 
-  test('values nested deeper than builtins take', () => {
+  test('values nested deeper than the limit of builtins', () => {
     const deep = '['.repeat(1500) + ']'.repeat(1500);
     const input = `{"builtin": "object.subset", "operands": [${deep}, ${deep}]}`;
     const id = policies.entrypoints.get('policies/hostile') ?? -1;
     assert.throws(() => policies.evaluate(id, input, '{}', context()), fails('guest-error', /nested deeper/));
   });
 
-  test('input nested without end', () => {
+  test('deeply nested input', () => {
     const input = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
     assert.throws(() => policies.evaluate(0, input, '{}', context()), WasmError);
   });
@@ -312,7 +321,7 @@ function billionLaughs(): string {
   return `a0: &a0 lol\n${lines.join('\n')}\n`;
 }
 
-/** Two ways from every rung to the next. */
+/** Two edges from every rung to the next. */
 function ladder(rungs: number): Record<string, string[]> {
   const graph: Record<string, string[]> = {};
   for (let rung = 0; rung < rungs; rung += 1) {

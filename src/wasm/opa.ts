@@ -12,7 +12,7 @@ import { LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES } from './wasi.ts';
 export { opaBuiltins } from './opa/index.ts';
 export type { BuiltinContext, OpaBuiltin, OpaBuiltins } from './opa/index.ts';
 
-/** The ABI's major version; minor versions only add functions, of which this host needs none. */
+/** The ABI's major version. Minor versions only add functions, and this host needs none of them. */
 const ABI_VERSION = 1;
 
 /** Functions of ABI 1.0 that an evaluation calls. */
@@ -32,56 +32,56 @@ const REQUIRED_EXPORTS = [
   'opa_value_parse',
 ];
 
-/** Builtins that reach the network: never offered, and worth a sentence of their own. */
+/** Builtins that need the network, which are never available. The error message says so. */
 const NETWORK_BUILTINS: ReadonlySet<string> = new Set(['http.send', 'net.lookup_ip_addr']);
 
-/** Fuel of one builtin call, besides that for its operands and result: about what crossing into the host costs. */
+/** Fuel of one builtin call without its operands and result: about the cost of the transition to the host. */
 const FUEL_PER_CALL = 2000;
 
-/** Fuel for one byte of an operand or a result, which is written as text on one side and read on the other: 10 ns. */
+/** Fuel per byte of an operand or result, which is serialized on one side and parsed on the other (10 ns). */
 const FUEL_PER_BYTE = 20;
 
-/** Fuel for a value or a separator of a result: 0.1 µs. */
+/** Fuel per value or separator of a result (0.1 µs). */
 const FUEL_PER_PIECE = 200;
 
 /** The same rate as memory.copy. */
 const COPIED_BYTES_PER_FUEL = 16;
 
-/** Longest text of an abort: OPA's are one line. */
+/** Maximum length of an abort message; OPA's are one line. */
 const ABORT_TEXT_BYTES = 1024;
 
-/** Longest text of the maps of builtins and entrypoints: thousands of names. */
+/** Maximum size of the JSON maps of builtins and entrypoints: enough for thousands of names. */
 const MAP_TEXT_BYTES = 1024 * 1024;
 
 const NS_PER_MS = 1_000_000n;
 
-interface WantedBuiltin {
+interface LinkedBuiltin {
   readonly name: string;
   readonly run: OpaBuiltin;
 }
 
-/** One evaluation on its way. */
+/** The state of the evaluation in progress. */
 interface Evaluation {
   readonly context: BuiltinContext;
   readonly log: (text: string) => void;
 }
 
 /**
- * A Rego policy that OPA compiled to WebAssembly (ABI 1.x). The host gives it memory, the builtins that OPA does not
- * compile in, and nothing else. Contract: contracts/kubewarden.md section 4.3.
+ * A Rego policy that OPA compiled to WebAssembly (ABI 1.x, https://www.openpolicyagent.org/docs/wasm). The host
+ * provides only its memory and the builtins that OPA does not compile into the module.
  */
 export class OpaGuest {
-  /** Entrypoints by name (`policy/main`): the ids that `evaluate` takes. */
+  /** Entrypoint ids by name (for example `policy/main`), as `evaluate` takes them. */
   readonly entrypoints: ReadonlyMap<string, number>;
   readonly #sandbox: Sandbox;
-  readonly #builtins = new Map<number, WantedBuiltin>();
+  readonly #builtins = new Map<number, LinkedBuiltin>();
   readonly #patterns = new Map<string, RE2JS>();
   #evaluation: Evaluation | undefined;
 
   /**
-   * @param builtins what the module may ask for, normally `opaBuiltins`
-   * @throws WasmError `export-missing`, `abi-unsupported`, `builtin-missing` (naming all), and whatever the module's
-   *   start ends in
+   * @param builtins the builtins available to the module, normally `opaBuiltins`
+   * @throws WasmError `export-missing`, `abi-unsupported`, `builtin-missing` (naming all of them), and any error of the
+   * module's start
    */
   constructor(compiled: CompiledModule, builtins: OpaBuiltins) {
     checkExports(compiled);
@@ -99,7 +99,7 @@ export class OpaGuest {
     return Array.from(this.#builtins.values(), ({ name }) => name);
   }
 
-  /** Fuel that the last evaluation used. */
+  /** Fuel used by the last evaluation. */
   get fuelUsed(): number {
     return this.#sandbox.fuelUsed;
   }
@@ -110,8 +110,8 @@ export class OpaGuest {
    * @param inputJson the document `input`
    * @param dataJson the base document `data`, an object
    * @returns OPA's result set as JSON: `[{"result": ...}]`, or `[]` when the entrypoint is undefined
-   * @throws WasmError `trap` (with the policy's words when it gave up), `out-of-fuel`, `answer-too-large`,
-   *   `guest-error` (a document that the guest cannot read), `bad-pointer`
+   * @throws WasmError `trap` (with the policy's message when it aborted), `out-of-fuel`, `answer-too-large`,
+   * `guest-error` (the guest cannot parse a document), `bad-pointer`
    */
   evaluate(entrypoint: number, inputJson: Uint8Array | string, dataJson: string, context: CallContext): string {
     try {
@@ -136,23 +136,23 @@ export class OpaGuest {
   }
 
   #begin(instance: SandboxInstance, { log }: CallContext): Evaluation {
-    const cappedLog = capLog(log);
+    const limitedLog = limitLog(log);
     return {
-      log: cappedLog,
+      log: limitedLog,
       context: {
         nowNs: BigInt(Date.now()) * NS_PER_MS,
         drawn: new Map(),
         patterns: this.#patterns,
         charge: (fuel) => instance.chargeFuel(fuel),
-        log: cappedLog,
+        log: limitedLog,
       },
     };
   }
 
-  #link(wanted: ReadonlyMap<string, number>, offered: OpaBuiltins): void {
+  #link(required: ReadonlyMap<string, number>, available: OpaBuiltins): void {
     const missing: string[] = [];
-    for (const [name, id] of wanted) {
-      const run = offered.get(name);
+    for (const [name, id] of required) {
+      const run = available.get(name);
       if (run === undefined) {
         missing.push(name);
       } else {
@@ -170,7 +170,7 @@ export class OpaGuest {
     return {
       env: {
         opa_abort: (address: number): void => {
-          throw new WasmError('trap', `the policy gave up: ${readLine(instance, address, ABORT_TEXT_BYTES)}`);
+          throw new WasmError('trap', `the policy aborted: ${readLine(instance, address, ABORT_TEXT_BYTES)}`);
         },
         opa_println: (address: number): void =>
           this.#evaluation?.log(readLine(instance, address, LOG_LINE_LIMIT_BYTES)),
@@ -183,11 +183,11 @@ export class OpaGuest {
     };
   }
 
-  /** Runs a builtin on values in guest memory and gives the address of its result; 0 stands for undefined. */
+  /** Runs a builtin on values in guest memory and returns the address of its result; 0 means undefined. */
   #call(instance: SandboxInstance, id: number, addresses: readonly number[]): number {
     const builtin = this.#builtins.get(id);
     if (builtin === undefined || this.#evaluation === undefined) {
-      throw new WasmError('trap', `the policy called a builtin that it did not announce: number ${id}`);
+      throw new WasmError('trap', `the policy called a builtin that it does not declare: number ${id}`);
     }
     instance.chargeFuel(FUEL_PER_CALL);
     const operands = addresses.map((address) => readValue(instance, address));
@@ -234,7 +234,7 @@ function missingMessage(missing: readonly string[]): string {
   return `the Rego module needs builtins that are not available: ${missing.join(', ')}; ${hint}`;
 }
 
-/** A map of names to numbers, as `builtins` and `entrypoints` give. */
+/** The JSON map from names to ids that the exports `builtins` and `entrypoints` return. */
 function readMap(instance: SandboxInstance, name: string): ReadonlyMap<string, number> {
   const address = Number(instance.func('opa_json_dump')(Number(instance.func(name)())));
   const map: unknown = JSON.parse(readText(instance, address, MAP_TEXT_BYTES));
@@ -250,13 +250,13 @@ function parseDocument(instance: SandboxInstance, name: string, json: Uint8Array
   if (value === 0) {
     throw new WasmError(
       'guest-error',
-      `the policy cannot read ${name}: expected a JSON document, got ${json.length} bytes of something else`,
+      `the policy cannot parse the document ${name} (${json.length} bytes): expected valid JSON`,
     );
   }
   return value;
 }
 
-/** Reads an operand. It may be anything that the guest's memory holds, so the guest's own code writes it as text. */
+/** Reads an operand. The guest's own code serializes it, because the guest's memory is not trusted. */
 function readValue(instance: SandboxInstance, address: number): RegoValue {
   const text = Number(instance.func('opa_value_dump')(address));
   const length = lengthUpToNul(instance, text);
@@ -271,9 +271,13 @@ function parseOperand(text: string): RegoValue {
     return parseRegoText(text);
   } catch (error) {
     if (error instanceof BuiltinError) {
-      throw new WasmError('guest-error', `the policy passed a builtin something that is no value: ${error.message}`, {
-        cause: error,
-      });
+      throw new WasmError(
+        'guest-error',
+        `the policy passed a builtin an operand that is not a value: ${error.message}`,
+        {
+          cause: error,
+        },
+      );
     }
     throw error;
   }
@@ -283,7 +287,7 @@ function writeValue(instance: SandboxInstance, value: RegoValue): number {
   const text = regoText(value, (chars) => instance.chargeFuel(FUEL_PER_PIECE + chars * FUEL_PER_BYTE));
   const address = parseInGuest(instance, 'opa_value_parse', text);
   if (address === 0) {
-    throw new WasmError('guest-error', 'the policy cannot read the result of a builtin');
+    throw new WasmError('guest-error', 'the policy cannot parse the result of a builtin');
   }
   return address;
 }
@@ -306,18 +310,21 @@ function parseInGuest(
   return value;
 }
 
-/** Values are copied while they are read, so texts can go: a policy that calls builtins in a loop needs the room. */
+/**
+ * The guest copies values while it parses them, so the text can be freed: a policy that calls builtins in a loop needs
+ * the memory.
+ */
 function free(instance: SandboxInstance, address: number): void {
   if (instance.has('opa_free')) {
     instance.func('opa_free')(address);
   }
 }
 
-/** Count of bytes before the next zero byte. */
+/** Number of bytes before the next NUL. */
 function lengthUpToNul(instance: SandboxInstance, address: number): number {
   const length = instance.view(address, instance.memoryBytes - (address >>> 0)).indexOf(0);
   if (address === 0 || length === -1) {
-    throw new WasmError('bad-pointer', `the guest named a text that has no end: address ${address}`);
+    throw new WasmError('bad-pointer', `the guest passed a string without a terminating NUL: address ${address}`);
   }
   return length;
 }
@@ -334,13 +341,13 @@ function readText(instance: SandboxInstance, address: number, maxBytes: number):
   return instance.readString(address, length);
 }
 
-/** A message for people: cut where it gets long. */
+/** Reads a message and truncates it to `maxBytes`. */
 function readLine(instance: SandboxInstance, address: number, maxBytes: number): string {
   return instance.readString(address, Math.min(lengthUpToNul(instance, address), maxBytes));
 }
 
-/** A log that takes so much of one evaluation and drops the rest. */
-function capLog(log: (text: string) => void): (text: string) => void {
+/** Limits the log of one evaluation to LOG_LIMIT_BYTES and drops the rest. */
+function limitLog(log: (text: string) => void): (text: string) => void {
   let left = LOG_LIMIT_BYTES;
   return (text) => {
     const line = text.slice(0, Math.min(LOG_LINE_LIMIT_BYTES, left));

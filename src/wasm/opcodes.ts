@@ -108,7 +108,8 @@ export const Simd = {
 } as const;
 
 /**
- * What follows a one-byte opcode that needs no special treatment in the rewriter. `unknown` (zero) marks the others.
+ * Immediate operands of a one-byte opcode that the rewriter does not treat specially. `unknown` (zero) marks all other
+ * opcodes.
  */
 export const Immediate = { unknown: 0, none: 1, index: 2, memory: 3, bytes4: 4, bytes8: 5, heapType: 6 } as const;
 
@@ -118,7 +119,10 @@ interface OpcodeTable {
   readonly pushes: Uint8Array;
 }
 
-/** The plain opcodes: fixed operands, no control flow. Source: WebAssembly core specification 2.0, section 5.4. */
+/**
+ * Opcodes with fixed operands and no control flow. Source:
+ * https://webassembly.github.io/spec/core/binary/instructions.html
+ */
 export const PLAIN: OpcodeTable = buildTable();
 
 function buildTable(): OpcodeTable {
@@ -159,7 +163,7 @@ function buildTable(): OpcodeTable {
   return { immediate, pops, pushes };
 }
 
-/** What a valid opcode that we do not run belongs to, for the error message. */
+/** The feature that an unsupported opcode belongs to, for the error message. */
 export function featureOfOpcode(opcode: number): string {
   if ((opcode >= 0x06 && opcode <= 0x0a) || opcode === 0x18 || opcode === 0x19 || opcode === 0x1f) {
     return 'exception handling';

@@ -108,7 +108,7 @@ describe('a rewritten module', () => {
     });
   }
 
-  it('computes the same and is put back exactly, whatever its code', () => {
+  it('computes the same and is restored exactly, whatever its code', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 20, maxLength: 600 }), fc.nat(200_000), fc.nat(), (choices, p, q) => {
         const bytes = wat(generatedModule(choices));
@@ -121,7 +121,7 @@ describe('a rewritten module', () => {
           const instance = instanceOf(bytes, isolation);
           const before = Buffer.from(instance.u8);
           assert.equal(instance.func('run')(p, q), expected);
-          // Every step is counted by four instructions of its own.
+          // Every step is counted by four added instructions.
           assert.ok(instance.fuelUsed >= 4 * steps, `${instance.fuelUsed} for ${steps} steps`);
           assert.equal(instance.memoryBytes, memory.length);
           assert.ok(memory.equals(instance.view(0, memory.length)));
@@ -136,7 +136,7 @@ describe('a rewritten module', () => {
     );
   });
 
-  it('pays for every round of a loop and every call', () => {
+  it('charges every iteration of a loop and every call', () => {
     const text = `(module (memory 1)
       (func $leaf (export "leaf"))
       (func (export "rounds") (param i32)
@@ -148,12 +148,13 @@ describe('a rewritten module', () => {
       sandbox.call(FUEL, (instance) => instance.func(name)(times));
       return sandbox.fuelUsed;
     };
-    // loop head, local.get, i32.const, i32.sub, local.tee, br_if; and the call with the entry of the function called
+    // Per iteration: loop head, local.get, i32.const, i32.sub, local.tee, br_if; and the call with the entry of the
+    // callee.
     assert.equal(fuelOf('rounds', 1001) - fuelOf('rounds', 1), 6 * 1000);
     assert.equal(fuelOf('calls', 1001) - fuelOf('calls', 1), 8 * 1000);
   });
 
-  it('pays for a large branch when it is taken, and for what follows in any case', () => {
+  it('charges a large branch when it is taken, and the code after it in any case', () => {
     // 400 instructions
     const work = '(local.set 1 (i32.mul (local.get 1) (i32.const 3)))'.repeat(100);
     const sandbox = sandboxOf(`(module (memory 1)
@@ -173,7 +174,7 @@ describe('a rewritten module', () => {
     assert.deepEqual(rounded('exit'), [1, 0]);
     assert.deepEqual(rounded('case'), [2, 3]);
     assert.deepEqual(rounded('block'), [2, 1]);
-    // A small branch is paid by the code around it, not by its large sibling.
+    // A small branch is charged with the code around it, not with its large sibling.
     const small = '(local.set 1 (i32.add (local.get 1) (i32.const 1)))'.repeat(5);
     const sibling = sandboxOf(`(module (memory 1) (func (export "run") (param i32) (local i32)
       (loop $l (if (i32.const 0) (then ${work}) (else ${small})) (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))`);
@@ -188,7 +189,7 @@ describe('a rewritten module', () => {
     assert.equal(WebAssembly.Module.customSections(module, 'io.kubewarden.metadata').length, 0);
   });
 
-  it('does not lead from one table to all of the memory of the process', () => {
+  it('limits the entries of all tables together', () => {
     const text = `(module (memory 1) (table $t 0 externref) (func (export "run") (result i32)
       (table.grow $t (ref.null extern) (i32.const 3000000))))`;
     assert.equal(instanceOf(wat(text), 'fresh').func('run')(), -1);
@@ -196,7 +197,7 @@ describe('a rewritten module', () => {
 });
 
 /**
- * Bodies of `run`, with a and b far apart (and c = 0, d = 1): in each, a store looks as if an earlier mark covered it.
+ * Bodies of `run`, with a and b far apart (and c = 0, d = 1). In each, a store looks as if an earlier mark covered it.
  * The stored value is never zero.
  */
 const MARKS: Record<string, string> = {
@@ -259,8 +260,8 @@ describe('write tracking', () => {
     });
   }
 
-  it('moves marks out of loops without making wild addresses trap', () => {
-    // The store never runs; its base address lies far behind the end of memory.
+  it('hoists marks out of loops without trapping on invalid addresses', () => {
+    // The store never runs; its base address is far beyond the end of memory.
     const text = `(module (memory 1) (func (export "run") (param $a i32) (result i32)
       (loop $l (if (i32.const 0) (then (i32.store (local.get $a) (i32.const 1))))) (i32.const 5)))`;
     const instance = instanceOf(wat(text), 'restore');
@@ -328,7 +329,7 @@ describe('compileModule', () => {
     });
   }
 
-  it('refuses what is not WebAssembly and says what it looks like', () => {
+  it('rejects files that are not WebAssembly and names their first bytes', () => {
     assert.throws(() => compile(new Uint8Array(0)), { code: 'module-invalid', message: /got an empty file/ });
     assert.throws(() => compile(Buffer.from('<!doctype html>')), { code: 'module-invalid', message: /3c 21 64 6f/ });
     assert.throws(() => compile(fixture('accept').subarray(0, 100)), { code: 'module-invalid' });
@@ -362,7 +363,7 @@ describe('compileModule', () => {
     );
   });
 
-  it('knows the operands of every plain opcode as the engine does', () => {
+  it('has the same operands of every plain opcode as V8', () => {
     const constants = [
       [0x41, 0],
       [0x42, 0],
@@ -387,7 +388,7 @@ describe('compileModule', () => {
     }
   });
 
-  it('makes a module that can go to another thread', () => {
+  it('compiles a module that can be sent to another thread', () => {
     const compiled = structuredClone(
       compileModule(fixture('accept'), { memoryLimitBytes: PAGE_BYTES, isolation: 'restore' }),
     );
@@ -396,7 +397,7 @@ describe('compileModule', () => {
   });
 });
 
-/** One instruction each, with immediates that fit the module below; operands come from unreachable code. */
+/** One instruction each, with immediates that are valid in the module below; operands come from unreachable code. */
 function everyOpcode(): number[][] {
   const range = (from: number, to: number): number[] =>
     Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -478,7 +479,7 @@ function everyOpcode(): number[][] {
   return [...plain, ...loads, ...stores, ...others, ...misc, ...simd];
 }
 
-/** `block unreachable <body> end <body>` in a module with one of everything: read as dead and as live code. */
+/** `block unreachable <body> end <body>` in a module with one of everything: as unreachable and as reachable code. */
 function moduleWithBody(body: readonly number[]): Uint8Array {
   return moduleWithCode([0x01, 0x01, 0x7f, 0x02, 0x40, 0x00, ...body, 0x00, 0x0b, 0x00, ...body, 0x00, 0x0b]);
 }

@@ -19,10 +19,7 @@ import {
 } from './runtime-functions.ts';
 import type { TrackingEnvironment } from './runtime-functions.ts';
 
-/**
- * Names under which the rewritten module exports what the host needs. A guest's own exports cannot start with this
- * prefix: such a module is refused.
- */
+/** Names of the exports that the rewriter adds for the host. A module with an export of this prefix is rejected. */
 export const PRIVATE_PREFIX = '\u0001portcullis:';
 export const PrivateExport = {
   memory: `${PRIVATE_PREFIX}memory`,
@@ -34,27 +31,30 @@ export const PrivateExport = {
   restore: `${PRIVATE_PREFIX}restore`,
 } as const;
 
-/** Functions of one module: ten times what the largest Go policies have (about 30,000); V8 takes 1,000,000. */
+/** Maximum number of functions: ten times that of the largest Go policies (about 30,000). V8's limit is 1,000,000. */
 export const MAX_FUNCTIONS = 300_000;
 
-/** Imports and exports are objects of the JavaScript heap, made anew with every instance; real modules have below 100. */
+/**
+ * Every instance creates its imports and exports as objects of the JavaScript heap. Published modules have fewer than
+ * 100.
+ */
 export const MAX_IMPORTS_AND_EXPORTS = 20_000;
 
-/** Entries of all tables together (24 bytes each, in V8's own memory, where exhaustion would end the process). */
+/** Maximum entries of all tables together: 24 bytes each in V8's native memory, where exhaustion ends the process. */
 export const MAX_TABLE_ENTRIES = 1_048_576;
 
-/** Tables of one module; compilers make one, reference types at most a few more. */
+/** Maximum number of tables. Compilers emit one, and a few more with reference types. */
 export const MAX_TABLES = 16;
 
-/** Largest linear memory that can be asked for: positions and sizes stay within 31 bits. 1 GiB. */
+/** Maximum linear memory in pages (1 GiB), so that addresses and sizes fit in 31 bits. */
 export const MAX_MEMORY_PAGES = 16_384;
 
-/** What is found out about a module while it is rewritten. */
+/** The rewritten module and what the rewriter learned about it. */
 export interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly functions: number;
   readonly hasMemory: boolean;
-  /** Upper bound of the guest's memory in pages. */
+  /** Maximum memory of the guest in pages. */
   readonly memoryPages: number;
   readonly hasStart: boolean;
   readonly functionImports: readonly { readonly module: string; readonly name: string }[];
@@ -79,7 +79,7 @@ const SectionId = {
   tag: 13,
 } as const;
 
-/** Order of sections in a module. */
+/** Order of the sections in a module. */
 const SECTION_ORDER = [
   SectionId.type,
   SectionId.import,
@@ -103,7 +103,7 @@ const EXPORT_GLOBAL = 3;
 interface GlobalType {
   readonly type: number;
   readonly mutable: boolean;
-  /** The initial value, when it is an i32 known now. */
+  /** The initial value of an i32 global, if it is a constant. */
   readonly i32Value: number | undefined;
 }
 
@@ -113,9 +113,9 @@ interface Limits {
 }
 
 /**
- * Adds fuel, memory limit and (with `tracked`) write tracking to a module that WebAssembly.validate accepts.
- * @param limitPages upper bound of the guest's memory
- * @returns the new module, or the obstacle to tracking it
+ * Adds fuel, a memory limit and (with `tracked`) write tracking to a module that WebAssembly.validate accepts.
+ * @param limitPages maximum memory of the guest
+ * @returns the new module, or the obstacle to tracking its writes
  * @throws WasmError `feature-unsupported`, `module-invalid`, `import-missing`, `memory-limit`
  */
 export function rewriteModule(bytes: Uint8Array, limitPages: number, tracked: boolean): RewrittenModule | Obstacle {
@@ -126,12 +126,12 @@ class ModuleRewriter {
   readonly #bytes: Uint8Array;
   readonly #limitPages: number;
   #tracked: boolean;
-  /** Where each section's content is, by id. */
+  /** Position of each section's content, by section id. */
   readonly #sections = new Map<number, { from: number; to: number }>();
 
   readonly #typeParams: number[] = [];
   readonly #typeResults: number[] = [];
-  /** Type index by function index, imports first. */
+  /** Type index by function index; imported functions come first. */
   readonly #functionTypes: number[] = [];
   readonly #functionImports: { module: string; name: string }[] = [];
   readonly #functionExports: string[] = [];
@@ -156,11 +156,11 @@ class ModuleRewriter {
     const globals = this.#readGlobals();
     const exports = this.#readExports();
     const start = this.#read(SectionId.start)?.u32();
-    const memory = this.#memory === undefined ? undefined : this.#withData(this.#memory);
+    const memory = this.#memory === undefined ? undefined : this.#extendToData(this.#memory);
     const memoryPages = memory === undefined ? 0 : this.#memoryBound(memory);
     this.#tracked &&= memory !== undefined;
 
-    // Indices of what is added.
+    // Indexes of the added functions and globals.
     const importedFunctions = this.#functionImports.length;
     const added = this.#functionTypes.length;
     const [bulk, table, grow, snapshot, restore, isUsed] = [0, 1, 2, 3, 4, 5].map((index) => added + index) as [
@@ -191,7 +191,7 @@ class ModuleRewriter {
       return code;
     }
 
-    // Helper functions, with the types that they need: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
+    // Types of the added functions: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
     const { i32 } = ValueType;
     const helperTypes = [
       [FUNCTION_FORM, 0, 0],
@@ -229,7 +229,7 @@ class ModuleRewriter {
     const sections = new Map<number, Uint8Array | undefined>([
       [
         SectionId.type,
-        counted(
+        appendEntries(
           types,
           helperTypes.map((bytes) => Uint8Array.from(bytes)),
         ),
@@ -237,20 +237,20 @@ class ModuleRewriter {
       [SectionId.import, imports],
       [
         SectionId.function,
-        counted(
+        appendEntries(
           functions.entries,
           helpers.map(([type]) => new BinaryWriter().u32(type).written),
         ),
       ],
       [SectionId.table, tables],
-      [SectionId.memory, memories.length === 0 ? undefined : counted(NOTHING, memories)],
-      [SectionId.global, counted(globals, newGlobals)],
-      [SectionId.export, counted(exports, newExports)],
+      [SectionId.memory, memories.length === 0 ? undefined : appendEntries(NO_ENTRIES, memories)],
+      [SectionId.global, appendEntries(globals, newGlobals)],
+      [SectionId.export, appendEntries(exports, newExports)],
       [SectionId.element, this.#content(SectionId.element)],
       [SectionId.dataCount, this.#content(SectionId.dataCount)],
       [
         SectionId.code,
-        counted(
+        appendEntries(
           code,
           helpers.map(([, body]) => new BinaryWriter().sized(body).written),
         ),
@@ -273,7 +273,7 @@ class ModuleRewriter {
 
   #findSections(): void {
     const reader = new BinaryReader(this.#bytes, HEADER_BYTES);
-    while (!reader.done) {
+    while (!reader.isAtEnd) {
       const id = reader.u8();
       const size = reader.u32();
       const from = reader.pos;
@@ -303,7 +303,7 @@ class ModuleRewriter {
   #readTypes(): Entries {
     const reader = this.#read(SectionId.type);
     if (reader === undefined) {
-      return NOTHING;
+      return NO_ENTRIES;
     }
     const count = reader.u32();
     const from = reader.pos;
@@ -317,7 +317,7 @@ class ModuleRewriter {
     return { count, bytes: this.#bytes.subarray(from, reader.end) };
   }
 
-  /** Reads the imports and returns the section without a memory import, which becomes the guest's own memory. */
+  /** Returns the import section without the imported memory, which becomes a memory of the module. */
   #readImports(): Uint8Array | undefined {
     const reader = this.#read(SectionId.import);
     if (reader === undefined) {
@@ -344,17 +344,17 @@ class ModuleRewriter {
         throw new WasmError(
           'import-missing',
           `the module imports the ${kind === 1 ? 'table' : 'global'} ${module}.${name}: expected imports of functions ` +
-            'and one memory only, got something that no host offers',
+            'and one memory only, which is all that a host provides',
         );
       }
     }
-    return counted(NOTHING, kept);
+    return appendEntries(NO_ENTRIES, kept);
   }
 
   #readFunctions(): FunctionSection {
     const reader = this.#read(SectionId.function);
     if (reader === undefined) {
-      return { count: 0, entries: NOTHING };
+      return { count: 0, entries: NO_ENTRIES };
     }
     const count = reader.u32();
     checkCount('functions', count, MAX_FUNCTIONS);
@@ -365,7 +365,7 @@ class ModuleRewriter {
     return { count, entries: { count, bytes: this.#bytes.subarray(from, reader.end) } };
   }
 
-  /** Tables as they are, with their maximum clamped. */
+  /** The table section, with the maximum of each table limited. */
   #rewriteTables(): Uint8Array | undefined {
     const reader = this.#read(SectionId.table);
     if (reader === undefined) {
@@ -392,7 +392,7 @@ class ModuleRewriter {
       const clamped = Math.max(min, Math.min(max, share));
       tables.push(new BinaryWriter().op(type, 1).u32(min).u32(clamped).written);
     }
-    return counted(NOTHING, tables);
+    return appendEntries(NO_ENTRIES, tables);
   }
 
   #readMemory(): void {
@@ -427,7 +427,7 @@ class ModuleRewriter {
   #readGlobals(): Entries {
     const reader = this.#read(SectionId.global);
     if (reader === undefined) {
-      return NOTHING;
+      return NO_ENTRIES;
     }
     const count = reader.u32();
     const from = reader.pos;
@@ -439,7 +439,7 @@ class ModuleRewriter {
     return { count, bytes: this.#bytes.subarray(from, reader.end) };
   }
 
-  /** Reads a constant expression. @returns its value, if it is an i32 */
+  /** Reads a constant expression and returns its value if it is an i32. */
   #readConstant(reader: BinaryReader): number | undefined {
     const stack: (number | undefined)[] = [];
     for (;;) {
@@ -499,7 +499,7 @@ class ModuleRewriter {
   #readExports(): Entries {
     const reader = this.#read(SectionId.export);
     if (reader === undefined) {
-      return NOTHING;
+      return NO_ENTRIES;
     }
     const count = reader.u32();
     checkCount('exports', count, MAX_IMPORTS_AND_EXPORTS);
@@ -524,11 +524,11 @@ class ModuleRewriter {
   }
 
   /**
-   * The memory that the guest asks for, which its active segments must lie within: the rewritten memory may be larger,
-   * so that the engine would no longer refuse them. OPA states the size of the memory that it imports before it has
-   * emitted all of its strings; there, the segments count, as with a host that brings a larger memory along.
+   * The initial memory, checked to contain the active data segments: the rewritten memory may be larger, so V8 would no
+   * longer reject a segment beyond the end. OPA modules import a memory that can be smaller than their segments; there,
+   * the segments extend it, as a host with a larger memory would.
    */
-  #withData(memory: Limits): Limits {
+  #extendToData(memory: Limits): Limits {
     const end = this.#dataEnd();
     if (end <= memory.min * PAGE_BYTES) {
       return memory;
@@ -543,7 +543,7 @@ class ModuleRewriter {
     return { ...memory, min: Math.ceil(end / PAGE_BYTES) };
   }
 
-  /** Where the last byte that active segments write lies, plus one. */
+  /** End of the active data segments in bytes. */
   #dataEnd(): number {
     const reader = this.#read(SectionId.data);
     let end = 0;
@@ -576,7 +576,7 @@ class ModuleRewriter {
   #rewriteCode(functions: FunctionSection, env: CodeEnvironment): Entries | Obstacle {
     const reader = this.#read(SectionId.code);
     if (reader === undefined) {
-      return NOTHING;
+      return NO_ENTRIES;
     }
     const rewriter = new FunctionRewriter(env);
     const code = new BinaryWriter((reader.end - reader.pos) * 2);
@@ -621,17 +621,20 @@ class ModuleRewriter {
     };
   }
 
-  /** The guest's memory, and with tracking one for its cards and its snapshot. */
+  /** The guest's memory and, with tracking, the memory of the cards and the snapshot. */
   #memories(memory: Limits, pages: number): Uint8Array[] {
     const limits = (min: number, max: number): Uint8Array => new BinaryWriter().op(1).u32(min).u32(max).written;
     if (!this.#tracked) {
       return [limits(memory.min, pages)];
     }
-    // Full size from the start: growth is only counted, and can be taken back. Untouched pages cost nothing.
+    // Allocated at full size: growth only changes a counter, so it can be undone. Untouched pages use no physical
+    // memory.
     return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES + pages)];
   }
 
-  /** Fuel; with tracking the page count, the snapshot's length and the saved globals. */
+  /**
+   * The fuel global and, with tracking, the globals for the page count, the snapshot's length and the saved globals.
+   */
   #newGlobals(tracking: TrackingEnvironment | undefined, minPages: number): Uint8Array[] {
     const mutable = 1;
     const { i32, i64 } = ValueType;
@@ -676,7 +679,7 @@ class ModuleRewriter {
   }
 }
 
-/** Entries of a section, without their count. */
+/** Entries of a section without their count. */
 interface Entries {
   readonly count: number;
   readonly bytes: Uint8Array;
@@ -687,10 +690,10 @@ interface FunctionSection {
   readonly entries: Entries;
 }
 
-const NOTHING: Entries = { count: 0, bytes: new Uint8Array(0) };
+const NO_ENTRIES: Entries = { count: 0, bytes: new Uint8Array(0) };
 
-/** A section's content: the entries that were there and the new ones behind them. */
-function counted(present: Entries, added: readonly Uint8Array[]): Uint8Array {
+/** A section's content: the present entries and then the added ones. */
+function appendEntries(present: Entries, added: readonly Uint8Array[]): Uint8Array {
   const writer = new BinaryWriter(present.bytes.length + 1024).u32(present.count + added.length).bytes(present.bytes);
   for (const entry of added) {
     writer.bytes(entry);

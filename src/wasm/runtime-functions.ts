@@ -2,60 +2,67 @@ import { BinaryWriter } from './binary-writer.ts';
 import { BULK_BYTES_SHIFT, CARD_SHIFT, GROW_PAGE_FUEL, PAGE_BYTES, TABLE_ENTRY_FUEL } from './metering.ts';
 import { Misc, Op, Simd, ValueType } from './opcodes.ts';
 
-/** What the functions that the rewriter adds to a module refer to. */
+/** Indexes that the added functions refer to. */
 export interface RuntimeEnvironment {
   readonly fuelGlobal: number;
-  /** Set when instances of the module are put back. */
+  /** Defined when instances of the module are restored. */
   readonly tracking: TrackingEnvironment | undefined;
 }
 
 export interface TrackingEnvironment {
-  /** The guest's memory has index 0; this one holds the cards and, from SNAPSHOT_START on, the snapshot. */
+  /**
+   * Index of the memory that holds the cards and, from SNAPSHOT_START, the snapshot. The guest's memory has index 0.
+   */
   readonly cardMemory: number;
-  /** Cards that count: one per granule of the guest's largest memory. */
+  /** Number of cards in use: one per granule of the guest's maximum memory. */
   readonly cardCount: number;
   readonly limitPages: number;
   readonly limitBytes: number;
   readonly pagesGlobal: number;
-  /** Each mutable global (the page count included) with the global that keeps its value of the snapshot. */
+  /** Each mutable global (including the page count) with the global that keeps its snapshot. */
   readonly savedGlobals: readonly { readonly live: number; readonly saved: number }[];
-  /** Global that keeps the snapshot's length in bytes. */
+  /** Index of the global with the snapshot's length in bytes. */
   readonly snapshotBytesGlobal: number;
 }
 
 const { i32, i64 } = ValueType;
 const EMPTY_BLOCK_TYPE = 0x40;
 const GRANULE_BYTES = 2 ** CARD_SHIFT;
-/** Cards looked at per round of the scan: four vectors. */
+/** Cards checked per iteration of the scan: four vectors. */
 const SCAN_BYTES = 64;
 
-/** A card for every granule of a 32-bit address, so that marks cannot trap, and one more that ends the last run. */
+/**
+ * One card for every granule of the 32-bit address space, so that marks cannot trap, and one more to end the last run.
+ */
 export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
 
-/** Where the snapshot begins in the memory of the cards: one memory less, of which a process can have some 16,000. */
+/** The snapshot follows the cards in one memory, because a process can have only some 16,000 memories. */
 const SNAPSHOT_START = CARD_PAGES * PAGE_BYTES;
 
-/** Result of `restore` when more was written than is worth putting back. */
+/** Result of `restore` when more than the limit was written. */
 export const RESTORE_REFUSED = -1;
 
 /**
- * More written memory than this is not put back; the instance is replaced instead. Copying 8 MiB takes about 1 ms, as
- * long as a new instance with its init, and a guest that once needed much memory would keep it resident for ever.
+ * Maximum bytes that `restore` copies; beyond it, the instance is replaced. Copying 8 MiB takes about 1 ms, as long as
+ * a new instance with its initialization, and a guest that once needed much memory would keep it resident forever.
  */
 export const MAX_RESTORE_BYTES = 8 * 1024 * 1024;
 
-/** A function body (locals and code, without its size). */
+/** A function body: locals and code, without its size. */
 type Body = Uint8Array;
 
-/** Takes `length >> BULK_BYTES_SHIFT` fuel and, when tracked, marks the cards of `length` bytes at `start`. (i32 start, i32 length) */
+/**
+ * Charges `length >> BULK_BYTES_SHIFT` fuel and, with tracking, marks the cards of `length` bytes at `start`. (i32
+ * start, i32 length)
+ */
 export function bulkBody(env: RuntimeEnvironment): Body {
   const [start, length] = [0, 1];
   const code = new BinaryWriter().u32(0);
   code.op(Op.localGet, length, Op.i32Const, BULK_BYTES_SHIFT, Op.i32ShrU);
   chargeI32(code, env.fuelGlobal);
   if (env.tracking !== undefined) {
-    // fill(cards, start >> S, 1, ((start + length - 1) >> S) - (start >> S) + 1), unless length is 0. A range that wraps
-    // around traps here instead of in the operation itself.
+    // fill(cards, start >> S, 1, ((start + length - 1) >> S) - (start >> S) + 1), unless length is 0. A range that
+    // wraps around traps here instead of in the operation.
     code.op(Op.localGet, length, Op.if, EMPTY_BLOCK_TYPE);
     code.op(Op.localGet, start, Op.i32Const, CARD_SHIFT, Op.i32ShrU);
     code.op(Op.i32Const, 1);
@@ -68,7 +75,7 @@ export function bulkBody(env: RuntimeEnvironment): Body {
   return code.op(Op.end).written;
 }
 
-/** Takes the fuel of a table operation on `length` entries. (i32 length) */
+/** Charges a table operation on `length` entries. (i32 length) */
 export function tableBody(env: RuntimeEnvironment): Body {
   const code = new BinaryWriter().u32(0);
   code.op(Op.localGet, 0);
@@ -76,7 +83,7 @@ export function tableBody(env: RuntimeEnvironment): Body {
   return code.op(Op.end).written;
 }
 
-/** memory.grow: charged when it succeeds, and when tracked only counted. (i32 pages) -> i32 */
+/** memory.grow: charged when it succeeds. With tracking, only the page count changes. (i32 pages) -> i32 */
 export function growBody(env: RuntimeEnvironment): Body {
   const [delta, old] = [0, 1];
   const code = new BinaryWriter().u32(1).op(1, i32);
@@ -102,7 +109,7 @@ export function growBody(env: RuntimeEnvironment): Body {
   return code.op(Op.localGet, old, Op.end).written;
 }
 
-/** Keeps memory and globals as they are now for `restore`, and forgets all marks. () */
+/** Saves memory and globals for `restore`, and clears all cards. () */
 export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: number, isUsedFunction: number): Body {
   const { cardMemory, pagesGlobal } = tracking;
   const [granule, bytes] = [0, 1];
@@ -112,10 +119,10 @@ export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: num
   }
   code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl, Op.localTee, bytes);
   code.op(Op.globalSet).u32(tracking.snapshotBytesGlobal);
-  // There is room for the cards only, up to now.
+  // Until now, the memory has room only for the cards.
   code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(cardMemory);
   code.op(Op.i32Const).s32(-1).op(Op.i32Eq, Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
-  // Copy the granules that are not zero, so that untouched memory stays untouched in the copy.
+  // Copy only granules with a byte other than zero, so that the copy of untouched memory stays untouched.
   code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.localGet, bytes, Op.i32GeU, Op.brIf, 1);
   code.op(Op.localGet, granule, Op.call).u32(isUsedFunction);
@@ -126,12 +133,13 @@ export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: num
   code.op(Op.end);
   code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES).op(Op.i32Add, Op.localSet, granule, Op.br, 0);
   code.op(Op.end, Op.end);
-  // What init wrote behind the end of its memory (rewritten, that does not trap) must not be seen by some calls only.
+  // Initialization may write beyond the end of the guest's memory, which does not trap in a rewritten module. Clear
+  // those bytes, so that every call sees the same memory.
   code.op(Op.i32Const).s32(tracking.limitBytes).op(Op.call).u32(restoreFunction).op(0x1a);
   return code.op(Op.end).written;
 }
 
-/** Whether the granule of guest memory at `start` holds anything but zeros. (i32 start) -> i32 */
+/** Whether the granule of guest memory at `start` has a byte other than zero. (i32 start) -> i32 */
 export function isUsedBody(): Body {
   const [start, end] = [0, 1];
   const code = new BinaryWriter().u32(1).op(1, i32);
@@ -146,9 +154,9 @@ export function isUsedBody(): Body {
 }
 
 /**
- * Puts memory and globals back to the snapshot and clears all marks. Each run of marked granules, and the granule after
- * it, is copied back; beyond the snapshot's end it is zeroed. Returns the bytes put back, or RESTORE_REFUSED (and leaves
- * the instance unusable) once that exceeds `maxBytes`. (i32 maxBytes) -> i32
+ * Restores memory and globals from the snapshot and clears all cards. Each run of marked granules, and the granule
+ * after it, is copied back; beyond the end of the snapshot it is zeroed. Returns the number of restored bytes, or
+ * RESTORE_REFUSED when it exceeds `maxBytes`; the instance is unusable then. (i32 maxBytes) -> i32
  */
 export function restoreBody(tracking: TrackingEnvironment): Body {
   const { cardMemory, snapshotBytesGlobal } = tracking;
@@ -162,15 +170,15 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.localGet, card, Op.i32Const).s32(SCAN_BYTES).op(Op.i32Add, Op.localSet, card, Op.br, 1);
   code.op(Op.end);
 
-  // Some of these 64 are set: find the first.
+  // One of these 64 cards is set: find the first.
   code.op(Op.loop, EMPTY_BLOCK_TYPE);
   loadCard(code, cardMemory, card);
   code.op(Op.i32Eqz, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, card, Op.i32Const, 1, Op.i32Add, Op.localSet, card, Op.br, 1);
   code.op(Op.end, Op.end);
-  // The last 64 may hold cards that do not count.
+  // The last 64 cards may be partly out of use.
   code.op(Op.localGet, card, Op.i32Const).s32(tracking.cardCount).op(Op.i32GeU, Op.brIf, 1);
-  // The run of set cards from there. It may go on behind the last card that counts, and is cleared all the same.
+  // The run of set cards from there. It may extend beyond the last card in use, and is cleared completely.
   code.op(Op.localGet, card, Op.localSet, run);
   code.op(Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, run, Op.i32Const, 0, Op.i32Store8, 0x40).u32(cardMemory).op(0);
@@ -178,7 +186,7 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.i32Load8U, 0x40).u32(cardMemory).op(0).op(Op.brIf, 0);
   code.op(Op.end);
 
-  // from = card << S; to = min((run + 1) << S, limit); middle = clamp(snapshot's end, from, to)
+  // from = card << S; to = min((run + 1) << S, limit); middle = clamp(end of the snapshot, from, to)
   code.op(Op.localGet, card, Op.i32Const, CARD_SHIFT, Op.i32Shl, Op.localSet, from);
   code.op(Op.localGet, run, Op.i32Const, 1, Op.i32Add, Op.i32Const, CARD_SHIFT, Op.i32Shl, Op.localSet, to);
   clampAbove(code, to, tracking.limitBytes);
@@ -188,14 +196,14 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.localGet, total, Op.localGet, to, Op.localGet, from, Op.i32Sub, Op.i32Add, Op.localTee, total);
   code.op(Op.localGet, maxBytes, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.i32Const).s32(RESTORE_REFUSED).op(Op.return, Op.end);
-  // A copy of nothing from behind the snapshot's end would trap.
+  // Copying zero bytes from beyond the snapshot's end would trap.
   code.op(Op.localGet, middle, Op.localGet, from, Op.i32GtU, Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, from, Op.localGet, from, Op.i32Const).s32(SNAPSHOT_START).op(Op.i32Add);
   code.op(Op.localGet, middle, Op.localGet, from, Op.i32Sub);
   code.op(Op.miscPrefix, Misc.memoryCopy).u32(0).u32(cardMemory).op(Op.end);
   code.op(Op.localGet, middle, Op.i32Const, 0, Op.localGet, to, Op.localGet, middle, Op.i32Sub);
   code.op(Op.miscPrefix, Misc.memoryFill, 0);
-  // Go on at the start of the 64 cards that `run` lies in; their lower ones are clear by now.
+  // Continue at the start of the 64 cards that contain `run`; the lower ones are clear.
   code.op(Op.localGet, run, Op.i32Const).s32(-SCAN_BYTES).op(Op.i32And, Op.localSet, card, Op.br, 0);
   code.op(Op.end, Op.end);
 
@@ -205,7 +213,7 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   return code.op(Op.localGet, total, Op.end).written;
 }
 
-/** The constant value that a saved global starts with. */
+/** The initial value of a saved global. */
 export function zeroOf(type: number): Uint8Array {
   const code = new BinaryWriter();
   switch (type) {
@@ -224,12 +232,12 @@ export function zeroOf(type: number): Uint8Array {
   }
 }
 
-/** Cards that count for a guest of that many pages. */
+/** Number of cards for a guest of `limitPages` pages. */
 export function cardCount(limitPages: number): number {
   return (limitPages * PAGE_BYTES) / GRANULE_BYTES;
 }
 
-/** Takes the i32 on the operand stack, times `factor`, from the fuel; traps when that is used up. */
+/** Subtracts the i32 on the operand stack times `factor` from the fuel; traps when none is left. */
 function chargeI32(code: BinaryWriter, fuelGlobal: number, factor = 1): void {
   // fuel = (-amount) + fuel needs no local.
   code.op(Op.i64ExtendI32U, Op.i64Const).s64(-factor).op(Op.i64Mul, Op.globalGet).u32(fuelGlobal);
@@ -238,7 +246,7 @@ function chargeI32(code: BinaryWriter, fuelGlobal: number, factor = 1): void {
   code.op(Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
 }
 
-/** 64 bytes at local `at` of a memory, combined by OR into one vector. */
+/** 64 bytes at local `at` of a memory, combined with OR into one vector. */
 function loadCards(code: BinaryWriter, memory: number, at: number): void {
   for (let offset = 0; offset < SCAN_BYTES; offset += 16) {
     code.op(Op.localGet, at, Op.simdPrefix, Simd.load, 0x40).u32(memory).u32(offset);
@@ -252,7 +260,7 @@ function loadCard(code: BinaryWriter, memory: number, at: number): void {
   code.op(Op.localGet, at, Op.i32Load8U, 0x40).u32(memory).op(0);
 }
 
-/** local = min(local, limit), unsigned; 0 (a wrapped 2^32) counts as above. */
+/** local = min(local, limit), unsigned. 0 is a wrapped 2^32, so it becomes limit. */
 function clampAbove(code: BinaryWriter, local: number, limit: number): void {
   code.op(Op.localGet, local, Op.i32Const, 1, Op.i32Sub, Op.i32Const).s32(limit);
   code.op(Op.i32GeU, Op.if, EMPTY_BLOCK_TYPE, Op.i32Const).s32(limit).op(Op.localSet, local, Op.end);

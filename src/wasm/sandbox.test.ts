@@ -32,7 +32,7 @@ const STATEFUL = `(module
     (i32.add (i32.const 1) (call $deeper (local.get 0))))
   (func (export "trap") unreachable))`;
 
-/** What a guest can see of its own state. */
+/** The guest's view of its own state. */
 function observe(instance: SandboxInstance): unknown {
   return {
     memory: Buffer.from(instance.view(0, instance.memoryBytes)).toString('latin1'),
@@ -52,7 +52,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       assert.deepEqual(sandbox.call(FUEL, observe), before);
     };
 
-    it('leaves no store behind, wherever it starts and ends', () => {
+    it('undoes every store, wherever it starts and ends', () => {
       leavesNothing((instance) => {
         for (const at of [0, 100, 4093, 4094, 4096, 8191, 65_532]) {
           instance.func('touch')(at, -1);
@@ -60,7 +60,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       });
     });
 
-    it('leaves no bulk operation behind', () => {
+    it('undoes bulk operations', () => {
       leavesNothing((instance) => {
         instance.func('fill')(5000, 1, 20_000);
         instance.func('fill')(4095, 2, 4096);
@@ -70,7 +70,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       });
     });
 
-    it('leaves no growth behind, nor what was written there', () => {
+    it('undoes growth and writes to the new pages', () => {
       leavesNothing((instance) => {
         assert.equal(instance.func('grow')(20), 1);
         instance.func('fill')(PAGE_BYTES, 7, 20 * PAGE_BYTES);
@@ -87,7 +87,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       });
     });
 
-    it('leaves nothing behind that the host wrote', () => {
+    it('undoes writes of the host', () => {
       leavesNothing((instance) => {
         instance.write(4090, new Uint8Array(9000).fill(1));
         instance.writeString(20_000, 'text', 4);
@@ -98,7 +98,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       });
     });
 
-    it('leaves nothing behind after a trap or an exhausted guest', () => {
+    it('undoes everything after a trap or when the fuel is used up', () => {
       const sandbox = sandboxOf(STATEFUL, isolation);
       const before = sandbox.call(FUEL, observe);
       for (const [name, code] of [
@@ -144,7 +144,7 @@ for (const isolation of ['restore', 'fresh'] as const) {
       assert.equal(sandbox.fuelUsed, used);
     });
 
-    it('pays for bulk memory operations by length', () => {
+    it('charges bulk memory operations by length', () => {
       const sandbox = sandboxOf(STATEFUL, isolation);
       const fuelFor = (bytes: number): number => {
         sandbox.call(FUEL, (instance) => {
@@ -159,13 +159,13 @@ for (const isolation of ['restore', 'fresh'] as const) {
 }
 
 describe('a sandbox', () => {
-  it('puts one instance back instead of making new ones', () => {
+  it('restores one instance instead of creating new ones', () => {
     const random = sandboxWithSeed();
     const seeds = [1, 2, 3].map(() => random.call(FUEL, (instance) => instance.func('seed')()));
     assert.equal(new Set(seeds).size, 1);
   });
 
-  it('draws new random numbers in init after a number of calls', () => {
+  it('initializes a new instance with new random numbers after a number of calls', () => {
     const random = sandboxWithSeed();
     const seed = random.call(FUEL, (instance) => instance.func('seed')());
     for (let call = 1; call < CALLS_PER_INSTANCE; call++) {
@@ -184,7 +184,7 @@ describe('a sandbox', () => {
     assert.notEqual(seeds[0], seeds[1]);
   });
 
-  it('makes a new instance when a call wrote more than is worth putting back', () => {
+  it('creates a new instance when a call wrote more than the limit of restore', () => {
     let made = 0;
     const compiled = compileModule(wat(STATEFUL), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
     const sandbox = new Sandbox(compiled, {
@@ -212,7 +212,7 @@ describe('a sandbox', () => {
     assert.throws(() => sandboxOf(endless), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
   });
 
-  it('names all imports that nobody offers, when it is made', () => {
+  it('names all missing imports in the constructor', () => {
     const text = `(module (import "env" "first" (func)) (import "toString" "call" (func)) (import "host" "known" (func)) (memory 1))`;
     assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }), {
       code: 'import-missing',
@@ -264,13 +264,13 @@ describe('a sandbox', () => {
     });
   });
 
-  it('treats values that do not fit the declared types as the guest trapping', () => {
+  it('reports values that do not match the declared types as a trap', () => {
     const text = '(module (import "env" "f" (func $f (result i64))) (memory 1) (func (export "go") (drop (call $f))))';
     const sandbox = sandboxOf(text, 'restore', { env: { f: () => 1 } });
     assert.throws(() => sandbox.call(FUEL, (instance) => instance.func('go')()), { code: 'trap' });
   });
 
-  it('lets exceptions of host functions pass', () => {
+  it('rethrows exceptions of host functions', () => {
     const text = '(module (import "env" "f" (func $f)) (memory 1) (func (export "go") (call $f)))';
     const failure = new Error('mine');
     const fail = (): void => {
@@ -283,7 +283,7 @@ describe('a sandbox', () => {
     );
   });
 
-  it('takes fuel for the work of the host', () => {
+  it('charges fuel for the work of the host', () => {
     const sandbox = sandboxOf(STATEFUL);
     sandbox.call(1000, (instance) => instance.chargeFuel(1000));
     assert.equal(sandbox.fuelUsed, 1000);
@@ -291,7 +291,7 @@ describe('a sandbox', () => {
   });
 });
 
-describe('modules that cannot be put back', () => {
+describe('modules that cannot be restored', () => {
   const cases: Record<string, string> = {
     'table-mutation': `(module (memory 1) (table $t 2 funcref) (func $f)
       (elem declare func $f)

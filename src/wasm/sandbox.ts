@@ -4,51 +4,50 @@ import { CARD_SHIFT, INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { PrivateExport } from './rewrite.ts';
 import { MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
 
-/** A function that a guest may import. i64 arguments and results are bigint, all others numbers. */
+/** A function that a guest can import. Arguments and results of type i64 are bigint, all others are numbers. */
 export type HostFunction = (...args: never[]) => number | bigint | void;
 
 /** Host functions by module name, then by function name. */
 export type HostImports = Readonly<Record<string, Readonly<Record<string, HostFunction>>>>;
 
-/** The host side of one kind of guest. */
+/** Callbacks of an execution mode. */
 export interface SandboxHost {
   /**
-   * Builds the functions offered to one instance. Called once per instance, before any guest code runs: the functions
-   * may use `instance` when they are called, not while they are built. Only functions can be offered; a memory that the
-   * guest imports becomes the instance's own.
+   * Builds the functions that an instance can import. Called once per instance, before guest code runs: the functions
+   * may use `instance` only when they are called. A memory that the guest imports becomes the instance's own.
    */
   imports(instance: SandboxInstance): HostImports;
-  /** Runs once per new instance (`_initialize`, `wapc_init`, ...), before the snapshot that `restore` puts back. */
+  /** Runs once per new instance (`_initialize`, `wapc_init`, ...), before the snapshot. */
   init?(instance: SandboxInstance): void;
 }
 
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
 
 /**
- * An instance is replaced after this many calls, so that random numbers which its init drew (hash seeds) do not serve
- * for ever. A new instance costs up to 2 ms (init, first use of its memory): 0.2 µs per call.
+ * An instance is replaced after this many calls, so that random numbers from its initialization (hash seeds) do not
+ * last forever. A new instance takes up to 2 ms (initialization, first use of its memory): 0.2 µs per call.
  */
 export const CALLS_PER_INSTANCE = 10_000;
 
 /** An instance is replaced after this time, for the same reason. */
 export const INSTANCE_LIFETIME_MS = 30_000;
 
-/** Fuel is kept in 64 bits; beyond this, numbers are no longer exact. */
+/** The fuel global has 64 bits; larger values are not exact as numbers. */
 const MAX_FUEL = Number.MAX_SAFE_INTEGER;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * One instance of a module: its exports, its memory, its fuel. Belongs to one thread, is not reentrant.
- * Guest kinds use it through `Sandbox.call`.
+ * One instance of a module: its exports, memory and fuel. It belongs to one thread and is not reentrant. Guests use it
+ * through `Sandbox.call`.
  */
 export class SandboxInstance {
   readonly #exports: WebAssembly.Exports;
   readonly #memory: WebAssembly.Memory | undefined;
   readonly #fuel: WebAssembly.Global;
   readonly #restore: GuestFunction | undefined;
-  /** The guest's memory size in pages and the marks of what was written, when writes are tracked. */
+  /** With write tracking: the guest's memory size in pages, and the cards of written granules. */
   readonly #pages: WebAssembly.Global | undefined;
   #cards: Uint8Array | undefined;
   #u8 = new Uint8Array(0);
@@ -56,8 +55,9 @@ export class SandboxInstance {
   #fuelGiven = 0;
 
   /**
-   * Instantiates, runs the module's start function and the host's `init`, and takes the snapshot.
-   * @throws WasmError `import-missing`, `memory-limit` (none left on this machine), `trap`, `out-of-fuel`; what `init` throws
+   * Instantiates the module, runs its start function and the host's `init`, and takes the snapshot.
+   * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `trap`, `out-of-fuel`, and
+   * errors of `init`
    */
   constructor(compiled: CompiledModule, host: SandboxHost) {
     const imports = host.imports(this);
@@ -77,22 +77,22 @@ export class SandboxInstance {
       }
       host.init?.(this);
     } catch (error) {
-      throw this.explain(error);
+      throw this.toWasmError(error);
     }
     if (cards !== undefined) {
       this.func(PrivateExport.snapshot)();
-      // Not before: what the host writes during init belongs to the snapshot, which also makes this memory grow.
+      // Only now: the snapshot includes what the host wrote during init, and taking it grows this memory.
       this.#cards = new Uint8Array(cards.buffer);
     }
   }
 
-  /** Whether the guest exports a function of that name. */
+  /** Whether the guest exports a function with this name. */
   has(name: string): boolean {
     return typeof this.#exports[name] === 'function';
   }
 
   /**
-   * The guest's exported function.
+   * A function that the guest exports.
    * @throws WasmError `export-missing`
    */
   func(name: string): GuestFunction {
@@ -103,33 +103,33 @@ export class SandboxInstance {
     return value as GuestFunction;
   }
 
-  /** The value of a guest's exported global of a number type; undefined when there is none. */
+  /** The value of an exported global of a number type; undefined if there is none. */
   globalValue(name: string): number | bigint | undefined {
     const value = this.#exports[name];
     return value instanceof WebAssembly.Global ? (value.value as number | bigint) : undefined;
   }
 
   /**
-   * The guest's memory, for READING only: what is not written by `write...` survives `restore`. It may be longer than
-   * `memoryBytes`. Do not keep it: growth detaches it.
+   * The guest's memory, to be READ only: `restore` does not undo writes that bypass `write` and the setters. It may be
+   * longer than `memoryBytes`. Do not keep the array: growth detaches it.
    */
   get u8(): Uint8Array {
     this.#refresh();
     return this.#u8;
   }
 
-  /** Size of the guest's memory as the guest sees it, in bytes. */
+  /** Size of the memory as the guest sees it, in bytes. */
   get memoryBytes(): number {
     this.#refresh();
     return this.#pages === undefined ? this.#u8.length : (this.#pages.value as number) * PAGE_BYTES;
   }
 
   /**
-   * A view (no copy) of guest memory; valid until guest code runs again.
+   * A view (no copy) of guest memory, valid until guest code runs again.
    * @throws WasmError `bad-pointer`
    */
   view(ptr: number, length: number): Uint8Array {
-    const at = this.#check(ptr, length);
+    const at = this.#checkRange(ptr, length);
     return this.#u8.subarray(at, at + (length >>> 0));
   }
 
@@ -145,18 +145,18 @@ export class SandboxInstance {
 
   /** Copies bytes into guest memory. @throws WasmError `bad-pointer` */
   write(ptr: number, bytes: Uint8Array): void {
-    const at = this.#checkWrite(ptr, bytes.length);
+    const at = this.#checkWritable(ptr, bytes.length);
     this.#u8.set(bytes, at);
   }
 
   /**
    * Writes text as UTF-8.
-   * @param maxBytes room for it; `Buffer.byteLength(text)` or more
-   * @returns the bytes written
+   * @param maxBytes available room; at least `Buffer.byteLength(text)`
+   * @returns the number of bytes written
    * @throws WasmError `bad-pointer` when it does not fit
    */
   writeString(ptr: number, text: string, maxBytes: number): number {
-    const at = this.#checkWrite(ptr, maxBytes);
+    const at = this.#checkWritable(ptr, maxBytes);
     const { read, written } = encoder.encodeInto(text, this.#u8.subarray(at, at + maxBytes));
     if (read !== text.length) {
       throw new WasmError('bad-pointer', `the text does not fit: expected room for it, got ${maxBytes} bytes`);
@@ -165,37 +165,37 @@ export class SandboxInstance {
   }
 
   getUint8(ptr: number): number {
-    const at = this.#check(ptr, 1);
+    const at = this.#checkRange(ptr, 1);
     return this.#view.getUint8(at);
   }
 
   getUint32(ptr: number): number {
-    const at = this.#check(ptr, 4);
+    const at = this.#checkRange(ptr, 4);
     return this.#view.getUint32(at, true);
   }
 
   setUint8(ptr: number, value: number): void {
-    const at = this.#checkWrite(ptr, 1);
+    const at = this.#checkWritable(ptr, 1);
     this.#view.setUint8(at, value);
   }
 
   setUint32(ptr: number, value: number): void {
-    const at = this.#checkWrite(ptr, 4);
+    const at = this.#checkWritable(ptr, 4);
     this.#view.setUint32(at, value, true);
   }
 
   setUint64(ptr: number, value: bigint): void {
-    const at = this.#checkWrite(ptr, 8);
+    const at = this.#checkWritable(ptr, 8);
     this.#view.setBigUint64(at, value, true);
   }
 
-  /** Gives the guest this much fuel from now on, and starts counting `fuelUsed` from zero. */
+  /** Sets the remaining fuel and resets `fuelUsed` to zero. */
   setFuel(fuel: number): void {
     this.#fuelGiven = Math.max(0, Math.min(Math.floor(fuel), MAX_FUEL));
     this.#fuel.value = BigInt(this.#fuelGiven);
   }
 
-  /** Takes fuel for work that the host does on the guest's behalf. @throws WasmError `out-of-fuel` */
+  /** Charges the guest for work of the host. @throws WasmError `out-of-fuel` */
   chargeFuel(fuel: number): void {
     this.#fuel.value = (this.#fuel.value as bigint) - BigInt(Math.ceil(fuel));
     if (this.isOutOfFuel) {
@@ -203,7 +203,7 @@ export class SandboxInstance {
     }
   }
 
-  /** Fuel used since the last `setFuel`. More than was given when it ran out. */
+  /** Fuel used since the last `setFuel`. It exceeds the given fuel when the guest ran out. */
   get fuelUsed(): number {
     return this.#fuelGiven - Number(this.#fuel.value);
   }
@@ -212,8 +212,10 @@ export class SandboxInstance {
     return (this.#fuel.value as bigint) < 0n;
   }
 
-  /** What an exception that came out of guest code means: a WasmError, or itself when it is not the guest's doing. */
-  explain(error: unknown): unknown {
+  /**
+   * Converts an exception from guest code to a WasmError. Returns exceptions that the guest did not cause unchanged.
+   */
+  toWasmError(error: unknown): unknown {
     if (error instanceof WasmError) {
       return error;
     }
@@ -223,21 +225,16 @@ export class SandboxInstance {
     return isGuestFault(error) ? trap(error) : error;
   }
 
-  /** Whether `restore` can put this instance back. */
-  get resettable(): boolean {
-    return this.#restore !== undefined;
-  }
-
   /**
-   * Puts memory, globals and growth back to what they were after init.
-   * @returns false when that is impossible or not worth it: throw the instance away
+   * Restores memory, globals and memory size to their state after init.
+   * @returns false when the instance cannot be restored, or has written too much: discard it
    */
   restore(): boolean {
     return this.#restore !== undefined && this.#restore(MAX_RESTORE_BYTES) !== RESTORE_REFUSED;
   }
 
   #refresh(): void {
-    // Growth detaches the old buffer, which makes every view of it empty.
+    // Growth detaches the old buffer, and views of it become empty.
     if (this.#u8.length === 0) {
       if (this.#memory === undefined) {
         throw new WasmError('export-missing', 'the module has no memory');
@@ -247,20 +244,20 @@ export class SandboxInstance {
     }
   }
 
-  #check(ptr: number, length: number): number {
+  #checkRange(ptr: number, length: number): number {
     const at = ptr >>> 0;
     const size = this.memoryBytes;
     if (!(length >= 0 && at + length <= size)) {
       throw new WasmError(
         'bad-pointer',
-        `the guest named memory that it does not have: expected a range within ${size} bytes, got ${length} bytes at ${at}`,
+        `the guest passed a pointer outside of its memory: expected a range within ${size} bytes, got ${length} bytes at ${at}`,
       );
     }
     return at;
   }
 
-  #checkWrite(ptr: number, length: number): number {
-    const at = this.#check(ptr, length);
+  #checkWritable(ptr: number, length: number): number {
+    const at = this.#checkRange(ptr, length);
     if (this.#cards !== undefined && length > 0) {
       const last = (at + length - 1) >>> CARD_SHIFT;
       for (let card = at >>> CARD_SHIFT; card <= last; card++) {
@@ -272,8 +269,8 @@ export class SandboxInstance {
 }
 
 /**
- * A guest of one module: an instance that is put back, or replaced, after every call. What every guest kind is built on.
- * The first instance is made at once, so that a module that cannot run fails here.
+ * Runs calls of one module, each with an instance in the state after its initialization. All execution modes use it.
+ * The constructor creates the first instance, so that a module that cannot run fails there.
  */
 export class Sandbox {
   readonly #compiled: CompiledModule;
@@ -283,7 +280,7 @@ export class Sandbox {
   #replaceAt = 0;
   #fuelUsed = 0;
 
-  /** @throws WasmError whatever making the first instance throws */
+  /** @throws WasmError any error of creating the first instance */
   constructor(compiled: CompiledModule, host: SandboxHost) {
     this.#compiled = compiled;
     this.#host = host;
@@ -291,20 +288,20 @@ export class Sandbox {
   }
 
   /**
-   * Runs `body` with an instance in the state that follows init, and with that much fuel. What `body` returns must not be
-   * a view of guest memory. After any exception the instance is thrown away; catch an orderly exit (`proc_exit`) inside
-   * of `body`.
-   * @throws WasmError `trap` (stack overflow and misdeclared imports included), `out-of-fuel`; other exceptions of host
-   *   functions and of `body` pass unchanged
+   * Runs `body` with an instance in the state after init. `body` must not return a view of guest memory. After an
+   * exception the instance is discarded; catch an orderly exit (`proc_exit`) in `body`.
+   * @param fuel fuel for this call
+   * @throws WasmError `trap` (including stack overflow and imports with a wrong signature), `out-of-fuel`; other
+   * exceptions of host functions and of `body` are rethrown unchanged
    */
   call<T>(fuel: number, body: (instance: SandboxInstance) => T): T {
-    const instance = this.#take();
+    const instance = this.#acquire();
     instance.setFuel(fuel);
     let result: T;
     try {
       result = body(instance);
     } catch (error) {
-      throw instance.explain(error);
+      throw instance.toWasmError(error);
     } finally {
       this.#fuelUsed = instance.fuelUsed;
     }
@@ -314,12 +311,12 @@ export class Sandbox {
     return result;
   }
 
-  /** Fuel that the last call used. */
+  /** Fuel used by the last call. */
   get fuelUsed(): number {
     return this.#fuelUsed;
   }
 
-  #take(): SandboxInstance {
+  #acquire(): SandboxInstance {
     let instance = this.#instance;
     if (instance === undefined || performance.now() > this.#replaceAt) {
       instance = this.#create();
@@ -335,16 +332,16 @@ export class Sandbox {
   }
 }
 
-function checkImports(compiled: CompiledModule, offered: HostImports): void {
+function checkImports(compiled: CompiledModule, provided: HostImports): void {
   const missing = compiled.shape.imports.filter(({ module, name }) => {
-    const functions = Object.hasOwn(offered, module) ? offered[module] : undefined;
+    const functions = Object.hasOwn(provided, module) ? provided[module] : undefined;
     return functions === undefined || !Object.hasOwn(functions, name);
   });
   if (missing.length > 0) {
     const names = missing.slice(0, 20).map(({ module, name }) => `${module}.${name}`);
     throw new WasmError(
       'import-missing',
-      `the module imports ${missing.length} functions that this kind of policy does not have: ${names.join(', ')}` +
+      `the module imports ${missing.length} functions that this execution mode does not provide: ${names.join(', ')}` +
         `${missing.length > names.length ? ', ...' : ''}; check the policy's execution mode`,
     );
   }
@@ -365,7 +362,10 @@ function trap(error: Error): WasmError {
   return new WasmError('trap', `the guest trapped: ${error.message}`, { cause: error });
 }
 
-/** Traps; stack overflow (RangeError); values that do not fit a guest's declaration of an import or export (the others). */
+/**
+ * RuntimeError: a trap. RangeError: a stack overflow. The others: values that do not match the guest's declaration of
+ * an import or export.
+ */
 function isGuestFault(error: unknown): error is Error {
   return (
     error instanceof WebAssembly.RuntimeError ||

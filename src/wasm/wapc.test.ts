@@ -13,7 +13,7 @@ function guestOf(bytes: Uint8Array, isolation: (typeof ISOLATIONS)[number] = 're
   return new WapcGuest(compileModule(bytes, { memoryLimitBytes: 2 * TEST_MEMORY_BYTES, isolation }));
 }
 
-/** Asks a guest to validate a request with this object and gives its verdict. */
+/** Lets a guest validate a request with this object and returns its response. */
 function validate(guest: WapcGuest, object: unknown, context: CallContext = contextOf()): unknown {
   const question = JSON.stringify({ request: { object }, settings: {} });
   return JSON.parse(Buffer.from(guest.call('validate', question, context)).toString());
@@ -54,7 +54,7 @@ describe('WapcGuest', () => {
     });
   }
 
-  it('takes text and bytes in any language', () => {
+  it('accepts text and bytes in any script', () => {
     const guest = guestOf(fixture('scripted-answer'));
     const answer = 'Grüße, 世界 🚀';
     assert.equal(
@@ -63,7 +63,7 @@ describe('WapcGuest', () => {
     );
   });
 
-  it('costs one verdict when a guest misbehaves, and says how', () => {
+  it('fails one call when a guest misbehaves, with the reason', () => {
     const cases: [fixture: string, code: string, message?: RegExp][] = [
       ['trap', 'trap'],
       ['loop-in-validate', 'out-of-fuel'],
@@ -97,7 +97,7 @@ describe('WapcGuest', () => {
     }
   });
 
-  it('refuses pointers outside of the guest memory in every import', () => {
+  it('rejects pointers outside of the guest memory in every import', () => {
     const guest = guestOf(fixture('wild-pointers'));
     const context = contextOf({}, () => new TextEncoder().encode('answer'));
     const modes = ['response-pointer', 'response-end', 'error', 'log', 'host-call', 'host-response', 'request'];
@@ -129,7 +129,7 @@ describe('WapcGuest', () => {
     assert.equal(calls[0], 'kubewarden net small {"a":1}');
   });
 
-  it('charges for what the guest hands over, before the host looks at it', () => {
+  it('charges for the payload of a host call before the host parses it', () => {
     for (const index of [0, 1, 2, 3]) {
       const lengths = Array.from({ length: 4 }, (_, at) => (at === index ? 60_000 : 0));
       const ranges = lengths.map((length) => `(i32.const 0) (i32.const ${length})`).join(' ');
@@ -142,7 +142,7 @@ describe('WapcGuest', () => {
     }
   });
 
-  it('charges for functions that the guest calls for nothing', () => {
+  it('charges for calls of functions without effect', () => {
     const wasi = (name: string, parameters: string, args: string): WapcGuest =>
       guestOf(
         wat(`(module (import "wasi_snapshot_preview1" "${name}" (func $f (param ${parameters}) (result i32)))
@@ -186,7 +186,7 @@ describe('WapcGuest', () => {
     assert.match(flooded.lines[0] ?? '', /cut: 60000 bytes/);
   });
 
-  it('cuts long error texts of guests', () => {
+  it('truncates long error texts of guests', () => {
     const guest = guestOf(
       wat(`(module (import "wapc" "__guest_error" (func $error (param i32 i32))) (memory 2)
         (func (export "__guest_call") (param i32 i32) (result i32)

@@ -6,30 +6,30 @@ import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES, WASI_MODULE, WasiProcess } from './wasi.ts';
 
-/** Longest error text that is taken from a guest: it ends up in a denial's message, of which people read a few lines. */
+/** Maximum length of a guest's error text. It becomes the message of a denial, of which users read a few lines. */
 export const GUEST_ERROR_BYTES = 16 * 1024;
 
-/** Bytes that the host copies for one unit of the guest's fuel; the same rate as memory.copy. */
+/** Bytes that the host copies per unit of the guest's fuel; the same rate as memory.copy. */
 const COPIED_BYTES_PER_FUEL = 16;
 
-/** Fuel for asking for a host capability: looking it up, and the error that most hosts answer something unknown with. */
+/** Fuel for the call of a host capability: the lookup, and the error response for an unknown capability. */
 const CAPABILITY_FUEL = 5_000;
 
-/** Fuel for one byte that a guest hands over with it: the host reads it as JSON. */
+/** Fuel per payload byte of a capability call: the host parses it as JSON. */
 const CAPABILITY_FUEL_PER_BYTE = 16;
 
-/** Longest text of AssemblyScript's abort, in UTF-16 bytes. */
+/** Maximum length of the texts of AssemblyScript's abort, in UTF-16 bytes. */
 const ABORT_TEXT_BYTES = 2048;
 
-/** A request on its way: one `call`. */
-interface Exchange {
+/** The state of one `call`. */
+interface PendingCall {
   readonly operation: string;
   readonly payload: Uint8Array | string;
   readonly payloadBytes: number;
   readonly context: CallContext;
   answer: Uint8Array | undefined;
   error: string | undefined;
-  /** What the last host call gave. */
+  /** Result of the last host call. */
   hostResponse: Uint8Array;
   hostError: Uint8Array;
   /** Bytes of log text that the guest may still write. */
@@ -37,18 +37,18 @@ interface Exchange {
 }
 
 const encoder = new TextEncoder();
-const NOTHING = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 
 /**
- * A guest that speaks waPC, as most Kubewarden policies do: the host calls `__guest_call`, the guest fetches the request
- * and hands over its answer through imports of module `wapc`. Contract: contracts/kubewarden.md section 4.1.
+ * A guest that implements waPC (https://wapc.io/docs/spec/), as most Kubewarden policies do: the host calls
+ * `__guest_call`, and the guest reads the request and returns its response through imports of the module `wapc`.
  */
 export class WapcGuest {
   readonly #sandbox: Sandbox;
-  #exchange: Exchange | undefined;
+  #pending: PendingCall | undefined;
   #process: WasiProcess | undefined;
 
-  /** @throws WasmError `export-missing`, `import-missing`, and whatever the guest's init ends in */
+  /** @throws WasmError `export-missing`, `import-missing`, and any error of the guest's initialization */
   constructor(compiled: CompiledModule) {
     if (!compiled.shape.functionExports.includes('__guest_call') || !compiled.shape.hasMemory) {
       throw new WasmError(
@@ -63,44 +63,45 @@ export class WapcGuest {
   }
 
   /**
-   * Calls one of the guest's operations (`validate`, `validate_settings`, `protocol_version`).
-   * @returns the answer, a copy
-   * @throws WasmError `guest-error` with the guest's own words, `trap`, `out-of-fuel`, `answer-too-large`, `bad-pointer`
+   * Calls an operation of the guest (`validate`, `validate_settings`, `protocol_version`).
+   * @returns a copy of the guest's response
+   * @throws WasmError `guest-error` with the guest's error text, `trap`, `out-of-fuel`, `answer-too-large`,
+   * `bad-pointer`
    */
   call(operation: string, payload: Uint8Array | string, context: CallContext): Uint8Array {
     const payloadBytes = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length;
-    const exchange: Exchange = {
+    const pending: PendingCall = {
       operation,
       payload,
       payloadBytes,
       context,
       answer: undefined,
       error: undefined,
-      hostResponse: NOTHING,
-      hostError: NOTHING,
+      hostResponse: EMPTY,
+      hostError: EMPTY,
       logBytesLeft: LOG_LIMIT_BYTES,
     };
-    this.#exchange = exchange;
+    this.#pending = pending;
     try {
       const success = this.#sandbox.call(context.limits.fuel, (instance) =>
         instance.func('__guest_call')(Buffer.byteLength(operation), payloadBytes),
       );
-      return answerOf(exchange, success === 1);
+      return responseOf(pending, success === 1);
     } finally {
-      this.#exchange = undefined;
+      this.#pending = undefined;
       this.#process?.flush();
       this.#process = undefined;
     }
   }
 
-  /** Fuel that the last call used. */
+  /** Fuel used by the last call. */
   get fuelUsed(): number {
     return this.#sandbox.fuelUsed;
   }
 
   #imports(instance: SandboxInstance): HostImports {
     return {
-      wapc: charged(instance, this.#wapcFunctions(instance)),
+      wapc: withFlatCharge(instance, this.#wapcFunctions(instance)),
       [WASI_MODULE]: createWasi(instance, () => this.#wasiProcess()),
       env: { abort: (message: number, file: number, line: number) => abort(instance, message, file, line) },
     };
@@ -119,8 +120,8 @@ export class WapcGuest {
         }
       },
       __guest_response: (ptr: number, length: number): void => {
-        const exchange = this.#current();
-        const { answerBytes } = exchange.context.limits;
+        const pending = this.#current();
+        const { answerBytes } = pending.context.limits;
         if (length >>> 0 > answerBytes) {
           throw new WasmError(
             'answer-too-large',
@@ -128,7 +129,7 @@ export class WapcGuest {
           );
         }
         instance.chargeFuel(length / COPIED_BYTES_PER_FUEL);
-        exchange.answer = instance.read(ptr, length);
+        pending.answer = instance.read(ptr, length);
       },
       __guest_error: (ptr: number, length: number): void => {
         this.#current().error = readText(instance, ptr, length, GUEST_ERROR_BYTES);
@@ -143,7 +144,7 @@ export class WapcGuest {
   }
 
   #hostCall(instance: SandboxInstance, ranges: readonly number[]): number {
-    const exchange = this.#current();
+    const pending = this.#current();
     const range = (index: number): Uint8Array => instance.view(ranges[index] ?? 0, ranges[index + 1] ?? 0);
     const length = [0, 2, 4, 6].reduce((sum, index) => sum + range(index).length, 0);
     instance.chargeFuel(CAPABILITY_FUEL + length * CAPABILITY_FUEL_PER_BYTE);
@@ -153,39 +154,36 @@ export class WapcGuest {
       string,
     ];
     const payload = range(6).slice();
-    exchange.hostResponse = NOTHING;
-    exchange.hostError = NOTHING;
+    pending.hostResponse = EMPTY;
+    pending.hostError = EMPTY;
     try {
-      exchange.hostResponse = exchange.context.hostCall(binding, namespace, operation, payload);
+      pending.hostResponse = pending.context.hostCall(binding, namespace, operation, payload);
       return 1;
     } catch (error) {
-      exchange.hostError = encoder.encode(error instanceof Error ? error.message : String(error));
+      pending.hostError = encoder.encode(error instanceof Error ? error.message : String(error));
       return 0;
     }
   }
 
   #log(instance: SandboxInstance, ptr: number, length: number): void {
-    const exchange = this.#exchange;
+    const pending = this.#pending;
     const text = readText(instance, ptr, length, LOG_LINE_LIMIT_BYTES);
-    // Nobody listens during init.
-    if (exchange !== undefined && exchange.logBytesLeft > 0) {
-      exchange.logBytesLeft -= text.length;
-      exchange.context.log(text);
+    // Log lines of the initialization are dropped.
+    if (pending !== undefined && pending.logBytesLeft > 0) {
+      pending.logBytesLeft -= text.length;
+      pending.context.log(text);
     }
   }
 
-  #current(): Exchange {
-    if (this.#exchange === undefined) {
-      throw new WasmError(
-        'guest-error',
-        'the guest called the host before it was asked anything (in its init function)',
-      );
+  #current(): PendingCall {
+    if (this.#pending === undefined) {
+      throw new WasmError('guest-error', 'the guest called the host outside of a request (in its init function)');
     }
-    return this.#exchange;
+    return this.#pending;
   }
 
   #wasiProcess(): WasiProcess {
-    const context = this.#exchange?.context;
+    const context = this.#pending?.context;
     if (context === undefined) {
       return new WasiProcess({ log: () => undefined });
     }
@@ -194,8 +192,11 @@ export class WapcGuest {
   }
 }
 
-/** The same functions, with a charge for being called. */
-function charged(instance: SandboxInstance, functions: Record<string, HostFunction>): Record<string, HostFunction> {
+/** Adds the flat price of a host function to each function. */
+function withFlatCharge(
+  instance: SandboxInstance,
+  functions: Record<string, HostFunction>,
+): Record<string, HostFunction> {
   return Object.fromEntries(
     Object.entries(functions).map(([name, call]): [string, HostFunction] => [
       name,
@@ -207,7 +208,7 @@ function charged(instance: SandboxInstance, functions: Record<string, HostFuncti
   );
 }
 
-/** Runs what toolchains emit to start a guest. Commands end with `proc_exit(0)`, which is no error here. */
+/** Runs the initialization functions that toolchains emit. A command that ends with `proc_exit(0)` is initialized. */
 function initialize(instance: SandboxInstance): void {
   try {
     if (instance.has('_initialize')) {
@@ -220,9 +221,13 @@ function initialize(instance: SandboxInstance): void {
       throw error;
     }
     if (error.exitCode !== 0) {
-      throw new WasmError('guest-error', `the guest ended itself at its start with exit code ${error.exitCode}`, {
-        cause: error,
-      });
+      throw new WasmError(
+        'guest-error',
+        `the guest exited during its initialization with exit code ${error.exitCode}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
   if (instance.has('wapc_init')) {
@@ -230,23 +235,20 @@ function initialize(instance: SandboxInstance): void {
   }
 }
 
-function answerOf(exchange: Exchange, success: boolean): Uint8Array {
+function responseOf(pending: PendingCall, success: boolean): Uint8Array {
   if (!success) {
     throw new WasmError(
       'guest-error',
-      exchange.error ?? `the guest failed at ${exchange.operation} without saying why: __guest_call did not return 1`,
+      pending.error ?? `the guest failed at ${pending.operation} without saying why: __guest_call did not return 1`,
     );
   }
-  if (exchange.answer === undefined) {
-    throw new WasmError(
-      'guest-error',
-      `the guest gave no answer to ${exchange.operation}: expected a __guest_response`,
-    );
+  if (pending.answer === undefined) {
+    throw new WasmError('guest-error', `the guest gave no answer to ${pending.operation}: expected a __guest_response`);
   }
-  return exchange.answer;
+  return pending.answer;
 }
 
-/** Text from the guest, cut to `limit` bytes. */
+/** Text from guest memory, truncated to `limit` bytes. */
 function readText(instance: SandboxInstance, ptr: number, length: number, limit: number): string {
   const kept = Math.min(length >>> 0, limit);
   instance.chargeFuel(kept / COPIED_BYTES_PER_FUEL);
@@ -259,7 +261,7 @@ function writeCharged(instance: SandboxInstance, ptr: number, bytes: Uint8Array)
   instance.write(ptr, bytes);
 }
 
-/** AssemblyScript's failed assertions; its strings are UTF-16 with their size in bytes in front. */
+/** Implements AssemblyScript's `abort`. Its strings are UTF-16 with their size in bytes before them. */
 function abort(instance: SandboxInstance, message: number, file: number, line: number): never {
   const text = (ptr: number): string => {
     const bytes = ptr === 0 ? 0 : Math.min(instance.getUint32(ptr - 4), ABORT_TEXT_BYTES);

@@ -12,7 +12,7 @@ const WRITE: ImportedFunction = { module: 'wasi_snapshot_preview1', name: 'fd_wr
 const EXIT: ImportedFunction = { module: 'wasi_snapshot_preview1', name: 'proc_exit', parameters: 1, isVoid: true };
 const HOST: ImportedFunction = { module: 'host', name: 'call', parameters: 8 };
 
-/** An i32 in memory, as data. */
+/** An i32 in memory, as a data segment. */
 function word(offset: number, ...values: number[]): { offset: number; bytes: Uint8Array } {
   return { offset, bytes: new Uint8Array(Uint32Array.from(values).buffer) };
 }
@@ -32,18 +32,18 @@ function context(overrides: Partial<CallContext> = {}): CallContext {
   };
 }
 
-/** Reads 100 bytes of stdin to 1000, as many as there are to 40; writes that many of them to stdout. */
+/** Reads up to 100 bytes of stdin to address 1000 and their number to 40; writes that many bytes to stdout. */
 const ECHO: CommandSource = {
   imports: [READ, WRITE],
   data: [word(32, 1000, 100), word(48, 1000)],
-  // fd_read stores its count at 52, which is the length in the vector that fd_write uses.
+  // fd_read stores its count at 52, which is the length in the vector of fd_write.
   steps: [
     ['fd_read', 0, 32, 1, 52],
     ['fd_write', 1, 48, 1, 60],
   ],
 };
 
-/** Asks the host (binding, namespace, operation, payload: a, bc, d, e), then echoes what stdin holds. */
+/** Calls the host (binding, namespace, operation, payload: a, bc, d, e), then echoes stdin. */
 const ASK: CommandSource = {
   imports: [READ, WRITE, HOST],
   data: [...(ECHO.data ?? []), { offset: 200, bytes: 'abcde' }],
@@ -53,7 +53,7 @@ const ASK: CommandSource = {
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
 describe('WasiCommand', () => {
-  it('gives stdin and returns stdout', () => {
+  it('passes stdin and returns stdout', () => {
     const { stdout, exitCode } = load(ECHO).run(['p'], 'hello', context());
     assert.deepEqual([text(stdout), exitCode], ['hello', 0]);
   });
@@ -79,7 +79,7 @@ describe('WasiCommand', () => {
     assert.equal(text(stdout), 'left answer');
   });
 
-  it('gives the guest the words of a refused host call', () => {
+  it('passes the error text of a failed host call to the guest', () => {
     assert.equal(text(load(ASK).run(['p'], '', context()).stdout), 'not allowed');
   });
 
@@ -88,8 +88,8 @@ describe('WasiCommand', () => {
     assert.equal(text(load({ ...ASK, imports }).run(['p'], '', context()).stdout), 'not allowed');
   });
 
-  it('keeps nothing from one run to the next, whatever the end of the first', () => {
-    // Writes the byte at 1000 before anything is read to there.
+  it('keeps no state between runs, however the first one ends', () => {
+    // Writes the byte at 1000 before reading anything there.
     const command = load({
       ...ECHO,
       data: [...(ECHO.data ?? []), word(72, 1000, 1)],
@@ -114,7 +114,7 @@ describe('WasiCommand', () => {
     assert.deepEqual(logged, ['help']);
   });
 
-  it('ends a loop that has no end', () => {
+  it('ends an endless loop', () => {
     const command = load({ steps: [ENDLESS_LOOP] });
     assert.throws(() => command.run(['p'], '', context()), { code: 'out-of-fuel' });
   });

@@ -5,25 +5,25 @@ import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, WASI_MODULE, WasiProcess } from './wasi.ts';
 
-/** Import modules under which commands find `call`: the plain one, and that of programs built with javy. */
+/** Modules from which commands import the host function `call`: plain commands, and programs built with Javy. */
 const HOST_CALL_MODULES = ['host', 'kubewarden:javy/host'] as const;
 
-/** What a command left behind. */
+/** The output of a command. */
 export interface CommandResult {
   readonly stdout: Uint8Array;
-  /** 0 when the program returned from its main function. */
+  /** 0 also when the program returned from its main function. */
   readonly exitCode: number;
 }
 
-/** The process and context of the run in progress. */
+/** The state of the run in progress. */
 interface Run {
   readonly process: WasiProcess;
   readonly context: CallContext;
 }
 
 /**
- * A guest that is a program: it reads stdin, writes stdout, and ends. Every run begins with the
- * instance as it was before its first one.
+ * A guest that is a program: it reads stdin, writes stdout, and exits. Every run starts with a new or restored
+ * instance.
  */
 export class WasiCommand {
   readonly #sandbox: Sandbox;
@@ -41,8 +41,8 @@ export class WasiCommand {
   }
 
   /**
-   * Runs the program once. `args` starts with the program's name. Answers of host calls are appended to stdin; lines on
-   * stderr go to `context.log`. A run that ends with another exit code than 0 is a result, not an error.
+   * Runs the program once. `args` starts with the program's name. Responses of host calls are appended to stdin; lines
+   * on stderr go to `context.log`. An exit code other than 0 is a result, not an error.
    * @throws WasmError `trap`, `out-of-fuel`, `answer-too-large`, `guest-error`, `bad-pointer`
    */
   run(args: readonly string[], stdin: Uint8Array | string, context: CallContext): CommandResult {
@@ -60,7 +60,7 @@ export class WasiCommand {
   }
 
   #imports(instance: SandboxInstance): HostImports {
-    // A module's start function may call in before the first run.
+    // The module's start function may call WASI functions before the first run.
     const idle = new WasiProcess({ log: () => undefined });
     const call = this.#hostCall(instance);
     return {
@@ -73,7 +73,7 @@ export class WasiCommand {
     return (...ranges: number[]): number => {
       const run = this.#run;
       if (run === undefined) {
-        throw new WasmError('guest-error', 'the guest called the host before it was asked anything');
+        throw new WasmError('guest-error', 'the guest called the host outside of a request');
       }
       const [bindingPtr = 0, bindingSize = 0, namespacePtr = 0, namespaceSize = 0] = ranges;
       const [operationPtr = 0, operationSize = 0, payloadPtr = 0, payloadSize = 0] = ranges.slice(4);
@@ -81,7 +81,7 @@ export class WasiCommand {
       const namespace = instance.readString(namespacePtr, namespaceSize);
       const operation = instance.readString(operationPtr, operationSize);
       const payload = instance.read(payloadPtr, payloadSize);
-      const { failed, answer } = attempt(() => run.context.hostCall(binding, namespace, operation, payload));
+      const { failed, answer } = outcomeOf(() => run.context.hostCall(binding, namespace, operation, payload));
       run.process.stdin.append(answer);
       return failed ? 1 : 0;
     };
@@ -100,7 +100,7 @@ function start(instance: SandboxInstance): number {
   }
 }
 
-function attempt(call: () => Uint8Array): { failed: boolean; answer: Uint8Array } {
+function outcomeOf(call: () => Uint8Array): { failed: boolean; answer: Uint8Array } {
   try {
     return { failed: false, answer: call() };
   } catch (error) {

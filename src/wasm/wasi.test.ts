@@ -13,7 +13,7 @@ import type { WasiProcessOptions } from './wasi.ts';
 const PAGE = 65_536;
 const Errno = { success: 0, badf: 8, fault: 21, inval: 28, spipe: 70, notcapable: 76 };
 
-/** The functions over an empty module with one page of memory. */
+/** The functions for an empty module with one page of memory. */
 function setUp(options: Partial<WasiProcessOptions> = {}) {
   const compiled = compileModule(commandModule({ steps: [] }), { memoryLimitBytes: PAGE, isolation: 'fresh' });
   const instance = new SandboxInstance(compiled, { imports: () => ({}) });
@@ -24,7 +24,7 @@ function setUp(options: Partial<WasiProcessOptions> = {}) {
     (functions[name] as unknown as (...all: (number | bigint)[]) => unknown)(...args);
   const u32 = (ptr: number): number => instance.getUint32(ptr);
   const u64 = (ptr: number): bigint => new DataView(instance.read(ptr, 8).buffer).getBigUint64(0, true);
-  /** Writes the vectors at 0 and returns their number. */
+  /** Writes the vectors to address 0 and returns their number. */
   const vectors = (...ranges: [ptr: number, length: number][]): number => {
     ranges.forEach(([ptr, length], index) => {
       instance.setUint32(index * 8, ptr);
@@ -78,7 +78,7 @@ describe('stdin', () => {
     assert.equal(u32(64), 0);
   });
 
-  it('goes on after its end when something is appended', () => {
+  it('continues after the end of file when bytes are appended', () => {
     const { call, u32, vectors, process, instance } = setUp();
     call('fd_read', 0, 0, vectors([100, 10]), 64);
     assert.equal(u32(64), 0);
@@ -88,7 +88,7 @@ describe('stdin', () => {
     assert.equal(instance.readString(100, u32(64)), 'more!');
   });
 
-  it('holds no more than its limit unread', () => {
+  it('limits unread bytes', () => {
     const queue = new InputQueue();
     const half = new Uint8Array(STDIN_LIMIT_BYTES / 2);
     queue.append(half);
@@ -130,7 +130,7 @@ describe('stdout and stderr', () => {
     assert.deepEqual(logged, ['one', 'two', 'three']);
   });
 
-  it('logs stdout when nobody captures it', () => {
+  it('logs stdout when it is not captured', () => {
     const { call, vectors, logged, instance } = setUp();
     instance.writeString(100, 'hi\n', 3);
     call('fd_write', 1, 0, vectors([100, 3]), 64);
@@ -184,7 +184,7 @@ describe('file descriptors', () => {
 });
 
 describe('clocks', () => {
-  it('tell the time of the world, in coarse steps', () => {
+  it('tell the real time, in coarse steps', () => {
     const { call, u64 } = setUp();
     const before = BigInt(Date.now()) * 1_000_000n;
     assert.equal(call('clock_time_get', 0, 0n, 0), Errno.success);
@@ -217,14 +217,14 @@ describe('clocks', () => {
     assert.ok(u64(0) >= wake);
   });
 
-  it('do not let the guest sleep for ever', () => {
+  it('limit the total sleep', () => {
     const { call, subscribe } = setUp();
     subscribe(100, 0, { timeoutNs: SLEEP_LIMIT_NS / 2n });
     call('poll_oneoff', 100, 200, 1, 300);
     assert.throws(() => call('poll_oneoff', 100, 200, 1, 300), { code: 'guest-error' });
   });
 
-  it('report what can be read before they let anyone sleep', () => {
+  it('report readable descriptors without sleeping', () => {
     const { call, u32, u64, subscribe, process, instance } = setUp({ stdin: Buffer.from('abc') });
     const before = process.now(1);
     subscribe(100, 0, { timeoutNs: SLEEP_LIMIT_NS });
@@ -242,7 +242,7 @@ describe('clocks', () => {
 });
 
 describe('random_get', () => {
-  it('gives other bytes every time, over more than one chunk', () => {
+  it('returns different bytes every time, over more than one chunk', () => {
     const { call, instance } = setUp();
     const draws = new Set<string>();
     for (let i = 0; i < 4; i++) {
@@ -254,7 +254,7 @@ describe('random_get', () => {
 });
 
 describe('a hostile guest', () => {
-  it('gets an error number for any wild pointer, and never breaks the host', () => {
+  it('returns an error number for any invalid pointer, and never breaks the host', () => {
     const names = Object.keys(setUp().functions).filter((name) => name !== 'proc_exit');
     const wild = fc.oneof(
       fc.constantFrom(0, 1, -1, PAGE - 1, PAGE, PAGE - 4, 0x7fffffff, -0x80000000),
@@ -275,7 +275,7 @@ describe('a hostile guest', () => {
     );
   });
 
-  it('writes nothing when one of its buffers is wild', () => {
+  it('writes nothing when one of the buffers is invalid', () => {
     const { call, vectors, process } = setUp({ stdin: Buffer.from('abc'), stdoutLimitBytes: 100 });
     assert.equal(call('fd_write', 1, 0, vectors([100, 5], [PAGE - 1, 2]), 64), Errno.fault);
     assert.equal(process.stdout().length, 0);

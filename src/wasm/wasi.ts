@@ -5,42 +5,46 @@ import { HOST_FUNCTION_FUEL } from './metering.ts';
 import type { HostFunction, SandboxInstance } from './sandbox.ts';
 
 /**
- * WASI preview 1 for guests that may touch nothing: arguments, stdin, stdout, stderr, clocks and random numbers.
- * There are no files, no environment, no sockets. Numbers are those of the preview 1 witx files.
+ * WASI preview 1 without access to the host: arguments, stdin, stdout, stderr, clocks and random numbers, but no files,
+ * environment variables or sockets. Numbers are those of
+ * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
  */
 
 /** The import module name of WASI preview 1. */
 export const WASI_MODULE = 'wasi_snapshot_preview1';
 
-/** Longest stderr (and, where it is logged, stdout) text of one process: a Go panic with all goroutines is some 10 KiB. */
+/**
+ * Maximum text on stderr (and on stdout, where it is logged) of one process. A Go panic with all goroutines takes some
+ * 10 KiB.
+ */
 export const LOG_LIMIT_BYTES = 64 * 1024;
 
-/** A log line is cut into pieces of this size, so that one line stays readable in a log viewer. */
+/** Longer log lines are split at this size, so that log viewers can show them. */
 export const LOG_LINE_LIMIT_BYTES = 8 * 1024;
 
 /**
- * Input that a guest has not read yet. Requests are at most 7 MiB; the rest is room for answers of host calls
- * (lists of cluster objects). A guest that only asks and never reads would otherwise fill the host's memory.
+ * Maximum unread input of a guest. Requests have at most 7 MiB; the rest is room for responses of host calls (lists of
+ * cluster objects). Without a limit, a guest that calls but never reads would fill the host's memory.
  */
 export const STDIN_LIMIT_BYTES = 128 * 1024 * 1024;
 
-/** Time that a guest may sleep through in one process; see `WasiProcess.sleep`. More than that is a hang. */
+/** Maximum time that a process may sleep (see `WasiProcess.sleep`); more is treated as a hang. */
 export const SLEEP_LIMIT_NS = 3_600_000_000_000n;
 
-/** Clocks tick in steps of 0.1 ms: enough for time-outs, too coarse to time the memory of a neighbour. */
+/** Resolution of the clocks, 0.1 ms: enough for timeouts, too coarse for timing attacks. */
 export const CLOCK_STEP_NS = 100_000n;
 
-/** Fuel for a buffer of a scatter or gather call (0.2 µs in a loop), or a subscription of a poll: each is read, checked and kept. */
+/** Fuel per buffer of a scatter or gather call (0.2 µs in a loop) or subscription of a poll. */
 const ELEMENT_FUEL = 1_000;
-/** Fuel for a wild pointer: the error that says so takes some 10 µs. */
+/** Fuel for an invalid pointer: creating the error takes some 10 µs. */
 const FAULT_FUEL = 10_000;
-/** Bytes that the host copies for one unit of fuel. */
+/** Bytes that the host copies per unit of fuel. */
 const COPIED_BYTES_PER_FUEL = 16;
-/** Random bytes are far dearer than copied ones. */
+/** Random bytes are generated, charged and written in chunks of this size. */
 const RANDOM_CHUNK_BYTES = 64 * 1024;
-/** As IOV_MAX of Linux; more buffers than this in one call are a mistake or an attack. */
+/** IOV_MAX of Linux. */
 const MAX_IO_VECTORS = 1024;
-/** Go and libc wait for at most a few things at once. */
+/** Go and libc wait for only a few events at once. */
 const MAX_SUBSCRIPTIONS = 1024;
 
 const Errno = {
@@ -62,30 +66,30 @@ const EVENT_BYTES = 32;
 const ABSOLUTE_TIME_FLAG = 1;
 const HANGUP_FLAG = 1;
 
-/** Thrown by `proc_exit` to leave the guest; whoever called the guest catches it. */
+/** Thrown by `proc_exit` to leave the guest; the caller of the guest catches it. */
 export class ExitSignal extends Error {
   override readonly name: string = 'ExitSignal';
   readonly exitCode: number;
 
   constructor(exitCode: number) {
-    super(`the guest ended itself with exit code ${exitCode}`);
+    super(`the guest exited with exit code ${exitCode}`);
     this.exitCode = exitCode;
   }
 }
 
-/** What a process is given. */
+/** Input and output of a process. */
 export interface WasiProcessOptions {
   /** Arguments, the program's name first. Default: none. */
   readonly args?: readonly string[];
-  /** What the guest finds on stdin. Default: nothing. */
+  /** Input on stdin. Default: empty. */
   readonly stdin?: Uint8Array;
-  /** Captures stdout, up to this many bytes. Default: stdout is logged like stderr. */
+  /** Captures stdout up to this many bytes. Default: stdout is logged like stderr. */
   readonly stdoutLimitBytes?: number;
   /** Receives stderr line by line. */
   readonly log: (text: string) => void;
 }
 
-/** The state behind one guest's file descriptors and clocks: one run of a command, or one call of a waPC guest. */
+/** File descriptors and clocks of one guest process: one run of a command, or one call of a waPC guest. */
 export class WasiProcess {
   readonly args: readonly Uint8Array[];
   readonly stdin: InputQueue;
@@ -101,12 +105,12 @@ export class WasiProcess {
     this.#log = new LineLog(options.log);
   }
 
-  /** What was written to stdout so far (a copy). */
+  /** A copy of the captured stdout. */
   stdout(): Uint8Array {
     return this.#captured?.bytes() ?? new Uint8Array(0);
   }
 
-  /** Logs what stderr holds of an unfinished line. Call it when the guest is done. */
+  /** Logs an unfinished line of stderr. Call it after the guest's last write. */
   flush(): void {
     this.#log.flush();
   }
@@ -120,7 +124,7 @@ export class WasiProcess {
   }
 
   /**
-   * Takes output of fd 1 or 2.
+   * Writes to fd 1 or 2.
    * @throws WasmError `answer-too-large`
    */
   writeOutput(fd: number, bytes: Uint8Array): void {
@@ -131,7 +135,7 @@ export class WasiProcess {
     }
   }
 
-  /** Nanoseconds of a WASI clock. */
+  /** The time of a WASI clock in nanoseconds. */
   now(clockId: number): bigint {
     const real = clockId === Clock.realtime ? BigInt(Date.now()) * 1_000_000n : process.hrtime.bigint();
     const now = real + this.#sleptNs;
@@ -139,21 +143,21 @@ export class WasiProcess {
   }
 
   /**
-   * Lets the guest sleep without holding up the worker: its clocks jump ahead instead.
-   * @throws WasmError `guest-error` when it slept more than `SLEEP_LIMIT_NS` in all
+   * Advances the guest's clocks instead of blocking the worker.
+   * @throws WasmError `guest-error` after more than `SLEEP_LIMIT_NS` in total
    */
   sleep(durationNs: bigint): void {
     this.#sleptNs += durationNs + CLOCK_STEP_NS;
     if (this.#sleptNs > SLEEP_LIMIT_NS) {
       throw new WasmError(
         'guest-error',
-        'the guest wanted to sleep for more than an hour: it waits for something that never comes',
+        'the guest sleeps for more than an hour in total: it probably waits for an event that never happens',
       );
     }
   }
 }
 
-/** The bytes that a guest reads; more may be appended at any time, after an end of file too. */
+/** The guest's stdin. Bytes may be appended at any time, also after the guest read an end of file. */
 export class InputQueue {
   readonly #chunks: Uint8Array[] = [];
   #available = 0;
@@ -164,12 +168,12 @@ export class InputQueue {
     }
   }
 
-  /** Bytes that wait to be read. */
+  /** Number of unread bytes. */
   get available(): number {
     return this.#available;
   }
 
-  /** Adds bytes at the end; they are not copied. @throws WasmError `guest-error` beyond `STDIN_LIMIT_BYTES` */
+  /** Appends bytes without copying them. @throws WasmError `guest-error` beyond `STDIN_LIMIT_BYTES` */
   append(bytes: Uint8Array): void {
     if (this.#available + bytes.length > STDIN_LIMIT_BYTES) {
       throw new WasmError('guest-error', `the guest left more than ${STDIN_LIMIT_BYTES} bytes of its input unread`);
@@ -180,7 +184,7 @@ export class InputQueue {
     }
   }
 
-  /** Removes and returns up to `limit` bytes, in order; empty at the end of file. */
+  /** Removes and returns up to `limit` bytes; empty at the end of file. */
   take(limit: number): Uint8Array {
     const first = this.#chunks[0];
     if (first === undefined || limit === 0) {
@@ -197,7 +201,7 @@ export class InputQueue {
   }
 }
 
-/** A growing buffer with an upper bound. */
+/** A growing buffer with a maximum size. */
 class ByteBuffer {
   readonly #limit: number;
   #store: Uint8Array = new Uint8Array(0);
@@ -226,7 +230,7 @@ class ByteBuffer {
   }
 }
 
-/** Turns a stream of bytes into log lines, up to `LOG_LIMIT_BYTES` in all. */
+/** Splits a stream of bytes into log lines, up to `LOG_LIMIT_BYTES` in total. */
 class LineLog {
   static readonly #newline = 10;
   readonly #log: (text: string) => void;
@@ -269,21 +273,20 @@ class LineLog {
   }
 }
 
-/** What the functions below share: the guest's memory and the process of the moment. */
+/** The instance, and a getter of its current process. */
 interface Caller {
   readonly instance: SandboxInstance;
   readonly process: () => WasiProcess;
 }
 
 /**
- * All functions of WASI preview 1 over one instance. `process` is asked at every call, so that an instance that serves
- * many calls can have a new process each time. What there is no use for answers with an error number; a wild pointer
- * answers `fault`.
+ * The functions of WASI preview 1 for one instance. `process` is called on every use, so that an instance can have a
+ * new process for each call. Unsupported functions return an error number; an invalid pointer returns `fault`.
  */
 export function createWasi(instance: SandboxInstance, process: () => WasiProcess): Record<string, HostFunction> {
   const caller: Caller = { instance, process };
   const functions: Record<string, HostFunction> = {};
-  for (const [name, implementation] of Object.entries({ ...absentFunctions(), ...presentFunctions(caller) })) {
+  for (const [name, implementation] of Object.entries({ ...constantFunctions(), ...supportedFunctions(caller) })) {
     functions[name] = guarded(instance, implementation);
   }
   return functions;
@@ -291,7 +294,7 @@ export function createWasi(instance: SandboxInstance, process: () => WasiProcess
 
 type WasiFunction = (...args: never[]) => number;
 
-/** Charges for the entry and turns a pointer that lies outside of the guest's memory into its error number. */
+/** Charges the flat price and converts an invalid pointer to its error number. */
 function guarded(instance: SandboxInstance, implementation: WasiFunction): HostFunction {
   return (...args: never[]): number => {
     instance.chargeFuel(HOST_FUNCTION_FUEL);
@@ -307,7 +310,7 @@ function guarded(instance: SandboxInstance, implementation: WasiFunction): HostF
   };
 }
 
-function presentFunctions(caller: Caller): Record<string, WasiFunction> {
+function supportedFunctions(caller: Caller): Record<string, WasiFunction> {
   const { instance, process } = caller;
   return {
     args_sizes_get: (countPtr: number, sizePtr: number) => {
@@ -382,7 +385,7 @@ function descriptorFunctions({ instance, process }: Caller): Record<string, Wasi
         stat.setBigUint64(8, ioRight | Rights.fdFilestatGet | Rights.pollFdReadwrite, true);
         return writeRecord(instance, ptr, stat);
       }),
-    // A size, times and a type of 0 say "a stream of an unknown kind".
+    // All zero: a file of unknown type and size.
     fd_filestat_get: (fd: number, ptr: number) =>
       onOpen(fd, () => writeRecord(instance, ptr, new DataView(new ArrayBuffer(64)))),
     fd_fdstat_set_flags: (fd: number) => onOpen(fd, () => Errno.success),
@@ -401,8 +404,8 @@ function descriptorFunctions({ instance, process }: Caller): Record<string, Wasi
   };
 }
 
-/** Functions that modules import because their libraries can use files, and whose answer is always the same. */
-function absentFunctions(): Record<string, WasiFunction> {
+/** Functions that libraries import for file access. Each always returns the same error number. */
+function constantFunctions(): Record<string, WasiFunction> {
   const answers: Record<number, readonly string[]> = {
     [Errno.badf]: ['fd_prestat_get', 'fd_prestat_dir_name', 'fd_readdir', 'fd_renumber'],
     [Errno.notcapable]: [
@@ -456,7 +459,7 @@ function writeStrings(
 }
 
 function writeRandom(instance: SandboxInstance, ptr: number, length: number): number {
-  // One unit per byte, before anything is done: random bytes cost the host about a nanosecond each.
+  // Charged per byte before anything is generated: a random byte takes about a nanosecond.
   instance.view(ptr, length);
   instance.chargeFuel(length);
   for (let done = 0; done < length; done += RANDOM_CHUNK_BYTES) {
@@ -466,14 +469,14 @@ function writeRandom(instance: SandboxInstance, ptr: number, length: number): nu
   return Errno.success;
 }
 
-/** The arguments of scatter and gather calls. */
+/** Arguments of scatter and gather calls. */
 interface VectorCall {
   readonly vectorsPtr: number;
   readonly count: number;
   readonly resultPtr: number;
 }
 
-/** The buffers of a scatter or gather call, every one of them checked to lie within the guest's memory. */
+/** The buffers of a scatter or gather call, checked to be within the guest's memory. */
 function ioVectors(instance: SandboxInstance, { vectorsPtr, count }: VectorCall): { ptr: number; length: number }[] {
   instance.chargeFuel(count * ELEMENT_FUEL);
   return Array.from({ length: count }, (_, index) => {
@@ -521,7 +524,7 @@ function writeOutput(instance: SandboxInstance, process: WasiProcess, fd: number
   return Errno.success;
 }
 
-/** The arguments of `poll_oneoff`. */
+/** Arguments of `poll_oneoff`. */
 interface PollCall {
   readonly inPtr: number;
   readonly outPtr: number;
@@ -542,7 +545,7 @@ interface Alarm {
   readonly remainingNs: bigint;
 }
 
-/** Reports what is ready; when nothing is, jumps to the time of the next alarm. Never blocks. */
+/** Reports ready events; if there are none, advances the clocks to the next alarm. Never blocks. */
 function poll({ instance, process }: Caller, { inPtr, outPtr, count, eventCountPtr }: PollCall): number {
   if (count === 0 || count > MAX_SUBSCRIPTIONS) {
     return Errno.inval;

@@ -1,5 +1,5 @@
-// The part of the WebAssembly JavaScript API that this folder uses. TypeScript has these types only in its DOM library,
-// which would bring every other browser global with it.
+// The part of the WebAssembly JavaScript API that this folder uses. In TypeScript, only the DOM library declares it,
+// with all other browser globals.
 declare namespace WebAssembly {
   type ValueType = 'i32' | 'i64' | 'f32' | 'f64' | 'externref' | 'anyfunc' | 'v128';
   type ExternalKind = 'function' | 'global' | 'memory' | 'table' | 'tag';

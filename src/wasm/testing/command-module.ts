@@ -1,6 +1,6 @@
-/** Hand-assembled WASI commands for tests, so that they need no compiler. */
+/** WASI commands assembled by hand, so that tests need no compiler. */
 
-/** A function that the command imports: so many i32 parameters, and an i32 result unless it is void. */
+/** A function that the command imports, with `parameters` i32 parameters and, unless `isVoid`, an i32 result. */
 export interface ImportedFunction {
   readonly module: string;
   readonly name: string;
@@ -8,10 +8,10 @@ export interface ImportedFunction {
   readonly isVoid?: boolean;
 }
 
-/** A step of `_start`: calls an import with constants and drops its result, or any other instructions as bytes. */
+/** A step of `_start`: calls an import with constants and drops its result, or inserts instructions as bytes. */
 export type Step = readonly [name: string, ...args: number[]] | Uint8Array;
 
-/** What the command consists of; its memory has one page. */
+/** Source of a command; its memory has one page. */
 export interface CommandSource {
   readonly imports?: readonly ImportedFunction[];
   readonly steps: readonly Step[];
@@ -22,12 +22,12 @@ export interface CommandSource {
 
 /** The instruction that traps. */
 export const UNREACHABLE = Uint8Array.of(0x00);
-/** A loop without an end. */
+/** An endless loop. */
 export const ENDLESS_LOOP = Uint8Array.of(0x03, 0x40, 0x0c, 0x00, 0x0b);
 
 const MAGIC_AND_VERSION = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** Assembles a module that exports `memory` and one function without parameters that runs the steps in order. */
+/** Assembles a module that exports `memory` and one function without parameters, which runs the steps in order. */
 export function commandModule({ imports = [], steps, data = [], entry = '_start' }: CommandSource): Uint8Array {
   const types = [
     [0x60, 0, 0],

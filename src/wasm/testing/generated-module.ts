@@ -1,10 +1,10 @@
 /**
- * Small valid modules made from arbitrary bytes, for differential tests: all kinds of stores with addresses of all kinds,
- * in loops, branches and calls, so that a mark or charge that the rewriter leaves out wrongly shows.
+ * Generates small valid modules from arbitrary bytes for differential tests: all kinds of stores and addresses in
+ * loops, branches and calls, so that a mark or charge that the rewriter wrongly omits is detected.
  *
- * They export `run` (i32, i32) -> i32 and the global `steps`, which counts statements that were executed; they end by
- * themselves and never leave their memory. All their locals are addresses in its first MiB at all times: 256 granules, of
- * which a run writes few, so that each mark counts.
+ * The modules export `run` (i32, i32) -> i32 and the global `steps`, which counts executed statements. They terminate
+ * and stay within their memory. All locals are addresses in the first MiB (256 granules). A run writes few of these
+ * granules, so every mark matters.
  */
 export function generatedModule(choices: Uint8Array): string {
   return new Generator(choices).module();
@@ -59,7 +59,7 @@ class Generator {
       (i32.add (local.get $a) (i32.add (local.get $b) (i32.load (local.get $p)))))`;
   }
 
-  /** The next choice below `bound`; zero when there are no more. */
+  /** The next choice below `bound`; zero when the input is used up. */
   #choose(bound: number): number {
     return (this.#choices[this.#next++] ?? 0) % bound;
   }
@@ -121,7 +121,7 @@ class Generator {
     return `(${store} offset=${this.#pick(OFFSETS)} ${this.#address()} ${this.#value(type)})`;
   }
 
-  /** Within the first 16 pages; the last is for offsets and lengths. */
+  /** Within the first 16 pages; the last page is room for offsets and lengths. */
   #address(): string {
     switch (this.#choose(6)) {
       case 0:

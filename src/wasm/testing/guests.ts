@@ -9,7 +9,7 @@ import { wat } from './wat.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** Memory that test guests may use. */
+/** Memory limit of test guests. */
 export const TEST_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /** The bytes of a fixture, by its path below test/fixtures/guests without `.wasm`. */
@@ -22,7 +22,7 @@ export function example(name: string): Uint8Array {
   return readFileSync(join(ROOT, 'examples', name, 'policy.wasm'));
 }
 
-/** A sandbox around a module, given as text or bytes. */
+/** A sandbox for a module, given as text or bytes. */
 export function sandboxOf(
   source: string | Uint8Array,
   isolation: SandboxOptions['isolation'] = 'restore',

@@ -1,6 +1,6 @@
 import binaryen from 'binaryen';
 
-/** Assembles WebAssembly text, every feature allowed. Throws on invalid text. */
+/** Assembles WebAssembly text with all features enabled. Throws on invalid text. */
 export function wat(text: string): Uint8Array {
   const module = binaryen.parseText(text);
   try {
