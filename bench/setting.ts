@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureLocalCertificates, type LocalCertificates } from '../src/server/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
 import { LineProcess } from './processes.ts';
 import { writeReview } from './review.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureLocalCertificates } from '../src/server/index.ts';
+import { ensureLocalCertificates } from '../src/control/index.ts';
 import { LineProcess, load, loadFromNode, type LoadResult, machine, median, printTable } from './processes.ts';
 import { writeReview } from './review.ts';
 

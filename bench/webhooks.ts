@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANNOTATIONS, customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../src/resources/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../src/server/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';

@@ -10,6 +10,8 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 /** Top to bottom: a folder imports only from those before it. */
 const ORDER = [
   'go',
+  'log',
+  'files',
   'cel',
   'wasm',
   'resources',
@@ -18,6 +20,9 @@ const ORDER = [
   'runtime',
   'modules',
   'engine',
+  'evaluation',
+  'https',
+  'control',
   'server',
   'lifecycle',
   'governance',

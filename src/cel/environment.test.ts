@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CelError, createEnvironment, DYN, INT, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './index.ts';
-import type { EnvironmentOptions } from './index.ts';
+import { CelError } from './errors.ts';
+import { createEnvironment, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './environment.ts';
+import { DYN, INT } from './type.ts';
+import type { EnvironmentOptions } from './environment.ts';
 
 const variables = { object: DYN, count: INT };
 const budget = 1_000_000;

@@ -54,3 +54,4 @@ export { httpError, internalFailure, unknownPolicy } from './response.ts';
 export type { AdmissionResponse, HttpAnswer } from './response.ts';
 export type { GuestVerdict, SettingsVerdict } from './verdict.ts';
 export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
+export { policyEntry } from './policy-entry.ts';

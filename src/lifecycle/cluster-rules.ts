@@ -1,5 +1,5 @@
 // What the product may do in the whole cluster: installations grant it, and no webhook may keep it from that.
-import type { AccessRule } from '../server/index.ts';
+import type { AccessRule } from '../resources/index.ts';
 import { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 import { CONTROLLER_RULES, SELF_REVIEW_RULES } from './controller-rules.ts';
 import { ACCESS_REVIEW_RULES } from './policy-servers/context-aware-rules.ts';

@@ -1,4 +1,4 @@
-import type { AccessRule } from '../server/index.ts';
+import type { AccessRule } from '../resources/index.ts';
 
 /** The rights of a controller, in the whole cluster: policies are in all namespaces. */
 export const CONTROLLER_RULES: readonly AccessRule[] = [

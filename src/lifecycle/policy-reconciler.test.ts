@@ -17,7 +17,7 @@ import {
   type ResourceType,
 } from '../resources/index.ts';
 import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
-import type { RevisionReport } from '../server/index.ts';
+import type { RevisionReport } from '../control/index.ts';
 import { Complaints } from './complaints.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';

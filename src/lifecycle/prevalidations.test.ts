@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Waiting } from '../runtime/index.ts';
-import type { PrevalidationRequest, PrevalidationResult } from '../server/index.ts';
+import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
 import { MAX_TRIALS, MAX_TRIALS_OF_NAMESPACE, Prevalidations } from './prevalidations.ts';
 
 const OK: PrevalidationResult = { ok: true, modules: [] };

@@ -1,6 +1,6 @@
 // Trials of revisions under way: each takes as long as its source does, and holds nothing but its own policy.
 import { Waiting } from '../runtime/index.ts';
-import type { PrevalidationRequest, PrevalidationResult } from '../server/index.ts';
+import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 
 /** Trials at once: below what one replica takes (128), so that none is sent away. */

@@ -1,3 +1,4 @@
+export type { AccessRule } from './access-rule.ts';
 export { findCondition, isConditionTrue, removeCondition, setCondition, timeText } from './conditions.ts';
 export type { Condition, ConditionStatus, ConditionUpdate } from './conditions.ts';
 export {

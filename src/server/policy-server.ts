@@ -8,31 +8,30 @@ import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS, type Observation } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
-import { admissionHandler } from './admission-endpoint.ts';
-import { type AdmissionServer, type ClientTimeouts, createAdmissionServer } from './admission-server.ts';
-import { ServerError } from './errors.ts';
-import { CapabilityService } from './capability-service.ts';
-import type { ClusterSource } from './cluster-source.ts';
-import { DeclaredKinds } from './declared-kinds.ts';
-import { FilePolicies } from './file-policies.ts';
-import { hostText, listen } from './listen.ts';
-import { Loader } from './loader.ts';
-import type { PeerAccess } from './loader-lane.ts';
-import type { Logger } from './log.ts';
-import type { LogMessage, Route } from './evaluation-protocol.ts';
-import { ServerMetrics } from './metrics.ts';
-import { operationsHandler, type PoliciesView } from './operations-endpoint.ts';
-import type { PhaseChange } from './policy-registry.ts';
-import type { PolicyHost, PolicySource } from './policy-source.ts';
-import type { PolicyStatus } from './policy-status.ts';
+import { admissionHandler } from './admission/admission-endpoint.ts';
+import { type AdmissionServer, type ClientTimeouts, createAdmissionServer } from '../https/index.ts';
+import { RequestRefused } from '../https/index.ts';
+import { CapabilityService } from '../evaluation/index.ts';
+import type { ClusterSource } from '../evaluation/index.ts';
+import { DeclaredKinds } from '../evaluation/index.ts';
+import { FilePolicies } from './policies/file-policies.ts';
+import { hostText, listen } from '../https/index.ts';
+import { Loader } from '../evaluation/index.ts';
+import type { Logger } from '../log/index.ts';
+import type { Route } from '../evaluation/index.ts';
+import type { LogEntry } from '../log/index.ts';
+import { ServerMetrics } from './metrics/metrics.ts';
+import { operationsHandler, type PoliciesView } from './status/operations-endpoint.ts';
+import type { PhaseChange } from './policies/policy-registry.ts';
+import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
+import type { PolicyStatus } from './status/policy-status.ts';
 import type { Replica } from './replica/replica.ts';
-import type { ControlTls, ReplicaOptions } from './replica/replica-options.ts';
-import { CONTROL_NAME } from './replica/replica-protocol.ts';
-import type { PrevalidationRequest, PrevalidationResult } from './replica/replica-protocol.ts';
-import { ServingRecord } from './serving-record.ts';
-import type { TlsFiles } from './tls.ts';
-import type { Answer } from './review-job.ts';
-import { WorkerPool } from './worker-pool.ts';
+import type { ReplicaOptions } from './replica/replica-options.ts';
+import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
+import { ServingRecord } from './policies/serving-record.ts';
+import type { TlsFiles } from '../https/index.ts';
+import type { Answer } from '../evaluation/index.ts';
+import { WorkerPool } from '../evaluation/index.ts';
 
 /** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
 export const DEFAULT_DRAIN_MS = 25_000;
@@ -135,7 +134,7 @@ export class PolicyServer {
     this.#options = options;
     this.#cacheDir = join(options.dataDir, 'modules');
     this.#log = options.log;
-    const log = (entry: LogMessage): void => this.#log[entry.level](entry.fields, entry.message);
+    const log = (entry: LogEntry): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
     this.#capabilities = new CapabilityService(
       log,
@@ -183,7 +182,7 @@ export class PolicyServer {
         connectCapabilities: () => this.#capabilities.connect(),
         modules: () => this.#policies?.modules() ?? [],
         tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),
-        peers: options.replica && peerAccess(options.replica.control.tls),
+        peers: () => this.#replica?.peerAccess,
       },
       log,
     );
@@ -210,7 +209,7 @@ export class PolicyServer {
   /**
    * Starts listening, then loads the policies; resolves when every policy has served or failed once, at most
    * `readyWaitMs` after their loading began; or when it is stopped.
-   * @throws ServerError 'port-busy', 'tls-invalid'.
+   * @throws HttpsError 'port-busy', 'tls-invalid'.
    */
   async start(): Promise<Addresses> {
     try {
@@ -264,7 +263,7 @@ export class PolicyServer {
    */
   async prevalidate(request: PrevalidationRequest, signal?: AbortSignal): Promise<PrevalidationResult> {
     if (this.#replica === undefined || this.#stopping !== undefined) {
-      throw new ServerError('stopping', 'the policy server is not running as a replica: expected one that has started');
+      throw new RequestRefused(503, 'the policy server is not running as a replica: expected one that has started');
     }
     return await this.#replica.prevalidate(request, signal);
   }
@@ -398,11 +397,6 @@ export class PolicyServer {
       this.#metrics.refused(status);
     }
   }
-}
-
-/** Replicas show each other the certificates of their control ports. */
-function peerAccess({ certFile, keyFile, caFile }: ControlTls): PeerAccess {
-  return { certFile, keyFile, caFile, serverName: CONTROL_NAME };
 }
 
 function closeAfter(response: ServerResponse): void {

@@ -29,10 +29,11 @@ function union(file: string, name: string): string[] {
 const HEADINGS: Readonly<Record<string, { readonly heading: string; readonly type: string } | undefined>> = {
   cel: { heading: 'CEL expressions', type: 'CelErrorCode' },
   cluster: { heading: 'Clusters', type: 'ClusterErrorCode' },
+  evaluation: { heading: 'Loading and evaluation as a whole', type: 'EvaluationErrorCode' },
   engine: { heading: 'The policies file and evaluation', type: 'EngineErrorCode' },
   modules: { heading: 'Modules', type: 'ModuleErrorCode' },
   runtime: { heading: 'Controllers', type: 'RuntimeErrorCode' },
-  server: { heading: 'The server', type: 'ServerErrorCode' },
+  https: { heading: 'Listening', type: 'HttpsErrorCode' },
   wasm: { heading: 'WebAssembly', type: 'WasmErrorCode' },
 };
 
@@ -55,12 +56,16 @@ describe('docs/errors.md', () => {
   });
 
   it('names the reasons of phases', () => {
-    const reasons = union('src/server/policy-status.ts', 'PolicyReason');
+    const reasons = union('src/evaluation/loading/policy-reason.ts', 'PolicyReason');
     assert.deepEqual(documented("Reasons of a policy's phase").toSorted(), reasons.toSorted());
   });
 
   it('names the statuses that requests are refused with', () => {
-    const used = ['src/server/admission-endpoint.ts', 'src/server/http-body.ts', 'src/engine/admission-review.ts']
+    const used = [
+      'src/server/admission/admission-endpoint.ts',
+      'src/https/http-body.ts',
+      'src/engine/admission-review.ts',
+    ]
       .map((file) => readFileSync(join(ROOT, file), 'utf8'))
       .flatMap((source) => [...source.matchAll(/(?:new RequestRefused\(|refuse\(|new ReviewError\(|\? )(\d{3})\b/g)])
       .map(([, status = '']) => status);

@@ -20,12 +20,8 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../../src/resources/index.ts';
-import {
-  type CertifiedKey,
-  createAuthority,
-  ensureLocalCertificates,
-  issueCertificate,
-} from '../../src/server/index.ts';
+import { type CertifiedKey, createAuthority, issueCertificate } from '../../src/https/index.ts';
+import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { freePorts } from '../cluster/free-ports.ts';
 import { LoggingProcess } from './logging-process.ts';
 

@@ -5,7 +5,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
-import { ensureLocalCertificates } from '../../src/server/index.ts';
+import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { guest, requires, TestFolder } from '../server/harness.ts';
 import { LoggingProcess } from './logging-process.ts';
 

@@ -1,5 +1,5 @@
 // What an installation finds that was down for years: Secrets with certificates that have expired, the CA's among them.
-import { createAuthority, issueCertificate } from '../../src/server/index.ts';
+import { createAuthority, issueCertificate } from '../../src/https/index.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

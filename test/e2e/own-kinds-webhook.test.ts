@@ -20,7 +20,7 @@ import {
   policyMatch,
 } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
-import { ensureLocalCertificates } from '../../src/server/index.ts';
+import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubectlResult, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';

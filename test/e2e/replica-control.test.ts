@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { customResourceDefinition, OWN_KINDS, POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
 import type { PolicyServerReplica } from '../../src/resources/index.ts';
-import { ensureLocalCertificates, REPLICA_RULES } from '../../src/server/index.ts';
+import { ensureLocalCertificates, REPLICA_RULES } from '../../src/control/index.ts';
 import { ReplicaControl } from '../../src/server/replica/replica-control.ts';
 import { setHash } from '../../src/server/replica/replica-status.ts';
 import { TestView } from '../../src/server/replica/testing/test-view.ts';

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { createPolicy, loadBuckets, readPolicyDefinition, type PolicyOptions } from '../../src/engine/index.ts';
 import { policyMatch, type AdmissionPolicySpec, type PolicyMatch } from '../../src/resources/index.ts';
-import { ensureLocalCertificates } from '../../src/server/index.ts';
+import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { ADMIN, type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';

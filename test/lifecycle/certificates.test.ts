@@ -23,9 +23,9 @@ import { ROTATE_ANNOTATION } from '../../src/lifecycle/certificates/authority-se
 import { SECRETS } from '../../src/lifecycle/certificates/secret.ts';
 import { SecretsScene } from '../../src/lifecycle/certificates/testing/secrets-scene.ts';
 import { VALIDATING_WEBHOOKS } from '../../src/lifecycle/policy-kinds.ts';
-import { ControlClient } from '../../src/lifecycle/replicas/control-client.ts';
+import { ControlClient } from '../../src/control/control-client.ts';
 import { type Runnable, SharedCaches } from '../../src/runtime/index.ts';
-import { createAdmissionServer, listen, type TlsFiles } from '../../src/server/index.ts';
+import { createAdmissionServer, listen, type TlsFiles } from '../../src/https/index.ts';
 
 const HOST = '127.0.0.1';
 /** Long against what a change of a Secret takes to be read from files here, some 50 ms. Milliseconds. */

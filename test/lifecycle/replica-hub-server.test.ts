@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { ReplicaHub } from '../../src/lifecycle/index.ts';
 import type { AdmissionPolicySpec } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
-import type { PrevalidationResult } from '../../src/server/index.ts';
+import type { PrevalidationResult } from '../../src/control/index.ts';
 import { TestFolder } from '../server/harness.ts';
 import { NAMESPACE, openCluster, pinned, requiresLabel, Revisions, startReplica } from '../server/replica-lab.ts';
 import { eventually } from '../../src/lifecycle/replicas/testing/hub-scene.ts';

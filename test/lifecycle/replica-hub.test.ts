@@ -6,10 +6,10 @@ import { eventually, HubScene, TestCertificates } from '../../src/lifecycle/repl
 import { REPLICA_TIMING } from '../../src/lifecycle/replicas/replica-timing.ts';
 import { reportOf } from '../../src/lifecycle/replicas/testing/test-replica.ts';
 import type { AdmissionPolicySpec } from '../../src/resources/index.ts';
-import { RequestRefused } from '../../src/server/errors.ts';
-import { ControlEndpoint } from '../../src/server/replica/control-endpoint.ts';
-import type { ReportSource } from '../../src/server/replica/replica-view.ts';
-import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../src/server/index.ts';
+import { RequestRefused } from '../../src/https/errors.ts';
+import { ControlEndpoint } from '../../src/control/control-endpoint.ts';
+import type { ReportSource } from '../../src/control/report-source.ts';
+import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../src/control/index.ts';
 
 /** What a replica says, as a test changes it. */
 class Reports implements ReportSource {

@@ -26,7 +26,7 @@ import {
   type LocalCertificates,
   REPLICA_CLUSTER_RULES,
   REPLICA_RULES,
-} from '../../src/server/index.ts';
+} from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { Balancer } from './rollout-lab-balancer.ts';

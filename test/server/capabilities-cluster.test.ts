@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { kubernetesKind } from '../../src/resources/index.ts';
-import type { ClusterSource } from '../../src/server/index.ts';
+import type { ClusterSource } from '../../src/evaluation/index.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { example, requires, review, startServer, type TestServer, until } from './harness.ts';
 import { Threads } from './threads.ts';

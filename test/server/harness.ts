@@ -10,15 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import {
-  type Addresses,
-  createLog,
-  ensureLocalCertificates,
-  type LocalCertificates,
-  PolicyServer,
-  type PolicyServerOptions,
-  type PolicyStatus,
-} from '../../src/server/index.ts';
+import { type Addresses, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../src/server/index.ts';
+import { createLog } from '../../src/log/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** How long {@link TestServer.until} waits: what it waits for takes milliseconds, or a few seconds on a machine under load. */

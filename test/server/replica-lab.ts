@@ -16,7 +16,8 @@ import {
   type ResourceType,
   revisionName,
 } from '../../src/resources/index.ts';
-import type { PinnedModule, PrevalidationResult, ReplicaOptions } from '../../src/server/index.ts';
+import type { PinnedModule, PrevalidationResult } from '../../src/control/index.ts';
+import type { ReplicaOptions } from '../../src/server/index.ts';
 import { requires, startServer, TestFolder, type TestServer, type TestServerOptions } from './harness.ts';
 
 export const NAMESPACE = 'portcullis';

@@ -8,7 +8,7 @@ import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
 import type { SourcesConfig } from '../../src/modules/index.ts';
 import { POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
-import type { PrevalidationResult } from '../../src/server/index.ts';
+import type { PrevalidationResult } from '../../src/control/index.ts';
 import {
   example,
   guest,

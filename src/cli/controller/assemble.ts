@@ -21,7 +21,8 @@ import {
   type RuntimeMetrics,
   SharedCaches,
 } from '../../runtime/index.ts';
-import type { ControlTls, Logger } from '../../server/index.ts';
+import type { ControlTls } from '../../control/index.ts';
+import type { Logger } from '../../log/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
 /** Who reports events. */

@@ -25,7 +25,9 @@ import {
   type RuntimeMetrics,
   type SharedCaches,
 } from '../../runtime/index.ts';
-import type { ControlTls, Logger, TlsFiles } from '../../server/index.ts';
+import type { ControlTls } from '../../control/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { TlsFiles } from '../../https/index.ts';
 import type { ManagedSettings } from './managed-flags.ts';
 
 /** How policy servers are managed. */

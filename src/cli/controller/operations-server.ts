@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { hostText, listen } from '../../server/index.ts';
+import { hostText, listen } from '../../https/index.ts';
 
 /** A client that has not sent its headers by then is cut off. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -31,7 +31,7 @@ export class OperationsServer {
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** Its base URL. @throws ServerError 'port-busy' */
+  /** Its base URL. @throws HttpsError 'port-busy' */
   async start(): Promise<string> {
     const { host, port } = this.#options;
     return `http://${hostText(host)}:${await listen(this.#server, port, host)}`;

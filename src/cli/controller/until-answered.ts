@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
-import type { Logger } from '../../server/index.ts';
+import type { Logger } from '../../log/index.ts';
 import { errorText } from '../errors.ts';
 
 /**

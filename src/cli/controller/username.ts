@@ -1,7 +1,7 @@
 import type { KubernetesCluster } from '../../cluster/index.ts';
 import { SELF_REVIEW } from '../../lifecycle/index.ts';
 import { isJsonObject, textOf } from '../../resources/index.ts';
-import type { Logger } from '../../server/index.ts';
+import type { Logger } from '../../log/index.ts';
 import { CliError } from '../errors.ts';
 import { untilAnswered } from './until-answered.ts';
 

@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/index.ts';
 import type { SourcesConfig } from '../../modules/index.ts';
-import {
-  collectGarbageAlone,
-  createLog,
-  type Logger,
-  PolicyServer,
-  type PolicyServerOptions,
-} from '../../server/index.ts';
+import { collectGarbageAlone } from '../../evaluation/index.ts';
+import { createLog, type Logger } from '../../log/index.ts';
+import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';

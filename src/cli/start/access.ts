@@ -3,7 +3,8 @@
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../server/index.ts';
+import { type AccessRule } from '../../resources/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { applyObject } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 

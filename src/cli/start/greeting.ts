@@ -1,7 +1,7 @@
 // What `portcullis start` prints once everything runs: where it is, and a tour of four lines.
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../resources/index.ts';
-import type { LocalCertificates } from '../../server/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import { headed, pathFromHere, type StartedServer } from './start-server.ts';

@@ -12,7 +12,8 @@ import {
   type KubernetesObject,
   OWN_KINDS,
 } from '../../resources/index.ts';
-import type { LocalCertificates, Logger } from '../../server/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
+import type { Logger } from '../../log/index.ts';
 import { onFreePort } from './free-port.ts';
 
 /** Who owns the fields of what `start` puts into its cluster. */

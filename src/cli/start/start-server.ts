@@ -2,15 +2,10 @@
 import { basename, dirname, join, relative } from 'node:path';
 import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
-import {
-  collectGarbageAlone,
-  createLog,
-  type LocalCertificates,
-  type PolicyPhase,
-  PolicyServer,
-  type PolicyServerOptions,
-  type PolicyStatus,
-} from '../../server/index.ts';
+import { collectGarbageAlone } from '../../evaluation/index.ts';
+import { createLog } from '../../log/index.ts';
+import { type LocalCertificates } from '../../control/index.ts';
+import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
 import { onFreePort } from './free-port.ts';
 import type { StartFlags } from './start-flags.ts';
 import { oneLine, table } from '../table.ts';

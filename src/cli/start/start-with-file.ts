@@ -1,6 +1,6 @@
 // `portcullis start --policies FILE`: a policy server for a file, and no cluster.
 import { resolve } from 'node:path';
-import type { LocalCertificates } from '../../server/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
 import { stopSignal } from '../signals.ts';
 import { headed, pathFromHere, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { ensureLocalCertificates } from '../../server/index.ts';
+import { ensureLocalCertificates } from '../../control/index.ts';
 import { CliError, fileProblem } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, DATA_MARKER, type StartFlags } from './start-flags.ts';

@@ -9,7 +9,7 @@ import {
   Waiting,
   watch,
 } from '../../runtime/index.ts';
-import type { AccessRule } from '../../server/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';

@@ -1,7 +1,7 @@
 // AdmissionReviews (`admission.k8s.io/v1`) about objects of our own kinds: parsed once, at the edge.
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
-import { RequestRefused } from '../../server/index.ts';
+import { RequestRefused } from '../../https/index.ts';
 
 /** What an API server asks about. */
 export interface OwnKindsReview {

@@ -18,7 +18,7 @@ import {
   type ResourceType,
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../server/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../control/index.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 import { policy, revision } from './testing/own-kinds-objects.ts';

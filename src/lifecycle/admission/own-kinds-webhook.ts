@@ -13,7 +13,7 @@ import {
   sendError,
   sendJson,
   type TlsFiles,
-} from '../../server/index.ts';
+} from '../../https/index.ts';
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
 import type { Reached } from '../policy-servers/reached-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
@@ -94,7 +94,7 @@ export class OwnKindsWebhook implements Runnable {
     return this.#url.promise;
   }
 
-  /** @throws ServerError 'tls-invalid', 'port-busy' */
+  /** @throws HttpsError 'tls-invalid', 'port-busy' */
   async start(signal: AbortSignal): Promise<void> {
     const { tls, host, port } = this.#options;
     const { server, tls: watched } = await createAdmissionServer({

@@ -1,7 +1,7 @@
 import { readPolicyDefinition } from '../../engine/index.ts';
 import type { PolicyFault } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
-import { policyEntry } from '../../server/index.ts';
+import { policyEntry } from '../../engine/index.ts';
 import type { Findings } from './findings.ts';
 import type { RejectionCode } from './rule-codes.ts';
 

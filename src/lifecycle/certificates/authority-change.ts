@@ -1,6 +1,6 @@
 // What becomes of a CA by one step of a plan.
 import { randomBytes } from 'node:crypto';
-import { createAuthority } from '../../server/index.ts';
+import { createAuthority } from '../../https/index.ts';
 import type { Authority, SigningAuthority } from './authority-secret.ts';
 import type { AuthorityAction } from './certificate-plan.ts';
 import { BACKDATED_MS, type CertificateSettings } from './certificate-settings.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { createAuthority, issueCertificate } from '../../server/index.ts';
+import { createAuthority, issueCertificate } from '../../https/index.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { MANAGED_BY } from '../managed-by.ts';
 import { CertificateController } from './certificate-controller.ts';

@@ -1,5 +1,5 @@
 // Which Secrets hold which certificates, and what those are for.
-import { CONTROL_NAME } from '../../server/index.ts';
+import { CONTROL_NAME } from '../../control/index.ts';
 import { policyServerLabels, policyServerObjectName } from '../policy-servers/policy-server-names.ts';
 
 /** The Secret of the CA, with its key. */

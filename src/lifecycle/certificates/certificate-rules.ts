@@ -1,4 +1,4 @@
-import type { AccessRule } from '../../server/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 
 /**
  * What the controller needs to be allowed in the product's namespace to keep certificates, to read its own, and to remove those

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createAuthority } from '../../server/index.ts';
+import { createAuthority } from '../../https/index.ts';
 import { KeptAuthorities, type SeenSecret } from './kept-authorities.ts';
 import { type ParsedCertificate, parseCertificates } from './parsed-certificate.ts';
 

@@ -1,5 +1,5 @@
 // Certificates as their Secrets have them (`kubernetes.io/tls`, with the trusted CAs as `ca.crt`).
-import { type CertifiedKey, issueCertificate } from '../../server/index.ts';
+import { type CertifiedKey, issueCertificate } from '../../https/index.ts';
 import type { SigningAuthority } from './authority-secret.ts';
 import { labelsOf, type WantedCertificate } from './certificate-names.ts';
 import type { LeafState } from './certificate-plan.ts';

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
-import { createAuthority, issueCertificate } from '../../server/index.ts';
+import { createAuthority, issueCertificate } from '../../https/index.ts';
 import { policyServerObjectName } from '../policy-servers/policy-server-names.ts';
 import { AUTHORITY_SECRET, CONTROLLER_CONTROL_SECRET, CONTROLLER_WEBHOOK_SECRET } from './certificate-names.ts';
 import type { CertificateSettings } from './certificate-settings.ts';

@@ -3,7 +3,7 @@ import { webcrypto } from 'node:crypto';
 import { describe, it } from 'node:test';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
-import { createAuthority, issueCertificate } from '../../server/index.ts';
+import { createAuthority, issueCertificate } from '../../https/index.ts';
 import { bundleOf, isSigningKeyOf, issuerOf, missingPurpose, parseCertificates } from './parsed-certificate.ts';
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };

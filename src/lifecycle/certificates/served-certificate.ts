@@ -1,4 +1,4 @@
-import { tlsOptions } from '../../server/index.ts';
+import { tlsOptions } from '../../https/index.ts';
 import { parseCertificates } from './parsed-certificate.ts';
 
 /**

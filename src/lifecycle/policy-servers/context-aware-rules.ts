@@ -7,7 +7,7 @@ import {
   policyId,
   type PolicyRevision,
 } from '../../resources/index.ts';
-import type { AccessRule } from '../../server/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 
 /** A kind that policies declare, and who they are. */
 export interface DeclaredKind {

@@ -3,7 +3,8 @@
 // Kubernetes lets nobody pass on rights that they do not have themselves, unless they have the verbs `escalate` and `bind`,
 // which would let a controller give itself anything. So the controller has what processes of policy servers get, and what
 // ClusterRoles with the label CONTEXT_AWARE_LABEL give it, and can pass on nothing else.
-import { type AccessRule, REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../server/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 
 /** What it takes to have objects applied, seen and removed. */
 const ALL = ['get', 'list', 'watch', 'create', 'patch', 'delete'] as const;

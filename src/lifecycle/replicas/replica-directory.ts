@@ -1,5 +1,5 @@
 // What the rest of the lifecycle sees of replicas, whoever talks to them.
-import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../server/index.ts';
+import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../control/index.ts';
 
 /** A replica as it is known now. */
 export interface KnownReplica {

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { AdmissionPolicySpec, KubernetesObject } from '../../resources/index.ts';
 import { LEASES, Waiting } from '../../runtime/index.ts';
-import type { PrevalidationRequest, ReplicaMessage } from '../../server/index.ts';
+import type { PrevalidationRequest, ReplicaMessage } from '../../control/index.ts';
 import { MAX_REVISIONS } from './replica-reports.ts';
-import { MAX_LINE_BYTES } from './replica-stream.ts';
+import { MAX_LINE_BYTES } from '../../control/index.ts';
 import { eventually, HubScene, NAMESPACE, TEST_TIMING, TestCertificates } from './testing/hub-scene.ts';
 import { hello, reportOf, TestReplica } from './testing/test-replica.ts';
 

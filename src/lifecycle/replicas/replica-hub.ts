@@ -7,7 +7,7 @@ import { POLICY_SERVER_REPLICAS, POLICY_SERVERS } from '../../resources/index.ts
 import type { PolicyServer, PolicyServerReplica } from '../../resources/index.ts';
 import { aborted, errorText, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
 import type { Clock, ObjectCache, Runnable, SharedCaches } from '../../runtime/index.ts';
-import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../server/index.ts';
+import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replica-directory.ts';
 import { ReplicaFleet } from './replica-fleet.ts';
 import { REPLICA_TIMING } from './replica-timing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { RevisionReport } from '../../server/index.ts';
+import type { RevisionReport } from '../../control/index.ts';
 import { MAX_TEXT, ReplicaReports } from './replica-reports.ts';
 import { reportOf } from './testing/test-replica.ts';
 

@@ -1,4 +1,4 @@
-import type { ReplicaMessage, RevisionReport } from '../../server/index.ts';
+import type { ReplicaMessage, RevisionReport } from '../../control/index.ts';
 
 /** Most revisions of one replica: ten thousand policies, each with one that serves and some beside, and room to grow. */
 export const MAX_REVISIONS = 50_000;

@@ -1,5 +1,5 @@
 // How long the controller waits for replicas, and how often it tries.
-import { ALIVE_INTERVAL_MS, SILENCE_LIMIT_MS } from '../../server/index.ts';
+import { ALIVE_INTERVAL_MS, SILENCE_LIMIT_MS } from '../../control/index.ts';
 
 /** Times of the controller's side of control ports. Milliseconds. */
 export interface ReplicaTiming {

@@ -1,5 +1,5 @@
 // What a trial of a revision on one replica means for the revision.
-import type { PinnedModule, PrevalidationResult } from '../../server/index.ts';
+import type { PinnedModule, PrevalidationResult } from '../../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
 /** The wait after the first failure that may pass. Milliseconds. */

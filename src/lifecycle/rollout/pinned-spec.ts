@@ -2,7 +2,7 @@
 // not matter.
 import { isDeepStrictEqual } from 'node:util';
 import { type AdmissionPolicySpec, isGroupSpec } from '../../resources/index.ts';
-import type { PinnedModule } from '../../server/index.ts';
+import type { PinnedModule } from '../../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
 const SHA256 = 'sha256:';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import type { PolicyReason } from '../../server/index.ts';
+import type { PolicyReason } from '../../evaluation/index.ts';
 import { planRollout } from './plan-rollout.ts';
 import { REASONS } from './reasons.ts';
 import { both, failed, first, PHASE_CASES } from './testing/phase-cases.ts';

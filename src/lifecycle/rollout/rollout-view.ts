@@ -1,7 +1,7 @@
 // What is known of one policy at one moment, and what there is to do about it. Plain data: the planner is a pure function
 // of a view, so that all that can happen can be tried.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
-import type { PinnedModule, ReplicaRevisionState } from '../../server/index.ts';
+import type { PinnedModule, ReplicaRevisionState } from '../../control/index.ts';
 
 /** What becomes of a rollout when not every replica has the revision at its deadline. */
 export type RolloutStrategy =

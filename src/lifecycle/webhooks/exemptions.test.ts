@@ -13,7 +13,8 @@ import {
   type RuleRequest,
   splitResource,
 } from '../../resources/index.ts';
-import { type AccessRule, REPLICA_RULES } from '../../server/index.ts';
+import { REPLICA_RULES } from '../../control/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
 import { CONTROLLER_NAMESPACE_RULES } from '../controller-rules.ts';

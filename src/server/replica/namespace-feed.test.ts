@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { ApiError, ClusterError } from '../../cluster/index.ts';
 import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/index.ts';
-import type { NamespacesChange } from '../evaluation-protocol.ts';
+import type { NamespacesChange } from '../../evaluation/index.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import type { WantedPolicy } from './revision-wanted.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogMessage } from '../evaluation-protocol.ts';
+import type { LogEntry } from '../../log/index.ts';
 import { type NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
 
 const namespaces: NamespaceEntry[] = [
@@ -13,10 +13,10 @@ const namespaces: NamespaceEntry[] = [
 ];
 
 async function setUp(): Promise<
-  { folder: string; file: string; log: LogMessage[]; open: (maxBytes?: number) => NamespaceRecord } & AsyncDisposable
+  { folder: string; file: string; log: LogEntry[]; open: (maxBytes?: number) => NamespaceRecord } & AsyncDisposable
 > {
   const temporary = await mkdtempDisposable(join(tmpdir(), 'portcullis-namespaces-'));
-  const log: LogMessage[] = [];
+  const log: LogEntry[] = [];
   const folder = join(temporary.path, 'data');
   return {
     folder,

@@ -1,6 +1,6 @@
 // The labels of namespaces, kept on disk: what a replica goes by that starts while it cannot reach its cluster.
-import type { LogMessage } from '../evaluation-protocol.ts';
-import { KeptFile } from '../kept-file.ts';
+import type { LogEntry } from '../../log/index.ts';
+import { KeptFile } from '../../files/index.ts';
 
 /** The labels of one namespace. */
 export type NamespaceEntry = readonly [name: string, labels: Readonly<Record<string, string>>];
@@ -17,12 +17,12 @@ const FRAME_BYTES = 100;
 /** The file in which a replica keeps the labels of namespaces. Those that have no room are not in it, which is said once. */
 export class NamespaceRecord {
   readonly #file: KeptFile;
-  readonly #log: (entry: LogMessage) => void;
+  readonly #log: (entry: LogEntry) => void;
   readonly #maxBytes: number;
   #isOverflowTold = false;
 
   /** @param folder where the file lies; created when missing. */
-  constructor(folder: string, log: (entry: LogMessage) => void, maxBytes = MAX_NAMESPACE_RECORD_BYTES) {
+  constructor(folder: string, log: (entry: LogEntry) => void, maxBytes = MAX_NAMESPACE_RECORD_BYTES) {
     this.#log = log;
     this.#maxBytes = maxBytes;
     this.#file = new KeptFile({

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { ensureLocalCertificates } from '../local-certificates.ts';
-import type { LocalCertificates } from '../local-certificates.ts';
-import { createLog } from '../log.ts';
+import { ensureLocalCertificates } from '../../control/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
+import { createLog } from '../../log/index.ts';
 import { PEERS_WAIT_MS, ReplicaControl } from './replica-control.ts';
-import { ControlCaller } from './testing/control-caller.ts';
+import { ControlCaller } from '../../control/testing/index.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 import { TestView } from './testing/test-view.ts';
 

@@ -3,11 +3,11 @@ import { PRODUCT_VERSION } from '../../modules/index.ts';
 import { POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { PolicyServerReplica } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
-import { hostText } from '../listen.ts';
-import type { Logger } from '../log.ts';
-import { settledWithin } from '../policy-source.ts';
-import { ControlEndpoint } from './control-endpoint.ts';
-import type { ControlEndpointOptions } from './control-endpoint.ts';
+import { hostText } from '../../https/index.ts';
+import type { Logger } from '../../log/index.ts';
+import { settledWithin } from '../policies/policy-source.ts';
+import { ControlEndpoint } from '../../control/index.ts';
+import type { ControlEndpointOptions } from '../../control/index.ts';
 import { PeerDirectory } from './peer-directory.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
@@ -57,7 +57,7 @@ export class ReplicaControl {
   /**
    * Begins to listen and to report. Resolves with `host:port` where others reach it, once peers are known: what is loaded
    * from then on need not be asked of sources. A cluster that is down is waited for {@link PEERS_WAIT_MS} at the most.
-   * @throws ServerError 'port-busy', 'tls-invalid'
+   * @throws HttpsError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<string> {
     const { replica, view, peersChanged, log } = this.#options;

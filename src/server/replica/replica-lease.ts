@@ -3,7 +3,7 @@ import { ApiError, Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { errorText, LEASES, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Lease, LeaseSpec } from '../../runtime/index.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../../log/index.ts';
 
 /** How often it is renewed. Milliseconds. */
 export const LEASE_RENEW_MS = 5_000;

@@ -1,13 +1,5 @@
 import type { Cluster } from '../../cluster/index.ts';
-
-/** Certificates of control ports, for both sides of a connection. All watched. */
-export interface ControlTls {
-  /** PEM file: a certificate for `CONTROL_NAME`, for servers and clients. */
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** PEM file of the CA that the other side's certificate must come from. */
-  readonly caFile: string;
-}
+import type { ControlTls } from '../../control/index.ts';
 
 /** How a policy server is a replica of a PolicyServer of a cluster: what it serves are the cluster's PolicyRevisions. */
 export interface ReplicaOptions {

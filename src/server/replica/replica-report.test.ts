@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_DEVIATIONS, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { PolicyServerReplica } from '../../resources/index.ts';
 import { LEASES, ObjectCache } from '../../runtime/index.ts';
-import { createLog } from '../log.ts';
-import { REPLICA_RULES } from './replica-rules.ts';
+import { createLog } from '../../log/index.ts';
+import { REPLICA_RULES } from '../../control/index.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaReporterOptions } from './replica-report.ts';
 import { MAX_DEVIATION_MESSAGE, replicaStatus, setHash } from './replica-status.ts';
 import { NAMESPACE, ReplicaCluster } from './testing/replica-cluster.ts';
-import { reportOf, TestView } from './testing/test-view.ts';
+import { reportOf } from '../../control/testing/index.ts';
+import { TestView } from './testing/test-view.ts';
 
 const log = createLog({ level: 'silent' });
 const served = (policy: string, revision = 1) => ({ policy, revision, digest: `${policy}-${revision}` });

@@ -6,7 +6,7 @@ import { apiVersionOf, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS, timeText } f
 import type { OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { errorText, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Change, ObjectView, Runnable } from '../../runtime/index.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../../log/index.ts';
 import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessStale } from './replica-lease.ts';
 import { replicaStatus } from './replica-status.ts';
 import type { ReplicaStatus } from './replica-status.ts';

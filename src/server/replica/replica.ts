@@ -2,17 +2,17 @@
 // got with them. Assembly only; each part is in a file of its own.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import type { PoliciesView } from '../operations-endpoint.ts';
-import type { PinnedPolicy } from '../policy-registry.ts';
-import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policy-source.ts';
-import type { PolicyPhase, PolicyStatus } from '../policy-status.ts';
-import { ofOtherVersion } from '../serving-record.ts';
+import type { CompiledPolicyModule, PeerAccess } from '../../evaluation/index.ts';
+import type { PoliciesView } from '../status/operations-endpoint.ts';
+import type { PinnedPolicy } from '../policies/policy-registry.ts';
+import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
+import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import { ofOtherVersion } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ReplicaOptions } from './replica-options.ts';
-import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
+import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } from '../../control/index.ts';
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
@@ -109,6 +109,12 @@ export class Replica implements PolicySource {
       peersChanged: (addresses) => loader.peers(addresses),
       log,
     });
+  }
+
+  /** Replicas show each other the certificates of their control ports. */
+  get peerAccess(): PeerAccess {
+    const { certFile, keyFile, caFile } = this.#options.control.tls;
+    return { certFile, keyFile, caFile, serverName: CONTROL_NAME };
   }
 
   async start(): Promise<void> {

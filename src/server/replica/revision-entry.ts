@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
-import type { TableEntry } from '../evaluation-protocol.ts';
-import type { DeclaredPolicy, PinnedPolicy, ServedRevisionName } from '../policy-registry.ts';
-import type { PolicyPhase, PolicyReason, PolicyStatus, PolicyVersion } from '../policy-status.ts';
-import type { PinnedModule, RevisionReport } from './replica-protocol.ts';
+import type { TableEntry } from '../../evaluation/index.ts';
+import type { PinnedPolicy, ServedRevisionName } from '../policies/policy-registry.ts';
+import type { DeclaredPolicy } from '../../evaluation/index.ts';
+import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
+import type { PolicyReason } from '../../evaluation/index.ts';
+import type { PinnedModule, RevisionReport } from '../../control/index.ts';
 import { failurePolicyOf, type WantedPolicy, type WantedRevision } from './revision-wanted.ts';
 
 /** What is loaded of a revision. */

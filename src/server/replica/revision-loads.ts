@@ -1,7 +1,7 @@
 // Loading revisions: read, fetch, compile and check; again later, when that may help.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
-import { jitteredBackoff } from '../backoff.ts';
-import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
+import { jitteredBackoff } from '../policies/backoff.ts';
+import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import { pinsOf, type RevisionEntry, type Slot } from './revision-entry.ts';
 import type { ReadPolicy, UnreadPolicy } from './revision-reader.ts';
 

@@ -1,5 +1,5 @@
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import type { TableChange } from '../evaluation-protocol.ts';
+import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import type { TableChange } from '../../evaluation/index.ts';
 
 /** The modules that workers have: of revisions that serve, and of those that are loaded beside. */
 export class RevisionModules {

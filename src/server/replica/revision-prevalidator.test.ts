@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it, mock } from 'node:test';
 import { parsePolicies } from '../../engine/index.ts';
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
-import type { PrevalidationRequest } from './replica-protocol.ts';
+import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { PrevalidationRequest } from '../../control/index.ts';
 import { HOLD_MS, RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
 
@@ -140,7 +140,7 @@ describe('pre-validation', () => {
     patience.abort(new Error('no patience'));
     await assert.rejects(given, /no patience/);
     prevalidator.stop();
-    await assert.rejects(waiting, { code: 'stopping' });
-    await assert.rejects(prevalidator.prevalidate(request('c')), { code: 'stopping' });
+    await assert.rejects(waiting, { status: 503 });
+    await assert.rejects(prevalidator.prevalidate(request('c')), { status: 503 });
   });
 });

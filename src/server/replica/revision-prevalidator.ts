@@ -1,9 +1,9 @@
 // Trying whether policies could be served, before anybody is asked to serve them.
 import { isNamespacedPolicyId, policyId } from '../../resources/index.ts';
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import { ServerError } from '../errors.ts';
-import type { LoadOutcome, LoadRequest } from '../policy-registry.ts';
-import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
+import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import { RequestRefused } from '../../https/index.ts';
+import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { ReadPolicy, UnreadPolicy } from './revision-reader.ts';
 
 /**
@@ -69,7 +69,7 @@ export class RevisionPrevalidator {
 
   stop(): void {
     clearImmediate(this.#beginning);
-    this.#stopped.abort(new ServerError('stopping', 'the policy server is stopping'));
+    this.#stopped.abort(new RequestRefused(503, 'the policy server is stopping'));
     for (const { timer } of this.#held.values()) {
       clearTimeout(timer);
     }

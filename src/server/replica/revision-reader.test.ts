@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parsePolicies } from '../../engine/index.ts';
-import { ServerError } from '../errors.ts';
-import type { Declared } from '../policy-registry.ts';
+import { EvaluationError } from '../../evaluation/index.ts';
+import type { Declared } from '../../evaluation/index.ts';
 import { MAX_BATCH_LENGTH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
 
 const spec = (rest: object = {}): object => ({
@@ -100,7 +100,7 @@ describe('specs', () => {
   });
 
   it('are tried again when the thread ended that read them', async () => {
-    const { reader } = setUp(() => new ServerError('thread-ended', 'the loader ended'));
+    const { reader } = setUp(() => new EvaluationError('thread-ended', 'the loader ended'));
     assert.deepEqual(await reader.read([{ id: 'a', spec: spec() }]), [
       { problem: 'the loader ended', isTransient: true },
     ]);

@@ -1,8 +1,8 @@
 // Specs of policies read as entries of a policies file are, off the main thread: many with one message.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
-import type { Declared, DeclaredPolicy } from '../policy-registry.ts';
-import { policyEntry } from './policy-entry.ts';
+import type { Declared, DeclaredPolicy } from '../../evaluation/index.ts';
+import { policyEntry } from '../../engine/index.ts';
 
 /**
  * Characters of entries that are read together: some 2,000 ordinary policies. No more, because the entries of one text share

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { it, mock } from 'node:test';
 import fc from 'fast-check';
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, PinnedPolicy } from '../policy-registry.ts';
+import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import type { TableChange, TableEntry } from '../../evaluation/index.ts';
+import type { PinnedPolicy } from '../policies/policy-registry.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import { RevisionRegistry } from './revision-registry.ts';
 import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
 import { versioned } from './testing/policy-definitions.ts';

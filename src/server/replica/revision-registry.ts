@@ -2,11 +2,11 @@
 // replaced by what is loaded only, and by all policies of one batch at once. Holds no sockets, files or threads.
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
-import { jitteredBackoff } from '../backoff.ts';
-import type { CompiledPolicyModule } from '../compiled-module.ts';
-import type { TableChange } from '../evaluation-protocol.ts';
-import type { PinnedPolicy, RegistryCollaborators } from '../policy-registry.ts';
-import type { PolicyPhase, PolicyStatus } from '../policy-status.ts';
+import { jitteredBackoff } from '../policies/backoff.ts';
+import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import type { TableChange } from '../../evaluation/index.ts';
+import type { PinnedPolicy, RegistryCollaborators } from '../policies/policy-registry.ts';
+import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { forgetActivation, forgetLingering, forgetRetries, show, stagedBeside, want } from './revision-changes.ts';
 import {
   isSettled,

@@ -1,7 +1,7 @@
 // What a replica has to say of its revisions, as it is now.
 import { isDeepStrictEqual } from 'node:util';
 import { reportsOf, type RevisionEntry, servingOf, type Slot, targetOf } from './revision-entry.ts';
-import type { RevisionReport } from './replica-protocol.ts';
+import type { RevisionReport } from '../../control/index.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
 
 /** The side of the registry that others look at. */

@@ -2,7 +2,7 @@
 // did not: a revision that cannot be understood fails alone.
 import { servesRather } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
-import type { PinnedModule } from './replica-protocol.ts';
+import type { PinnedModule } from '../../control/index.ts';
 import { matchedBy, revisionMatch } from './revision-match.ts';
 
 /** A revision that is to be loaded. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { AdmissionPolicyObject, JsonObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
-import { type CertifiedKey, createAuthority, issueCertificate } from '../../../server/index.ts';
+import { type CertifiedKey, createAuthority, issueCertificate } from '../../../https/index.ts';
 import { defaultValues } from '../install-values.ts';
 import { installObjects } from '../install-objects.ts';
 import { CONTROLLER } from '../objects/naming.ts';

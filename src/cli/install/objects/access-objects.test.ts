@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AccessRule } from '../../../server/index.ts';
+import type { AccessRule } from '../../../resources/index.ts';
 import { installObjects } from '../install-objects.ts';
 import { installValues } from '../read-values.ts';
 

@@ -20,7 +20,7 @@ import {
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
 } from '../../../resources/index.ts';
-import type { AccessRule } from '../../../server/index.ts';
+import type { AccessRule } from '../../../resources/index.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';

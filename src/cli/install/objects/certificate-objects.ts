@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { CONTROL_NAME } from '../../../server/index.ts';
+import { CONTROL_NAME } from '../../../control/index.ts';
 import { componentLabels, CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
 
 /** How long they live, and how long before the end they are renewed. */

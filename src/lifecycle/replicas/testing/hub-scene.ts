@@ -16,8 +16,8 @@ import {
 } from '../../../resources/index.ts';
 import type { KubernetesObject, OwnerReference } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
-import { ensureLocalCertificates } from '../../../server/index.ts';
-import type { ControlTls } from '../../../server/index.ts';
+import { ensureLocalCertificates } from '../../../control/index.ts';
+import type { ControlTls } from '../../../control/index.ts';
 import type { KnownReplica, ReplicaChange } from '../replica-directory.ts';
 import { ReplicaHub } from '../replica-hub.ts';
 import type { ReplicaTiming } from '../replica-timing.ts';

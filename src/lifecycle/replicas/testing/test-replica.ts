@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { CONTROL_PROTOCOL } from '../../../server/index.ts';
-import type { ControlTls, PrevalidationRequest, ReplicaMessage, RevisionReport } from '../../../server/index.ts';
+import { CONTROL_PROTOCOL } from '../../../control/index.ts';
+import type { ControlTls, PrevalidationRequest, ReplicaMessage, RevisionReport } from '../../../control/index.ts';
 
 /** How often a test replica says that it lives. Milliseconds. */
 export const TEST_ALIVE_MS = 30;

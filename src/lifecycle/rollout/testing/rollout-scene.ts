@@ -1,6 +1,6 @@
 // Small worlds to try the rollout of one policy in.
 import type { AdmissionPolicySpec, RevisionState } from '../../../resources/index.ts';
-import type { ReplicaRevisionState } from '../../../server/index.ts';
+import type { ReplicaRevisionState } from '../../../control/index.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   type ReplicaFacts,

@@ -1,29 +1,10 @@
-import type { RevisionReport } from '../replica-protocol.ts';
+import { TestReports } from '../../../control/testing/index.ts';
 import type { Deviation, ReplicaView, ServedRevision } from '../replica-view.ts';
 
-/** What a replica says, as a test has it. */
-export class TestView implements ReplicaView {
-  isSynced: boolean;
+/** What a replica says of itself, as a test sets it. */
+export class TestView extends TestReports implements ReplicaView {
   servedRevisions: ServedRevision[] = [];
   deviating: Deviation[] = [];
-  readonly #reports = new Map<string, RevisionReport>();
-  readonly #listeners = new Set<(names: readonly string[]) => void>();
-
-  constructor({ isSynced = true } = {}) {
-    this.isSynced = isSynced;
-  }
-
-  get listeners(): number {
-    return this.#listeners.size;
-  }
-
-  reports(): Iterable<RevisionReport> {
-    return this.#reports.values();
-  }
-
-  report(name: string): RevisionReport | undefined {
-    return this.#reports.get(name);
-  }
 
   served(): Iterable<ServedRevision> {
     return this.servedRevisions;
@@ -32,38 +13,4 @@ export class TestView implements ReplicaView {
   deviations(): Iterable<Deviation> {
     return this.deviating;
   }
-
-  subscribe(listener: (names: readonly string[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Says something of revisions. */
-  say(...reports: readonly RevisionReport[]): void {
-    for (const report of reports) {
-      this.#reports.set(report.name, report);
-    }
-    this.tell(reports.map(({ name }) => name));
-  }
-
-  forget(name: string): void {
-    this.#reports.delete(name);
-    this.tell([name]);
-  }
-
-  synced(): void {
-    this.isSynced = true;
-    this.tell([]);
-  }
-
-  tell(names: readonly string[] = []): void {
-    for (const listener of this.#listeners) {
-      listener(names);
-    }
-  }
-}
-
-/** A report of the first revision of a policy. */
-export function reportOf(policy: string, rest: Partial<RevisionReport> = {}): RevisionReport {
-  return { name: `${policy}-1`, uid: `uid-${policy}`, policy, revision: 1, state: 'Serving', ...rest };
 }

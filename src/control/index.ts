@@ -1,0 +1,27 @@
+export { ControlClient, parseControlAddress } from './control-client.ts';
+export type { ControlAddress } from './control-client.ts';
+export { ControlEndpoint } from './control-endpoint.ts';
+export type { ControlEndpointOptions } from './control-endpoint.ts';
+export type { ControlTls } from './control-tls.ts';
+export { ensureLocalCertificates } from './local-certificates.ts';
+export type { LocalCertificates } from './local-certificates.ts';
+export { flag, list, name, optionalText, reasonOf, unexpected } from './replica-message.ts';
+export {
+  ALIVE_INTERVAL_MS,
+  CONTROL_NAME,
+  CONTROL_PROTOCOL,
+  MAX_REPORT_TEXT,
+  SILENCE_LIMIT_MS,
+} from './replica-protocol.ts';
+export type {
+  PinnedModule,
+  PrevalidationRequest,
+  PrevalidationResult,
+  ReplicaMessage,
+  ReplicaRevisionState,
+  RevisionReport,
+} from './replica-protocol.ts';
+export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica-rules.ts';
+export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
+export type { ReportSource } from './report-source.ts';
+export { PREVALIDATION_TIMEOUT_MS, prevalidateOn } from './prevalidation-result.ts';

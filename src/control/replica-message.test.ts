@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { MAX_REPORT_TEXT } from './replica-protocol.ts';
+import type { ReplicaMessage } from './replica-protocol.ts';
+import { parseReplicaMessage } from './replica-message.ts';
+import { prevalidationResult } from './prevalidation-result.ts';
+
+const REVISION = { name: 'kw.cap.a-1', uid: 'u', policy: 'kw.cap.a', revision: 1, state: 'Failed' };
+const report = (revision: object): string =>
+  JSON.stringify({ type: 'report', revisions: [revision], gone: [], isComplete: true });
+
+/** What comes out has these fields and no other, each of a known type and size. */
+function assertKnown(message: ReplicaMessage | undefined): void {
+  if (message?.type === 'report') {
+    for (const { name, uid, policy, reason = 'x', message: text = '' } of message.revisions) {
+      assert.ok([name, uid, policy, reason].every((one) => typeof one === 'string' && one !== '' && one.length <= 512));
+      assert.ok(text.length <= MAX_REPORT_TEXT);
+    }
+  }
+}
+
+describe('parseReplicaMessage', () => {
+  it('reads what replicas say', () => {
+    const messages: ReplicaMessage[] = [
+      { type: 'hello', protocol: 1, replica: 'r', instance: 'i', version: '1.0.0' },
+      {
+        type: 'report',
+        revisions: [
+          { ...REVISION, state: 'Failed', reason: 'FetchFailed', message: 'no', nextRetry: '2030-01-01T00:00:00.000Z' },
+          { ...REVISION, state: 'Serving', order: 7 },
+        ],
+        gone: ['b'],
+        isComplete: false,
+      },
+      { type: 'alive' },
+    ];
+    assert.deepEqual(
+      messages.map((message) => parseReplicaMessage(JSON.stringify(message))),
+      messages,
+    );
+  });
+
+  it('leaves out what it does not know', () => {
+    assert.equal(parseReplicaMessage('{"type":"later"}'), undefined);
+    const read = parseReplicaMessage(report({ ...REVISION, more: 1, nextRetry: 'soon', __proto__: { a: 1 } }));
+    assert.deepEqual(read?.type === 'report' && read.revisions, [REVISION]);
+  });
+
+  it('cuts long messages', () => {
+    const read = parseReplicaMessage(report({ ...REVISION, message: 'x'.repeat(10_000) }));
+    assert.equal(read?.type === 'report' && read.revisions[0]?.message?.length, MAX_REPORT_TEXT);
+  });
+
+  const wrong: readonly [string, RegExp][] = [
+    ['', /expected a line of JSON, got ""/],
+    ['null', /expected a JSON object, got null/],
+    ['{}', /expected type/],
+    ['{"__proto__":{"type":"alive"}}', /expected type/],
+    ['{"type":"hello","protocol":"1"}', /expected protocol: a whole number .* got "1"/],
+    ['{"type":"report","revisions":{},"gone":[]}', /expected revisions: a list, got an object/],
+    ['{"type":"report","revisions":[],"gone":[1],"isComplete":true}', /expected gone: names, got 1/],
+    ['{"type":"report","revisions":[],"gone":[]}', /expected isComplete: true or false, got nothing/],
+    [report({ ...REVISION, name: '' }), /expected name/],
+    [report({ ...REVISION, policy: 'x'.repeat(600) }), /expected policy: a text of 1 to 512 characters/],
+    [report({ ...REVISION, revision: 1.5 }), /expected revision/],
+    [report({ ...REVISION, state: 'constructor' }), /expected state/],
+    [report({ ...REVISION, reason: 'two words' }), /expected reason: one word, got "two words"/],
+    [report({ ...REVISION, message: 1 }), /expected message: a text, got 1/],
+  ];
+  for (const [line, message] of wrong) {
+    it(`refuses ${line.slice(0, 60) || 'an empty line'}`, () => {
+      assert.throws(() => parseReplicaMessage(line), { name: 'TypeError', message });
+    });
+  }
+
+  it('gives a known message, or refuses, whatever comes', () => {
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom('report', 'hello', 'alive', 1, true, [], 'Serving', 'x', [REVISION]),
+    );
+    const keys = fc.constantFrom('type', 'revisions', 'gone', 'isComplete', 'name', 'state', 'protocol', '__proto__');
+    const revision = fc.dictionary(fc.constantFrom(...Object.keys(REVISION), 'reason', 'message', 'nextRetry'), value);
+    const line = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.dictionary(keys, value).map((one) => JSON.stringify({ type: 'report', ...one })),
+      revision.map((one) => report({ ...REVISION, ...one })),
+    );
+    fc.assert(
+      fc.property(line, (text) => {
+        try {
+          assertKnown(parseReplicaMessage(text));
+        } catch (error) {
+          assert.ok(error instanceof TypeError && error.message.length < 300, String(error));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('prevalidationResult', () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+
+  it('reads results', () => {
+    const good = { ok: true, modules: [{ name: 'p', module: 'registry://m', digest }] };
+    const bad = { ok: false, reason: 'FetchFailed', message: 'no', isTransient: true };
+    assert.deepEqual(prevalidationResult(JSON.stringify(good)), good);
+    assert.deepEqual(prevalidationResult(JSON.stringify(bad)), bad);
+  });
+
+  for (const text of [
+    'x',
+    '[]',
+    '{"ok":true}',
+    '{"ok":true,"modules":[{"name":"p","module":"m","digest":"sha256:1"}]}',
+    `{"ok":true,"modules":[{"name":"p","digest":"${digest}"}]}`,
+    '{"ok":false,"reason":"a b","isTransient":true}',
+    '{"ok":false,"reason":"FetchFailed"}',
+  ]) {
+    it(`refuses ${text}`, () => {
+      assert.throws(() => prevalidationResult(text), TypeError);
+    });
+  }
+});

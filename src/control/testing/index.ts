@@ -1,0 +1,3 @@
+export { ControlCaller } from './control-caller.ts';
+export type { Caller } from './control-caller.ts';
+export { reportOf, TestReports } from './test-reports.ts';

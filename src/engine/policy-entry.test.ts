@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { pathToFileURL } from 'node:url';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { parsePolicies } from './policies-file.ts';
+import type { AdmissionPolicyObject } from '../resources/index.ts';
+import { policyId } from '../resources/index.ts';
+import { policyEntry } from './policy-entry.ts';
+
+function policy(kind: string, metadata: object, spec: object): AdmissionPolicyObject {
+  return { apiVersion: 'policies.kubewarden.io/v1', kind, metadata, spec } as unknown as AdmissionPolicyObject;
+}
+
+const single = (spec: object): AdmissionPolicyObject =>
+  policy('ClusterAdmissionPolicy', { name: 'p' }, { module: 'builtin:pod-security', mutating: false, ...spec });
+
+describe('policyId', () => {
+  it('is another one for every kind, namespace and name', () => {
+    const ids = ['ClusterAdmissionPolicy', 'AdmissionPolicy', 'ClusterAdmissionPolicyGroup', 'AdmissionPolicyGroup']
+      .flatMap((kind) =>
+        (kind.startsWith('Cluster') ? [undefined] : ['a', 'g', 'a-b']).map((namespace) => [kind, namespace] as const),
+      )
+      .flatMap(([kind, namespace]) =>
+        ['a', 'b', 'a.b', 'g.a.b'].map((name) =>
+          policyId({ kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } }),
+        ),
+      );
+    assert.equal(new Set(ids).size, ids.length);
+  });
+});
+
+describe('policyEntry', () => {
+  it('has what a policy server needs of a policy', () => {
+    const entry = policyEntry(
+      single({
+        mode: 'monitor',
+        mutating: true,
+        message: 'no',
+        failurePolicy: 'Ignore',
+        settings: { a: 1 },
+        timeoutEvalSeconds: 3,
+        contextAwareResources: [{ apiVersion: 'v1', kind: 'Namespace' }],
+      }),
+    );
+    assert.deepEqual(entry, {
+      policyMode: 'monitor',
+      allowedToMutate: true,
+      message: 'no',
+      failurePolicy: 'Ignore',
+      module: 'builtin:pod-security',
+      settings: { a: 1 },
+      timeoutEvalSeconds: 3,
+      contextAwareResources: [{ apiVersion: 'v1', kind: 'Namespace' }],
+      hostCapabilities: ['*'],
+    });
+  });
+
+  it('has the members of a group', () => {
+    const group = policy(
+      'ClusterAdmissionPolicyGroup',
+      { name: 'g' },
+      {
+        expression: 'a()',
+        message: 'no',
+        policies: { a: { module: 'builtin:pod-security' }, constructor: { module: 'x' } },
+      },
+    );
+    const entry = policyEntry(group) as { policies: object };
+    assert.deepEqual(Object.keys(entry.policies), ['a', 'constructor']);
+    assert.ok(!('allowedToMutate' in entry));
+  });
+
+  it('finds modules of relative files where it is told that they are, and leaves others alone', () => {
+    const modulesUrl = pathToFileURL('/modules/');
+    const moduleOf = (module: string): unknown =>
+      (policyEntry(single({ module }), { modulesUrl }) as { module: string }).module;
+    assert.equal(moduleOf('file://./a/policy.wasm'), 'file:///modules/a/policy.wasm');
+    assert.equal(moduleOf('file:///a/policy.wasm'), 'file:///a/policy.wasm');
+    assert.equal(moduleOf('registry://example.com/a:v1'), 'registry://example.com/a:v1');
+  });
+
+  it('gives a policy server the very settings, whatever texts and keys are in them', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 2, depthSize: 'xsmall' }), (value) => {
+        const settings = JSON.parse(JSON.stringify({ value })) as object;
+        const text = JSON.stringify({ p: policyEntry(single({ settings })) });
+        const [read] = parsePolicies(text, 'policies.yml').policies;
+        // One that it cannot take, such as a number whose digits would be lost, is a problem of this policy.
+        if (read !== undefined) {
+          assert.ok('settings' in read);
+          assert.equal(JSON.stringify(read.settings), JSON.stringify(settings));
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

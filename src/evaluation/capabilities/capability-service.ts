@@ -1,0 +1,113 @@
+// The main thread's side of the capability thread: starts it with the first question, and connects other threads to it.
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { ContextAwareResource } from '../../engine/index.ts';
+import type { CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
+import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
+import type { LogEntry } from '../../log/index.ts';
+
+/** Given to the capability thread when it starts. */
+export interface CapabilityStart {
+  /** The cluster that context-aware policies read. Absent: none. */
+  readonly cluster?: ClusterSource;
+}
+
+/** To the capability thread. */
+export type ToCapabilityThread =
+  /** One more thread that asks, and its first question. */
+  | { readonly type: 'connect'; readonly connection: CapabilityConnection; readonly first: CapabilityQuestion }
+  /** The kinds that policies declare now: they are kept at hand, and no others. */
+  | { readonly type: 'declare'; readonly kinds: readonly ContextAwareResource[] };
+
+/** From the capability thread. */
+export interface FromCapabilityThread {
+  readonly type: 'log';
+  readonly entry: LogEntry;
+}
+
+/** After this a thread that ended is started anew although nobody asks. Milliseconds. */
+const RESTART_MS = 5_000;
+
+/** Answers host capabilities in a thread of its own, so that slow networks hold neither reviews nor the main thread. */
+export class CapabilityService {
+  readonly #log: (entry: LogEntry) => void;
+  readonly #onEnd: () => void;
+  readonly #start: CapabilityStart;
+  #kinds: readonly ContextAwareResource[] = [];
+  #worker: Worker | undefined;
+  #stopped = false;
+
+  /** @param onEnd the thread ended on its own: whoever holds a connection needs a new one. */
+  constructor(log: (entry: LogEntry) => void, onEnd: () => void, start: CapabilityStart = {}) {
+    this.#log = log;
+    this.#onEnd = onEnd;
+    this.#start = start;
+  }
+
+  /** The kinds that policies may read from the cluster: the thread starts with the first one. Without a cluster nothing happens. */
+  declare(kinds: readonly ContextAwareResource[]): void {
+    this.#kinds = kinds;
+    if (this.#start.cluster === undefined || this.#stopped || (kinds.length === 0 && this.#worker === undefined)) {
+      return;
+    }
+    if (this.#worker === undefined) {
+      // Told by what starts it.
+      this.#worker = this.#spawn();
+    } else {
+      this.#send({ type: 'declare', kinds });
+    }
+  }
+
+  /** A connection for one thread. It costs no thread until its first question: most servers are never asked one. */
+  connect(): CapabilityConnection {
+    const { port1, port2 } = new MessageChannel();
+    const answered = new SharedArrayBuffer(4);
+    this.#awaitQuestion(port1, answered);
+    return { port: port2, answered };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#worker?.terminate();
+  }
+
+  #awaitQuestion(port: MessagePort, answered: SharedArrayBuffer): void {
+    port.once('message', (first: CapabilityQuestion) => {
+      if (this.#stopped) {
+        return;
+      }
+      this.#worker ??= this.#spawn();
+      this.#send({ type: 'connect', connection: { port, answered }, first }, [port]);
+    });
+    port.unref();
+  }
+
+  #send(message: ToCapabilityThread, transfer: readonly MessagePort[] = []): void {
+    this.#worker?.postMessage(message, transfer);
+  }
+
+  #spawn(): Worker {
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), {
+      name: 'host capabilities',
+      env: {},
+      workerData: this.#start,
+    });
+    worker.unref();
+    worker.on('error', (error) => {
+      this.#log({ level: 'error', message: 'host capabilities failed', fields: { error: error.message } });
+    });
+    worker.on('message', ({ entry }: FromCapabilityThread) => this.#log(entry));
+    worker.on('exit', () => {
+      if (!this.#stopped) {
+        this.#worker = undefined;
+        this.#onEnd();
+        // Who asks starts the next one; kinds that are declared do so after a while, in case they are what ended it.
+        setTimeout(() => this.declare(this.#kinds), RESTART_MS).unref();
+      }
+    });
+    if (this.#kinds.length > 0) {
+      worker.postMessage({ type: 'declare', kinds: this.#kinds } satisfies ToCapabilityThread);
+    }
+    return worker;
+  }
+}

@@ -1,0 +1,226 @@
+// One kind that policies declare: what it is called in the cluster, its objects, and why they cannot be told.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
+import type { ApiResource, Cluster, ListOptions, ObjectList } from '../../cluster/index.ts';
+import type { ContextAwareResource } from '../../engine/index.ts';
+import { groupResourceOf } from '../../resources/index.ts';
+import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { ObjectCache } from '../../runtime/index.ts';
+
+/** How long a cache is believed that hears nothing: past a dead connection's discovery (150 s) and a reconnection. Milliseconds. */
+export const MAX_STALE_MS = 5 * 60_000;
+
+/** A kind has more objects than there is room for: it is read from the cluster instead. */
+export class TooManyObjects extends Error {
+  override readonly name = 'TooManyObjects';
+}
+
+export interface CachedKindOptions {
+  readonly cluster: Cluster;
+  readonly resource: ContextAwareResource;
+  /** How many objects it may have, now. */
+  readonly room: () => number;
+  readonly log: Logger;
+}
+
+/** Follows the objects of a kind from when it is made until it is stopped. */
+export class CachedKind {
+  /** No other one has it. */
+  readonly id = randomUUID();
+  readonly #options: CachedKindOptions;
+  readonly #stopping = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  #type: ApiResource | undefined;
+  #cache: ObjectCache | undefined;
+  /** The last failure before there were objects. */
+  #error: unknown;
+
+  constructor(options: CachedKindOptions) {
+    this.#options = options;
+    void this.#run(this.#stopping.signal);
+  }
+
+  /** Objects that it keeps. */
+  get size(): number {
+    return this.#cache?.size ?? 0;
+  }
+
+  /** The cache, when it can be read without waiting. */
+  get current(): ObjectCache | undefined {
+    const cache = this.#cache;
+    return cache?.isSynced === true && !isStale(cache) ? cache : undefined;
+  }
+
+  /**
+   * The cache, as soon as it knows all objects; `signal` says how long to wait.
+   * @throws Error that says why it does not, at once when patience will not help; {@link TooManyObjects}.
+   */
+  async read(signal?: AbortSignal): Promise<ObjectCache> {
+    for (;;) {
+      const cache = this.#cache;
+      if (cache?.isSynced === true) {
+        if (isStale(cache)) {
+          const seconds = Math.round((cache.report.lagMs ?? 0) / 1000);
+          throw new Error(this.#sentence(`nothing was heard of the cluster for ${seconds} s`, cache.report.lastError));
+        }
+        return cache;
+      }
+      if (this.#error instanceof TooManyObjects) {
+        throw this.#error;
+      }
+      if (isFinal(this.#error) || this.#stopping.signal.aborted) {
+        throw new Error(this.#sentence('', this.#error), { cause: this.#error });
+      }
+      if (signal?.aborted === true) {
+        throw new Error(this.#sentence('its objects are not known yet', this.#error), { cause: this.#error });
+      }
+      await this.#nextChange(signal);
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort(new Error('no policy declares this kind any more'));
+    this.#changed();
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const type = await this.#resolve(signal);
+    if (type === undefined) {
+      return;
+    }
+    this.#type = type;
+    const ending = new AbortController();
+    const end = (): void => ending.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    const cache = new ObjectCache({
+      cluster: this.#bounded(),
+      type,
+      transform: withoutManagedFields,
+      log: this.#options.log,
+      onError: (error) => {
+        this.#error = error;
+        if (error instanceof TooManyObjects) {
+          // Followed no further, so that it is not listed again and again.
+          this.#cache = undefined;
+          this.#options.log.warn({ kind: type.kind, error: error.message }, 'a kind is not cached');
+          ending.abort(error);
+        }
+        this.#changed();
+      },
+    });
+    this.#cache = cache;
+    cache.synced.then(
+      () => this.#changed(),
+      () => undefined,
+    );
+    await cache.start(ending.signal);
+    signal.removeEventListener('abort', end);
+  }
+
+  /** Asks what the kind is until the cluster says so. Undefined: stopped before. */
+  async #resolve(signal: AbortSignal): Promise<ApiResource | undefined> {
+    const { cluster, resource } = this.#options;
+    const backoff = new Backoff();
+    while (!signal.aborted) {
+      try {
+        const type = await cluster.discovery.find(resource.apiVersion, resource.kind, { signal });
+        if (type !== undefined) {
+          return type;
+        }
+        this.#error = new NotServed(resource);
+      } catch (error) {
+        this.#error = error;
+      }
+      this.#changed();
+      await sleep(backoff.failed(performance.now()), undefined, { signal, ref: false }).catch(() => undefined);
+    }
+    return undefined;
+  }
+
+  /** The cluster, for as many objects as there is room for: what is too much is noticed before it is all here. */
+  #bounded(): Pick<Cluster, 'list' | 'watch'> {
+    const { cluster, room } = this.#options;
+    const check = (count: number): void => {
+      if (count > room()) {
+        throw new TooManyObjects(this.#sentence(`it has more objects (${count}) than there is room for`, undefined));
+      }
+    };
+    const cacheSize = (): number => this.size;
+    return {
+      async list<T extends KubernetesObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>> {
+        const page = await cluster.list(type, options);
+        check(page.items.length + (page.metadata.remainingItemCount ?? 0));
+        return page;
+      },
+      async *watch(type, options) {
+        for await (const event of cluster.watch(type, options)) {
+          check(cacheSize());
+          yield event;
+        }
+      },
+    };
+  }
+
+  #nextChange(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#waiting.delete(end);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      this.#waiting.add(end);
+      signal?.addEventListener('abort', end, { once: true });
+    });
+  }
+
+  #changed(): void {
+    for (const waiting of this.#waiting) {
+      waiting();
+    }
+  }
+
+  #sentence(what: string, error: unknown): string {
+    const { apiVersion, kind } = this.#options.resource;
+    const why = error === undefined ? '' : reasonOf(error, this.#type);
+    return [`cannot read ${apiVersion}/${kind}`, what, why].filter((part) => part !== '').join(': ');
+  }
+}
+
+/** The cluster has no such kind. */
+export class NotServed extends Error {
+  override readonly name = 'NotServed';
+
+  constructor({ apiVersion, kind }: ContextAwareResource) {
+    super(
+      `the cluster does not serve ${apiVersion}/${kind}; correct the name, or install its CustomResourceDefinition`,
+    );
+  }
+}
+
+/** What went wrong with a read of a kind, and what to do about it. */
+export function reasonOf(error: unknown, type: ResourceType | undefined): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof ApiError && error.reason === 'Forbidden' && type !== undefined
+    ? `${message}; allow the policy server to get, list and watch ${groupResourceOf(type)}`
+    : message;
+}
+
+/** Whether it would be the same a second later. */
+function isFinal(error: unknown): boolean {
+  return error instanceof ApiError
+    ? error.code === 401 || error.code === 403 || error.code === 404 || error.code === 405
+    : error instanceof NotServed || (error instanceof ClusterError && error.code === 'credentials-failed');
+}
+
+function isStale(cache: ObjectCache): boolean {
+  const { lagMs } = cache.report;
+  return lagMs !== undefined && lagMs > MAX_STALE_MS;
+}
+
+/** As contract 4.4 has it: everything else is the policies' to see. */
+export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
+  const { managedFields, ...metadata } = object.metadata;
+  return managedFields === undefined ? object : { ...object, metadata };
+}

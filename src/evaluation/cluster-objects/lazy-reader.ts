@@ -1,0 +1,87 @@
+import type {
+  ContextAwareResource,
+  GetRequest,
+  JsonObject,
+  KubernetesReader,
+  ListRequest,
+} from '../../engine/index.ts';
+import type { ClusterReader } from './cluster-reader.ts';
+import type { ClusterSource } from './cluster-source.ts';
+import type { LogEntry } from '../../log/index.ts';
+
+/** How long a cluster that could not be opened is not tried again: its kubeconfig is wrong. Milliseconds. */
+const REOPEN_MS = 5_000;
+
+/** Opens the cluster, and loads what is needed for it, when somebody reads it or a policy declares a kind. */
+export class LazyReader implements KubernetesReader {
+  readonly #source: ClusterSource;
+  readonly #log: (entry: LogEntry) => void;
+  #declared: readonly ContextAwareResource[] = [];
+  #opening: Promise<ClusterReader> | undefined;
+  #reader: ClusterReader | undefined;
+
+  constructor(source: ClusterSource, log: (entry: LogEntry) => void) {
+    this.#source = source;
+    this.#log = log;
+  }
+
+  /** See {@link ClusterReader.declare}. */
+  async declare(resources: readonly ContextAwareResource[]): Promise<void> {
+    this.#declared = resources;
+    try {
+      const reader = await this.#opened();
+      reader.declare(this.#declared);
+    } catch {
+      // Logged; whoever reads is told, and tries again.
+    }
+  }
+
+  async get(request: GetRequest, signal?: AbortSignal): Promise<JsonObject | undefined> {
+    return (await this.#opened(signal)).get(request, signal);
+  }
+
+  async list(request: ListRequest, signal?: AbortSignal): Promise<JsonObject> {
+    return (await this.#opened(signal)).list(request, signal);
+  }
+
+  async canI(review: JsonObject, disableCache: boolean, signal?: AbortSignal): Promise<JsonObject> {
+    return (await this.#opened(signal)).canI(review, disableCache, signal);
+  }
+
+  async pluralName(apiVersion: string, kind: string, signal?: AbortSignal): Promise<string> {
+    return (await this.#opened(signal)).pluralName(apiVersion, kind, signal);
+  }
+
+  revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
+    return this.#reader?.revisionOf(resources);
+  }
+
+  async #opened(signal?: AbortSignal): Promise<ClusterReader> {
+    this.#opening ??= this.#open();
+    const late = Promise.withResolvers<never>();
+    const onAbort = (): void => late.reject(new Error('the cluster is still being opened, try again'));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([this.#opening, late.promise]);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #open(): Promise<ClusterReader> {
+    try {
+      const { ClusterReader, openCluster } = await import('./cluster-reader.ts');
+      const { forwardingLog } = await import('../../log/index.ts');
+      const cluster = await openCluster(this.#source);
+      const reader = new ClusterReader({ cluster, log: forwardingLog(this.#log) });
+      reader.declare(this.#declared);
+      this.#reader = reader;
+      return reader;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      this.#log({ level: 'error', message: 'the cluster cannot be read', fields: { error: text } });
+      setTimeout(() => (this.#opening = undefined), REOPEN_MS).unref();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// Questions of policies about rights (contract 4.4) in the words of an API server.
+import { isJsonObject } from '../../resources/index.ts';
+import type { JsonObject, JsonValue, KubernetesObject, ResourceType } from '../../resources/index.ts';
+
+export const SUBJECT_ACCESS_REVIEWS: ResourceType<KubernetesObject & { readonly status?: unknown }> = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  resource: 'subjectaccessreviews',
+  kind: 'SubjectAccessReview',
+  namespaced: false,
+};
+
+type Translate = (value: JsonValue, path: string) => JsonValue;
+
+const keep: Translate = (value) => value;
+/** Selectors are texts in the contract, and an object around a text in Kubernetes. */
+const rawSelector: Translate = (value, path) => {
+  if (typeof value !== 'string') {
+    throw new Error(`${path}: expected text`);
+  }
+  return { rawSelector: value };
+};
+
+const RESOURCE_FIELDS: ReadonlyMap<string, readonly [string, Translate]> = new Map([
+  ['group', ['group', keep]],
+  ['name', ['name', keep]],
+  ['namespace', ['namespace', keep]],
+  ['resource', ['resource', keep]],
+  ['subresource', ['subresource', keep]],
+  ['verb', ['verb', keep]],
+  ['version', ['version', keep]],
+  ['field_selector', ['fieldSelector', rawSelector]],
+  ['label_selector', ['labelSelector', rawSelector]],
+]);
+const PATH_FIELDS: ReadonlyMap<string, readonly [string, Translate]> = new Map([
+  ['path', ['path', keep]],
+  ['verb', ['verb', keep]],
+]);
+const FIELDS: ReadonlyMap<string, readonly [string, Translate]> = new Map<string, readonly [string, Translate]>([
+  ['user', ['user', keep]],
+  ['groups', ['groups', keep]],
+  ['uid', ['uid', keep]],
+  ['extra', ['extra', keep]],
+  ['resource_attributes', ['resourceAttributes', (value, path) => translated(value, RESOURCE_FIELDS, path)]],
+  ['non_resource_attributes', ['nonResourceAttributes', (value, path) => translated(value, PATH_FIELDS, path)]],
+]);
+
+/**
+ * The `spec` of a SubjectAccessReview.
+ * @throws Error when the question has a field that is not known: left out, it would be another question.
+ */
+export function accessReviewSpec(review: JsonObject): JsonObject {
+  return translated(review, FIELDS, 'subject_access_review');
+}
+
+function translated(
+  value: JsonValue,
+  fields: ReadonlyMap<string, readonly [string, Translate]>,
+  path: string,
+): JsonObject {
+  if (!isJsonObject(value)) {
+    throw new Error(`${path}: expected an object`);
+  }
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, part]) => part !== null)
+      .map(([key, part]) => {
+        const field = fields.get(key);
+        if (field === undefined) {
+          throw new Error(`${path}.${key}: unknown; expected one of ${[...fields.keys()].join(', ')}`);
+        }
+        const [name, translate] = field;
+        return [name, translate(part, `${path}.${key}`)];
+      }),
+  );
+}

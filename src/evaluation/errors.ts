@@ -1,0 +1,23 @@
+// Every error of evaluation as a whole, by code. What a single policy does wrong is part of its verdict.
+
+/** What went wrong, for programs. */
+export type EvaluationErrorCode =
+  /** The policies file cannot be read. */
+  | 'policies-unreadable'
+  /** More requests wait than the server holds. */
+  | 'overloaded'
+  /** The server is stopping and takes no more work. */
+  | 'stopping'
+  /** A thread ended before it answered. */
+  | 'thread-ended';
+
+/** An error of loading or evaluation: what happened, and what to do about it. */
+export class EvaluationError extends Error {
+  override readonly name = 'EvaluationError';
+  readonly code: EvaluationErrorCode;
+
+  constructor(code: EvaluationErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,256 @@
+// What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
+// structured clone of a tuple costs less than that of an object with keys.
+import type { PolicyDefinition } from '../engine/index.ts';
+import type { PolicyMatch } from '../resources/index.ts';
+import type { CapabilityConnection } from './capabilities/capability-connection.ts';
+import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { LogEntry } from '../log/index.ts';
+import type { SentObservation } from './worker/observations.ts';
+
+/**
+ * Which route a review came in by; it decides how much of a policy's settings for answers applies. `admit`: all policies of a
+ * bucket are asked that are for the request.
+ */
+export type Route = 'validate' | 'audit' | 'validate_raw' | 'admit';
+
+/** What a worker serves under one policy id: a policy, or the reason why there is none. */
+export type TableEntry = {
+  readonly id: string;
+  /** Which requests it is for, where API servers ask about many policies at once; absent: only those that name it. */
+  readonly match?: PolicyMatch;
+  /** Buckets of other revisions that may serve elsewhere at the moment: it answers there, too. See PolicyTable.set. */
+  readonly alsoIn?: readonly string[];
+} & (
+  | {
+      readonly definition: PolicyDefinition;
+      /** Digest of each module that the definition names, by the name that it uses. */
+      readonly digests: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly failed: { readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
+      /** Whether it is only not here yet: who asks about it by name is told to try again. */
+      readonly isLoading?: boolean;
+    }
+);
+
+/** A change of the policy table. Workers apply it between two evaluations. */
+export interface TableChange {
+  readonly upserts: readonly TableEntry[];
+  readonly removals: readonly string[];
+  /** Compiled modules that upserts need and that the workers have not been given yet, by digest. */
+  readonly modules: readonly CompiledPolicyModule[];
+  /** Digests of modules that no policy uses any more. */
+  readonly retired: readonly string[];
+}
+
+/**
+ * A review to evaluate: the how-many-eth that its worker is given, number, route, policy id or bucket, body, ids of policies
+ * and members that must be answered as timed out; of a bucket also how it is to be dealt with.
+ */
+export type ReviewMessage = readonly [
+  turn: number,
+  seq: number,
+  route: Route,
+  target: string,
+  body: Uint8Array,
+  timedOut: readonly string[] | null,
+  bucket?: BucketReview,
+];
+
+/** How the review of a bucket is dealt with. */
+export interface BucketReview {
+  /** When the policies must have answered; {@link monotonicNow}. */
+  readonly expiresAt: number;
+  /** Policies that are not to be asked here: when the review is for one of them, it is given back as a whole. */
+  readonly slow: readonly string[] | null;
+  /** What to say of a namespace whose labels are not known; null: the cluster has not been asked about it yet. */
+  readonly namespaceProblem: string | null;
+}
+
+/** Labels of namespaces. */
+export interface NamespacesChange {
+  /** Forget all that were known before. */
+  readonly isAll: boolean;
+  /** A namespace and its labels; undefined when it is gone. */
+  readonly namespaces: readonly (readonly [name: string, labels: Readonly<Record<string, string>> | undefined])[];
+}
+
+/** To a worker. */
+export type ToWorker =
+  | {
+      readonly type: 'table';
+      readonly version: number;
+      readonly change: TableChange;
+      /** What policies of `change.upserts` are called in {@link WorkerActivity}, in their order. */
+      readonly numbers: readonly number[];
+    }
+  | { readonly type: 'namespaces'; readonly change: NamespacesChange }
+  | { readonly type: 'reviews'; readonly reviews: readonly ReviewMessage[] };
+
+/** The answer to one review: HTTP status, body, what metrics need, and the time that its evaluation took. */
+export type AnswerMessage = readonly [
+  seq: number,
+  status: number,
+  body: string,
+  observation: SentObservation,
+  evaluationMs: number,
+];
+
+/** The answer to the review of a bucket. */
+export interface BucketAnswer {
+  readonly seq: number;
+  readonly status: number;
+  readonly body: string;
+  readonly observations: readonly SentObservation[];
+  /** The time in the policy of each observation; -1 when it was not asked. Milliseconds. */
+  readonly times: readonly number[];
+  readonly evaluationMs: number;
+}
+
+/** From a worker. */
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | {
+      readonly type: 'applied';
+      readonly version: number;
+      readonly failures: readonly { id: string; message: string }[];
+    }
+  | { readonly type: 'answer'; readonly answer: AnswerMessage }
+  | { readonly type: 'bucket'; readonly answer: BucketAnswer }
+  /** The review of a bucket that is for a slow policy: nothing of it was evaluated. */
+  | { readonly type: 'deferred'; readonly seq: number }
+  /** The review of a bucket that cannot be answered before the labels of a namespace are known. */
+  | { readonly type: 'namespace-unknown'; readonly seq: number; readonly namespace: string }
+  | { readonly type: 'log'; readonly entry: LogEntry };
+
+/** Given to a worker when it starts. */
+export interface WorkerStart {
+  /** Where the worker publishes what it is doing, see {@link WorkerActivity}. */
+  readonly activity: SharedArrayBuffer;
+  /** Where host capabilities are answered. */
+  readonly capabilities: CapabilityConnection;
+  /** How long a policy may take unless it says otherwise. Seconds. */
+  readonly defaultTimeoutSeconds: number;
+  /** Requests for objects of this namespace are always allowed. */
+  readonly alwaysAcceptNamespace?: string;
+  /** Whether there may be reviews of buckets. Default: no, and what evaluates them is not loaded. */
+  readonly hasBuckets?: boolean;
+}
+
+const SEQ = 0;
+const MEMBER = 1;
+const TAKEN_FROM = 2;
+const TAKEN_TO = 3;
+const POLICY = 4;
+const CELLS = 6;
+const DEADLINE_OFFSET = CELLS * Int32Array.BYTES_PER_ELEMENT;
+const ACTIVITY_BYTES = DEADLINE_OFFSET + 2 * BigInt64Array.BYTES_PER_ELEMENT;
+/** Cells behind the others, which have 64 bits. */
+const DEADLINE = 0;
+const SINCE = 1;
+
+/** Monotonic milliseconds that all threads of the process agree on (performance.now() starts anew in each thread). */
+function monotonicMs(): bigint {
+  return process.hrtime.bigint() / 1_000_000n;
+}
+
+/** The same, exact to microseconds; read from this thread's own clock, for which no BigInt is made. */
+export function monotonicNow(): number {
+  return performance.now() + MONOTONIC_OFFSET;
+}
+
+/** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
+export const MONOTONIC_OFFSET: number = monotonicOffset();
+
+/** Both clocks count the same time. Of a few looks at both the quickest: a thread may be stopped in between. */
+function monotonicOffset(): number {
+  const looks = Array.from({ length: 10 }, () => {
+    const before = performance.now();
+    const shared = Number(process.hrtime.bigint() / 1_000n) / 1_000;
+    return { took: performance.now() - before, offset: shared - before };
+  });
+  return looks.reduce((one, other) => (other.took < one.took ? other : one)).offset;
+}
+
+/** What a worker is on. */
+export interface Running {
+  /** The review. */
+  readonly seq: number;
+  /** The member of a group; -1: not a group's. */
+  readonly member: number;
+  /** The number of the policy, see ToWorker; 0: the one that the review names. */
+  readonly policy: number;
+  /** When the guest started; {@link monotonicNow}, whole milliseconds. */
+  readonly since: number;
+}
+
+/**
+ * What a worker is doing, in memory that the main thread can read while the worker is busy: the review, the policy, the member
+ * of a group, since when, and the moment by which the guest must answer (0: no guest is running).
+ */
+export class WorkerActivity {
+  readonly buffer: SharedArrayBuffer;
+  readonly #work: Int32Array;
+  readonly #times: BigInt64Array;
+
+  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(ACTIVITY_BYTES)) {
+    this.buffer = buffer;
+    this.#work = new Int32Array(buffer, 0, CELLS);
+    this.#times = new BigInt64Array(buffer, DEADLINE_OFFSET, 2);
+  }
+
+  /** Worker: a guest starts, and has this long. */
+  enter(seq: number, timeoutMs: number, member: number, policy = 0): void {
+    Atomics.store(this.#work, SEQ, seq);
+    Atomics.store(this.#work, MEMBER, member);
+    Atomics.store(this.#work, POLICY, policy);
+    const now = monotonicMs();
+    Atomics.store(this.#times, SINCE, now);
+    Atomics.store(this.#times, DEADLINE, now + BigInt(Math.ceil(timeoutMs)));
+  }
+
+  /** Worker: no guest is running any more. */
+  leave(): void {
+    Atomics.store(this.#times, DEADLINE, 0n);
+  }
+
+  /**
+   * Main thread: the worker need not begin with what it was given from this turn to that one, it is evaluated elsewhere.
+   * Replaces the range before, which a worker that is given more has passed.
+   */
+  takeBack(from: number, to: number): void {
+    Atomics.store(this.#work, TAKEN_FROM, from);
+    Atomics.store(this.#work, TAKEN_TO, to);
+  }
+
+  /** Worker: whether a review that it was given is not its own any more. Turns count from 1, have 32 bits and go round. */
+  isTakenBack(turn: number): boolean {
+    const from = Atomics.load(this.#work, TAKEN_FROM);
+    const to = Atomics.load(this.#work, TAKEN_TO);
+    return ((turn - from) | 0) >= 0 && ((to - turn) | 0) >= 0;
+  }
+
+  /** Main thread: what runs, if a guest does. */
+  current(): Running | undefined {
+    if (Atomics.load(this.#times, DEADLINE) === 0n) {
+      return undefined;
+    }
+    return {
+      seq: Atomics.load(this.#work, SEQ),
+      member: Atomics.load(this.#work, MEMBER),
+      policy: Atomics.load(this.#work, POLICY),
+      since: Number(Atomics.load(this.#times, SINCE)),
+    };
+  }
+
+  /** Main thread: the same, if the guest is past its deadline. */
+  overdue(): Running | undefined {
+    const deadline = Atomics.load(this.#times, DEADLINE);
+    if (deadline === 0n || monotonicMs() <= deadline) {
+      return undefined;
+    }
+    const current = this.current();
+    // Another guest may have started in between; it has a deadline of its own.
+    return Atomics.load(this.#times, DEADLINE) === deadline ? current : undefined;
+  }
+}

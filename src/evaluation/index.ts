@@ -1,0 +1,14 @@
+export { CapabilityService } from './capabilities/capability-service.ts';
+export type { ClusterSource } from './cluster-objects/cluster-source.ts';
+export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';
+export { EvaluationError } from './errors.ts';
+export type { NamespacesChange, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
+export { collectGarbageAlone } from './garbage-collection.ts';
+export type { CompiledPolicyModule } from './loading/compiled-module.ts';
+export type { Declared, DeclaredPolicy, LoadOutcome, LoadRequest } from './loading/load-request.ts';
+export type { PeerAccess } from './loading/loader-lane.ts';
+export { Loader } from './loading/loader.ts';
+export type { PolicyReason } from './loading/policy-reason.ts';
+export type { Answer, ObservedPolicy } from './pool/review-job.ts';
+export { WorkerPool } from './pool/worker-pool.ts';
+export type { RestartReason } from './pool/worker-pool.ts';

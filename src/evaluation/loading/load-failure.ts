@@ -1,0 +1,39 @@
+// What errors of loading mean for a policy.
+import { EngineError } from '../../engine/index.ts';
+import { ModuleError } from '../../modules/index.ts';
+import { WasmError } from '../../wasm/index.ts';
+import type { LoadOutcome } from './load-request.ts';
+import type { PolicyReason } from './policy-reason.ts';
+
+/** What becomes of a load that ended so. */
+export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
+  const message = error instanceof Error ? error.message : String(error);
+  return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
+}
+
+/** Why a policy does not serve whose load ended so. */
+export function reasonOf(error: unknown): PolicyReason {
+  if (error instanceof ModuleError) {
+    if (error.isOfFetching) {
+      return 'FetchFailed';
+    }
+    switch (error.code) {
+      case 'digest-mismatch':
+        return 'DigestMismatch';
+      case 'reference-invalid':
+      case 'registry-unsupported':
+      case 'source-forbidden':
+        return 'InvalidDefinition';
+      case 'version-unsupported':
+        return 'UnsupportedVersion';
+      default:
+        return 'InvalidModule';
+    }
+  }
+  if (error instanceof WasmError) {
+    return 'InvalidModule';
+  }
+  return error instanceof EngineError && error.code === 'protocol-unsupported'
+    ? 'InvalidModule'
+    : 'SettingsCheckFailed';
+}

@@ -1,0 +1,52 @@
+import type { PolicyDefinition, PolicyProblem } from '../../engine/index.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { PolicyReason } from './policy-reason.ts';
+
+/** A definition and what identifies it: hashes are taken where files are parsed, off the main thread. */
+export interface DeclaredPolicy {
+  readonly definition: PolicyDefinition;
+  /** Hash of the whole definition. */
+  readonly hash: string;
+  /** Hash of its settings. */
+  readonly settingsHash: string;
+}
+
+/** What a policies file declares. */
+export interface Declared {
+  readonly policies: readonly DeclaredPolicy[];
+  readonly problems: readonly PolicyProblem[];
+}
+
+/** One thing that the loader is to try. */
+export interface LoadRequest {
+  readonly id: string;
+  readonly definition: PolicyDefinition;
+  /** Take these very modules, by reference, whatever the source has by now. Default: those that the definition names. */
+  readonly digests?: Readonly<Record<string, string>>;
+  /**
+   * `cache`: ask no source. `source`: what the source has now, for references without a digest; the cache does not stand in
+   * for it. Default: the source, or the cache when that is down.
+   */
+  readonly from?: 'cache' | 'source';
+  /** Whether it is a policy of people who do not run this server, see `isForTenant` of the module store. Default: no. */
+  readonly isForTenant?: boolean;
+}
+
+/** What became of a {@link LoadRequest}. */
+export type LoadOutcome =
+  | {
+      readonly ok: true;
+      readonly digests: Readonly<Record<string, string>>;
+      readonly modules: readonly CompiledPolicyModule[];
+      /** Why a module came from the cache although its source was asked. */
+      readonly sourceError?: string;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: PolicyReason;
+      readonly message: string;
+      /** Whether trying the same again may end differently. */
+      readonly transient: boolean;
+      /** Digest by module reference, when the modules were fetched and something else failed. */
+      readonly digests?: Readonly<Record<string, string>>;
+    };

@@ -1,0 +1,382 @@
+// The loader thread: parses policies files, fetches, rewrites and compiles modules, lets policies check their settings.
+import { parentPort, workerData } from 'node:worker_threads';
+import {
+  checkSettings,
+  createGuest,
+  createPolicy,
+  definitionHash,
+  EngineError,
+  modulesOf,
+  parsePolicies,
+  type PolicyDefinition,
+  type PolicyGuest,
+  type PolicyLogEntry,
+  settingsHash,
+} from '../../engine/index.ts';
+import {
+  builtinVersion,
+  type FetchedModule,
+  isBuiltin,
+  isDigest,
+  loadPolicyModule,
+  ModuleError,
+  ModuleStore,
+  parseBuiltin,
+  parseReference,
+  requireProtocol,
+} from '../../modules/index.ts';
+import { CapabilityClient } from '../capabilities/capability-connection.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
+import { WorkerActivity } from '../evaluation-protocol.ts';
+import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
+import { loadFailure, reasonOf } from './load-failure.ts';
+import type { Declared, LoadOutcome, LoadRequest } from './load-request.ts';
+import type { PolicyReason } from './policy-reason.ts';
+
+/** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
+const TELL_DELAY_MS = 5;
+/** Settings are checked for so long before outcomes are told and messages are received. Milliseconds. */
+const SLICE_MS = 50;
+/**
+ * Evaluation time whose fuel the check of settings gets while others may wait for it: ordinary policies were measured
+ * to use less than a tenth of it, and one that never ends holds the others for 10 to 30 ms.
+ */
+const QUICK_CHECK_SECONDS = 0.01;
+/** The same by the clock, for guests that wait, and with a busy machine in mind. Milliseconds. */
+const QUICK_TIMEOUT_MS = 1_000;
+/** Compiling takes some 150 ms per MiB; longer than this, and the others do not wait for it. Milliseconds. */
+const QUICK_COMPILE_TIMEOUT_MS = 5_000;
+/** Changes of what serves between two looks at the size of the module cache. */
+const CHANGES_PER_PRUNE = 50;
+/** A module that takes longer than this to compile is taken for an attack on the compiler. Milliseconds. */
+const COMPILE_TIMEOUT_MS = 20_000;
+/** What a module may use up when it is started ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
+const START_TIMEOUT_MS = 5_000;
+const start = workerData as LoaderStart;
+const isQuick = start.patience === 'quick';
+const activity = new WorkerActivity(start.activity);
+const capabilities = new CapabilityClient(start.capabilities);
+let { peerAddresses } = start;
+const store = new ModuleStore({
+  cacheDir: start.cacheDir,
+  ...(start.sources === undefined ? {} : { sources: start.sources }),
+  ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
+  ...(start.tenantFolder === undefined ? {} : { tenantFolder: start.tenantFolder }),
+  ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),
+});
+/** Compiled modules by digest: those that serve, and those of loads under way. */
+const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
+/** Those that were compiled since the main thread last said what to keep: it may not have known of them. */
+const fresh = new Set<string>();
+const guests = new Map<string, PolicyGuest>();
+/** The first change prunes: a thread that has little to do ends before its fiftieth. */
+let changesSincePrune = CHANGES_PER_PRUNE;
+let outbox: [seq: number, outcome: LoadOutcome][] = [];
+let unfinished: number[] = [];
+let telling: NodeJS.Timeout | undefined;
+
+/** A policy whose modules are there, and whose settings are to be checked. */
+interface Candidate {
+  readonly seq: number;
+  readonly definition: PolicyDefinition;
+  readonly modules: ReadonlyMap<string, CompiledPolicyModule>;
+  readonly sourceError: string | undefined;
+}
+
+const candidates: Candidate[] = [];
+/** Those whose module was seen not to end, with other settings: the others go first. */
+const suspects: Candidate[] = [];
+const suspected = new Set<string>();
+let checking: NodeJS.Immediate | undefined;
+
+function say(message: FromLoader): void {
+  parentPort?.postMessage(message);
+}
+
+/** What the loads of one message share, so that thousands of policies of one module ask its source once. */
+type Fetches = Map<string, Promise<FetchedModule>>;
+
+async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
+  try {
+    candidates.push(await prepare(seq, request, fetches));
+    checking ??= setImmediate(checkSome);
+  } catch (error) {
+    tell(seq, loadFailure(error));
+  }
+}
+
+async function prepare(seq: number, request: LoadRequest, fetches: Fetches): Promise<Candidate> {
+  const { definition } = request;
+  const modules = new Map<string, CompiledPolicyModule>();
+  let sourceError: string | undefined;
+  for (const reference of modulesOf(definition)) {
+    if (isBuiltin(reference)) {
+      const name = parseBuiltin(reference);
+      modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
+      continue;
+    }
+    const fetched = await fetchOnce(reference, request, fetches);
+    sourceError ??= fetched.sourceError?.message;
+    modules.set(reference, await compileOnce(seq, fetched));
+  }
+  return { seq, definition, modules, sourceError };
+}
+
+function tell(seq: number, outcome: LoadOutcome): void {
+  outbox.push([seq, outcome]);
+  telling ??= setTimeout(tellNow, TELL_DELAY_MS);
+}
+
+function tellNow(): void {
+  clearTimeout(telling);
+  telling = undefined;
+  if (outbox.length > 0) {
+    say({ type: 'loaded', outcomes: outbox });
+    outbox = [];
+  }
+  if (unfinished.length > 0) {
+    say({ type: 'unfinished', seqs: unfinished });
+    unfinished = [];
+  }
+}
+
+/** Checks the settings of those that are ready, for a while. */
+function checkSome(): void {
+  const end = performance.now() + SLICE_MS;
+  do {
+    const candidate = candidates.shift();
+    if (candidate !== undefined && isSuspected(candidate)) {
+      suspects.push(candidate);
+      continue;
+    }
+    const next = candidate ?? suspects.shift();
+    if (next === undefined) {
+      suspected.clear();
+      break;
+    }
+    judge(next);
+  } while (performance.now() < end);
+  tellNow();
+  checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
+}
+
+function isSuspected({ modules }: Candidate): boolean {
+  return suspected.size > 0 && [...modules.values()].some(({ digest }) => suspected.has(digest));
+}
+
+function judge(candidate: Candidate): void {
+  const { seq, modules, sourceError } = candidate;
+  const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
+  const verdict = check(candidate);
+  if (verdict === 'unfinished') {
+    for (const { digest } of modules.values()) {
+      suspected.add(digest);
+    }
+    unfinished.push(seq);
+  } else if (verdict.valid) {
+    const source = sourceError === undefined ? {} : { sourceError };
+    outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
+  } else {
+    outbox.push([seq, { ok: false, reason: verdict.reason, message: verdict.message, transient: false, digests }]);
+  }
+}
+
+/** What a policy said of its settings, or why it said nothing. */
+type Checked =
+  | { readonly valid: true }
+  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string };
+
+/** Lets a policy check its settings, in this thread, under the eyes of the main thread. */
+function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' {
+  const options = {
+    defaultTimeoutSeconds: start.defaultTimeoutSeconds,
+    port: capabilities,
+    log: ({ policy: id, level, message, fields }: PolicyLogEntry) =>
+      say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
+  };
+  try {
+    enter(seq, 'start', START_TIMEOUT_MS);
+    const policy = createPolicy(
+      isQuick ? hurried(definition) : definition,
+      (name) => guestOf(modules.get(name)),
+      options,
+    );
+    const verdict = checkSettings(policy, (_member, timeoutMs) =>
+      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs),
+    );
+    return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings' };
+  } catch (error) {
+    if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
+      return 'unfinished';
+    }
+    return { valid: false, reason: reasonOf(error), message: error instanceof Error ? error.message : String(error) };
+  } finally {
+    activity.leave();
+  }
+}
+
+/** A definition by which guests get little fuel. */
+function hurried(definition: PolicyDefinition): PolicyDefinition {
+  const timeoutEvalSeconds = QUICK_CHECK_SECONDS;
+  return definition.kind === 'policy'
+    ? { ...definition, timeoutEvalSeconds }
+    : { ...definition, members: definition.members.map((member) => ({ ...member, timeoutEvalSeconds })) };
+}
+
+function enter(seq: number, stage: Stage, timeoutMs: number): void {
+  activity.enter(seq, timeoutMs, STAGES.indexOf(stage));
+}
+
+function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
+  const { digests, from, isForTenant } = request;
+  const digest = digests?.[reference];
+  const key = JSON.stringify([reference, digest, from, isForTenant]);
+  const known = fetches.get(key);
+  if (known !== undefined) {
+    return known;
+  }
+  const fetched = fetchModule(reference, digest, request);
+  fetches.set(key, fetched);
+  return fetched;
+}
+
+async function fetchModule(
+  reference: string,
+  digest: string | undefined,
+  { from, isForTenant = false }: LoadRequest,
+): Promise<FetchedModule> {
+  const parsed = parseReference(reference, start.baseDir === undefined ? {} : { baseDir: start.baseDir });
+  if (digest === undefined) {
+    const fetched = await store.fetch(parsed, { offline: from === 'cache', isForTenant });
+    if (from === 'source' && fetched.sourceError !== undefined) {
+      throw fetched.sourceError;
+    }
+    return fetched;
+  }
+  if (!isDigest(digest)) {
+    // Never any other module than the one that is meant.
+    throw new ModuleError(
+      'reference-invalid',
+      `${parsed.shown} is pinned to what is no digest: expected sha256: and 64 lower-case hexadecimal digits`,
+    );
+  }
+  if (parsed.digest !== undefined && parsed.digest !== digest) {
+    throw new ModuleError(
+      'digest-mismatch',
+      `${parsed.shown} is to be two different modules: expected ${parsed.digest} by the reference, got ${digest} pinned`,
+    );
+  }
+  try {
+    return await store.fetch({ ...parsed, digest }, { offline: from === 'cache', isForTenant });
+  } catch (error) {
+    if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {
+      throw new ModuleError(
+        'digest-mismatch',
+        `${parsed.shown} has another module now than when this version was made: expected ${digest}. ` +
+          'Put that one back, or change the policy so that it is validated anew',
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+}
+
+function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<CompiledPolicyModule> {
+  const known = compiled.get(digest);
+  if (known !== undefined) {
+    return known;
+  }
+  const module = (async () => {
+    enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
+    try {
+      return compile(bytes, digest);
+    } finally {
+      activity.leave();
+    }
+  })();
+  compiled.set(digest, module);
+  fresh.add(digest);
+  // A failure is not kept: it is told to whoever waits, and the next load looks anew.
+  module.catch(() => compiled.delete(digest));
+  return module;
+}
+
+function compile(bytes: Uint8Array, digest: string): CompiledPolicyModule {
+  const module = loadPolicyModule(bytes, { memoryLimitBytes: start.memoryLimitBytes });
+  if (module.mode === 'kubewarden-wapc') {
+    requireProtocol(module.metadata);
+  }
+  return { digest, mode: module.mode, compiled: module.compiled };
+}
+
+/** A guest is made once per module: making one finds out whether the module can be instantiated at all. */
+function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
+  if (module === undefined) {
+    throw new Error('a module that the definition does not name');
+  }
+  const known = guests.get(module.digest);
+  if (known !== undefined) {
+    return known;
+  }
+  const guest = createGuest(module);
+  guests.set(module.digest, guest);
+  return guest;
+}
+
+/** Looking through the whole cache takes longer than most changes, and nothing is lost by a late look. */
+function pruneSometimes(kept: ReadonlySet<string>): void {
+  changesSincePrune += 1;
+  if (changesSincePrune >= CHANGES_PER_PRUNE) {
+    changesSincePrune = 0;
+    void store.prune(kept);
+  }
+}
+
+function parse(text: string, fileName: string): Declared {
+  const { policies, problems } = parsePolicies(text, fileName);
+  const declared = policies.map((definition) => ({
+    definition,
+    hash: definitionHash(definition),
+    settingsHash: settingsHash(definition),
+  }));
+  return { policies: declared, problems };
+}
+
+function receive(message: ToLoader): void {
+  switch (message.type) {
+    case 'parse':
+      try {
+        say({ type: 'parsed', seq: message.seq, declared: parse(message.text, message.fileName) });
+      } catch (error) {
+        say({ type: 'unparsable', seq: message.seq, message: error instanceof Error ? error.message : String(error) });
+      }
+      break;
+    case 'load': {
+      const fetches: Fetches = new Map();
+      for (const [seq, request] of message.jobs) {
+        void load(seq, request, fetches);
+      }
+      break;
+    }
+    case 'keep': {
+      const kept = new Set(message.digests);
+      for (const digest of compiled.keys()) {
+        if (!kept.has(digest) && !fresh.has(digest)) {
+          compiled.delete(digest);
+        }
+      }
+      fresh.clear();
+      pruneSometimes(kept);
+      // Guests are for checking settings; what serves runs in the workers.
+      guests.clear();
+      break;
+    }
+    case 'peers':
+      peerAddresses = message.addresses;
+      break;
+    default:
+      message satisfies never;
+  }
+}
+
+parentPort?.on('message', receive);

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { mkdtempDisposable, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { MessageChannel } from 'node:worker_threads';
+import { digestOf } from '../../modules/index.ts';
+import { Loader } from './loader.ts';
+import type { LoadOutcome, LoadRequest } from './load-request.ts';
+
+const guests = fileURLToPath(new URL('../../../test/fixtures/guests', import.meta.url));
+/** Short, so that what does not end is cut off soon. */
+const TIMEOUT_SECONDS = 0.4;
+/** Never ends. */
+const endless = `endless:\n  module: file://${guests}/wasi-loop.wasm\n`;
+const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
+
+async function setUp(): Promise<
+  {
+    loader: Loader;
+    load: (text: string, rest?: Partial<LoadRequest>) => Promise<Map<string, LoadOutcome>>;
+    connections: () => number;
+  } & AsyncDisposable
+> {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-loader-'));
+  let connections = 0;
+  const loader = new Loader(
+    {
+      cacheDir: join(folder.path, 'modules'),
+      baseDir: folder.path,
+      sources: undefined,
+      fetchTimeoutMs: undefined,
+      defaultTimeoutSeconds: TIMEOUT_SECONDS,
+      memoryLimitBytes: 64 * 1024 * 1024,
+      modules: () => [],
+      connectCapabilities: () => {
+        connections += 1;
+        return { port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) };
+      },
+    },
+    () => undefined,
+  );
+  const load = async (text: string, rest: Partial<LoadRequest> = {}): Promise<Map<string, LoadOutcome>> => {
+    const { policies } = await loader.parse(text, 'policies.yml');
+    const requests: LoadRequest[] = policies.map(({ definition }) => ({ id: definition.id, definition, ...rest }));
+    const outcomes = new Map<string, LoadOutcome>();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    loader.load(requests, (arrived) => {
+      for (const [{ id }, outcome] of arrived) {
+        assert.ok(!outcomes.has(id), `${id} has one outcome`);
+        outcomes.set(id, outcome);
+      }
+      if (outcomes.size === requests.length) {
+        resolve();
+      }
+    });
+    await promise;
+    return outcomes;
+  };
+  return {
+    loader,
+    load,
+    connections: () => connections,
+    [Symbol.asyncDispose]: async () => {
+      await loader.stop();
+      await folder.remove();
+    },
+  };
+}
+
+describe('the loader', () => {
+  it('is replaced when a guest does not end, and loses nothing but that guest', async () => {
+    await using at = await setUp();
+    await at.load(accept);
+    const outcomes = at.load(`${endless}${accept}`);
+    // By then the thread is held: the guest has twice that time.
+    await sleep((TIMEOUT_SECONDS * 1000) / 2);
+    const parsed = await at.loader.parse(accept, 'policies.yml');
+    assert.equal(parsed.policies[0]?.definition.id, 'accept');
+    for (const [id, outcome] of await outcomes) {
+      assert.equal(outcome.ok, id === 'accept', id);
+      assert.ok(outcome.ok || outcome.reason === 'SettingsCheckFailed');
+    }
+    assert.equal((await at.load(accept)).get('accept')?.ok, true);
+  });
+
+  it('gives up a policy that it was put off for, when it does not end in its own time either', async () => {
+    await using at = await setUp();
+    const outcomes = await at.load(`${endless}${accept}`);
+    // Told in the order in which they ended: the others do not wait.
+    assert.deepEqual([...outcomes.keys()], ['accept', 'endless']);
+    const outcome = outcomes.get('endless');
+    assert.ok(outcome !== undefined && !outcome.ok);
+    assert.equal(outcome.transient, false);
+    assert.match(outcome.message, /did not end|fuel/);
+  });
+
+  it('when renewed has a new connection for host capabilities, and loses no load', async () => {
+    await using at = await setUp();
+    const outcomes = at.load(accept);
+    at.loader.renew();
+    assert.equal((await outcomes).get('accept')?.ok, true);
+    assert.equal(at.connections(), 2);
+    at.loader.renew();
+    assert.equal((await at.load(accept)).get('accept')?.ok, true);
+    assert.equal(at.connections(), 3);
+  });
+
+  it('takes pinned modules from where they are, and no others', async () => {
+    await using at = await setUp();
+    const reference = `file://${guests}/accept.wasm`;
+    const one = async (rest: Partial<LoadRequest>, text = accept): Promise<LoadOutcome> =>
+      (await at.load(text, rest)).get('accept') ?? assert.fail('no outcome');
+    const digest = digestOf(await readFile(join(guests, 'accept.wasm')));
+    const other = `sha256:${'0'.repeat(64)}`;
+    const refused = async (rest: Partial<LoadRequest>, text?: string): Promise<LoadOutcome & { ok: false }> => {
+      const outcome = await one(rest, text);
+      assert.ok(!outcome.ok);
+      return outcome;
+    };
+
+    const early = await refused({ digests: { [reference]: digest }, from: 'cache' });
+    assert.deepEqual([early.reason, early.transient], ['FetchFailed', true], 'the cache is empty');
+    const pinned = await one({ digests: { [reference]: digest } });
+    assert.deepEqual(pinned.ok && pinned.digests, { [reference]: digest });
+    assert.equal((await one({ digests: { [reference]: digest }, from: 'cache' })).ok, true);
+    const malformed = await refused({ digests: { [reference]: 'sha256:0' } });
+    assert.deepEqual([malformed.reason, malformed.transient], ['InvalidDefinition', false]);
+    const moved = await refused({ digests: { [reference]: other } });
+    assert.deepEqual([moved.reason, moved.transient], ['DigestMismatch', true]);
+    assert.match(moved.message, /has another module now.*change the policy/);
+    const contradiction = await refused(
+      { digests: { [`${reference}@${other}`]: digest } },
+      `accept:\n  module: ${reference}@${other}\n`,
+    );
+    assert.equal(contradiction.reason, 'DigestMismatch');
+    assert.match(contradiction.message, /two different modules/);
+  });
+
+  it('reads no files for people who do not run the server', async () => {
+    await using at = await setUp();
+    const outcome = (await at.load(accept, { isForTenant: true })).get('accept');
+    assert.ok(outcome !== undefined && !outcome.ok);
+    assert.deepEqual([outcome.reason, outcome.transient], ['InvalidDefinition', false]);
+    assert.match(outcome.message, /of a namespace cannot name files/);
+  });
+
+  it('tells where a file is not YAML', async () => {
+    await using at = await setUp();
+    await assert.rejects(at.loader.parse('a: [', 'policies.yml'), {
+      code: 'policies-unreadable',
+      message: /policies\.yml:\d+:\d+/,
+    });
+  });
+});

@@ -1,0 +1,115 @@
+// The main thread's side of loading: policies files are parsed, modules fetched and compiled, and settings checked in
+// threads of their own. A policy that takes longer than ordinary ones is put off to a second thread, so that the
+// others of the same change serve while it is still being judged.
+import type { LogEntry } from '../../log/index.ts';
+import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded, type Stage } from './loader-lane.ts';
+import type { Declared, LoadOutcome, LoadRequest } from './load-request.ts';
+
+interface PendingLoad {
+  readonly request: LoadRequest;
+  readonly batch: Batch;
+}
+
+interface Batch {
+  readonly done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void;
+}
+
+/** Why a load failed that did not come to its end. */
+const UNFINISHED: Readonly<Record<Stage, LoadOutcome>> = {
+  compile: {
+    ok: false,
+    reason: 'InvalidModule',
+    message: 'the module could not be compiled in time: it may be made to keep the compiler busy',
+    transient: false,
+  },
+  start: {
+    ok: false,
+    reason: 'InvalidModule',
+    message: 'the module did not end while it was started; its initialization may loop for ever',
+    transient: false,
+  },
+  check: {
+    ok: false,
+    reason: 'SettingsCheckFailed',
+    message:
+      'the policy did not end, or ended its thread, while its settings were checked; its module may loop for ever',
+    transient: false,
+  },
+};
+
+/** Loads policies in threads of their own. */
+export class Loader {
+  readonly #quick: LoaderLane;
+  readonly #patient: LoaderLane;
+  readonly #loads = new Map<number, PendingLoad>();
+  #seq = 0;
+
+  constructor(start: LoaderOptions, log: (entry: LogEntry) => void) {
+    const loaded = (outcomes: Loaded): void => this.#loaded(outcomes);
+    this.#quick = new LoaderLane('quick', start, { loaded, log, unfinished: (job) => this.#patient.load([job]) });
+    this.#patient = new LoaderLane('patient', start, {
+      loaded,
+      log,
+      unfinished: ([seq]: LoadJob, stage) => this.#loaded([[seq, UNFINISHED[stage ?? 'check']]]),
+    });
+  }
+
+  /**
+   * Parses the text of a policies file.
+   * @throws EvaluationError 'policies-unreadable' with position and excerpt when it is not YAML, or not a policies file at
+   *   all; 'thread-ended' when nothing can be said about it.
+   */
+  parse(text: string, fileName: string): Promise<Declared> {
+    this.#seq += 1;
+    return this.#quick.parse(this.#seq, text, fileName);
+  }
+
+  /** Loads policies; `done` is called once or more, each time with the outcomes that are there. */
+  load(requests: readonly LoadRequest[], done: Batch['done']): void {
+    const batch: Batch = { done };
+    const jobs = requests.map((request): LoadJob => {
+      this.#seq += 1;
+      this.#loads.set(this.#seq, { request, batch });
+      return [this.#seq, request];
+    });
+    this.#quick.load(jobs);
+  }
+
+  /** Tells which modules serve, so that the threads forget the others. */
+  keep(digests: readonly string[]): void {
+    this.#quick.keep(digests);
+    this.#patient.keep(digests);
+  }
+
+  /** Tells where other replicas are now, which have modules as well. */
+  peers(addresses: readonly string[]): void {
+    this.#quick.peers(addresses);
+    this.#patient.peers(addresses);
+  }
+
+  /** Replaces the threads: what they were started with is no longer good. Loads under way are begun anew. */
+  renew(): void {
+    this.#quick.renew();
+    this.#patient.renew();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#quick.stop(), this.#patient.stop()]);
+  }
+
+  #loaded(outcomes: Loaded): void {
+    const batches = new Map<Batch, Map<LoadRequest, LoadOutcome>>();
+    for (const [seq, outcome] of outcomes) {
+      const pending = this.#loads.get(seq);
+      if (pending === undefined) {
+        continue;
+      }
+      this.#loads.delete(seq);
+      const together = batches.get(pending.batch) ?? new Map<LoadRequest, LoadOutcome>();
+      batches.set(pending.batch, together.set(pending.request, outcome));
+    }
+    for (const [batch, together] of batches) {
+      batch.done(together);
+    }
+  }
+}

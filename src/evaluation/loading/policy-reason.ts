@@ -1,0 +1,30 @@
+/** Why a policy is in its phase. One word each, for programs; the message says the rest. */
+export type PolicyReason =
+  /** The declared version is being fetched, compiled and checked. */
+  | 'Loading'
+  /** The declared version serves. */
+  | 'Serving'
+  /** The declared version serves from the module cache, because its source could not be reached. */
+  | 'ServingFromCache'
+  /** The entry in the policies file is not valid. */
+  | 'InvalidDefinition'
+  /** The module's source could not be reached or answered with an error; it is tried again. */
+  | 'FetchFailed'
+  /** The module does not have the digest that the policy names. */
+  | 'DigestMismatch'
+  /** The module is not WebAssembly, or of a kind or version that is not supported. */
+  | 'InvalidModule'
+  /** The module was made for a newer Kubewarden than this server stands for (`minimumKubewardenVersion`). */
+  | 'UnsupportedVersion'
+  /** The policy refused its settings. */
+  | 'InvalidSettings'
+  /** The policy failed while its settings were checked. */
+  | 'SettingsCheckFailed'
+  /** The policies file cannot be used, so what served before the restart serves. */
+  | 'PoliciesFileUnusable'
+  /** A worker could not take the policy up. */
+  | 'ActivationFailed'
+  /** What served before the restart serves, because the revisions of the cluster are not known yet. */
+  | 'ServingFromRecord'
+  /** No revision of the policy serves in the cluster, and its newest one failed. */
+  | 'RevisionFailed';

@@ -1,0 +1,164 @@
+// One worker of the pool: its thread, what it was given, and what it is on.
+import { Worker } from 'node:worker_threads';
+import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
+import {
+  type BucketReview,
+  type FromWorker,
+  type ReviewMessage,
+  type Running,
+  type ToWorker,
+  WorkerActivity,
+  type WorkerStart,
+} from '../evaluation-protocol.ts';
+import { ObservationReceiver } from '../worker/observations.ts';
+import type { ReviewJob } from './review-job.ts';
+
+/** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
+export const WORKER_HEAP_MB = 512;
+/**
+ * Space for new objects in one worker. V8's default (48 MiB) would be most of what a small server uses; a review leaves
+ * some tens of KiB behind, so this is still hundreds of reviews between two collections.
+ */
+export const WORKER_YOUNG_HEAP_MB = 12;
+
+/** Who is told what becomes of a worker. */
+export interface MemberListener {
+  received(member: PoolMember, message: FromWorker): void;
+  failed(error: Error): void;
+  exited(member: PoolMember): void;
+}
+
+/** An evaluation thread, and the reviews that it was given. */
+export class PoolMember {
+  readonly observations = new ObservationReceiver();
+  /** The table version that it has told of. */
+  version = 0;
+  /** When the job at the front was handed over or came to the front. */
+  busySince = 0;
+  isReady = false;
+  isEnding = false;
+  readonly #worker: Worker;
+  readonly #activity = new WorkerActivity();
+  /** In the order in which the worker evaluates them. */
+  #jobs: ReviewJob[] = [];
+  /** Handed to the worker with the next message. */
+  #outbox: ReviewMessage[] = [];
+  /** The last review's turn, see ReviewMessage. */
+  #turn = 0;
+
+  constructor(
+    start: Omit<WorkerStart, 'activity' | 'capabilities'>,
+    capabilities: CapabilityConnection,
+    listener: MemberListener,
+  ) {
+    const workerData: WorkerStart = { ...start, activity: this.#activity.buffer, capabilities };
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    this.#worker = new Worker(new URL(`../worker/evaluation-worker.${extension}`, import.meta.url), {
+      name: 'evaluation',
+      workerData,
+      transferList: [capabilities.port],
+      // Workers get no environment and no flags of ours: nothing that they run has a use for them.
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
+    });
+    this.#worker.on('message', (message: FromWorker) => listener.received(this, message));
+    this.#worker.on('error', (error) => listener.failed(error));
+    this.#worker.on('exit', () => listener.exited(this));
+  }
+
+  /** What it was given and has not answered, in the order in which it evaluates it. */
+  get jobs(): readonly ReviewJob[] {
+    return this.#jobs;
+  }
+
+  /** Whether it takes work. */
+  get isAble(): boolean {
+    return this.isReady && !this.isEnding;
+  }
+
+  /** How long it will be busy with what it was given. Milliseconds. */
+  get workAheadMs(): number {
+    return this.#jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
+  }
+
+  /** What it says that it is on. */
+  get running(): Running | undefined {
+    return this.#activity.current();
+  }
+
+  /** The same, if that is past its deadline. */
+  get overdue(): Running | undefined {
+    return this.#activity.overdue();
+  }
+
+  /** The review that it is on: the one that it says, or the one that it was given first. */
+  get runningJob(): ReviewJob | undefined {
+    const seq = this.running?.seq;
+    return this.#jobs.find((job) => job.seq === seq) ?? this.#jobs[0];
+  }
+
+  /** A worker that has ended takes no messages; its replacement starts from the whole table. */
+  send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  /** Gives it a review, with the next {@link flush}. */
+  hand(job: ReviewJob, bucket: BucketReview | undefined): void {
+    if (this.#jobs.length === 0) {
+      this.busySince = performance.now();
+    }
+    this.#jobs.push(job);
+    this.#turn = (this.#turn + 1) | 0;
+    job.turn = this.#turn;
+    const { turn, seq, route, target, body, timedOut } = job;
+    this.#outbox.push(
+      bucket === undefined
+        ? [turn, seq, route, target, body, timedOut]
+        : [turn, seq, route, target, body, timedOut, bucket],
+    );
+  }
+
+  flush(): void {
+    if (this.#outbox.length > 0) {
+      this.send({ type: 'reviews', reviews: this.#outbox });
+      this.#outbox = [];
+    }
+  }
+
+  /**
+   * Takes away what it is done with. Undefined: it was given to another one, when this one was ended or stuck; the answer is on
+   * its way from there.
+   */
+  take(seq: number): ReviewJob | undefined {
+    const index = this.#jobs.findIndex((job) => job.seq === seq);
+    if (index === -1 || this.isEnding) {
+      return undefined;
+    }
+    const [job] = this.#jobs.splice(index, 1);
+    this.busySince = performance.now();
+    return job;
+  }
+
+  /** Takes away what waits behind the review that it is on; late answers to it are ignored. */
+  takeBack(): readonly ReviewJob[] {
+    const running = this.runningJob;
+    const behind = this.#jobs.filter((job) => job !== running);
+    this.#jobs = running === undefined ? [] : [running];
+    this.#activity.takeBack(((running?.turn ?? 0) + 1) | 0, this.#turn);
+    return behind;
+  }
+
+  /** Ends it in the middle of its work. What it had. */
+  end(): readonly ReviewJob[] {
+    this.isEnding = true;
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    this.#outbox = [];
+    void this.terminate();
+    return jobs;
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

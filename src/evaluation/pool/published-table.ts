@@ -1,0 +1,89 @@
+// What every worker is to have: policies, the modules that they use, and the numbers that stand for them.
+import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
+
+/** Numbers go round after so many changes of policies: cells of shared memory have 32 bits. */
+const LAST_NUMBER = 0x7fff_ffff;
+
+/** The table of policies as it was published last. */
+export class PublishedTable {
+  readonly #entries = new Map<string, TableEntry>();
+  readonly #modules = new Map<string, CompiledPolicyModule>();
+  readonly #numbers = new Map<string, number>();
+  readonly #ids = new Map<number, string>();
+  #last = 0;
+
+  /** Takes a change over. The numbers of its upserts: a policy keeps its number until it is removed. */
+  apply({ upserts, removals, modules, retired }: TableChange): number[] {
+    for (const digest of retired) {
+      this.#modules.delete(digest);
+    }
+    for (const module of modules) {
+      this.#modules.set(module.digest, module);
+    }
+    for (const id of removals) {
+      this.#entries.delete(id);
+      this.#ids.delete(this.#numbers.get(id) ?? 0);
+      this.#numbers.delete(id);
+    }
+    return upserts.map((entry) => {
+      this.#entries.set(entry.id, entry);
+      return this.#numberOf(entry.id);
+    });
+  }
+
+  /** The change that makes a worker that has nothing have all of it. */
+  whole(): { readonly change: TableChange; readonly numbers: readonly number[] } {
+    const upserts = [...this.#entries.values()];
+    return {
+      change: { upserts, removals: [], modules: [...this.#modules.values()], retired: [] },
+      numbers: upserts.map(({ id }) => this.#numberOf(id)),
+    };
+  }
+
+  get(id: string): TableEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** The policy of a number; undefined when it has been removed. */
+  policyOf(number: number): string | undefined {
+    return this.#ids.get(number);
+  }
+
+  /** The name of a member of a group by its position; undefined when the policy is none, or has no such member. */
+  memberOf(id: string, position: number): string | undefined {
+    const entry = this.#entries.get(id);
+    return entry !== undefined && 'definition' in entry && entry.definition.kind === 'group'
+      ? entry.definition.members[position]?.name
+      : undefined;
+  }
+
+  /** Whether requests that an API server sends to a bucket may be for a policy. */
+  isIn(id: string, bucket: string): boolean {
+    const entry = this.#entries.get(id);
+    return entry !== undefined && bucketsOf(entry).includes(bucket);
+  }
+
+  #numberOf(id: string): number {
+    let number = this.#numbers.get(id);
+    if (number === undefined) {
+      do {
+        this.#last = this.#last === LAST_NUMBER ? 1 : this.#last + 1;
+      } while (this.#ids.has(this.#last));
+      number = this.#last;
+      this.#numbers.set(id, number);
+      this.#ids.set(number, id);
+    }
+    return number;
+  }
+}
+
+/** All buckets in which API servers may ask about the policy of an entry. */
+export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly string[] {
+  return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
+}
+
+/** The buckets of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
+function ownBucketsOf(id: string): readonly string[] {
+  return [id, `validating.${id}`, `mutating.${id}`];
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { monotonicNow } from '../evaluation-protocol.ts';
+import type { PoolMember } from './pool-member.ts';
+import { PublishedTable } from './published-table.ts';
+import { ReviewJob } from './review-job.ts';
+import { SlowLane } from './slow-lane.ts';
+
+describe('the slow lane', () => {
+  it('counts the time of all policies together where they are of one namespace, whatever policies are called', () => {
+    const lane = new SlowLane(new PublishedTable(), () => {});
+    const isCountedTogether = (bucket: string): boolean => {
+      const body = new Uint8Array();
+      const job = new ReviewJob({ seq: 1, route: 'admit', target: bucket, body, patienceMs: 10_000, done: () => {} });
+      // The policy that runs is still to begin, long after the review has.
+      const running = { seq: 1, policy: 1, member: -1, since: monotonicNow() + 60_000 };
+      const member = { runningJob: job, running, busySince: performance.now() };
+      return lane.heldMs(member as unknown as PoolMember) >= 0;
+    };
+    for (const bucket of ['validating.fail.equivalent.namespaced.v1', 'mutating.ignore.exact.namespaced']) {
+      assert.equal(isCountedTogether(bucket), true, bucket);
+    }
+    for (const bucket of [
+      'validating.fail.equivalent.cluster.v1',
+      'validating.kw.cap.namespaced',
+      'mutating.kw.ap.namespaced.a',
+    ]) {
+      assert.equal(isCountedTogether(bucket), false, bucket);
+    }
+  });
+});

@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { parsePolicies } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
+import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { TableEntry } from '../evaluation-protocol.ts';
+import type { Answer } from './review-job.ts';
+import { moduleOf, tableChange, tableEntry } from '../testing/worker-tables.ts';
+import { type RestartReason, WorkerPool } from './worker-pool.ts';
+
+/** Short, so that what is cut off is cut off soon. */
+const TIMEOUT_SECONDS = 0.1;
+const BUCKET = 'validating.fail.equivalent.cluster.v1';
+const TENANTS = 'validating.ignore.equivalent.namespaced.v1';
+
+const accept = moduleOf('accept');
+/** Asks the host, which never answers here: only the watchdog ends it. */
+const asksHost = moduleOf('wasi-host-call', 'wasi');
+function match(resource: string, rest: Partial<PolicyMatch> = {}): PolicyMatch {
+  return {
+    bucket: BUCKET,
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: [resource], scope: '*' }],
+    namespaceSelector: {},
+    objectSelector: {},
+    matchConditions: [],
+    timeoutSeconds: 10,
+    ...rest,
+  };
+}
+
+function entry(name: string, module: CompiledPolicyModule, matches: PolicyMatch, rest = ''): TableEntry {
+  return { ...tableEntry(`kw.cap.${name}`, module, rest), match: matches };
+}
+
+/** Ended by the watchdog: the host's silence becomes an error only after more than a second. */
+const waits = (name: string, matches: PolicyMatch, seconds?: 1): TableEntry =>
+  entry(
+    name,
+    asksHost,
+    matches,
+    `  hostCapabilities: ["*"]\n${seconds === undefined ? '' : `  timeoutEvalSeconds: ${seconds}\n`}`,
+  );
+/** Rejects everything at once. */
+const rejects = (name: string, matches: PolicyMatch): TableEntry => ({
+  id: `kw.cap.${name}`,
+  failed: { message: `rejected by ${name}`, failurePolicy: 'Fail' },
+  match: matches,
+});
+
+function bodyOf(resource: string, namespace = 'shop'): Uint8Array {
+  const kind = { group: '', version: 'v1', kind: 'Thing' };
+  const request = {
+    uid: 'u',
+    kind,
+    resource: { group: '', version: 'v1', resource },
+    name: 'a',
+    namespace,
+    operation: 'CREATE',
+    userInfo: {},
+    object: { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a', namespace } },
+  };
+  const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request };
+  return new Uint8Array(Buffer.from(JSON.stringify(review)));
+}
+
+interface Response {
+  readonly allowed: boolean;
+  readonly status?: { readonly message: string };
+}
+
+const responseOf = ({ status, body }: Answer): Response => {
+  assert.equal(status, 200, body);
+  return (JSON.parse(body) as { response: Response }).response;
+};
+
+describe('a bucket in the worker pool', () => {
+  let pool: WorkerPool;
+  let timeouts: string[];
+  let restarts: RestartReason[];
+  let sought: string[];
+  let findNamespace: (name: string) => Promise<string | undefined>;
+  const published = new Set<string>();
+  before(async () => {
+    pool = new WorkerPool({
+      size: 2,
+      start: { defaultTimeoutSeconds: TIMEOUT_SECONDS, hasBuckets: true },
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: () => undefined,
+      onTimeout: (policy) => timeouts.push(policy),
+      onRestart: (reason) => restarts.push(reason),
+      findNamespace: (name) => {
+        sought.push(name);
+        return findNamespace(name);
+      },
+    });
+    await pool.start();
+    await pool.publish(tableChange([], { modules: [accept, asksHost] }));
+  });
+  beforeEach(() => {
+    [timeouts, restarts, sought] = [[], [], []];
+    findNamespace = () => Promise.resolve('Cannot find it');
+  });
+  afterEach(async () => {
+    pool.tellNamespaces({ isAll: true, namespaces: [] });
+    await pool.publish(tableChange([], { removals: [...published] }));
+    published.clear();
+  });
+  after(() => pool.stop());
+
+  async function publish(...entries: readonly TableEntry[]): Promise<void> {
+    for (const { id } of entries) {
+      published.add(id);
+    }
+    await pool.publish(tableChange(entries));
+  }
+
+  const admit = (resource: string, patienceMs = 10_000, namespace = 'shop', bucket = BUCKET): Promise<Answer> =>
+    new Promise((resolve) => pool.submit('admit', bucket, bodyOf(resource, namespace), patienceMs, resolve));
+  const outcomes = ({ observed = [] }: Answer): string[] =>
+    observed.map(({ observation: { policy, outcome } }) => `${policy.slice('kw.cap.'.length)} ${outcome}`);
+
+  it('tells what was observed of each policy, and how long it took', async () => {
+    await publish(entry('a', accept, match('pods')), entry('b', accept, match('pods')));
+    const answer = await admit('pods');
+    assert.deepEqual(outcomes(answer), ['a verdict', 'b verdict']);
+    assert.equal(answer.observation, null);
+    assert.ok(answer.observed?.every(({ evaluationMs }) => evaluationMs > 0 && evaluationMs <= answer.evaluationMs));
+    assert.deepEqual(outcomes(await admit('services')), []);
+  });
+
+  it('loses only the policies that do not end, one after the other', async () => {
+    await publish(
+      entry('a', accept, match('pods')),
+      waits('b', match('pods')),
+      rejects('c', match('pods')),
+      waits('d', match('pods')),
+    );
+    const answer = await admit('pods');
+    assert.deepEqual(outcomes(answer), ['a verdict', 'b timeout', 'c not-initialized', 'd timeout']);
+    const { allowed, status } = responseOf(answer);
+    assert.equal(allowed, false);
+    assert.match(status?.message ?? '', /rejected by c/);
+    assert.deepEqual(timeouts, ['kw.cap.b', 'kw.cap.d'], 'each is told once');
+    assert.deepEqual(restarts, ['timeout', 'timeout']);
+    assert.equal(pool.held, 0);
+  });
+
+  it('cuts off only the member of a group that does not end', async () => {
+    const [definition] = parsePolicies(
+      `
+kw.cap.group:
+  expression: waits() || good()
+  message: neither
+  policies:
+    waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
+    good: {module: "file:///m.wasm"}
+`,
+      'policies.yml',
+    ).policies;
+    assert.ok(definition);
+    const digests = { 'file:///m.wasm': accept.digest, 'file:///w.wasm': asksHost.digest };
+    await publish({ id: 'kw.cap.group', definition, digests, match: match('pods') });
+    assert.equal(responseOf(await admit('pods')).allowed, true);
+    assert.deepEqual([timeouts, restarts], [['kw.cap.group'], ['timeout']]);
+  });
+
+  it('does not wait for its slow policies where a request is not for them', async () => {
+    await publish(waits('slow', match('pods')), entry('a', accept, match('services')));
+    // A first one makes it known.
+    await admit('pods', 700);
+    assert.deepEqual(timeouts, ['kw.cap.slow']);
+    const held = Array.from({ length: 4 }, () => admit('pods', 3_000));
+    const order: string[] = [];
+    void Promise.all(held.map((one) => one.then(() => order.push('slow'))));
+    for (let round = 0; round < 50; round += 1) {
+      assert.deepEqual(outcomes(await admit('services')), ['a verdict']);
+    }
+    assert.deepEqual(order, [], 'they wait in a lane of their own');
+    for (const answer of await Promise.all(held)) {
+      assert.deepEqual(outcomes(answer), ['slow timeout']);
+    }
+    assert.deepEqual([pool.held, pool.waiting], [0, 0]);
+    assert.equal(timeouts.length, 5);
+  });
+
+  it('gives the verdicts of the others where a slow policy finds no room in time', async () => {
+    await publish(entry('a', accept, match('pods')), waits('slow', match('pods'), 1));
+    await admit('pods', 700);
+    const answers = await Promise.all([admit('pods', 2_500), admit('pods', 600), admit('pods', 600)]);
+    for (const answer of answers) {
+      assert.deepEqual(outcomes(answer), ['a verdict', 'slow timeout']);
+    }
+  });
+
+  it('frees a worker when policies hold all of them, and others wait', async () => {
+    await publish(waits('slow', match('pods'), 1), entry('a', accept, match('services')));
+    const held = [admit('pods', 1_500), admit('pods', 1_500)];
+    assert.deepEqual(outcomes(await admit('services')), ['a verdict']);
+    assert.equal(restarts[0], 'held');
+    await Promise.all(held);
+  });
+
+  it('frees a worker also when a namespace’s own policies hold all of them together', async () => {
+    const numbers = JSON.stringify(Array.from({ length: 50 }, (_, index) => index));
+    const expression = `${numbers}.all(a, ${numbers}.all(b, ${numbers}.all(c, c >= 0)))`;
+    const matchConditions = [{ name: 'c', expression }];
+    const ofTenant = match('pods', { bucket: TENANTS, namespace: 'shop', failurePolicy: 'Ignore', matchConditions });
+    const many = Array.from({ length: 150 }, (_, index) => entry(`p${index}`, accept, ofTenant));
+    await publish(...many, entry('a', accept, match('services')));
+    const held = [1, 2].map(() => admit('pods', 10_000, 'shop', TENANTS));
+    await admit('services');
+    assert.deepEqual([restarts, timeouts], [['held'], []]);
+    await Promise.all(held);
+  });
+
+  it('is answered in time, by failurePolicies, when nobody gets to evaluate it', async () => {
+    await publish(
+      entry('a', accept, match('services')),
+      rejects('b', match('services')),
+      waits('slow', match('pods'), 1),
+      waits('other', match('pods'), 1),
+    );
+    const answer = await admit('services', 0);
+    assert.deepEqual(outcomes(answer), ['a timeout', 'b not-initialized']);
+    assert.equal(responseOf(answer).allowed, false);
+  });
+
+  it('asks for a namespace that it does not know, and evaluates the review then', async () => {
+    const namespaceSelector = { matchLabels: { env: 'prod' } };
+    await publish(rejects('a', match('pods', { namespaceSelector })));
+    findNamespace = (name) => {
+      pool.tellNamespaces({ isAll: false, namespaces: [[name, { env: name === 'shop' ? 'prod' : 'test' }]] });
+      return Promise.resolve(undefined);
+    };
+    assert.equal(responseOf(await admit('pods')).allowed, false);
+    assert.equal(responseOf(await admit('pods', 10_000, 'office')).allowed, true);
+    assert.deepEqual(sought, ['shop', 'office']);
+    await Promise.all(Array.from({ length: 20 }, () => admit('pods')));
+    assert.equal(sought.length, 2, 'every worker knows it');
+    pool.renew();
+    await Promise.all(Array.from({ length: 20 }, () => admit('pods')));
+    assert.equal(sought.length, 2, 'and those that came later');
+    pool.tellNamespaces({ isAll: true, namespaces: [['shop', {}]] });
+    assert.equal(responseOf(await admit('pods')).allowed, true);
+  });
+
+  it('is answered by failurePolicies where a namespace is not known in time', async () => {
+    const namespaceSelector = { matchLabels: { env: 'prod' } };
+    await publish(
+      rejects('a', match('pods', { namespaceSelector })),
+      entry('b', accept, match('pods', { namespaceSelector, failurePolicy: 'Ignore' })),
+    );
+    assert.match(responseOf(await admit('pods')).status?.message ?? '', /Cannot find it|not found|namespace/);
+    findNamespace = () => new Promise(() => undefined);
+    const { allowed, status } = responseOf(await admit('pods', 400));
+    assert.equal(allowed, false);
+    assert.match(status?.message ?? '', /in time/);
+  });
+});

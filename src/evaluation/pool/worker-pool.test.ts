@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { parsePolicies } from '../../engine/index.ts';
+import type { TableEntry } from '../evaluation-protocol.ts';
+import type { Answer } from './review-job.ts';
+import { moduleOf, tableChange, tableEntry } from '../testing/worker-tables.ts';
+import { type RestartReason, WorkerPool } from './worker-pool.ts';
+
+/** Short, so that what is cut off is cut off soon. */
+const TIMEOUT_SECONDS = 0.1;
+
+const accept = moduleOf('accept');
+const scripted = moduleOf('scripted-answer');
+const asksHost = moduleOf('wasi-host-call', 'wasi');
+
+const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
+
+describe('the worker pool', () => {
+  let pool: WorkerPool;
+  const timeouts: string[] = [];
+  const restarts: RestartReason[] = [];
+  const applyFailures: string[] = [];
+  before(async () => {
+    pool = new WorkerPool({
+      size: 2,
+      start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
+      // Nobody answers: a guest that asks the host waits until it is cut off.
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: () => undefined,
+      onTimeout: (policy) => timeouts.push(policy),
+      onRestart: (reason) => restarts.push(reason),
+      onApplyFailure: (id, message) => applyFailures.push(`${id}: ${message}`),
+    });
+    await pool.start();
+    const waits = tableEntry('waits', asksHost, '  hostCapabilities: ["*"]\n');
+    await pool.publish(
+      tableChange([tableEntry('accept', accept), tableEntry('scripted', scripted), waits], {
+        modules: [accept, scripted, asksHost],
+      }),
+    );
+  });
+  after(() => pool.stop());
+
+  function ask(policy: string, request: object = { uid: 'u' }, patienceMs = 10_000): Promise<Answer> {
+    return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), patienceMs, resolve));
+  }
+  const responseOf = ({ body }: Answer): { uid: string; allowed: boolean; status?: { message: string } } =>
+    (JSON.parse(body) as { response: { uid: string; allowed: boolean; status?: { message: string } } }).response;
+  const message = (text: string): object => ({ uid: 'u', answer: JSON.stringify({ accepted: false, message: text }) });
+
+  it('answers each review once, whatever the order', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => ask('scripted', message(`m${index}`))));
+    assert.deepEqual(
+      answers.map((answer) => responseOf(answer).status?.message),
+      Array.from({ length: 200 }, (_, index) => `m${index}`),
+    );
+    assert.deepEqual([pool.held, pool.waiting], [0, 0]);
+  });
+
+  it('tells what was observed, and how long it took', async () => {
+    const { status, observation, evaluationMs, totalMs } = await ask('accept');
+    assert.equal(status, 200);
+    assert.equal(observation?.policy, 'accept');
+    assert.ok(evaluationMs >= 0 && totalMs >= evaluationMs);
+  });
+
+  it('serves a change to all reviews that are submitted after it', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const isAccept = round % 2 === 0;
+      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted)]));
+      const answers = await Promise.all(Array.from({ length: 10 }, () => ask('swapped', message('scripted'))));
+      assert.ok(
+        answers.every((answer) => responseOf(answer).allowed === isAccept),
+        `round ${round}`,
+      );
+    }
+    assert.ok(pool.has('swapped'));
+    await pool.publish(tableChange([], { removals: ['swapped'] }));
+    assert.ok(!pool.has('swapped'));
+    assert.equal((await ask('swapped')).status, 404);
+  });
+
+  it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
+    await pool.publish(tableChange([tableEntry('good', accept), tableEntry('turns', accept)]));
+    for (let round = 0; round < 60; round += 1) {
+      await Promise.all([ask('good'), ask('turns')]);
+    }
+    // The new version waits for a host that never answers; what the old one took says nothing about it.
+    void pool.publish(tableChange([tableEntry('turns', asksHost, '  hostCapabilities: ["*"]\n')]));
+    const order: string[] = [];
+    const outcomes = await Promise.all(
+      ['good', 'turns', 'good', 'good', 'good'].map(async (policy) => {
+        const { observation } = await ask(policy);
+        order.push(policy);
+        return `${policy} ${observation?.outcome}`;
+      }),
+    );
+    assert.deepEqual(order, ['good', 'good', 'good', 'good', 'turns']);
+    assert.deepEqual(new Set(outcomes), new Set(['good verdict', 'turns timeout']));
+    assert.deepEqual(timeouts.splice(0), ['turns']);
+    assert.deepEqual(restarts.splice(0), ['timeout']);
+    await pool.publish(tableChange([], { removals: ['good', 'turns'] }));
+  });
+
+  it('renews its workers without losing a review', async () => {
+    const asked = Promise.all(Array.from({ length: 50 }, (_, index) => ask('scripted', message(`m${index}`))));
+    pool.renew();
+    const answers = await asked;
+    assert.deepEqual(
+      answers.map((answer) => responseOf(answer).status?.message),
+      Array.from({ length: 50 }, (_, index) => `m${index}`),
+    );
+    assert.deepEqual(restarts.splice(0), ['renewed', 'renewed']);
+  });
+
+  it('answers for an entry that failed, and for one that a worker cannot take up', async () => {
+    const missing = { ...accept, digest: 'sha256:none' };
+    await pool.publish(
+      tableChange([
+        { id: 'failed', failed: { message: 'it was never good', failurePolicy: 'Fail' } },
+        { id: 'ignored', failed: { message: 'it was never good', failurePolicy: 'Ignore' } },
+        tableEntry('missing', missing),
+      ]),
+    );
+    assert.equal(responseOf(await ask('failed')).status?.message, 'it was never good');
+    assert.equal(responseOf(await ask('ignored')).allowed, true);
+    assert.match(responseOf(await ask('missing')).status?.message ?? '', /sha256:none/);
+    assert.deepEqual(
+      applyFailures.map((text) => text.split(':', 1)[0]),
+      ['missing', 'missing'],
+      'each worker tells',
+    );
+  });
+
+  it('ends a worker whose guest is past its deadline, answers for it, and evaluates the rest elsewhere', async () => {
+    const waiting = ask('waits');
+    const others = await Promise.all(Array.from({ length: 50 }, () => ask('accept')));
+    assert.ok(others.every((answer) => responseOf(answer).allowed));
+    const answer = await waiting;
+    assert.equal(answer.observation?.outcome, 'timeout');
+    assert.deepEqual(timeouts, ['waits']);
+    assert.deepEqual(restarts, ['timeout']);
+    // The worker that took its place has the whole table.
+    const after = await Promise.all(Array.from({ length: 50 }, () => ask('scripted', message('x'))));
+    assert.ok(after.every((one) => responseOf(one).status?.message === 'x'));
+    assert.equal(pool.held, 0);
+  });
+
+  it('lets such policies hold all workers but one', async () => {
+    const waiting = Array.from({ length: 4 }, () => ask('waits'));
+    const others: Answer[] = [];
+    for (let round = 0; round < 50; round += 1) {
+      others.push(await ask('accept'));
+    }
+    assert.ok(others.every((answer) => responseOf(answer).allowed));
+    assert.ok(pool.held > 0, 'others were answered while these were held');
+    for (const answer of await Promise.all(waiting)) {
+      assert.equal(answer.observation?.outcome, 'timeout');
+    }
+  });
+
+  it('answers a review of a slow policy when nobody waits for it any longer', async () => {
+    const waiting = [ask('waits'), ask('waits', {}, 50), ask('waits', {}, 50)];
+    const answers = await Promise.all(waiting);
+    assert.ok(answers.every(({ observation }) => observation?.outcome === 'timeout'));
+    assert.deepEqual([pool.held, pool.waiting], [0, 0]);
+  });
+
+  it('does not hold what an older version did against a new one', async () => {
+    const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
+    await pool.publish(tableChange([waits('mended')]));
+    await ask('mended');
+    await pool.publish(tableChange([tableEntry('mended', accept)]));
+    const waiting = ask('waits');
+    assert.equal(responseOf(await ask('mended')).allowed, true);
+    assert.equal(pool.held, 1, 'it is not in the lane of slow policies, which is full');
+    await waiting;
+  });
+
+  it('cuts off only the member of a group that is past its deadline', async () => {
+    const [definition] = parsePolicies(
+      `
+group:
+  expression: waits() || good()
+  message: neither
+  policies:
+    waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
+    good: {module: "file:///m.wasm"}
+`,
+      'policies.yml',
+    ).policies;
+    assert.ok(definition);
+    const digests = { 'file:///m.wasm': accept.digest, 'file:///w.wasm': asksHost.digest };
+    await pool.publish(tableChange([{ id: 'group', definition, digests }]));
+    const cutOff = restarts.length;
+    assert.equal(responseOf(await ask('group')).allowed, true);
+    assert.equal(restarts.length, cutOff + 1);
+    assert.equal(timeouts.at(-1), 'group');
+  });
+
+  it('refuses more bytes than it may hold', async () => {
+    const body = new Uint8Array(100 * 1024 * 1024);
+    const first = new Promise((resolve) => pool.submit('validate_raw', 'accept', body, 1_000, resolve));
+    const second = new Promise((resolve) => pool.submit('validate_raw', 'accept', body, 1_000, resolve));
+    assert.throws(() => pool.submit('validate_raw', 'accept', body, 1_000, () => undefined), { code: 'overloaded' });
+    await Promise.all([first, second]);
+    assert.equal(pool.held, 0);
+    assert.equal(responseOf(await ask('accept')).allowed, true);
+  });
+});
+
+describe('a worker pool that has stopped', () => {
+  it('takes nothing more, and waits for nothing', async () => {
+    const pool = new WorkerPool({
+      size: 1,
+      start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
+      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      log: () => undefined,
+    });
+    await pool.start();
+    const published = pool.publish(tableChange([tableEntry('accept', accept)], { modules: [accept] }));
+    await pool.stop();
+    await published;
+    assert.throws(() => pool.submit('validate_raw', 'accept', raw({}), 1_000, () => undefined), { code: 'stopping' });
+  });
+});

@@ -1,0 +1,49 @@
+// Observations on their way from a worker to the main thread. There are few different ones, and cloning one costs as much
+// as a small review's bytes, so each goes over once and is named by its number afterwards.
+import type { Observation } from '../../engine/index.ts';
+
+/** How many different observations are numbered; with one more, both ends begin anew. */
+export const MAX_NUMBERED_OBSERVATIONS = 10_000;
+
+/** An observation, or the number of one that was sent before: they count from 0 in the order of their first sending. */
+export type SentObservation = Observation | number | null;
+
+/** The worker's end. */
+export class ObservationSender {
+  readonly #numbers = new Map<string, number>();
+
+  /** What to send for an observation. */
+  send(observation: Observation | null): SentObservation {
+    if (observation === null) {
+      return null;
+    }
+    const key = JSON.stringify(observation);
+    const number = this.#numbers.get(key);
+    if (number !== undefined) {
+      return number;
+    }
+    if (this.#numbers.size >= MAX_NUMBERED_OBSERVATIONS) {
+      this.#numbers.clear();
+    }
+    this.#numbers.set(key, this.#numbers.size);
+    return observation;
+  }
+}
+
+/** The main thread's end of one worker. Gives the same object for the same observation. */
+export class ObservationReceiver {
+  readonly #received: Observation[] = [];
+
+  receive(sent: SentObservation): Observation | null {
+    if (typeof sent === 'number') {
+      return this.#received[sent] ?? null;
+    }
+    if (sent !== null) {
+      if (this.#received.length >= MAX_NUMBERED_OBSERVATIONS) {
+        this.#received.length = 0;
+      }
+      this.#received.push(sent);
+    }
+    return sent;
+  }
+}

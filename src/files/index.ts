@@ -1,0 +1,3 @@
+export { FileWatch } from './file-watch.ts';
+export type { Contents } from './file-watch.ts';
+export { KeptFile } from './kept-file.ts';

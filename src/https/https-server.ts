@@ -1,0 +1,78 @@
+// The server of the admission port: plain or TLS, with limits for slow clients.
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
+import type { Logger } from '../log/index.ts';
+import { type TlsFiles, watchTls } from './tls.ts';
+
+/** A client that has not sent its headers by then is cut off. Milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A client that has not sent its whole request by then is cut off: the longest that any webhook may take. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often slow clients are looked for. Milliseconds. */
+const CONNECTION_CHECK_MS = 2_000;
+/** Longer than the API server keeps idle connections (90 s), so that it is never the one to find them closed. Milliseconds. */
+const KEEP_ALIVE_MS = 120_000;
+/** A connection on which nothing moves for so long in the middle of a request or an answer is cut off. Milliseconds. */
+const SILENT_SOCKET_MS = 60_000;
+/** Connections at once; an API server opens a few dozen. */
+const MAX_CONNECTIONS = 5_000;
+
+/** How long clients may take. Milliseconds. */
+export interface ClientTimeouts {
+  /** For the TLS handshake, and for the headers of a request. Default: 10 s. */
+  readonly headersMs?: number;
+  /** For a whole request. Default: 30 s, the longest that a webhook may take. */
+  readonly requestMs?: number;
+  /** How often slow clients are looked for. Default: 2 s. */
+  readonly checkMs?: number;
+}
+
+export interface AdmissionServerOptions {
+  readonly handler: RequestListener;
+  /** Certificate files, watched. Default: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
+  readonly timeouts: ClientTimeouts | undefined;
+  readonly log: Logger;
+}
+
+/** A server that does not listen yet. */
+export interface AdmissionServer {
+  readonly server: Server | SecureServer;
+  /** The watch of its certificate files, if it has any. */
+  readonly tls: { readonly check: () => Promise<void>; readonly stop: () => void } | undefined;
+}
+
+/** @throws HttpsError 'tls-invalid' */
+export async function createAdmissionServer(options: AdmissionServerOptions): Promise<AdmissionServer> {
+  const { handler, tls: files, timeouts = {}, log } = options;
+  const { headersMs = HEADERS_TIMEOUT_MS, requestMs = REQUEST_TIMEOUT_MS, checkMs = CONNECTION_CHECK_MS } = timeouts;
+  const limits = {
+    handshakeTimeout: headersMs,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: checkMs,
+    noDelay: true,
+  };
+  if (files === undefined) {
+    return { server: bounded(createServer(limits, handler)), tls: undefined };
+  }
+  const { options: certificates, ...watch } = await watchTls(files, {
+    reloaded: (changed) => {
+      server.setSecureContext(changed);
+      log.info({ file: files.certFile }, 'certificate reloaded');
+    },
+    failed: (error) => log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
+  });
+  const isMutual = (files.clientCaFiles ?? []).length > 0;
+  const server = bounded(
+    createSecureServer({ ...limits, ...certificates, requestCert: isMutual, rejectUnauthorized: isMutual }, handler),
+  );
+  return { server, tls: watch };
+}
+
+function bounded<T extends Server | SecureServer>(server: T): T {
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = SILENT_SOCKET_MS;
+  return server;
+}

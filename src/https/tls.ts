@@ -1,0 +1,91 @@
+// The server's certificate: read from files, checked before use, swapped live when the files change.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { HttpsError } from './errors.ts';
+import { type Contents, FileWatch } from '../files/index.ts';
+
+/** Where certificate and key are, and who may connect. */
+export interface TlsFiles {
+  /** PEM file with the certificate, then its intermediates. */
+  readonly certFile: string;
+  /** PEM file with the private key of the certificate. */
+  readonly keyFile: string;
+  /** PEM files of the CAs that client certificates must come from. Default: none, no client certificate is asked for. */
+  readonly clientCaFiles?: readonly string[];
+}
+
+/** Turns the files' contents into options for node:tls; refuses what would make every handshake fail. */
+export function tlsOptions(files: TlsFiles, contents: Contents): SecureContextOptions {
+  const [cert, key, ...ca] = contents;
+  if (cert === undefined || key === undefined) {
+    throw new HttpsError('tls-invalid', `expected a certificate and a key, got ${contents.length} files`);
+  }
+  try {
+    const certificate = new X509Certificate(cert);
+    if (!certificate.checkPrivateKey(createPrivateKey(key))) {
+      throw new Error(`the key in ${files.keyFile} does not belong to the certificate`);
+    }
+    const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2', ...(ca.length > 0 ? { ca } : {}) };
+    createSecureContext(options);
+    return options;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HttpsError(
+      'tls-invalid',
+      `the certificate in ${files.certFile} cannot be used: ${reason}. Expected PEM files of one certificate and its key.`,
+      { cause: error },
+    );
+  }
+}
+
+/** What {@link watchTls} tells. */
+export interface TlsListener {
+  /** New options are ready to be set on the server. */
+  reloaded(options: SecureContextOptions): void;
+  /** The files cannot be used; the certificate that serves stays. */
+  failed(error: Error): void;
+}
+
+/**
+ * Reads the files, gives the first options, and tells the listener of every later change; `check` reads them at once.
+ * @throws HttpsError 'tls-invalid' when the first read cannot be used.
+ */
+export async function watchTls(
+  files: TlsFiles,
+  listener: TlsListener,
+  pollMs?: number,
+): Promise<{ options: SecureContextOptions; check: () => Promise<void>; stop: () => void }> {
+  let first: SecureContextOptions | undefined;
+  let firstError: Error | undefined;
+  const watch = new FileWatch(
+    [files.certFile, files.keyFile, ...(files.clientCaFiles ?? [])],
+    {
+      changed(contents) {
+        const options = tlsOptions(files, contents);
+        if (first === undefined) {
+          first = options;
+        } else {
+          listener.reloaded(options);
+        }
+      },
+      failed(error) {
+        if (first === undefined) {
+          firstError = error;
+        } else {
+          listener.failed(error);
+        }
+      },
+    },
+    pollMs,
+  );
+  await watch.start();
+  if (first === undefined) {
+    watch.stop();
+    throw firstError instanceof HttpsError
+      ? firstError
+      : new HttpsError('tls-invalid', `cannot read the certificate: ${firstError?.message ?? 'no content'}`, {
+          cause: firstError,
+        });
+  }
+  return { options: first, check: () => watch.check(), stop: () => watch.stop() };
+}

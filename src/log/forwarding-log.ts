@@ -1,0 +1,16 @@
+import { pino } from 'pino';
+import type { Logger } from 'pino';
+import type { LogEntry } from './log-entry.ts';
+
+/** A log whose entries the main thread writes: it owns the log, and decides what is written. */
+export function forwardingLog(forward: (entry: LogEntry) => void): Logger {
+  return pino(
+    { level: 'debug', base: null, timestamp: false, formatters: { level: (label) => ({ level: label }) } },
+    {
+      write(line) {
+        const { level, msg, ...fields } = JSON.parse(line) as { level: LogEntry['level']; msg: string };
+        forward({ level, message: msg, fields });
+      },
+    },
+  );
+}

@@ -1,8 +1,0 @@
-// A module as it travels from the loader to the evaluation workers.
-import type { PolicyCode } from '../modules/index.ts';
-
-/**
- * A module that was fetched, verified, rewritten and compiled, or a builtin one; can be posted to another thread without
- * a recompile. `digest` is the `sha256:…` of the original bytes, or a builtin module's version.
- */
-export type CompiledPolicyModule = PolicyCode & { readonly digest: string };

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Observation } from '../../engine/index.ts';
+import { MAX_RESOURCES, ServerMetrics } from './metrics.ts';
+
+const observation: Observation = {
+  policy: 'p',
+  mode: 'protect',
+  route: 'validate',
+  outcome: 'verdict',
+  kind: 'Pod',
+  namespace: 'shop',
+  operation: 'CREATE',
+  accepted: true,
+  mutated: false,
+};
+const create = (): ServerMetrics => new ServerMetrics({ waiting: () => 0, held: () => 0, phases: () => [] });
+
+/** The evaluations that are counted, without the name in front. */
+async function evaluations(metrics: ServerMetrics): Promise<string[]> {
+  const lines = (await metrics.text()).split('\n');
+  return lines.filter((line) => line.startsWith('kubewarden_policy_evaluations_total{'));
+}
+
+describe('labels that come from reviews', () => {
+  it('are kept when they have the form of Kubernetes names', async () => {
+    const metrics = create();
+    metrics.reviewed('validate', observation, 1, 1);
+    assert.match(
+      (await evaluations(metrics)).join(),
+      /resource_kind="Pod".*resource_namespace="shop".*_operation="CREATE"/,
+    );
+  });
+
+  it('are "other" when policies answer with codes that HTTP does not have', async () => {
+    const metrics = create();
+    metrics.reviewed('validate', { ...observation, errorCode: 99_999 }, 1, 1);
+    assert.match((await evaluations(metrics)).join(), /error_code="other"/);
+  });
+
+  it('are told apart up to a number', async () => {
+    const metrics = create();
+    for (let index = 0; index < MAX_RESOURCES + 100; index += 1) {
+      metrics.reviewed('validate', { ...observation, namespace: `n${index}` }, 1, 1);
+    }
+    const lines = await evaluations(metrics);
+    assert.ok(lines.length <= MAX_RESOURCES + 1, `${lines.length}`);
+    assert.match(lines.join('\n'), /resource_namespace="other"/);
+  });
+});
+
+describe('evaluations', () => {
+  it('are counted together when they are alike, whichever worker told of them', async () => {
+    const metrics = create();
+    metrics.reviewed('validate', observation, 3, 4);
+    metrics.reviewed('validate', observation, 30, 40);
+    metrics.reviewed('validate', { ...observation }, 300, 400);
+    metrics.reviewed('validate', { ...observation, accepted: false, errorCode: 403 }, 3, 4);
+    const lines = await evaluations(metrics);
+    assert.deepEqual(
+      lines.map((line) => line.split(' ').at(-1)),
+      ['3', '1'],
+    );
+    const text = await metrics.text();
+    const latency = (suffix: string): string | undefined =>
+      new RegExp(`^kubewarden_policy_evaluation_latency_milliseconds_${suffix} (.*)$`, 'm').exec(text)?.[1];
+    const labels = 'policy_name="p",policy_mode="protect"';
+    assert.equal(latency(`bucket{le="2",${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '0');
+    assert.equal(latency(`bucket{le="5",${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '2');
+    assert.equal(latency(`bucket{le="+Inf",${labels}}`.replaceAll(/[{}+]/g, String.raw`\$&`)), '4');
+    assert.equal(latency(`sum{${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '336');
+    assert.equal(latency(`count{${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '4');
+  });
+
+  it('of a policy that was removed are forgotten, and counted anew when it is back', async () => {
+    const metrics = create();
+    const other = { ...observation, policy: 'other' };
+    for (const one of [observation, observation, other]) {
+      metrics.reviewed('validate', one, 1, 1);
+    }
+    metrics.timedOut('p');
+    metrics.forget('p');
+    assert.doesNotMatch(await metrics.text(), /policy_name="p"/);
+    assert.equal((await evaluations(metrics)).length, 1);
+    metrics.reviewed('validate', observation, 1, 1);
+    assert.match((await evaluations(metrics)).join('\n'), /policy_name="p".* 1$/m);
+  });
+});

@@ -1,0 +1,140 @@
+// The policies of a file: read whenever it changes, loaded, served.
+import { EvaluationError } from '../../evaluation/index.ts';
+import { FileWatch } from '../../files/index.ts';
+import type { PoliciesView } from '../status/operations-endpoint.ts';
+import { PolicyRegistry } from './policy-registry.ts';
+import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
+import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+
+/** A source of policies that is a policies file. */
+export class FilePolicies implements PolicySource {
+  readonly #file: string;
+  readonly #host: PolicyHost;
+  readonly #registry: PolicyRegistry;
+  readonly #watch: FileWatch;
+  #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
+  #isLoaded = false;
+
+  /** @param file path of the policies file */
+  constructor(file: string, host: PolicyHost) {
+    const { loader, record } = host;
+    this.#file = file;
+    this.#host = host;
+    this.#registry = new PolicyRegistry(
+      {
+        load: (requests, done) => loader.load(requests, done),
+        publish: (change) => host.publish(change),
+        phaseChanged: (id, change) => host.phaseChanged(id, change),
+        changeEnded: (result) => host.changeEnded(result),
+        servingChanged: (digests) => {
+          loader.keep(digests);
+          record.changed(() => this.#registry.lastGood());
+        },
+      },
+      record.read(),
+    );
+    this.#watch = new FileWatch([file], {
+      changed: ([content]) => this.#changed(content?.toString('utf8') ?? ''),
+      failed: (error) => this.#failed(error),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#watch.start();
+    await this.settledInTime();
+    // With a file that cannot be used and nothing that served before there is nothing to be ready with.
+    this.#isLoaded = this.#source.loadedAt !== null || this.#registry.lastGood().length > 0;
+  }
+
+  check(): Promise<void> {
+    return this.#watch.check();
+  }
+
+  retryNow(): void {
+    this.#registry.retryNow();
+  }
+
+  settledInTime(): Promise<void> {
+    return settledWithin(this.#registry.settled(), this.#host.readyWaitMs);
+  }
+
+  notReady(): string | undefined {
+    if (this.#isLoaded) {
+      return undefined;
+    }
+    const isUnusable = this.#source.loadedAt === null && this.#source.error !== null;
+    return isUnusable ? 'the policies file cannot be used' : 'policies are being loaded';
+  }
+
+  isLoading(id: string): boolean {
+    return this.#source.loadedAt === null || this.#registry.has(id);
+  }
+
+  buckets(): BucketKnowledge {
+    return 'none';
+  }
+
+  findNamespace(): Promise<string | undefined> {
+    return Promise.resolve('the policies of a file do not select namespaces');
+  }
+
+  view(): PoliciesView {
+    return { source: { path: this.#file, ...this.#source }, policies: this.#registry.statuses() };
+  }
+
+  status(id: string): PolicyStatus | undefined {
+    return this.#registry.status(id);
+  }
+
+  phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
+    return this.#registry.phases();
+  }
+
+  modules(): ReturnType<PolicyRegistry['modules']> {
+    return this.#registry.modules();
+  }
+
+  activationFailed(id: string, message: string): void {
+    this.#registry.activationFailed(id, message);
+  }
+
+  async stop(): Promise<void> {
+    this.#watch.stop();
+    this.#registry.stop();
+  }
+
+  async close(): Promise<void> {
+    if (this.#source.loadedAt !== null || this.#source.error !== null) {
+      await this.#host.record.flush(this.#registry.lastGood());
+    }
+  }
+
+  async #changed(text: string): Promise<void> {
+    const { loader, log } = this.#host;
+    const started = performance.now();
+    try {
+      const declared = await loader.parse(text, this.#file);
+      this.#source = { loadedAt: new Date().toISOString(), error: null };
+      this.#registry.declare(declared);
+      log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
+      void this.settledInTime().then(() => (this.#isLoaded = true));
+      void this.#registry.settled().then(() => this.#host.reloadTook(performance.now() - started));
+    } catch (error) {
+      if (error instanceof EvaluationError && error.code === 'thread-ended') {
+        // Nothing is known about the file: it is read again.
+        this.#watch.forget();
+      }
+      this.#failed(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The policies file cannot be used: what it declared before stays; at the start, what served before the restart. */
+  #failed(error: Error): void {
+    const isFirst = this.#source.loadedAt === null && this.#source.error === null;
+    this.#source = { ...this.#source, error: error.message };
+    this.#host.log.error({ file: this.#file, error: error.message }, 'policies file not used');
+    if (isFirst) {
+      this.#registry.restoreLastGood(error.message);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// The port for operators and probes, plain HTTP: /livez, /readyz, /readiness, /metrics, /policies.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendError, sendJson } from '../../https/index.ts';
+import type { PolicyStatus } from './policy-status.ts';
+
+/** What the port shows. */
+export interface OperationsView {
+  /** Why the server is not ready for requests; undefined when it is. */
+  notReady(): string | undefined;
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  policies(): PoliciesView;
+}
+
+/** The answer of `GET /policies`. */
+export interface PoliciesView {
+  /** The policies file, and what is wrong with it, if anything; then what it declared before stays declared. */
+  readonly source: { readonly path: string; readonly loadedAt: string | null; readonly error: string | null };
+  readonly policies: readonly PolicyStatus[];
+}
+
+/** The request handler of the operations port. */
+export function operationsHandler(view: OperationsView): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    request.resume();
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      sendError(response, 405, `expected GET, got ${request.method ?? 'no method'}`);
+      return;
+    }
+    switch (path) {
+      case '/livez':
+      // Kubewarden's name; it says nothing about policies there, and nothing here.
+      case '/readiness':
+        sendText(response, 200, 'ok\n');
+        break;
+      case '/readyz': {
+        const reason = view.notReady();
+        sendText(response, reason === undefined ? 200 : 503, reason === undefined ? 'ok\n' : `not ready: ${reason}\n`);
+        break;
+      }
+      case '/metrics':
+        view.metrics().then(
+          ({ contentType, text }) => sendText(response, 200, text, contentType),
+          () => sendError(response, 500, 'Something went wrong'),
+        );
+        break;
+      case '/policies':
+        sendJson(response, 200, `${JSON.stringify(view.policies(), null, 2)}\n`);
+        break;
+      default:
+        if (path.startsWith('/policies/')) {
+          sendPolicy(response, view, decodeURIComponentSafe(path.slice('/policies/'.length)));
+        } else {
+          sendError(response, 404, 'no such path: expected /livez, /readyz, /metrics, /policies or /policies/{id}');
+        }
+    }
+  };
+}
+
+function sendPolicy(response: ServerResponse, view: OperationsView, id: string): void {
+  const policy = view.policies().policies.find((status) => status.id === id);
+  if (policy === undefined) {
+    sendError(response, 404, `unknown policy: ${id}`);
+  } else {
+    sendJson(response, 200, `${JSON.stringify(policy, null, 2)}\n`);
+  }
+}
+
+function decodeURIComponentSafe(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  contentType = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
