@@ -20,7 +20,7 @@ export interface Document {
 }
 
 /** Which scalars of YAML are numbers and booleans: as kubectl reads them, or as YAML 1.2 does. */
-export type YamlDialect = 'kubernetes' | 'core';
+type YamlDialect = 'kubernetes' | 'core';
 
 /**
  * Reads a file, or standard input for `-`.

@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /** A column: its header, and how a row is shown in it. */
-export interface Column<Row> {
+interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => string;
 }

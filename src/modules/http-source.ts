@@ -33,7 +33,7 @@ export interface FetchTimeouts {
 }
 
 /** Called as bytes arrive; `total` is what the server announced. */
-export type ProgressListener = (received: number, total?: number) => void;
+type ProgressListener = (received: number, total?: number) => void;
 
 /** How to download. */
 export interface DownloadOptions {

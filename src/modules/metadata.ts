@@ -13,7 +13,7 @@ export const METADATA_SECTION = 'io.kubewarden.metadata';
 export const METADATA_LIMIT_BYTES = 1024 * 1024;
 
 /** The version of Kubewarden's policy interface that this server implements. */
-export const SUPPORTED_KUBEWARDEN_VERSION = { major: 1, minor: 37 } as const;
+const SUPPORTED_KUBEWARDEN_VERSION = { major: 1, minor: 37 } as const;
 
 /** A kind of objects that a policy reads from the cluster. */
 export interface ContextAwareResource {

@@ -11,7 +11,7 @@ const STALE_TEMPORARY_MS = 24 * 60 * 60 * 1000;
 const TEMPORARY_PREFIX = '.tmp-';
 
 /** What a location last served. */
-export interface KnownLocation {
+interface KnownLocation {
   readonly digest: Digest;
   /** The location as it may be shown. */
   readonly shown: string;

@@ -34,7 +34,7 @@ export interface HttpReference {
 export type ModuleReference = FileReference | HttpReference;
 
 /** How to read references. */
-export interface ReferenceOptions {
+interface ReferenceOptions {
   /** Absolute folder against which `file://./x.wasm` is resolved. Without it, only absolute paths are allowed. */
   readonly baseDir?: string;
 }

@@ -16,10 +16,10 @@ import type { SourcesConfig } from './sources.ts';
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
 /** Size that a cache is kept below: some 300 modules of a usual size, or 50 of the largest toolchain. */
-export const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
+const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
 
 /** How a store works. */
-export interface ModuleStoreOptions {
+interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */
   readonly cacheDir: string;
   /** How to reach servers. Default: `DEFAULT_SOURCES`. */
@@ -39,7 +39,7 @@ export interface ModuleStoreOptions {
 }
 
 /** How to fetch one module. */
-export interface FetchOptions {
+interface FetchOptions {
   readonly signal?: AbortSignal;
   /** Takes the module from the cache, whatever the source may have by now. Default: false. */
   readonly offline?: boolean;

@@ -8,17 +8,17 @@ import { digestOf } from './module-cache.ts';
 import type { Digest } from './module-reference.ts';
 
 /** Peers that are asked for one module: more replicas than most clusters have, each within a few milliseconds. */
-export const MAX_PEERS_ASKED = 32;
+const MAX_PEERS_ASKED = 32;
 /** Peers that are asked at the same time; only one of them sends the module. */
-export const PEERS_AT_ONCE = 4;
+const PEERS_AT_ONCE = 4;
 /** Time until a peer says whether it has the module, connection included. Milliseconds. */
-export const PEER_ANSWER_TIMEOUT_MS = 2_000;
+const PEER_ANSWER_TIMEOUT_MS = 2_000;
 /** Time without a single byte of a module that is on its way. Milliseconds. */
-export const PEER_IDLE_TIMEOUT_MS = 3_000;
+const PEER_IDLE_TIMEOUT_MS = 3_000;
 /** Time for everything: 64 MiB at 5 MB/s, in a network that replicas share. Milliseconds. */
-export const PEER_TIMEOUT_MS = 15_000;
+const PEER_TIMEOUT_MS = 15_000;
 /** Peers that are busy are asked again after this time, while there is any left. Milliseconds. */
-export const PEER_RETRY_MS = 250;
+const PEER_RETRY_MS = 250;
 
 /** How to ask other replicas. */
 export interface PeerSource {

@@ -15,7 +15,7 @@ export type PolicyCode =
   | { readonly mode: 'builtin'; readonly name: BuiltinName };
 
 /** How to load a policy's module. */
-export interface PolicyModuleOptions {
+interface PolicyModuleOptions {
   /** Default: {@link DEFAULT_MEMORY_LIMIT_BYTES}. */
   readonly memoryLimitBytes?: number | undefined;
   /** The kind that the user chose, for modules that do not say. */
@@ -23,7 +23,7 @@ export interface PolicyModuleOptions {
 }
 
 /** A module that is ready to become a guest. */
-export interface PolicyModule {
+interface PolicyModule {
   readonly compiled: CompiledModule;
   readonly mode: ExecutionMode;
   readonly metadata: PolicyMetadata | undefined;

@@ -9,7 +9,7 @@ export interface PolicyRule {
 }
 
 /** Operations that a rule can name. */
-export type PolicyOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*';
+type PolicyOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*';
 
 const OPERATIONS: readonly PolicyOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT', '*'];
 

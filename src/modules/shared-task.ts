@@ -7,7 +7,7 @@ interface Flight<T, P> {
 }
 
 /** How one caller takes part. */
-export interface Participation<P> {
+interface Participation<P> {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: P) => void;
 }

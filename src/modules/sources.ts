@@ -9,12 +9,12 @@ import { yamlPosition } from './yaml-position.ts';
 import type { ValuePath } from './yaml-position.ts';
 
 /** A certificate authority for one host: in a file (PEM or DER), which is read at every fetch, or as PEM text. */
-export type SourceAuthority =
+type SourceAuthority =
   | { readonly type: 'Path'; readonly path: string }
   | { readonly type: 'Data'; readonly data: string };
 
 /** Proxies as the variables `http_proxy`, `https_proxy` and `no_proxy` give them. URLs may hold credentials. */
-export interface ProxyConfig {
+interface ProxyConfig {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -33,7 +33,7 @@ export interface SourcesConfig {
 export const DEFAULT_SOURCES: SourcesConfig = { insecureSources: [], sourceAuthorities: {}, proxies: {} };
 
 /** Largest `sources.yml`: Kubernetes keeps it in a ConfigMap, which holds 1 MiB. */
-export const SOURCES_LIMIT_BYTES = 1024 * 1024;
+const SOURCES_LIMIT_BYTES = 1024 * 1024;
 
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 

@@ -8,9 +8,9 @@ import {
   type ResourceType,
 } from '../../resources/index.ts';
 
-export type ApplyOutcome = 'configured' | 'created' | 'unchanged';
+type ApplyOutcome = 'configured' | 'created' | 'unchanged';
 
-export interface ApplyOptions extends WriteOptions {
+interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Take fields from other managers. */
   readonly force: boolean;

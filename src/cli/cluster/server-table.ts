@@ -20,7 +20,7 @@ export interface ServerTable {
   readonly rows?: readonly ServerRow[];
 }
 
-export interface ServerTableOptions {
+interface ServerTableOptions {
   /** Also the columns that are less important. */
   readonly wide: boolean;
   /** A first column with the objects' namespaces. */

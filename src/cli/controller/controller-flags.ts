@@ -154,7 +154,7 @@ export function electionTimes(flags: ControllerFlags): {
 }
 
 /** Policy servers that somebody else runs: where the API server reaches them, and the file of their CA. */
-export interface RemoteServers {
+interface RemoteServers {
   readonly urlOf: (name: string) => string;
   readonly caFile: string;
 }

@@ -9,7 +9,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** Connections at once: probes and scrapers are few. */
 const MAX_CONNECTIONS = 100;
 
-export interface OperationsServerOptions {
+interface OperationsServerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;

@@ -29,7 +29,7 @@ const ATTEMPTS = 60;
 /** Parts of our own kinds: nothing takes them before the controller answers. */
 const AFTER_CONTROLLER: ReadonlySet<string> = new Set(['policy-server', 'recommended-policies']);
 
-export interface InstallationOptions {
+interface InstallationOptions {
   /** Have the server check everything, and store nothing. */
   readonly isDryRun: boolean;
   readonly isBesideKubewarden: boolean;

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import { DEPLOYMENTS } from './kinds.ts';
 
 /** What its controller puts on policies and PolicyServers, and takes away when they are deleted. */
-export const KUBEWARDEN_FINALIZER = 'kubewarden.io/finalizer';
+const KUBEWARDEN_FINALIZER = 'kubewarden.io/finalizer';
 /** The finalizers of all of its versions. */
 export const KUBEWARDEN_FINALIZERS: ReadonlySet<string> = new Set([KUBEWARDEN_FINALIZER, 'kubewarden']);
 /** How names of its webhooks for policies end. */

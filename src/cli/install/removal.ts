@@ -43,7 +43,7 @@ const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
 /** How often webhooks are looked for again: what a controller was writing when its rights went comes once. */
 const SWEEPS = 5;
 
-export interface RemovalOptions {
+interface RemovalOptions {
   readonly isDryRun: boolean;
   /** Nothing but webhooks, and what would put them back. */
   readonly webhooksOnly: boolean;

@@ -141,7 +141,7 @@ export type FromModuleThread =
   | { readonly type: 'failed'; readonly failure: JobFailure };
 
 /** Why a job has no result. */
-export interface JobFailure {
+interface JobFailure {
   /** `settings-refused`, or the code of the error. */
   readonly code: string;
   readonly message: string;

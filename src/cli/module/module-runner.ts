@@ -36,7 +36,7 @@ export class GuestOverdue extends CliError {
 export class ThreadFailed extends CliError {}
 
 /** Whom the runner tells of what happens meanwhile. */
-export interface RunnerEvents {
+interface RunnerEvents {
   readonly onLog?: (entry: PolicyLogEntry) => void;
   /** A question of a suite was answered. */
   readonly onAnswer?: (index: number, answer: SuiteAnswer, durationMs: number) => void;

@@ -16,7 +16,7 @@ import type { ModuleInput } from '../module/module-job.ts';
 const MANIFESTS = 'manifests';
 
 /** A policy whose code are manifests, as the module thread takes it. */
-export interface ManifestsPolicy {
+interface ManifestsPolicy {
   readonly definition: PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
 }

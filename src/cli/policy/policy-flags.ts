@@ -107,7 +107,7 @@ export function addPolicyFlags(command: Command): Command {
 }
 
 /** The policy and the request that the command line means, with all code fetched. */
-export interface PolicyUnderTest {
+interface PolicyUnderTest {
   readonly job: PolicyJob;
   /** What users should know before it runs. */
   readonly notes: readonly string[];

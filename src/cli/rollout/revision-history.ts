@@ -142,7 +142,7 @@ function fields(snapshot: unknown): ReadonlyMap<string, unknown> {
 }
 
 /** A module of a revision. */
-export interface RevisionModule {
+interface RevisionModule {
   /** The name of the member of a group; the policy's own where there is but one. */
   readonly name: string;
   readonly module: string;

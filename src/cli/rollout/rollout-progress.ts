@@ -38,7 +38,7 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
 }
 
 /** How commands that help are written for one policy. */
-export interface RolloutCommands {
+interface RolloutCommands {
   /** `portcullis rollout undo cap/one` */
   undo(): string;
 }

@@ -3,7 +3,7 @@ import { diffHunks } from '../diff-hunks.ts';
 import { manyLines } from '../table.ts';
 
 /** A text that is compared, and what its head line calls it. */
-export interface NamedText {
+interface NamedText {
   readonly name: string;
   readonly text: string;
 }

@@ -23,7 +23,7 @@ export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
 }
 
 /** The product's namespace, its service accounts, and their rights. */
-export function accessObjects(): readonly KubernetesObject[] {
+function accessObjects(): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
     ...[CONTROLLER, REPLICA].map(serviceAccountObject),

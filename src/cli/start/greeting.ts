@@ -10,7 +10,7 @@ import { headed, pathFromHere, type StartedServer } from './start-server.ts';
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
 const IS_DEGRADED = "'--for=jsonpath={.status.phase}=Degraded'";
 
-export interface GreetingOptions
+interface GreetingOptions
   extends Pick<LocalCluster, 'url' | 'kubeconfig'>, Pick<StartedServer, 'admission' | 'operations'> {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;

@@ -21,7 +21,7 @@ const FIELD_MANAGER = 'portcullis-start';
 /** A token that nobody guesses: twice the 128 bits that are enough. Bytes. */
 const TOKEN_BYTES = 32;
 
-export interface LocalClusterOptions {
+interface LocalClusterOptions {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
   /** First port to try for kubectl. */

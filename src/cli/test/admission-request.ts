@@ -21,7 +21,7 @@ const OPTIONS: Readonly<Record<Operation, string | undefined>> = {
 };
 
 /** The objects of a request: at least one of them. */
-export interface RequestObjects {
+interface RequestObjects {
   readonly object?: JsonObject;
   readonly oldObject?: JsonObject;
 }

@@ -3,7 +3,7 @@ import { type Summary, summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
 /** What `-o json` and `-o yaml` print. Times are milliseconds. */
-export interface DataReport {
+interface DataReport {
   readonly summary: Summary;
   readonly suites: readonly {
     readonly name: string;

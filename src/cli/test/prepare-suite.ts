@@ -50,7 +50,7 @@ export interface PreparedSuite {
   readonly job: SuiteJob;
 }
 
-export interface PrepareOptions {
+interface PrepareOptions {
   readonly progress: Progress;
   readonly sources?: SourcesConfig;
   /** Seconds of one evaluation, instead of what policies say. */

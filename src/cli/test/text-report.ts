@@ -11,7 +11,7 @@ const MAX_TEXT = 2_000;
 const MAX_DIFF_LINES = 200;
 
 /** How to show results. */
-export interface TextReportOptions {
+interface TextReportOptions {
   readonly color: boolean;
 }
 

@@ -116,7 +116,7 @@ export function controllerOf({ deployments, namespace }: Snapshot): KubernetesOb
 }
 
 /** The rest of an argument of the controller that begins with a text. */
-export function argumentOf(deployment: KubernetesObject, beginning: string): string | undefined {
+function argumentOf(deployment: KubernetesObject, beginning: string): string | undefined {
   const { template } = (deployment['spec'] ?? {}) as {
     template?: { spec?: { containers?: readonly { args?: unknown }[] } };
   };

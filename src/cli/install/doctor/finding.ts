@@ -47,7 +47,7 @@ export const FINDING_CODES = {
   NotLookedAt: 'warning',
 } as const satisfies Readonly<Record<string, Severity>>;
 
-export type FindingCode = keyof typeof FINDING_CODES;
+type FindingCode = keyof typeof FINDING_CODES;
 
 export function finding(
   code: FindingCode,

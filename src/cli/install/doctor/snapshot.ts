@@ -29,7 +29,7 @@ const POLICIES = OWN_KINDS.filter(
 );
 
 /** A part that could not be looked at. */
-export interface Unread {
+interface Unread {
   readonly what: string;
   readonly why: string;
 }
