@@ -2,7 +2,8 @@
 //   unit         src/**/*.test.ts in one process: they share nothing but the runner and take seconds
 //   integration  test/**/*.test.ts, a process each: they start servers, browsers and API servers
 //   full         test/**/*.full.test.ts, likewise: only `npm run test:full` runs them, or their own name
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,49 +14,36 @@ const chosen = process.argv.slice(2);
 /** The suites of `npm test`. */
 const DEFAULT_SUITES = ['unit', 'integration'];
 
-interface Suite {
-  readonly name: string;
-  readonly files: readonly string[];
-  readonly flags: readonly string[];
-}
+const IN_ONE_PROCESS = ['--test-isolation=none'];
+// Three files at a time: the smallest machine of the project has two cores, and files wait half of their time.
+const IN_PROCESSES = ['--test-concurrency=3', '--test-timeout=480000'];
 
-// Two files at a time: each starts processes of its own, and the smallest machine of the project has two cores.
-const processes = ['--test-concurrency=2', '--test-timeout=480000'];
-
-const suites: readonly Suite[] = [
-  { name: 'unit', files: find('src/**/*.test.ts'), flags: ['--test-isolation=none'] },
-  { name: 'integration', files: find('test/**/*.test.ts', ['test/**/*.full.test.ts']), flags: processes },
-  { name: 'full', files: find('test/**/*.full.test.ts'), flags: processes },
-];
-
-function find(pattern: string, exclude: readonly string[] = []): readonly string[] {
-  return globSync(pattern, { cwd: root, exclude }).toSorted();
-}
-
-/** The suites to run: those that were named, or the files that were named under the flags of their suite. */
-function selected(): readonly Suite[] {
+/** The files of a suite that were chosen: all of them, or those whose path contains a name. */
+function filesOf(suite: string, pattern: string, exclude: readonly string[] = []): readonly string[] {
   const names = chosen.length === 0 ? DEFAULT_SUITES : chosen;
-  return suites
-    .map((suite) => ({
-      ...suite,
-      files: suite.files.filter((file) => names.includes(suite.name) || chosen.some((part) => file.includes(part))),
-    }))
-    .filter((suite) => suite.files.length > 0);
+  const files = globSync(pattern, { cwd: root, exclude }).toSorted();
+  return files.filter((file) => names.includes(suite) || chosen.some((part) => file.includes(part)));
 }
 
-let failed = false;
-for (const suite of selected()) {
-  process.stdout.write(`\n${suite.name}: ${suite.files.length} files\n`);
-  const run = spawnSync(
-    process.execPath,
-    ['--test', '--test-reporter=./tools/test-reporter.ts', ...suite.flags, ...suite.files],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      // Test files, commands and workers load the same sources again and again: each file is compiled once.
-      env: { ...process.env, NODE_COMPILE_CACHE: join(root, '.cache', 'node') },
-    },
-  );
-  failed ||= run.status !== 0;
+/** Resolves with whether all tests of the files pass. */
+async function pass(flags: readonly string[], files: readonly string[]): Promise<boolean> {
+  if (files.length === 0) {
+    return true;
+  }
+  const runner = spawn(process.execPath, ['--test', '--test-reporter=./tools/test-reporter.ts', ...flags, ...files], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // Test files, commands and workers load the same sources again and again: each file is compiled once.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(root, '.cache', 'node') },
+  });
+  const [code] = (await once(runner, 'exit')) as [number | null];
+  return code === 0;
 }
-process.exit(failed ? 1 : 0);
+
+const unit = filesOf('unit', 'src/**/*.test.ts');
+const integration = filesOf('integration', 'test/**/*.test.ts', ['test/**/*.full.test.ts']);
+const full = filesOf('full', 'test/**/*.full.test.ts');
+process.stdout.write(`${unit.length} unit, ${integration.length} integration, ${full.length} full test files\n`);
+// At once: unit tests keep one core busy for a minute.
+const passed = await Promise.all([pass(IN_ONE_PROCESS, unit), pass(IN_PROCESSES, [...integration, ...full])]);
+process.exit(passed.every(Boolean) ? 0 : 1);
