@@ -134,9 +134,15 @@ export class Container {
   /** SIGTERM, and SIGKILL when its time is over; it does not start again. */
   async stop(): Promise<void> {
     const seconds = this.#options.spec.lifecycle?.preStop?.sleep?.seconds ?? 0;
-    await sleep(seconds * 1000);
+    await sleep(seconds * 1000, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
     this.#stopping.abort();
     await this.#process?.stop();
+  }
+
+  /** SIGKILL; it does not start again. */
+  async end(): Promise<void> {
+    this.#stopping.abort();
+    await this.#process?.kill();
   }
 
   /** From start to end of one process. */

@@ -160,11 +160,11 @@ export class TestNode implements AsyncDisposable {
     return [...this.#running.values()].map(({ name, log }) => `── ${name}\n${log}`).join('\n');
   }
 
-  /** Ends all Pods, as fast as they end; their objects stay. */
+  /** Kills all Pods; their objects stay. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#proxy.stop();
-    await Promise.all([...this.#running.values()].map((pod) => pod.stop()));
+    await Promise.all([...this.#running.values()].map((pod) => pod.end()));
     await Promise.all(this.#ending.values());
     await this.#following?.catch(() => undefined);
     this.#client.close();
@@ -225,6 +225,10 @@ export class TestNode implements AsyncDisposable {
       },
       env: {
         PATH: process.env['PATH'] ?? '',
+        // Of the product's images the sources are compiled before.
+        ...(process.env['NODE_COMPILE_CACHE'] === undefined
+          ? {}
+          : { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
         KUBERNETES_SERVICE_HOST: new URL(this.#cluster.url).hostname,
         KUBERNETES_SERVICE_PORT: new URL(this.#cluster.url).port,
       },

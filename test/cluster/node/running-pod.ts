@@ -97,6 +97,18 @@ export class RunningPod {
     const impatience = graceSeconds === undefined ? undefined : setTimeout(() => void this.kill(), graceSeconds * 1000);
     await Promise.all(this.#containers.map((container) => container.stop()));
     clearTimeout(impatience);
+    await this.#clear();
+  }
+
+  /** Kills its processes for good. */
+  async end(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#containers.map((container) => container.end()));
+    await this.#clear();
+  }
+
+  /** Waits for the end of its containers, and deletes its folder. */
+  async #clear(): Promise<void> {
     await this.#life;
     await this.#reporting;
     rmSync(this.#options.folder, { recursive: true, force: true });
