@@ -9,6 +9,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   type ClusterAdmissionPolicy,
   customResourceDefinition,
+  findCondition,
   kubernetesKind,
   type KubernetesObject,
   OWN_KINDS,
@@ -16,7 +17,7 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../resources/index.ts';
-import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
+import { aborted, type EventSink, ObjectCache, SHOWN_FROM_FAILURE } from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
 import { Complaints } from './complaints.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
@@ -182,37 +183,40 @@ class Scene implements AsyncDisposable {
   }
 }
 
-/** A cluster that refuses webhook configurations. */
-function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
+type Verb = 'create' | 'update' | 'patch' | 'delete';
+
+/** A cluster in which some requests fail: those for which `failure` has an error. */
+function failing(
+  failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => ApiError | undefined,
+): (cluster: Cluster) => Cluster {
   return (cluster) =>
     new Proxy(cluster, {
       get: (target, property) => {
         const member: unknown = Reflect.get(target, property);
         return typeof member !== 'function'
           ? member
-          : (...args: unknown[]): unknown =>
-              ['create', 'patch'].includes(property as string) &&
-              (args[0] as ResourceType).group === 'admissionregistration.k8s.io'
-                ? Promise.reject(new ApiError(code, code === 403 ? 'Forbidden' : 'Invalid', 'not these'))
-                : Reflect.apply(member, target, args);
+          : (...args: unknown[]): unknown => {
+              const error = failure(property as Verb, args[0] as ResourceType, args);
+              return error === undefined ? Reflect.apply(member, target, args) : Promise.reject(error);
+            };
       },
     });
 }
 
-/** A cluster in which nobody may touch a policy's spec or annotations. */
-function unpatchable(cluster: Cluster): Cluster {
-  return new Proxy(cluster, {
-    get: (target, property) => {
-      const member: unknown = Reflect.get(target, property);
-      return typeof member !== 'function'
-        ? member
-        : (...args: unknown[]): unknown =>
-            property === 'patch' && (args[2] as { type: string }).type === 'json'
-              ? Promise.reject(new ApiError(403, 'Forbidden', 'nobody may'))
-              : Reflect.apply(member, target, args);
-    },
-  });
+/** A cluster that refuses webhook configurations. */
+function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
+  const error = new ApiError(code, code === 403 ? 'Forbidden' : 'Invalid', 'not these');
+  return failing((verb, { group }) =>
+    (verb === 'create' || verb === 'patch') && group === 'admissionregistration.k8s.io' ? error : undefined,
+  );
 }
+
+/** A cluster in which nobody may touch a policy's spec or annotations. */
+const unpatchable = failing((verb, _type, args) =>
+  verb === 'patch' && (args[2] as { type: string }).type === 'json'
+    ? new ApiError(403, 'Forbidden', 'nobody may')
+    : undefined,
+);
 
 describe('PolicyReconciler', () => {
   it('tells of a rollout before a slow trial, and then of its end', async () => {
@@ -244,13 +248,13 @@ describe('PolicyReconciler', () => {
     assert.ok(made);
     const { resourceVersion: _, uid: __, ...metadata } = made.metadata;
     await other.cluster.admin.create(POLICY_REVISIONS, { ...made, metadata });
-    await assert.rejects(other.reconciler.reconcile(KEY, signal), { name: 'Waiting', reason: 'CacheBehind' });
+    await assert.rejects(other.reconciler.reconcile(KEY, signal), { name: 'ApiError', reason: 'AlreadyExists' });
     assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
   it('says that a configuration was refused, and does not insist', async () => {
     await using scene = await Scene.open(refusing(422));
-    await scene.rollOut();
+    await assert.rejects(scene.rollOut(), { name: 'Waiting', reason: 'WebhookRefused' });
     const { status } = await scene.policy();
     assert.deepEqual([status?.phase, status?.reason], ['Error', 'WebhookRefused']);
     assert.match(status?.message ?? '', /not these/);
@@ -259,7 +263,7 @@ describe('PolicyReconciler', () => {
 
   it('says that it may not write configurations, and tries again', async () => {
     await using scene = await Scene.open(refusing(403));
-    await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
+    await assert.rejects(scene.rollOut(), { name: 'ReconcileError', reason: 'WebhookRefused', retry: 'with backoff' });
     assert.equal((await scene.policy()).status?.reason, 'WebhookRefused');
   });
 
@@ -327,5 +331,79 @@ describe('PolicyReconciler', () => {
     scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
     await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+  });
+
+  /** What the condition of the type says, in a line. */
+  async function told(scene: Scene, type: string): Promise<string | undefined> {
+    const condition = findCondition((await scene.policy()).status?.conditions, type);
+    return condition && `${condition.status} ${condition.reason}: ${condition.message}`;
+  }
+
+  const CREATE_FAILS = [
+    [403, 'Forbidden', 1, 'Reconciling'],
+    [409, 'AlreadyExists', SHOWN_FROM_FAILURE, 'Reconciling'],
+    [422, 'Invalid', 1, 'Stalled'],
+    [500, 'InternalError', 1, 'Reconciling'],
+  ] as const;
+  for (const [code, reason, attempts, abnormal] of CREATE_FAILS) {
+    it(`says that a revision cannot be created (${code}), and goes on when it can`, async () => {
+      let error: ApiError | undefined = new ApiError(code, reason, 'no revision');
+      await using scene = await Scene.open(
+        failing((verb, { resource }) => (verb === 'create' && resource === 'policyrevisions' ? error : undefined)),
+      );
+      for (let failures = 0; failures < attempts; failures += 1) {
+        await assert.rejects(scene.reconciler.reconcile(KEY, signal, { failures, stopped: signal }), { code });
+      }
+      const { status } = await scene.policy();
+      const why = 'no revision; the spec has no revision yet';
+      assert.deepEqual([status?.phase, status?.reason, status?.message], ['Pending', 'ReconcileFailed', why]);
+      assert.equal(await told(scene, 'Ready'), `False ReconcileFailed: ${why}`);
+      assert.equal(await told(scene, abnormal), `True ReconcileFailed: ${why}`);
+      error = undefined;
+      await scene.rollOut();
+      assert.equal(await told(scene, 'Ready'), 'True Serving: revision 1 serves on every replica');
+      assert.equal(await told(scene, abnormal), undefined);
+      assert.deepEqual(scene.told, ['Normal Serving']);
+    });
+  }
+
+  it('says that the state of a revision cannot be written, while what serves goes on', async () => {
+    const errors: ApiError[] = [];
+    await using scene = await Scene.open(
+      failing((verb, { resource }) => (verb === 'update' && resource === 'policyrevisions' ? errors[0] : undefined)),
+    );
+    await scene.reconciler.reconcile(KEY, signal);
+    errors.push(new ApiError(500, 'InternalError', 'etcd is away'));
+    await until(async () => {
+      await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
+      return (await told(scene, 'Ready')) !== 'False Validating: revision 1 is being fetched and checked';
+    });
+    assert.match((await told(scene, 'Reconciling')) ?? '', /^True ReconcileFailed: etcd is away; revision 1 is/);
+  });
+
+  it('says that a deleted policy cannot be removed, while a finalizer keeps it', async () => {
+    const errors: ApiError[] = [];
+    await using scene = await Scene.open(
+      failing((verb, { resource }) => (verb === 'delete' && resource === 'policyrevisions' ? errors[0] : undefined)),
+    );
+    await scene.rollOut();
+    scene.webhooks.expect(['kw.cap.p']);
+    errors.push(new ApiError(403, 'Forbidden', 'nobody may delete'));
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    await assert.rejects(scene.reconciler.reconcile(KEY, signal), { code: 403 });
+    assert.match((await told(scene, 'Ready')) ?? '', /^False ReconcileFailed: nobody may delete; /);
+  });
+
+  it('says that webhook configurations cannot be written, and neither insists nor repeats itself', async () => {
+    const error = new ApiError(500, 'InternalError', 'etcd is away');
+    await using scene = await Scene.open(
+      failing((verb, { group }) => (verb === 'patch' && group === 'admissionregistration.k8s.io' ? error : undefined)),
+    );
+    await assert.rejects(scene.rollOut(), { name: 'Waiting', reason: 'ReconcileFailed' });
+    assert.match((await told(scene, 'Reconciling')) ?? '', /^True ReconcileFailed: .*etcd is away; revision 1 serves/);
+    const { revision } = scene.cluster;
+    await assert.rejects(scene.reconciler.reconcile(KEY, signal), { name: 'Waiting' });
+    assert.equal(scene.cluster.revision, revision);
   });
 });

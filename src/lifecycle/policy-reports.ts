@@ -1,4 +1,4 @@
-// What is told of policies: their status, written only when it differs and not too often while a rollout is under way, and events.
+// The status of policies, written only when it differs and not too often while a rollout is under way, and its events.
 import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
@@ -7,24 +7,25 @@ import {
   keyOf,
   policyId,
   type PolicyStatus,
+  type Readiness,
   type ResourceType,
 } from '../resources/index.ts';
-import type { EventSink } from '../runtime/index.ts';
+import { type EventSink, FAILED_REASON, type ReconcileResult } from '../runtime/index.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { policyStatus, type Refusal } from './rollout/policy-status.ts';
+import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
 import type { WrittenObjects } from './written-objects.ts';
 
 /**
- * While a rollout is under way its progress is told after this time, and then each time after ten times as long; its end, and
- * whatever goes wrong, at once. When a thousand policies are applied each is told of twice or three times. Milliseconds.
+ * Progress of a rollout is written after this time, then after ten times as long each time; its end, and whatever goes wrong, at
+ * once. When a thousand policies are applied, each gets two or three statuses. Milliseconds.
  */
 export const FIRST_PROGRESS_MS = 5_000;
 /** Phases that pass. */
 const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
-/** Phases that users hear of by an event, and whether they are bad news. */
+/** Phases that are reported as events, and the type of those. */
 const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new Map([
   ['Active', 'Normal'],
   ['RolledBack', 'Normal'],
@@ -32,7 +33,7 @@ const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new M
   ['Error', 'Warning'],
 ]);
 
-/** When the status of a policy was written last, in milliseconds since 1970, and when it is again at the earliest. */
+/** When progress is written next, in milliseconds since 1970, and how long after the last time that is. */
 interface Progress {
   readonly intervalMs: number;
   readonly next: number;
@@ -49,7 +50,7 @@ export interface PolicyReportsOptions {
 export class PolicyReports {
   readonly #kind: ResourceType<AdmissionPolicyObject>;
   readonly #options: PolicyReportsOptions;
-  /** What was told of policies whose rollout is under way, by id. */
+  /** Of policies whose rollout is under way, by id: memory of a rate limit, nothing is decided by it. */
   readonly #progress = new Map<string, Progress>();
 
   constructor(kind: ResourceType<AdmissionPolicyObject>, options: PolicyReportsOptions) {
@@ -65,29 +66,31 @@ export class PolicyReports {
   /**
    * Writes the status when it differs.
    * @param view of the policy, at this moment
-   * @returns when to look again, if it was too early to tell; milliseconds since 1970
+   * @param failure of the reconciliation that ends with this
+   * @returns when to look again, if it was too early to write progress
    * @throws ApiError, ClusterError
    */
-  async tell(
+  async write(
     policy: AdmissionPolicyObject,
     view: RolloutView,
-    refusal: Refusal | undefined,
+    failure: Readiness | undefined,
     signal: AbortSignal,
-  ): Promise<number | undefined> {
+  ): Promise<ReconcileResult> {
     const { cluster, events, metrics, policies } = this.#options;
     const id = policyId(policy);
     const before = policy.status;
-    const status = policyStatus(view, refusal === undefined ? {} : { refusal }, before, view.now);
+    const status = policyStatus(view, failure, before, view.now);
     if (isSame(before, status)) {
-      return undefined;
+      return {};
     }
     const isProgress =
+      failure === undefined &&
       PASSING.has(status.phase) &&
       PASSING.has(before?.phase) &&
       status.observedGeneration === before?.observedGeneration;
-    const told = isProgress ? this.#progress.get(id) : undefined;
-    if (told !== undefined && view.now < told.next) {
-      return told.next;
+    const last = isProgress ? this.#progress.get(id) : undefined;
+    if (last !== undefined && view.now < last.next) {
+      return { requeueAfterMs: last.next - view.now };
     }
     const key = keyOf(policy);
     // Fields that are not there any more are taken away.
@@ -104,18 +107,20 @@ export class PolicyReports {
     } catch (error) {
       policies.forget(key);
       if (isNotFound(error)) {
-        return undefined;
+        return {};
       }
       throw error;
     }
-    const intervalMs = told === undefined ? FIRST_PROGRESS_MS : told.intervalMs * 10;
+    const intervalMs = last === undefined ? FIRST_PROGRESS_MS : last.intervalMs * 10;
     this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
     metrics?.told(id, status.phase ?? '', view.generation, performance.now());
-    const type = isNews(before, status) ? EVENT_TYPES.get(status.phase) : undefined;
+    // The controller reports failures as events itself.
+    const isNew = failure?.reason !== FAILED_REASON && isNews(before, status);
+    const type = isNew ? EVENT_TYPES.get(status.phase) : undefined;
     if (type !== undefined) {
       events.event(policy, type, status.reason ?? '', status.message ?? '');
     }
-    return undefined;
+    return {};
   }
 }
 

@@ -13,15 +13,12 @@ import {
   revisionName,
   timeText,
 } from '../resources/index.ts';
-import { type ObjectCache, type ObjectIndex, Waiting } from '../runtime/index.ts';
+import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
 import type { TriedRevision } from './rollout/after-prevalidation.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 import { WrittenObjects } from './written-objects.ts';
-
-/** How long a cache may take to show what its own process has created. Milliseconds. */
-const CACHE_BEHIND_MS = 50;
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
@@ -51,7 +48,7 @@ export class RevisionStore {
       .toSorted((a, b) => a.spec.revision - b.spec.revision);
   }
 
-  /** @throws ApiError; Waiting when there is one of that number that the cache has not shown yet */
+  /** @throws ApiError; AlreadyExists when the cache has not shown a revision of that number yet */
   async create(
     policy: AdmissionPolicyObject,
     { revision, rollbackOf, ownWebhook }: RolloutStep & { readonly type: 'create' },
@@ -80,15 +77,8 @@ export class RevisionStore {
         snapshot: spec as unknown as JsonObject,
       },
     };
-    try {
-      const made = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
-      this.#objects.wrote(keyOf(made), made);
-    } catch (error) {
-      if (error instanceof ApiError && error.reason === 'AlreadyExists') {
-        throw new Waiting('CacheBehind', CACHE_BEHIND_MS, `${error.message}, and is not in the cache yet`);
-      }
-      throw error;
-    }
+    const made = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
+    this.#objects.wrote(keyOf(made), made);
   }
 
   /** Writes how far a revision got; `now` in milliseconds since 1970. */

@@ -196,7 +196,7 @@ describe('Controller', () => {
     const messages = new Set(lines.map(({ msg }) => msg));
     assert.ok(messages.has('a change could not be mapped to keys'));
     assert.ok(messages.has('reconciliation failed'));
-    assert.ok(messages.has('the end of a reconciliation could not be told'));
+    assert.ok(messages.has('the outcome of a reconciliation could not be reported'));
   });
 
   it('tells the object’s users of what failed', async () => {

@@ -8,6 +8,7 @@ import type { EventSink } from './event-recorder.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { outcomeOfError, outcomeOfResult } from './reconcile-outcome.ts';
 import type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
+import type { ReconcileAttempt } from './reconcile-steps.ts';
 import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';
 import type { Watch } from './watch.ts';
@@ -15,12 +16,14 @@ import { WorkQueue } from './work-queue.ts';
 import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
 
 /**
- * Makes the world as an object says. Gets a key and nothing else: it looks at how things are, never at what happened.
- * Whatever it throws means something, see `Stalled`, `Waiting` and `outcomeOfError`.
+ * Makes the cluster match an object. Level-based: it gets a key, reads the current state and never an event.
+ * `signal` is aborted when the attempt takes too long, or the controller stops. What it throws decides the retry, the status, the
+ * event and the log line: see `outcomeOfError`.
  */
 export type Reconciler = (
   key: ObjectKey,
   signal: AbortSignal,
+  attempt: ReconcileAttempt,
 ) => Promise<ReconcileResult | void> | ReconcileResult | void;
 
 /** How long one reconciliation may take before its signal is aborted: past every retry of a request. Milliseconds. */
@@ -34,7 +37,7 @@ export interface ControllerOptions {
   readonly concurrency?: number;
   /** Default: {@link DEFAULT_RECONCILE_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
-  /** Who is told of what failed, and the object that it is told of. Default: only the log. */
+  /** Where failures are reported as events, and of which object. Default: only in the log. */
   readonly events?: { readonly sink: EventSink; readonly of: (key: ObjectKey) => KubernetesObject | undefined };
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -124,7 +127,8 @@ export class Controller implements Runnable {
     const started = this.#clock.now();
     metrics?.reconcileStarted(this.name);
     const key = keyOfText(item);
-    const outcome = await this.#reconcile(key, signal, timeoutMs);
+    const attempt = { failures: queue.failures(item), stopped: signal };
+    const outcome = await this.#reconcile(key, attempt, timeoutMs);
     switch (outcome.queue.action) {
       case 'forget':
         queue.forget(item);
@@ -134,17 +138,18 @@ export class Controller implements Runnable {
         queue.add(item, { afterMs: outcome.queue.afterMs });
         break;
       case 'backoff':
-        queue.retry(item);
+        queue.retry(item, outcome.queue);
         break;
       default:
         outcome.queue satisfies never;
     }
-    this.#tell(key, outcome, queue.failures(item));
+    this.#report(key, outcome, queue.failures(item));
     metrics?.reconcileEnded(this.name, outcome.kind, (this.#clock.now() - started) / 1000);
   }
 
   /** Contains whatever a reconciler does: it may throw before it returns a promise, and ignore its signal for a while. */
-  async #reconcile(key: ObjectKey, signal: AbortSignal, timeoutMs: number): Promise<ReconcileOutcome> {
+  async #reconcile(key: ObjectKey, attempt: ReconcileAttempt, timeoutMs: number): Promise<ReconcileOutcome> {
+    const signal = attempt.stopped;
     const limit = new AbortController();
     const stop = (): void => limit.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
@@ -152,16 +157,16 @@ export class Controller implements Runnable {
       limit.abort(new Error(`the reconciliation took longer than ${timeoutMs} ms`)),
     );
     try {
-      return outcomeOfResult(await this.#options.reconcile(key, limit.signal));
+      return outcomeOfResult(await this.#options.reconcile(key, limit.signal, attempt));
     } catch (error) {
-      return outcomeOfError(error, signal);
+      return outcomeOfError(error, signal, attempt.failures);
     } finally {
       cancel();
       signal.removeEventListener('abort', stop);
     }
   }
 
-  #tell(key: ObjectKey, { log, event }: ReconcileOutcome, failures: number): void {
+  #report(key: ObjectKey, { log, event }: ReconcileOutcome, failures: number): void {
     try {
       if (log !== undefined) {
         this.#log[log.level]({ ...key, ...log.fields, ...(failures > 0 ? { failures } : {}) }, log.message);
@@ -172,7 +177,7 @@ export class Controller implements Runnable {
         events?.sink.event(object, event.type, event.reason, event.message);
       }
     } catch (error) {
-      this.#log.error({ ...key, error: errorText(error) }, 'the end of a reconciliation could not be told');
+      this.#log.error({ ...key, error: errorText(error) }, 'the outcome of a reconciliation could not be reported');
     }
   }
 }

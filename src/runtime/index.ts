@@ -20,16 +20,19 @@ export type { IndexFunction } from './object-index.ts';
 export { ObjectStore } from './object-store.ts';
 export type { Change, ChangeListener, ObjectView } from './object-store.ts';
 export {
+  earlierResult,
   FAILED_REASON,
   outcomeOfError,
-  outcomeOfResult,
+  ReconcileError,
+  SHOWN_FROM_FAILURE,
   Stalled,
-  SUCCEEDED_REASON,
-  tellingFailure,
   Waiting,
+  worstFailure,
 } from './reconcile-outcome.ts';
-export type { ConditionChange, ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
-export { restrained } from './restrained-cluster.ts';
+export type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
+export { runSteps, withStatus } from './reconcile-steps.ts';
+export type { LastStep, ReconcileAttempt, ReconcileStep } from './reconcile-steps.ts';
+export { CONTESTED_REASON, restrained } from './restrained-cluster.ts';
 export type { RestraintOptions } from './restrained-cluster.ts';
 export { aborted } from './runnable.ts';
 export type { Runnable } from './runnable.ts';

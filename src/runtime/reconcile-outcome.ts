@@ -1,53 +1,67 @@
-// What the end of a reconciliation means: for the queue, the object's conditions, its events and the log. Only here.
+// What the end of a reconciliation means for the queue, the object's status, its events and the log. Only here.
 import { ApiError } from '../cluster/index.ts';
+import type { Readiness } from '../resources/index.ts';
 import { errorText } from './error-text.ts';
 import { RETRY_CAP_MS } from './work-queue.ts';
 
-/** The user must act: nothing is tried again until the object changes. */
-export class Stalled extends Error {
-  override readonly name = 'Stalled';
-  /** CamelCase, for the condition and the event. */
-  readonly reason: string;
+/** When a failed reconciliation is tried again: when the object changes, after a growing delay, or after a known time. */
+export type Retry = 'on change' | 'with backoff' | { readonly afterMs: number };
 
-  constructor(reason: string, message: string, options?: { readonly cause?: unknown }) {
+/** A failure whose reason the reconciler knows. Anything else that is thrown is retried with backoff. */
+export class ReconcileError extends Error {
+  override readonly name: string = 'ReconcileError';
+  /** CamelCase, for conditions and events. */
+  readonly reason: string;
+  readonly retry: Retry;
+
+  constructor(
+    reason: string,
+    message: string,
+    { retry = 'with backoff', ...options }: { readonly retry?: Retry; readonly cause?: unknown } = {},
+  ) {
     super(message, options);
     this.reason = reason;
+    this.retry = retry;
   }
 }
 
-/** Something else has to happen first, which nobody tells of: looked at again after a while. Not a failure. */
-export class Waiting extends Error {
+/** A user must act: nothing is tried again until the object changes. */
+export class Stalled extends ReconcileError {
+  override readonly name = 'Stalled';
+
+  constructor(reason: string, message: string, options?: { readonly cause?: unknown }) {
+    super(reason, message, { ...options, retry: 'on change' });
+  }
+}
+
+/** Something else has to happen first, and no watch reports it: reconciled again after a while. Not a failure of ours. */
+export class Waiting extends ReconcileError {
   override readonly name = 'Waiting';
-  /** CamelCase, for the condition. */
-  readonly reason: string;
   /** Milliseconds. */
   readonly afterMs: number;
 
   constructor(reason: string, afterMs: number, message: string = `looked at again in ${seconds(afterMs)}`) {
-    super(message);
-    this.reason = reason;
+    super(reason, message, { retry: { afterMs } });
     this.afterMs = afterMs;
   }
 }
 
-/** Of what several attempts ended with, what to tell: a failure rather than what only waits. Undefined: none did. */
-export function tellingFailure(failures: Iterable<unknown>): unknown {
+/** The error to throw for several attempts: a failure rather than one that only waits. Undefined: none failed. */
+export function worstFailure(failures: Iterable<unknown>): unknown {
   const all = [...failures];
   return all.find((failure) => !(failure instanceof Waiting)) ?? all[0];
 }
 
 /** What a reconciler may ask for when all is well. */
 export interface ReconcileResult {
-  /** Look at the object again after so many milliseconds, even when nothing changes. */
+  /** Reconcile the object again after so many milliseconds, even when nothing changes. */
   readonly requeueAfterMs?: number;
 }
 
-/** A condition as it should be (`metav1.Condition` without its times). */
-export interface ConditionChange {
-  readonly type: 'Ready' | 'Stalled' | 'Reconciling';
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
+/** The result that asks for the earlier of two times. */
+export function earlierResult(left: ReconcileResult, right: ReconcileResult): ReconcileResult {
+  const times = [left.requeueAfterMs, right.requeueAfterMs].filter((time) => time !== undefined);
+  return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
 /** What to do about the end of one reconciliation. */
@@ -56,12 +70,11 @@ export interface ReconcileOutcome {
   readonly queue:
     | { readonly action: 'forget' }
     | { readonly action: 'after'; readonly afterMs: number }
-    | { readonly action: 'backoff' };
-  /** In the words of kstatus: `Ready`, and what keeps it from being so. Empty: leave them as they are. */
-  readonly conditions: readonly ConditionChange[];
-  readonly event:
-    | { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
-    | undefined;
+    /** Counted as a failure. Without a time, after a delay that grows with each failure. */
+    | { readonly action: 'backoff'; readonly afterMs?: number };
+  /** What the object's status says of the failure. Undefined: nothing. */
+  readonly failure: Readiness | undefined;
+  readonly event: { readonly type: 'Warning'; readonly reason: string; readonly message: string } | undefined;
   readonly log:
     | {
         readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -71,15 +84,22 @@ export interface ReconcileOutcome {
     | undefined;
 }
 
-/** The reason of a failure that says of itself no more than a message. */
+/** The reason of a failure that has none of its own. */
 export const FAILED_REASON = 'ReconcileFailed';
-/** The reason of what is well. */
-export const SUCCEEDED_REASON = 'Succeeded';
 /** Longest message in a condition: `metav1.Condition` takes 32,768 characters; nobody reads more than this. */
 export const MAX_MESSAGE_LENGTH = 1024;
 
-/** The longest wait that a server is granted: whatever it, or a proxy before it, says. As that of a queue. Milliseconds. */
+/** The longest wait that a server is granted, whatever it or a proxy before it says: that of the queue. Milliseconds. */
 export const MAX_THROTTLE_MS = RETRY_CAP_MS;
+
+/**
+ * From this failure in a row on, the status says that a write conflicts or is throttled. A cache that is behind catches up within
+ * the backoff of the first four, 75 ms; statuses of those would be writes for nothing.
+ */
+export const SHOWN_FROM_FAILURE = 5;
+
+/** Status codes that answer what was written, not the moment: the same write is refused again. */
+const DEFINITE_CODES: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /** The outcome of a reconciliation that did not throw. */
 export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcome {
@@ -87,76 +107,78 @@ export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcom
   return {
     kind: afterMs === undefined ? 'success' : 'requeue',
     queue: afterMs === undefined ? { action: 'forget' } : { action: 'after', afterMs },
-    conditions: [
-      { type: 'Ready', status: 'True', reason: SUCCEEDED_REASON, message: '' },
-      ...cleared(SUCCEEDED_REASON, 'Stalled', 'Reconciling'),
-    ],
+    failure: undefined,
     event: undefined,
     log: undefined,
   };
 }
 
-/** The outcome of a reconciliation that threw. `signal` is the one that the reconciler had. */
-export function outcomeOfError(error: unknown, signal?: AbortSignal): ReconcileOutcome {
+/**
+ * The outcome of a reconciliation that threw.
+ *
+ * @param signal aborted when the process, or its leadership, ends
+ * @param failures in a row before this one
+ */
+export function outcomeOfError(error: unknown, signal?: AbortSignal, failures: number = 0): ReconcileOutcome {
   const message = messageOf(error);
   if (signal?.aborted === true) {
-    // The process or its leadership ends: whoever comes next does the work.
-    return { kind: 'interrupted', queue: { action: 'forget' }, conditions: [], event: undefined, log: undefined };
+    // The next leader does the work.
+    return { kind: 'interrupted', queue: { action: 'forget' }, failure: undefined, event: undefined, log: undefined };
   }
-  if (error instanceof Stalled) {
-    const { reason } = error;
-    return {
-      kind: 'stalled',
-      queue: { action: 'forget' },
-      conditions: [...failing('Stalled', reason, message), ...cleared(reason, 'Reconciling')],
-      event: { type: 'Warning', reason, message },
-      log: { level: 'warn', message: 'reconciliation stalled', fields: { reason, error: message } },
-    };
+  if (error instanceof ReconcileError) {
+    return outcomeOfKnown(error, message);
   }
-  if (error instanceof Waiting) {
-    const { reason, afterMs } = error;
-    return {
-      kind: 'waiting',
-      queue: { action: 'after', afterMs },
-      conditions: [...failing('Reconciling', reason, message, 'Unknown'), ...cleared(reason, 'Stalled')],
-      event: undefined,
-      log: { level: 'debug', message: 'reconciliation waits', fields: { reason, afterMs, detail: message } },
-    };
-  }
-  if (error instanceof ApiError && error.reason === 'Conflict') {
-    // A cache is behind its cluster: the next try, some milliseconds later, sees what this one did not.
+  const isShown = failures + 1 >= SHOWN_FROM_FAILURE;
+  const failure: Readiness = { state: 'reconciling', reason: FAILED_REASON, message };
+  if (error instanceof ApiError && error.code === 409) {
+    // Conflict or AlreadyExists: a cache is behind its cluster, and the next try sees what this one did not.
     const log = { level: 'debug' as const, message: 'reconciliation conflicts', fields: { error: message } };
-    return { kind: 'conflict', queue: { action: 'backoff' }, conditions: [], event: undefined, log };
+    const shown = isShown ? failure : undefined;
+    return { kind: 'conflict', queue: { action: 'backoff' }, failure: shown, event: undefined, log };
   }
   const retryAfterSeconds = error instanceof ApiError ? error.details?.retryAfterSeconds : undefined;
   if (retryAfterSeconds !== undefined && retryAfterSeconds > 0) {
     const afterMs = Math.min(retryAfterSeconds * 1000, MAX_THROTTLE_MS);
     const log = { level: 'info' as const, message: 'reconciliation throttled', fields: { afterMs, error: message } };
-    return { kind: 'throttled', queue: { action: 'after', afterMs }, conditions: [], event: undefined, log };
+    const shown = isShown ? failure : undefined;
+    return { kind: 'throttled', queue: { action: 'backoff', afterMs }, failure: shown, event: undefined, log };
   }
+  const isDefinite = error instanceof ApiError && DEFINITE_CODES.has(error.code);
+  return failed(FAILED_REASON, error, message, isDefinite ? 'stalled' : 'reconciling');
+}
+
+function outcomeOfKnown(error: ReconcileError, message: string): ReconcileOutcome {
+  const { reason, retry } = error;
+  if (retry === 'with backoff') {
+    return failed(reason, error, message, 'reconciling');
+  }
+  if (retry === 'on change') {
+    return {
+      kind: 'stalled',
+      queue: { action: 'forget' },
+      failure: { state: 'stalled', reason, message },
+      event: { type: 'Warning', reason, message },
+      log: { level: 'warn', message: 'reconciliation stalled', fields: { reason, error: message } },
+    };
+  }
+  const { afterMs } = retry;
   return {
-    kind: 'failed',
-    queue: { action: 'backoff' },
-    conditions: [...failing('Reconciling', FAILED_REASON, message), ...cleared(FAILED_REASON, 'Stalled')],
-    event: { type: 'Warning', reason: FAILED_REASON, message },
-    log: { level: 'error', message: 'reconciliation failed', fields: { error: message, ...stackOf(error) } },
+    kind: 'waiting',
+    queue: { action: 'after', afterMs },
+    failure: { state: 'reconciling', reason, message },
+    event: undefined,
+    log: { level: 'debug', message: 'reconciliation waits', fields: { reason, afterMs, detail: message } },
   };
 }
 
-function failing(
-  type: 'Stalled' | 'Reconciling',
-  reason: string,
-  message: string,
-  ready: 'False' | 'Unknown' = 'False',
-): readonly ConditionChange[] {
-  return [
-    { type: 'Ready', status: ready, reason, message },
-    { type, status: 'True', reason, message },
-  ];
-}
-
-function cleared(reason: string, ...types: readonly ('Stalled' | 'Reconciling')[]): readonly ConditionChange[] {
-  return types.map((type) => ({ type, status: 'False', reason, message: '' }));
+function failed(reason: string, error: unknown, message: string, state: 'reconciling' | 'stalled'): ReconcileOutcome {
+  return {
+    kind: 'failed',
+    queue: { action: 'backoff' },
+    failure: { state, reason, message },
+    event: { type: 'Warning', reason, message },
+    log: { level: 'error', message: 'reconciliation failed', fields: { reason, error: message, ...stackOf(error) } },
+  };
 }
 
 function messageOf(error: unknown): string {
@@ -164,7 +186,7 @@ function messageOf(error: unknown): string {
   return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
 }
 
-/** A mistake of ours is found by where it happened; a cluster's refusal by its words. */
+/** The stack of an error in our own code; a refusal by a cluster says enough by its message. */
 function stackOf(error: unknown): Readonly<Record<string, string>> {
   const isMistake = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
   return isMistake && error.stack !== undefined ? { stack: error.stack } : {};

@@ -21,8 +21,8 @@ const MAX_GAP_MS = 60_000;
 /** After so long nobody fights. Milliseconds. */
 const FORGET_MS = 2 * MAX_GAP_MS;
 
-/** Why a write waits. */
-const REASON = 'Contested';
+/** The reason of `Waiting` for a write that somebody else undoes again and again. */
+export const CONTESTED_REASON = 'Contested';
 
 /** What a cluster notes of an object: writes that differ in no more say the same. */
 const NOTES: ReadonlySet<string> = new Set([
@@ -141,7 +141,7 @@ class WriteRestraint {
     if (waitMs > 0) {
       // The same text each time: it may become part of a status.
       throw new Waiting(
-        REASON,
+        CONTESTED_REASON,
         waitMs,
         `${type.kind} ${key.name} is changed by somebody else again and again, and put back more and more seldom: find out who writes it, such as a second controller that runs without an election`,
       );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { Clock } from './clock.ts';
 import { ManualClock, settle } from './testing/manual-clock.ts';
 import { RETRY_JITTER, WorkQueue } from './work-queue.ts';
 import type { WorkQueueOptions } from './work-queue.ts';
@@ -178,6 +179,19 @@ describe('WorkQueue', () => {
     queue.done('a');
     assert.deepEqual(seen, ['added', 'taken 1', 'retried', 'added', 'done 0.25']);
     assert.equal(queue.longestRunningMs, 0);
+  });
+
+  it('gives out what became due just before it shuts down, though its timer has not fired yet', async () => {
+    let now = 0;
+    const late: Clock = { now: () => now, date: () => now, after: () => () => undefined };
+    const queue = new WorkQueue({ clock: late });
+    const taking = queue.take();
+    queue.add('a', { afterMs: 5 });
+    now = 6;
+    const ended = queue.shutDown();
+    assert.equal(await taking, 'a');
+    queue.done('a');
+    await ended;
   });
 
   it('behaves as its model: no item lost, doubled or early', async () => {

@@ -146,11 +146,18 @@ export class WorkQueue<T extends string = string> {
     }
   }
 
-  /** Adds an item that failed: later with each time until {@link forget}, and no faster than the queue's rate. */
-  retry(item: T, priority: number = DEFAULT_PRIORITY): void {
+  /**
+   * Adds an item that failed: later with each failure until {@link forget}, and no faster than the queue's rate. Where `afterMs` is
+   * given, after that time instead.
+   */
+  retry(item: T, { priority = DEFAULT_PRIORITY, afterMs }: AddOptions = {}): void {
     const failures = this.#failures.get(item) ?? 0;
     this.#failures.set(item, failures + 1);
     this.#observer?.retried();
+    if (afterMs !== undefined) {
+      this.add(item, { priority, afterMs });
+      return;
+    }
     const bound = Math.min(this.#capMs, this.#baseMs * 2 ** Math.min(failures, MAX_DOUBLINGS));
     const backoffMs = bound * (1 - RETRY_JITTER * this.#random());
     const rateMs = this.#bucket.reserve(this.#clock.now());
@@ -206,6 +213,7 @@ export class WorkQueue<T extends string = string> {
   shutDown(): Promise<void> {
     if (!this.#isShutDown) {
       this.#promote();
+      this.#serve();
       this.#isShutDown = true;
       this.#timer?.cancel();
       for (let entry = this.#delayed.pop(); entry !== undefined; entry = this.#delayed.pop()) {

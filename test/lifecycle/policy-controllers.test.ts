@@ -118,6 +118,8 @@ describe('controllers of policies', () => {
         [
           ['PolicyActive', 'True'],
           ['UpToDate', 'False'],
+          ['Ready', 'False'],
+          ['Stalled', 'True'],
         ],
       );
       assert.equal(await refusal('shop', { team: 'red' }), undefined);

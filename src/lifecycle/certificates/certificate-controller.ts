@@ -14,7 +14,7 @@ import {
   type RuntimeMetrics,
   type SharedCaches,
   SYSTEM_CLOCK,
-  tellingFailure,
+  worstFailure,
   watch,
 } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
@@ -160,7 +160,7 @@ export class CertificateController implements Runnable, CertificateBundle {
     this.#tell(report);
     this.#publish({ bundle: report.bundle, problems: report.problems });
     this.#looked.resolve();
-    const failure = tellingFailure(report.failures);
+    const failure = worstFailure(report.failures);
     if (failure !== undefined) {
       throw failure;
     }

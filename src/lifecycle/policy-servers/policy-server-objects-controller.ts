@@ -26,7 +26,7 @@ import {
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
-  tellingFailure,
+  worstFailure,
   type Watch,
   watch,
 } from '../../runtime/index.ts';
@@ -232,7 +232,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       supportCondition(server, settings),
       ...(grant === undefined ? [] : [grantCondition(grant)]),
     ]);
-    const failure = tellingFailure(failures.values().filter((error) => !(error instanceof NameTaken)));
+    const failure = worstFailure(failures.values().filter((error) => !(error instanceof NameTaken)));
     if (failure !== undefined) {
       throw failure;
     }

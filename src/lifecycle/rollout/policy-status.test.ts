@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findCondition, type PolicyStatus } from '../../resources/index.ts';
+import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED } from '../../resources/index.ts';
 import { POLICY_ACTIVE, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
 import type { RolloutView } from './rollout-view.ts';
@@ -12,7 +12,7 @@ const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 5_500 } as const;
 
 function statusOf(scene: RolloutView, before?: PolicyStatus, now = NOW): PolicyStatus {
-  return policyStatus(scene, {}, before, now);
+  return policyStatus(scene, undefined, before, now);
 }
 
 /** What a condition says, in a line. */
@@ -39,6 +39,7 @@ describe('the status of a policy', () => {
       conditions: [
         { ...about, type: POLICY_ACTIVE, reason: 'Serving', message: 'revision 1 serves' },
         { ...about, type: POLICY_UP_TO_DATE, reason: 'Serving', message },
+        { ...about, type: READY, reason: 'Serving', message },
       ],
     });
   });
@@ -160,12 +161,36 @@ describe('the status of a policy', () => {
     } as const;
     const { conditions = [] } = statusOf(view([first], both), { phase: 'Pending', conditions: [foreign] });
     assert.deepEqual(conditions[0], foreign);
-    assert.equal(conditions.length, 3);
+    assert.deepEqual(
+      conditions.slice(1).map(({ type }) => type),
+      [POLICY_ACTIVE, POLICY_UP_TO_DATE, READY],
+    );
+  });
+
+  it('has the conditions that kstatus reads: ready, on its way, or stalled', () => {
+    const abnormal = (status: PolicyStatus): string[] =>
+      [READY, RECONCILING, STALLED].map((type) => told(status, type).split(':')[0] ?? '');
+    const none = 'undefined undefined';
+    assert.deepEqual(abnormal(statusOf(view([first], both))), ['True Serving', none, none]);
+    const loading = statusOf(view([first, revision(2, 'Validated')], both));
+    assert.deepEqual(abnormal(loading), ['False Staging', 'True Staging', none]);
+    const failed = revision(2, 'Failed', { reason: 'InvalidSettings', message: 'expected a list' });
+    const stalled = statusOf(view([first, failed], both), loading);
+    assert.deepEqual(abnormal(stalled), ['False InvalidSettings', none, 'True InvalidSettings']);
+    assert.deepEqual(abnormal(statusOf(view([first], both), stalled)), ['True Serving', none, none]);
+  });
+
+  it('tells of a failed write even while a new leader has not heard the replicas, and of nothing else then', () => {
+    const before = statusOf(view([first], both));
+    const failure = { state: 'reconciling', reason: 'ReconcileFailed', message: 'forbidden' } as const;
+    const next = policyStatus(view([first], undefined, { generation: 2 }), failure, before, NOW);
+    assert.equal(told(next, READY), 'False ReconcileFailed: forbidden');
+    assert.deepEqual({ ...next, conditions: [] }, { ...before, conditions: [] });
   });
 
   it('tells of a refusal by the API server', () => {
-    const refusal = { reason: REASONS.webhookRefused, message: 'rules: Required value' };
-    const status = policyStatus(view([first], both), { refusal }, undefined, NOW);
+    const refusal = { state: 'reconciling', reason: REASONS.webhookRefused, message: 'rules: Required value' } as const;
+    const status = policyStatus(view([first], both), refusal, undefined, NOW);
     assert.deepEqual([status.phase, status.reason, status.policyStatus], ['Degraded', 'WebhookRefused', 'active']);
     assert.match(told(status, POLICY_UP_TO_DATE), /^False WebhookRefused: .*rules: Required value/);
   });

@@ -1,11 +1,9 @@
 // What a policy's status says, from what is known of it. Upstream's fields (contract 2.3) with ours beside them.
-import { type PolicyStatus, setCondition, timeText } from '../../resources/index.ts';
+import { type PolicyStatus, type Readiness, setCondition, setReadiness, timeText } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import { answeringRevision, desiredRevision, isServedBy } from './revision-choice.ts';
-import { judge, type Refusal, type Verdict } from './rollout-phase.ts';
+import { judge, type Verdict } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
-
-export type { Refusal } from './rollout-phase.ts';
 
 /** Requests are answered by the policy; Unknown while no replica answers the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
@@ -13,24 +11,27 @@ export const POLICY_ACTIVE = 'PolicyActive';
 export const POLICY_UP_TO_DATE = 'UpToDate';
 
 /**
- * The status to be written. While nothing is known of replicas it is what it was: a controller that has just begun tells
- * nothing new. Conditions keep their times where nothing changed.
+ * The status to be written. Conditions keep their times where nothing changed. While nothing is known of replicas the status stays
+ * what it was, but for a failure: a controller that has just started knows nothing better.
  *
+ * @param failure of the reconciliation that this status ends; undefined: it went well
  * @param now milliseconds since 1970
  */
 export function policyStatus(
   view: RolloutView,
-  { refusal }: { readonly refusal?: Refusal },
+  failure: Readiness | undefined,
   before: PolicyStatus | undefined,
   now: number,
 ): PolicyStatus {
-  if (view.replicas === undefined && before?.phase !== undefined) {
-    return before;
-  }
   const { replicas = [], generation } = view;
+  if (view.replicas === undefined && before?.phase !== undefined) {
+    return failure === undefined
+      ? before
+      : { ...before, conditions: setReadiness(before.conditions, failure, generation, now) };
+  }
   const serving = answeringRevision(view);
   const desired = desiredRevision(view);
-  const verdict = judge(view, refusal);
+  const verdict = judge(view, failure);
   const { phase, reason, message } = verdict;
   const isEnforced = serving !== undefined && view.isAsked;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
@@ -38,6 +39,7 @@ export function policyStatus(
   const active = { ...aboutActive(view, serving, verdict), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
+  const conditions = setCondition(setCondition(before?.conditions, active, now), upToDate, now);
   return {
     policyStatus: isEnforced ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
     mode: isEnforced ? (serving.snapshot.mode ?? 'protect') : 'unknown',
@@ -50,7 +52,7 @@ export function policyStatus(
     readyReplicas: desired === undefined ? 0 : replicas.filter((replica) => isServedBy(replica, desired)).length,
     totalReplicas: replicas.length,
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
-    conditions: setCondition(setCondition(before?.conditions, active, now), upToDate, now),
+    conditions: setReadiness(conditions, verdict, generation, now),
   };
 }
 

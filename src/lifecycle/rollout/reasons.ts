@@ -1,6 +1,8 @@
 // Why a policy is in its phase, or a revision in its state: one word each, for programs. docs/lifecycle.md says the same for
 // people.
 
+import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
+
 /** Reasons that the lifecycle gives by itself; replicas and pre-validation add those of policy servers (`PolicyReason`). */
 export const REASONS = {
   /** The desired revision serves on every replica. */
@@ -31,6 +33,10 @@ export const REASONS = {
   pinNotFound: 'PinNotFound',
   /** The API server does not take the policy's webhook configuration. */
   webhookRefused: 'WebhookRefused',
+  /** The controller could not write something; the message has the API server's words. */
+  reconcileFailed: FAILED_REASON,
+  /** Somebody else changes an object again and again that the controller keeps. */
+  contested: CONTESTED_REASON,
   /** Of a revision: a newer spec, or a pin, came before it served. */
   superseded: 'Superseded',
   /** Of a revision: another one serves in its place. */

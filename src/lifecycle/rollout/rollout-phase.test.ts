@@ -6,15 +6,17 @@ import { both, failed, FETCH, first, LATE, PHASE_CASES, REFUSAL } from './testin
 import { replica, revision, view } from './testing/rollout-scene.ts';
 
 describe('the phase of a policy', () => {
-  for (const { when, view: scene, refusal, ...expected } of PHASE_CASES) {
-    it(`is ${expected.phase}, for the reason ${expected.reason}, when ${when}`, () => {
-      assert.deepEqual(judge(scene, refusal), expected);
+  for (const { when, view: scene, failure, isStalled, ...expected } of PHASE_CASES) {
+    const isAtRest = expected.phase === 'Active' || expected.phase === 'RolledBack';
+    const state = isStalled === true ? 'stalled' : isAtRest && failure === undefined ? 'ready' : 'reconciling';
+    it(`is ${expected.phase}, ${state}, for the reason ${expected.reason}, when ${when}`, () => {
+      assert.deepEqual(judge(scene, failure), { ...expected, state });
     });
   }
 
   it('is told before the plan asks for another look: it never looks again at once', () => {
-    for (const { when, view: scene, refusal } of PHASE_CASES) {
-      const { wakeAt = Infinity } = planRollout({ ...scene, phase: judge(scene, refusal).phase });
+    for (const { when, view: scene, failure } of PHASE_CASES) {
+      const { wakeAt = Infinity } = planRollout({ ...scene, phase: judge(scene, failure).phase });
       assert.ok(wakeAt > scene.now, when);
     }
   });

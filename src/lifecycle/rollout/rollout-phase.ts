@@ -1,11 +1,12 @@
 // The phase of a policy, why it is in it, and what people read about it.
-import type { PolicyStatus } from '../../resources/index.ts';
+import type { PolicyStatus, Readiness } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import {
   answeringRevision,
   deadlineOf,
   desiredRevision,
   hasFailed,
+  isDeclared,
   isFailedOn,
   isLoadedBy,
   isServedBy,
@@ -20,28 +21,51 @@ const MAX_NUMBERS = 20;
 /** Longest part of a message that is somebody else's words: three of them fit into the message of a status. Characters. */
 const MAX_DETAIL_LENGTH = 2_000;
 
-/** The webhook configuration could not be written. */
-export interface Refusal {
-  readonly reason: string;
-  readonly message: string;
+/** What the status says of a policy: its phase, and whether that is what the spec asks for, on its way, or stuck. */
+export interface Verdict extends Pick<Required<PolicyStatus>, 'phase' | 'reason' | 'message'>, Readiness {}
+
+interface Trouble extends Pick<Verdict, 'reason' | 'message'> {
+  /** Whether nothing more happens until a user changes something. Default: the controller, or a replica, tries again. */
+  readonly isStalled?: boolean;
 }
 
-export type Verdict = Pick<Required<PolicyStatus>, 'phase' | 'reason' | 'message'>;
-type Trouble = Pick<Verdict, 'reason' | 'message'>;
+type Found = Trouble & Pick<Verdict, 'phase'>;
 
-/** Where a policy is, by all that is known of it. Of phases at rest (Active, RolledBack) it says that one revision answers. */
-export function judge(view: RolloutView, refusal: Refusal | undefined): Verdict {
+/**
+ * The phase of a policy, by all that is known of it. A phase at rest (Active, RolledBack) promises that one revision answers.
+ *
+ * @param failure of the last reconciliation; what it could not write may be what is missing
+ */
+export function judge(view: RolloutView, failure: Readiness | undefined): Verdict {
+  const { isStalled = false, ...found } = phaseOf(view);
+  const isAtRest = found.phase === 'Active' || found.phase === 'RolledBack';
+  const verdict: Verdict = { ...found, state: isStalled ? 'stalled' : isAtRest ? 'ready' : 'reconciling' };
+  if (failure === undefined) {
+    return verdict;
+  }
+  const { reason } = failure;
+  const detail = shortened(failure.message);
+  // What needs a user needs one whatever else fails.
+  const state = isStalled ? 'stalled' : failure.state;
+  if (reason !== REASONS.webhookRefused) {
+    return { phase: found.phase, state, reason, message: `${detail}; ${found.message}` };
+  }
+  const phase = view.replicas === undefined ? found.phase : view.isAsked ? phaseOfTrouble(view) : 'Error';
+  return { phase, state, reason, message: `the API server does not ask as it should: ${detail}` };
+}
+
+function phaseOf(view: RolloutView): Found {
   if (view.replicas === undefined) {
     const message = 'the controller has just begun, and asks the replicas what they have';
     return { phase: 'Pending', reason: REASONS.controllerStarting, message };
   }
+  const { spec, pin } = view;
+  if (!isDeclared(view)) {
+    const phase = servingRevision(view) === undefined ? 'Pending' : 'Updating';
+    return { phase, reason: REASONS.validating, message: 'the spec has no revision yet' };
+  }
   const desired = desiredRevision(view);
   const bad = phaseOfTrouble(view);
-  if (refusal !== undefined) {
-    const message = `the API server does not ask as it should: ${shortened(refusal.message)}`;
-    return { phase: view.isAsked ? bad : 'Error', reason: refusal.reason, message };
-  }
-  const { spec, pin } = view;
   const hasReplicas = view.replicas.length > 0;
   const server = spec.policyServer ?? 'default';
   // Who is asked and has no answer rejects or admits by the failurePolicy: that is more than waiting.
@@ -52,12 +76,13 @@ export function judge(view: RolloutView, refusal: Refusal | undefined): Verdict 
   }
   if (desired === undefined) {
     const message = `the policy is pinned to revision ${pin}, which is not kept (kept are ${keptOf(view)}): pin another one, or take the pin away${answeredBy(view)}`;
-    return { phase: bad, reason: REASONS.pinNotFound, message };
+    return { phase: bad, reason: REASONS.pinNotFound, message, isStalled: true };
   }
   if (hasFailed(desired)) {
     const how = desired.state === 'Failed' ? 'failed' : 'cannot be validated yet';
     const message = `revision ${desired.number} ${how}: ${shortened(desired.message)}${answeredBy(view)}`;
-    return { phase: bad, reason: desired.reason === '' ? REASONS.replicaFailed : desired.reason, message };
+    const reason = desired.reason === '' ? REASONS.replicaFailed : desired.reason;
+    return { phase: bad, reason, message, isStalled: desired.state === 'Failed' };
   }
   if (!hasReplicas) {
     const message = `PolicyServer ${server} has no replica: start one${answeredBy(view)}`;
@@ -73,7 +98,7 @@ function phaseOfTrouble(view: RolloutView): 'Degraded' | 'Error' {
 }
 
 /** The desired revision is on its way, and nothing is wrong with itself. */
-function underWay(view: RolloutView, desired: RevisionFacts, serving: RevisionFacts | undefined): Verdict {
+function underWay(view: RolloutView, desired: RevisionFacts, serving: RevisionFacts | undefined): Found {
   const { replicas = [], now, settings } = view;
   const { number, state } = desired;
   const phase = serving === undefined ? 'Pending' : 'Updating';
@@ -94,13 +119,13 @@ function underWay(view: RolloutView, desired: RevisionFacts, serving: RevisionFa
   const count = `${replicas.length - waiting.length} of ${replicas.length} replicas`;
   if (waiting.length > 0 && now >= deadlineOf(view, desired)) {
     const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${answeredBy(view)}`;
-    return { phase: bad, reason: REASONS.progressDeadlineExceeded, message };
+    return { phase: bad, reason: REASONS.progressDeadlineExceeded, message, isStalled: true };
   }
   return { phase, reason: REASONS.staging, message: `revision ${number} is loaded by ${count}` };
 }
 
 /** The desired revision is the one that serves, if not everywhere. */
-function ofServing(view: RolloutView, desired: RevisionFacts): Verdict {
+function ofServing(view: RolloutView, desired: RevisionFacts): Found {
   const { replicas = [], now, settings } = view;
   const { number } = desired;
   const waiting = replicas.filter((replica) => !isServedBy(replica, desired));
@@ -123,6 +148,7 @@ function ofServing(view: RolloutView, desired: RevisionFacts): Verdict {
         phase: phaseOfTrouble(view),
         reason: REASONS.progressDeadlineExceeded,
         message: `${message} after ${settings.progressDeadlineMs / 1000} s${namesOf(stuck)}`,
+        isStalled: true,
       };
 }
 
@@ -132,7 +158,7 @@ function isStarting({ state, revisions }: ReplicaFacts, { number }: RevisionFact
 }
 
 /** All replicas serve what is desired. */
-function atRest(view: RolloutView, { number }: RevisionFacts): Verdict {
+function atRest(view: RolloutView, { number }: RevisionFacts): Found {
   const newest = view.revisions.at(-1)?.number ?? number;
   if (!view.isAsked) {
     const message = `revision ${number} serves on every replica; the API server is told to ask`;
@@ -152,7 +178,7 @@ function atRest(view: RolloutView, { number }: RevisionFacts): Verdict {
 
 /** What replicas that do not have the revision say, or that they say nothing. */
 function troubleOf(view: RolloutView, revision: RevisionFacts, waiting: readonly ReplicaFacts[]): Trouble | undefined {
-  const troubled = waiting.flatMap((replica) => {
+  const troubled = waiting.flatMap((replica): (Trouble & { readonly name: string })[] => {
     const report = replica.revisions.get(revision.number);
     if (replica.state === 'lost') {
       return [{ name: replica.name, reason: REASONS.replicaUnreachable, message: 'does not answer the controller' }];
@@ -160,8 +186,15 @@ function troubleOf(view: RolloutView, revision: RevisionFacts, waiting: readonly
     if (!isFailedOn(replica, revision)) {
       return [];
     }
-    const { reason = '', message = '' } = report ?? {};
-    return [{ name: replica.name, reason: reason || REASONS.replicaFailed, message: message || 'gives no reason' }];
+    const { reason = '', message = '', nextRetry } = report ?? {};
+    return [
+      {
+        name: replica.name,
+        reason: reason || REASONS.replicaFailed,
+        message: message || 'gives no reason',
+        isStalled: nextRetry === undefined,
+      },
+    ];
   });
   // What a replica says tells more than that another one says nothing.
   const rank = ({ reason }: Trouble): number => (reason === REASONS.replicaUnreachable ? 1 : 0);
@@ -173,7 +206,7 @@ function troubleOf(view: RolloutView, revision: RevisionFacts, waiting: readonly
   const others = troubled.length > named.length ? `; and ${troubled.length - named.length} more` : '';
   const total = view.replicas?.length ?? 0;
   const message = `revision ${revision.number} is not on ${troubled.length} of ${total} replicas: ${named.join('; ')}${others}${answeredBy(view)}`;
-  return { reason: first.reason, message };
+  return { reason: first.reason, message, isStalled: troubled.some((one) => one.isStalled === true) };
 }
 
 function namesOf(replicas: readonly ReplicaFacts[]): string {

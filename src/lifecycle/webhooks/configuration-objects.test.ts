@@ -13,7 +13,7 @@ test('a configuration that another leader has written meanwhile is not removed',
   const cacheOf = (type: typeof VALIDATING_WEBHOOKS): ObjectCache<WebhookConfiguration> =>
     new ObjectCache({ cluster, type, log: pino({ level: 'silent' }) });
   const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
-  const objects = new ConfigurationObjects({ cluster, validating, mutating });
+  const objects = new ConfigurationObjects({ cluster, validating, mutating, exemptNamespaces: [] });
   const { apiVersion, kind } = { apiVersion: 'admissionregistration.k8s.io/v1', kind: VALIDATING_WEBHOOKS.kind };
   const made: WebhookConfiguration = { apiVersion, kind, metadata: { name: 'portcullis-default' } };
   const seen = await cluster.create(VALIDATING_WEBHOOKS, made);

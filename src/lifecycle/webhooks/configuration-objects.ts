@@ -1,11 +1,12 @@
 // The configurations of policy servers as they are in the cluster, and how they get there.
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
-import { keyOf, POLICY_SERVER_LABEL, type ResourceType } from '../../resources/index.ts';
+import { keyOf, POLICY_SERVER_LABEL, type PolicyMatch, type ResourceType } from '../../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../../runtime/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import { AskedPolicies } from './asked-policies.ts';
+import type { ExemptionSettings } from './exemptions.ts';
 import { bodyOf } from './webhook-configurations.ts';
 import { corrected, policyOf, type WebhookConfiguration } from './webhook-object.ts';
 
@@ -26,7 +27,7 @@ interface OfKind {
   readonly taken: Map<string, Taken>;
 }
 
-export interface ConfigurationObjectsOptions {
+export interface ConfigurationObjectsOptions extends Pick<ExemptionSettings, 'exemptNamespaces'> {
   readonly cluster: Cluster;
   /** Of objects with the labels of `MANAGED_BY`. */
   readonly validating: Configurations;
@@ -36,10 +37,12 @@ export interface ConfigurationObjectsOptions {
 export class ConfigurationObjects {
   readonly #cluster: Cluster;
   readonly #kinds: readonly OfKind[];
+  readonly #settings: Pick<ExemptionSettings, 'exemptNamespaces'>;
   readonly #asked = new WeakMap<WebhookConfiguration, AskedPolicies>();
 
-  constructor({ cluster, validating, mutating }: ConfigurationObjectsOptions) {
+  constructor({ cluster, validating, mutating, exemptNamespaces }: ConfigurationObjectsOptions) {
     this.#cluster = cluster;
+    this.#settings = { exemptNamespaces };
     this.#kinds = [validating, mutating].map((cache) => ({
       type: cache.type,
       cache,
@@ -77,6 +80,16 @@ export class ConfigurationObjects {
     const known = this.#asked.get(configuration) ?? new AskedPolicies(configuration);
     this.#asked.set(configuration, known);
     return known;
+  }
+
+  /** Whether API servers send a policy server all requests of a match, but for those that are exempt. */
+  covers(policyServer: string, match: PolicyMatch): boolean {
+    return this.of(policyServer).some((object) => this.askedBy(object).isAskedAbout(match, this.#settings));
+  }
+
+  /** Whether a policy server has a webhook of a policy's own. */
+  hasOwn(policyServer: string, id: string): boolean {
+    return this.of(policyServer).some((object) => this.askedBy(object).hasOwn(id));
   }
 
   /** Whether a configuration is not in the cluster as it is wanted. */

@@ -350,17 +350,41 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     scene.refusal = new ApiError(403, 'Forbidden', 'not you');
     const pods = asked('p');
-    await assert.rejects(scene.ask(pods), { code: 403 });
+    assert.equal(await scene.ask(pods), 'later');
+    assert.deepEqual(scene.webhooks.failure('default'), {
+      state: 'reconciling',
+      reason: 'WebhookRefused',
+      message: 'not you',
+    });
     const failing = 'portcullis_webhook_configurations_failing{policy_server="default"} 1';
     assert.ok((await scene.registry.metrics()).includes(failing));
     scene.refusal = undefined;
     await until(() => scene.webhooks.isAsked(pods.policy, pods.match));
     await until(() => scene.told.includes('kw.cap.p'));
+    assert.equal(scene.webhooks.failure('default'), undefined);
     const metrics = await scene.registry.metrics();
     assert.ok(!metrics.includes(failing));
     assert.match(metrics, /portcullis_webhooks\{policy_server="default",kind="ValidatingWebhookConfiguration"\} 1/);
     assert.match(metrics, /portcullis_webhook_configuration_writes_total\{result="written"\} 1/);
   });
+
+  for (const [code, reason] of [
+    [500, 'InternalError'],
+    [409, 'Conflict'],
+  ] as const) {
+    it(`calls policies that are not enforced because writes fail again and again with ${code}`, async () => {
+      await using scene = await Scene.open();
+      scene.refusal = new ApiError(code, reason, 'not now');
+      const pods = asked('p');
+      assert.equal(await scene.ask(pods), 'later');
+      await until(() => scene.told.includes('kw.cap.p'));
+      assert.deepEqual(scene.webhooks.failure('default'), {
+        state: 'reconciling',
+        reason: 'ReconcileFailed',
+        message: 'not now',
+      });
+    });
+  }
 
   it('writes all others while somebody else writes one again and again, and tells of them', async () => {
     await using scene = await Scene.open();
@@ -374,6 +398,6 @@ describe('PolicyWebhooks', () => {
     await until(() => scene.webhooks.isAsked(other.policy, other.match));
     await until(() => answers[1] === 'written' || scene.told.includes(other.policy.id));
     assert.equal(scene.webhooks.isAsked(held.policy, undefined), false);
-    assert.ok(!scene.told.includes(held.policy.id));
+    assert.equal(scene.webhooks.failure('default')?.reason, 'Contested');
   });
 });

@@ -64,7 +64,7 @@ export function act(world: World, index: number, rules: Rules): Move[] {
       return done;
     }
   }
-  const { conditions: _, message: __, ...status } = policyStatus(view, {}, belief.policy.status, NOW);
+  const { conditions: _, message: __, ...status } = policyStatus(view, undefined, belief.policy.status, NOW);
   if (JSON.stringify(status) !== JSON.stringify(belief.policy.status)) {
     const policy = { ...world.policy, status };
     const next = isSame(belief.policy, world.policy)

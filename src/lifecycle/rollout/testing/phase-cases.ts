@@ -1,13 +1,23 @@
 // Where policies are, and what is said of them: one case for every way to get somewhere.
+import type { Readiness } from '../../../resources/index.ts';
 import { REASONS } from '../reasons.ts';
-import type { Refusal } from '../rollout-phase.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutView } from '../rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './rollout-scene.ts';
 
 export const LATE = { now: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs };
 const IGNORING = { spec: spec('1', { failurePolicy: 'Ignore' }) };
-export const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route to example.com' } as const;
-export const REFUSAL: Refusal = { reason: REASONS.webhookRefused, message: 'rules: Required value' };
+export const FETCH = {
+  state: 'Failed',
+  reason: 'FetchFailed',
+  message: 'no route to example.com',
+  nextRetry: NOW + 1_000,
+} as const;
+const TOO_NEW = { state: 'Failed', reason: 'UnsupportedVersion', message: 'expected at most 1' } as const;
+export const REFUSAL: Readiness = {
+  state: 'reconciling',
+  reason: REASONS.webhookRefused,
+  message: 'rules: Required value',
+};
 
 export const failed = (number: number): RevisionFacts =>
   revision(number, 'Failed', { reason: 'InvalidSettings', message: 'expected a list' });
@@ -22,13 +32,15 @@ export const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving'
 export interface PhaseCase {
   readonly when: string;
   readonly view: RolloutView;
-  readonly refusal?: Refusal;
+  readonly failure?: Readiness;
+  /** Default: ready where the phase is at rest, else reconciling. */
+  readonly isStalled?: true;
   readonly phase: string;
   readonly reason: string;
   readonly message: string;
 }
 
-export const PHASE_CASES: readonly PhaseCase[] = [
+const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
   // At rest.
   {
     when: 'every replica serves the newest revision',
@@ -143,6 +155,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'InvalidSettings',
     message: 'revision 1 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail)',
+    isStalled: true,
   },
   {
     when: 'a new policy failed that is to be ignored then',
@@ -151,6 +164,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     reason: 'InvalidSettings',
     message:
       'revision 1 failed: expected a list; nothing serves: requests are admitted with a warning (failurePolicy Ignore)',
+    isStalled: true,
   },
   {
     when: 'a new policy failed, and could not be enforced',
@@ -158,6 +172,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'InvalidSettings',
     message: 'revision 1 failed: expected a list; nothing serves, and the API server does not ask yet',
+    isStalled: true,
   },
   {
     when: 'a new revision failed',
@@ -165,6 +180,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'InvalidSettings',
     message: 'revision 2 failed: expected a list; revision 1 serves',
+    isStalled: true,
   },
   {
     when: 'a new revision failed, and degraded policies reject',
@@ -172,6 +188,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'InvalidSettings',
     message: 'revision 2 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail)',
+    isStalled: true,
   },
   {
     when: 'a new policy cannot be fetched now',
@@ -193,6 +210,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'InvalidSettings',
     message: 'revision 1 failed: expected a list; revision 2 serves',
+    isStalled: true,
   },
   {
     when: 'a pin names a revision that is not kept',
@@ -201,6 +219,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     reason: 'PinNotFound',
     message:
       'the policy is pinned to revision 7, which is not kept (kept are 1, 2): pin another one, or take the pin away; revision 2 serves',
+    isStalled: true,
   },
   {
     when: 'a new policy is pinned to what never was',
@@ -209,6 +228,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     reason: 'PinNotFound',
     message:
       'the policy is pinned to revision 7, which is not kept (kept are 1): pin another one, or take the pin away; nothing serves: requests are rejected (failurePolicy Fail)',
+    isStalled: true,
   },
   // Replicas are bad.
   {
@@ -326,11 +346,20 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     message: 'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: does not answer the controller',
   },
   {
+    when: 'one replica can never load what the others serve',
+    view: view([first], [replica('a', { 1: TOO_NEW }), replica('b', { 1: 'Serving' })]),
+    phase: 'Degraded',
+    reason: 'UnsupportedVersion',
+    message: 'revision 1 is not on 1 of 2 replicas: a: expected at most 1',
+    isStalled: true,
+  },
+  {
     when: 'a replica failed without a reason',
     view: view([first], [replica('a', { 1: 'Failed' }), replica('b', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'ReplicaFailed',
     message: 'revision 1 is not on 1 of 2 replicas: a: gives no reason',
+    isStalled: true,
   },
   {
     when: 'the only replica failed without a reason',
@@ -339,6 +368,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     reason: 'ReplicaFailed',
     message:
       'revision 1 is not on 1 of 1 replicas: a: gives no reason; nothing serves: requests are rejected (failurePolicy Fail)',
+    isStalled: true,
   },
   {
     when: 'not every replica had a new revision at the deadline',
@@ -350,6 +380,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'ProgressDeadlineExceeded',
     message: 'after 60 s revision 2 is loaded by 1 of 2 replicas, not by b; revision 1 serves',
+    isStalled: true,
   },
   {
     when: 'not every replica had a new policy at the deadline',
@@ -358,6 +389,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     reason: 'ProgressDeadlineExceeded',
     message:
       'after 60 s revision 1 is loaded by 0 of 1 replicas, not by a; nothing serves: requests are rejected (failurePolicy Fail)',
+    isStalled: true,
   },
   {
     when: 'a replica that runs does not take up what serves',
@@ -365,12 +397,13 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'ProgressDeadlineExceeded',
     message: 'revision 2 serves on 1 of 2 replicas after 60 s, not by b',
+    isStalled: true,
   },
   // The API server is bad.
   {
     when: 'the API server takes no configuration at all',
     view: view([first], both, { isAsked: false }),
-    refusal: REFUSAL,
+    failure: REFUSAL,
     phase: 'Error',
     reason: 'WebhookRefused',
     message: 'the API server does not ask as it should: rules: Required value',
@@ -378,7 +411,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
   {
     when: 'the API server takes no change of the configuration',
     view: view([first], both),
-    refusal: REFUSAL,
+    failure: REFUSAL,
     phase: 'Degraded',
     reason: 'WebhookRefused',
     message: 'the API server does not ask as it should: rules: Required value',
@@ -386,9 +419,71 @@ export const PHASE_CASES: readonly PhaseCase[] = [
   {
     when: 'the API server asks otherwise, and nothing answers',
     view: view([failed(1)], [replica('a')], { isAsked: true }),
-    refusal: REFUSAL,
+    failure: REFUSAL,
     phase: 'Error',
     reason: 'WebhookRefused',
     message: 'the API server does not ask as it should: rules: Required value',
+    isStalled: true,
+  },
+];
+
+const FORBIDDEN: Readiness = {
+  state: 'reconciling',
+  reason: REASONS.reconcileFailed,
+  message: 'policyrevisions is forbidden',
+};
+const FAILURES: readonly Readiness[] = [
+  FORBIDDEN,
+  { state: 'reconciling', reason: REASONS.contested, message: 'somebody else writes it' },
+];
+
+/** A write of the controller failed: one case of each phase for each such failure. */
+const FAILED_WRITES: readonly PhaseCase[] = [
+  'Pending',
+  'Updating',
+  'Active',
+  'RolledBack',
+  'Degraded',
+  'Error',
+].flatMap((phase) => {
+  const base = CASES_WITHOUT_FAILURE.find((one) => one.phase === phase && one.failure === undefined);
+  return base === undefined
+    ? []
+    : FAILURES.map((failure) => ({
+        ...base,
+        when: `${base.when}, and a write failed`,
+        failure,
+        reason: failure.reason,
+        message: `${failure.message}; ${base.message}`,
+      }));
+});
+
+export const PHASE_CASES: readonly PhaseCase[] = [
+  ...CASES_WITHOUT_FAILURE,
+  ...FAILED_WRITES,
+  {
+    when: 'the spec could not become a revision',
+    view: view([first], both, { spec: spec('2'), generation: 2 }),
+    failure: FORBIDDEN,
+    phase: 'Updating',
+    reason: 'ReconcileFailed',
+    message: 'policyrevisions is forbidden; the spec has no revision yet',
+  },
+  {
+    when: 'the first spec could not become a revision',
+    view: view([], both),
+    failure: FORBIDDEN,
+    phase: 'Pending',
+    reason: 'ReconcileFailed',
+    message: 'policyrevisions is forbidden; the spec has no revision yet',
+  },
+  {
+    when: 'the cluster would refuse the same write again',
+    view: view([first], both),
+    failure: { state: 'stalled', reason: 'ReconcileFailed', message: 'too large' },
+    phase: 'Active',
+    reason: 'ReconcileFailed',
+    message: 'too large; revision 1 serves on every replica',
+    isStalled: true,
   },
 ];

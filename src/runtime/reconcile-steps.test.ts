@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ReconcileStep } from './reconcile-steps.ts';
+import { runSteps, withStatus } from './reconcile-steps.ts';
+
+const { signal } = new AbortController();
+const ATTEMPT = { failures: 0, stopped: signal };
+
+describe('the steps of a reconciliation', () => {
+  it('run in their order, up to one that is the last, and ask for the earliest time', async () => {
+    const ran: string[] = [];
+    const step =
+      (name: string, ends: ReturnType<ReconcileStep<string>>): ReconcileStep<string> =>
+      (subject) => {
+        ran.push(`${name} ${subject}`);
+        return ends;
+      };
+    const steps = [
+      step('a', undefined),
+      step('b', { requeueAfterMs: 7 }),
+      step('c', Promise.resolve({ isLast: true, requeueAfterMs: 5 })),
+      step('d', { requeueAfterMs: 1 }),
+    ];
+    assert.deepEqual(await runSteps(steps, 'x', signal), { requeueAfterMs: 5 });
+    assert.deepEqual(ran, ['a x', 'b x', 'c x']);
+  });
+
+  it('are not run after one that fails', async () => {
+    const steps: ReconcileStep<string>[] = [() => Promise.reject(new Error('no')), () => assert.fail('skipped')];
+    await assert.rejects(runSteps(steps, 'x', signal), /^Error: no$/);
+  });
+});
+
+describe('the status of a reconciliation', () => {
+  it('is written once, with what failed, and the failure is thrown on', async () => {
+    const written: (string | undefined)[] = [];
+    const write = (failure: { message: string } | undefined) => {
+      written.push(failure?.message);
+      return Promise.resolve({ requeueAfterMs: 9 });
+    };
+    assert.deepEqual(await withStatus(ATTEMPT, write, () => Promise.resolve({ requeueAfterMs: 10 })), {
+      requeueAfterMs: 9,
+    });
+    await assert.rejects(
+      withStatus(ATTEMPT, write, () => Promise.reject(new Error('the write was refused'))),
+      /the write was refused/,
+    );
+    assert.deepEqual(written, [undefined, 'the write was refused']);
+  });
+
+  it('does not hide what failed before by a failure of its own, which is thrown where it is the only one', async () => {
+    const write = () => Promise.reject(new Error('status'));
+    await assert.rejects(
+      withStatus(ATTEMPT, write, () => Promise.reject(new Error('work'))),
+      /work/,
+    );
+    await assert.rejects(
+      withStatus(ATTEMPT, write, () => Promise.resolve({})),
+      /status/,
+    );
+  });
+
+  it('is written when the attempt took too long, and not when the controller stops', async () => {
+    const tooLong = AbortSignal.abort(new Error('too long'));
+    let count = 0;
+    const write = (_failure: unknown, used: AbortSignal) => {
+      assert.equal(used.aborted, false);
+      count += 1;
+      return Promise.resolve({});
+    };
+    const work = () => {
+      tooLong.throwIfAborted();
+      return Promise.resolve({});
+    };
+    await assert.rejects(withStatus(ATTEMPT, write, work), /too long/);
+    assert.equal(count, 1);
+    const stopped = { failures: 0, stopped: AbortSignal.abort() };
+    await assert.rejects(withStatus(stopped, write, work), /too long/);
+    assert.equal(count, 1);
+  });
+});
