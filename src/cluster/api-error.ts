@@ -41,7 +41,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** What an API server answers instead of an object (`metav1.Status`). */
+/** The body of an error answer (`metav1.Status`). */
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -54,7 +54,7 @@ export interface Status {
   readonly code?: number;
 }
 
-/** A request that a cluster refused, in the words of an API server. Says what a `Status` says. */
+/** An error answer of an API server, as its `Status` has it. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** HTTP status. */
@@ -69,7 +69,7 @@ export class ApiError extends Error {
     this.details = details;
   }
 
-  /** The answer that carries this error. */
+  /** The error as an answer's body. */
   toStatus(): Status {
     return {
       kind: 'Status',
@@ -93,7 +93,7 @@ export class ApiError extends Error {
     return new ApiError(409, 'AlreadyExists', message, detailsOf(type, name));
   }
 
-  /** Somebody else changed the object. `why` such as `the object has been modified; please apply your changes to …`. */
+  /** Conflict (409): another client changed the object. `why`: `the object has been modified; please apply …`. */
   static conflict(type: Pick<ResourceType, 'group' | 'resource'>, name: string, why: string): ApiError {
     const message = `Operation cannot be fulfilled on ${groupResourceOf(type)} "${name}": ${why}`;
     return new ApiError(409, 'Conflict', message, detailsOf(type, name));
@@ -115,7 +115,7 @@ export class ApiError extends Error {
     return new ApiError(400, 'BadRequest', message);
   }
 
-  /** The version to go on from is no longer known: list again. */
+  /** Expired (410): the resourceVersion is too old. The client lists again. */
   static expired(message: string): ApiError {
     return new ApiError(410, 'Expired', message);
   }
@@ -130,7 +130,7 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404;
 }
 
-/** What a request resolves to; undefined when there is no such object, as when somebody else was quicker to delete it. */
+/** The result of a request; undefined when the object does not exist, or another client deleted it first. */
 export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;

@@ -1,13 +1,13 @@
-/** No wait is shorter. Milliseconds. */
+/** Shortest wait. Milliseconds. */
 export const BACKOFF_FLOOR_MS = 250;
-/** No wait is longer, so that a cluster that was away for hours is found again within half a minute. Milliseconds. */
+/** Longest wait: a cluster that returns after hours is found within half a minute. Milliseconds. */
 export const BACKOFF_CAP_MS = 30_000;
-/** A wait is at most this share of the time that the outage has lasted: then whoever waits is late by that share at most. */
+/** Longest wait as a share of the outage so far, which bounds how late a client notices that the cluster is back. */
 const OUTAGE_SHARE = 0.15;
 
 /**
- * Waits between attempts that grow with the outage (which is exponential in the number of attempts), each drawn from the
- * upper half of its range, so that clients which failed together do not come back together.
+ * Exponential backoff. Each wait is drawn from the upper half of its range, so that clients which failed together do not
+ * retry together.
  */
 export class Backoff {
   readonly #random: () => number;
@@ -21,7 +21,7 @@ export class Backoff {
   /**
    * How long to wait after a failure, in milliseconds.
    * @param now milliseconds of a clock that does not go back
-   * @param atLeastMs what the server asked for (Retry-After)
+   * @param atLeastMs the server's Retry-After
    */
   failed(now: number, atLeastMs = 0): number {
     this.#failingSince ??= now;
@@ -30,7 +30,7 @@ export class Backoff {
     return Math.max(wait, atLeastMs * (1 + this.#random() / 2));
   }
 
-  /** What failed works: the next failure begins a new outage. */
+  /** Called after a success: the next failure starts a new outage. */
   reset(): void {
     this.#failingSince = undefined;
   }

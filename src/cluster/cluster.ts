@@ -1,4 +1,4 @@
-// The Cluster port: what controllers, the command line and the console see of a cluster, whichever it is.
+// The Cluster port: the interface by which controllers, the command line and the console use any cluster.
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey, ResourceType } from '../resources/index.ts';
 
 /** Options that every request has. */
@@ -13,15 +13,15 @@ export interface ListOptions extends RequestOptions {
   readonly labelSelector?: string;
   /** `metadata.name=x`, and the fields that a kind has besides. */
   readonly fieldSelector?: string;
-  /** Most items of one answer; the rest is behind `continue`. */
+  /** Items per page; `continue` leads to the next one. */
   readonly limit?: number;
   readonly continue?: string;
-  /** Absent: the newest. `0`: any that the server has at hand. */
+  /** Absent: the newest. `0`: any version from the server's cache. */
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
 }
 
-/** A page of objects, and the version of the cluster that it shows. */
+/** A page of objects, and the cluster's version at that time. */
 export interface ObjectList<T extends KubernetesObject = KubernetesObject> {
   readonly metadata: {
     readonly resourceVersion: string;
@@ -37,11 +37,11 @@ export interface WatchOptions extends RequestOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Changes after this version. Absent: what is there comes first, as ADDED. */
+  /** Changes after this version. Absent: existing objects come first, as ADDED. */
   readonly resourceVersion?: string;
-  /** Ask for BOOKMARK events: versions up to which nothing was missed. */
+  /** Request BOOKMARK events, which say up to which version the stream is complete. */
   readonly allowBookmarks?: boolean;
-  /** What is there first, then a bookmark with the annotation `k8s.io/initial-events-end: "true"`, then changes. */
+  /** Existing objects first, then a bookmark with the annotation `k8s.io/initial-events-end: "true"`, then changes (KEP-3157). */
   readonly sendInitialEvents?: boolean;
   /** The server ends the watch after this time. Default: the server's choice. */
   readonly timeoutSeconds?: number;
@@ -49,25 +49,25 @@ export interface WatchOptions extends RequestOptions {
 
 export interface WatchEvent<T extends KubernetesObject = KubernetesObject> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  /** Of a BOOKMARK only `metadata.resourceVersion` counts. */
+  /** A BOOKMARK has only `metadata.resourceVersion`. */
   readonly object: T;
 }
 
-/** What a server does with fields that the schema does not know: reject, warn, or drop silently. */
+/** How a server treats fields that the schema does not have: reject, warn, or drop silently. */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
 export interface WriteOptions extends RequestOptions {
-  /** Do everything except storing it. */
+  /** Run all checks and admission, but store nothing. */
   readonly dryRun?: boolean;
-  /** Who owns the fields that this request sets. Default: the client's name. */
+  /** Owner of the fields that this request sets. Default: the client's name. */
   readonly fieldManager?: string;
   /** Default: Warn. */
   readonly fieldValidation?: FieldValidation;
-  /** Warnings that come with the answer. */
+  /** Called for each warning of the answer. */
   readonly onWarning?: (text: string) => void;
 }
 
-/** `status` and `scale` change only their part of an object. Others (`token`, `eviction`, `binding`) are only created. */
+/** `status` and `scale` change only their part of an object. Others (`token`, `eviction`, `binding`) can only be created. */
 export interface SubresourceOptions {
   readonly subresource?: string;
 }
@@ -77,9 +77,9 @@ export type Patch =
   | { readonly type: 'merge'; readonly body: JsonObject }
   /** RFC 6902. */
   | { readonly type: 'json'; readonly body: readonly JsonValue[] }
-  /** Kubernetes' own; builtin kinds only. */
+  /** Strategic merge patch: builtin kinds only. */
   | { readonly type: 'strategic'; readonly body: JsonObject }
-  /** Server-side apply: `body` is what the manager wants. `force` takes fields from other managers. Needs a `fieldManager`. */
+  /** Server-side apply. `force` takes over fields of other managers. Needs a `fieldManager`. */
   | { readonly type: 'apply'; readonly body: JsonObject; readonly force?: boolean };
 
 export interface DeleteOptions extends RequestOptions {
@@ -92,7 +92,7 @@ export interface DeleteOptions extends RequestOptions {
   readonly onWarning?: (text: string) => void;
 }
 
-/** One served resource as discovery tells it. */
+/** A served resource, as discovery describes it. */
 export interface ApiResource extends ResourceType {
   readonly singular: string;
   readonly shortNames: readonly string[];
@@ -102,17 +102,17 @@ export interface ApiResource extends ResourceType {
   readonly subresources: readonly string[];
 }
 
-/** What a cluster serves. */
+/** The resources that a cluster serves. */
 export interface Discovery {
   /** All resources in all versions that are served; the preferred version of a group comes first. */
   resources(options?: RequestOptions): Promise<readonly ApiResource[]>;
-  /** The resource of a kind. Undefined when it is not served. Asks anew, within limits, before it says so. */
+  /** The resource of a kind; undefined when it is not served. Refreshes the discovery documents first, within limits. */
   find(apiVersion: string, kind: string, options?: RequestOptions): Promise<ApiResource | undefined>;
 }
 
 /**
- * A cluster, as one user sees it. All methods reject with {@link ApiError} when the cluster refuses, and with
- * {@link ClusterError} when it could not be asked. Objects that come back are shared: never change them.
+ * A cluster, as one user sees it. All methods reject with {@link ApiError} for error answers, and with
+ * {@link ClusterError} when there is no usable answer. Returned objects are shared: never change them.
  */
 export interface Cluster {
   readonly discovery: Discovery;
@@ -139,7 +139,7 @@ export interface Cluster {
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T>;
 
-  /** Replaces. Fails with 409 when the object has a `resourceVersion` and it is not the newest. */
+  /** Replaces the object. Fails with 409 when it has a `resourceVersion` that is not the newest. */
   update<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: KubernetesObject,
@@ -153,14 +153,14 @@ export interface Cluster {
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T>;
 
-  /** The object as it is while finalizers hold it, or undefined when it is gone. */
+  /** The object while finalizers hold it; undefined when it is deleted. */
   delete<T extends KubernetesObject>(
     type: ResourceType<T>,
     key: ObjectKey,
     options?: DeleteOptions,
   ): Promise<T | undefined>;
 
-  /** Deletes all that match. */
+  /** Deletes all matching objects. */
   deleteCollection(
     type: ResourceType,
     options?: DeleteOptions & Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>,

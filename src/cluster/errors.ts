@@ -3,7 +3,7 @@ export type ClusterErrorCode =
   | 'unreachable'
   /** The cluster did not answer in time. */
   | 'timeout'
-  /** What came back is not what an API server answers. */
+  /** The answer is not one of an API server. */
   | 'answer-malformed'
   /** A kubeconfig cannot be read, is not one, or names something that is not in it. */
   | 'kubeconfig-invalid'
@@ -20,7 +20,7 @@ export type ClusterErrorCode =
   /** A port is in use. */
   | 'port-busy';
 
-/** A cluster that could not be asked: what happened, expected and got, and what to do. */
+/** No usable answer from a cluster. The message says what happened, expected and got, and what to do. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
   readonly code: ClusterErrorCode;

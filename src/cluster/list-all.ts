@@ -2,12 +2,12 @@ import type { KubernetesObject, ResourceType } from '../resources/index.ts';
 import { ApiError } from './api-error.ts';
 import type { Cluster, ListOptions, ObjectList } from './cluster.ts';
 
-/** Objects of a page: what API servers' own clients ask for, some 2.5 MB of pods. */
+/** Objects per page, as client-go has it: some 2.5 MB of pods. */
 export const PAGE_SIZE = 500;
-/** Times that a list is started over because its next page had expired; then all is asked for in one piece. */
+/** Restarts of a list whose next page expired; after these, one request without pages. */
 const MAX_RESTARTS = 2;
 
-/** All objects, page by page, and the version that the pages together show. */
+/** All objects, page by page, and the version that all pages show. */
 export async function listAll<T extends KubernetesObject>(
   cluster: Pick<Cluster, 'list'>,
   type: ResourceType<T>,
@@ -18,7 +18,7 @@ export async function listAll<T extends KubernetesObject>(
     try {
       return await allPages(cluster, type, { ...rest, limit });
     } catch (error) {
-      // Pages are kept for some minutes only; those that came cannot be completed.
+      // Servers keep the later pages for a few minutes only.
       if (!(error instanceof ApiError && error.code === 410)) {
         throw error;
       }
@@ -34,7 +34,7 @@ async function allPages<T extends KubernetesObject>(
 ): Promise<ObjectList<T>> {
   let page = await cluster.list(type, options);
   const items = [...page.items];
-  // The version belongs to the first page: the others are of the same moment.
+  // Only the first page names a version: the continue token has it for the others.
   const { resourceVersionMatch: _match, resourceVersion: _version, ...following } = options;
   while (page.metadata.continue !== undefined) {
     page = await cluster.list(type, { ...following, continue: page.metadata.continue });

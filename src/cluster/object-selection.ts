@@ -2,7 +2,7 @@ import { parseFieldSelector, parseLabelSelector, quoteText, SelectorError } from
 import type { FieldSelector, KubernetesObject, Schema, Selector } from '../resources/index.ts';
 import { ApiError } from './api-error.ts';
 
-/** What a request for many objects is for. */
+/** The part of a collection that a request selects. */
 export interface SelectionOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -17,14 +17,14 @@ export interface SelectableKind {
   readonly selectableFields?: readonly string[];
 }
 
-/** Which objects of a collection a request is for. */
+/** A filter for the objects of a collection. */
 export class ObjectSelection {
   readonly namespace: string | undefined;
   readonly #labels: Selector;
   readonly #fields: FieldSelector;
   readonly #readers: readonly (readonly [string, (object: KubernetesObject) => string])[];
 
-  /** @throws ApiError 400 for selectors that the kind does not have, or that are none. */
+  /** @throws ApiError 400 for malformed selectors, and for fields that the kind cannot select. */
   constructor(definition: SelectableKind, options: SelectionOptions) {
     this.namespace = options.namespace;
     this.#labels = parsed(() => parseLabelSelector(options.labelSelector ?? ''));
@@ -38,17 +38,17 @@ export class ObjectSelection {
     });
   }
 
-  /** The one name that can match, where the selector says so. */
+  /** The name that the field selector requires, if any. */
   get name(): string | undefined {
     return this.#fields.exactValueOf('metadata.name');
   }
 
-  /** Whether all objects of the namespace match. */
+  /** Whether every object of the namespace matches. */
   get isEmpty(): boolean {
     return this.#labels.isEmpty && this.#fields.isEmpty;
   }
 
-  /** Of an object as it is stored: selectors name the fields of events as `v1` does. */
+  /** Takes stored objects: selectors name the fields of events as `v1` does. */
   matches(object: KubernetesObject): boolean {
     if (this.namespace !== undefined && object.metadata.namespace !== this.namespace) {
       return false;
@@ -61,20 +61,20 @@ export class ObjectSelection {
   }
 }
 
-/** Kinds that say what can be selected have another text for what cannot. */
+/** API servers have another message for kinds that declare selectable fields. */
 function unknownField({ origin, selectableFields = [] }: SelectableKind, field: string): string {
   return origin === 'custom' || selectableFields.length > 0
     ? `field label not supported: ${field}`
     : `${quoteText(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 
-/** What a kind shows selectors under a name that is no path of its own. */
+/** Selectable fields whose name is not the path of their value. */
 const SPECIAL_FIELDS: Readonly<Record<string, readonly string[]>> = {
   source: ['source.component', 'reportingComponent'],
   'status.successful': ['status.succeeded'],
 };
 
-/** How the value of a field is told. */
+/** Reads the value of a selectable field. */
 function fieldReader(definition: SelectableKind, field: string): (object: KubernetesObject) => string {
   const paths = (Object.hasOwn(SPECIAL_FIELDS, field) ? SPECIAL_FIELDS[field] : undefined) ?? [field];
   const absent = definition.origin === 'builtin' ? zeroText(definition.schema(), paths[0] ?? field) : '';

@@ -1,4 +1,4 @@
-// One case a fault, on a cluster that does as it is told; test/cluster-port/reflector-faults.test.ts has all of them on a real one.
+// One case per fault, on a scripted cluster; test/cluster-port/reflector-faults.test.ts has them on a real one.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';

@@ -6,22 +6,22 @@ import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
 import { ClusterError } from './errors.ts';
 import { listAll, PAGE_SIZE } from './list-all.ts';
 
-/** Watches are asked to last from this to twice as long, drawn each time, so that those of a fleet end one by one. Seconds. */
+/** Shortest timeout of a watch. Each is drawn from this to twice as long, so that watches do not end together. Seconds. */
 const WATCH_SECONDS = 300;
-/** API servers send a bookmark about every minute: after two that did not come, the connection is not trusted any more. Milliseconds. */
+/** API servers send a bookmark about every minute: after two missing ones the connection counts as dead. Milliseconds. */
 export const SILENCE_LIMIT_MS = 150_000;
-/** A watch that brought something and lasted this long shows that the outage before it is over. Milliseconds. */
+/** A watch with events that lasted this long ends the outage before it. Milliseconds. */
 const HEALTHY_MS = 1_000;
-/** One that brought nothing has to last longer: it may only have waited for an answer. Milliseconds. */
+/** The same for a watch without events, which may only have waited for an answer. Milliseconds. */
 const HEALTHY_QUIET_MS = 10_000;
-/** A server that refuses to go on from a version for this long will not change its mind: then list. Milliseconds. */
+/** After so long of refused watches the reflector lists again. Milliseconds. */
 const REFUSAL_PATIENCE_MS = 5 * 60_000;
-/** A version that is newer than the server's own: another server may lag, but not for this long; it was put back. Milliseconds. */
+/** How long a server may lag behind our version. After that, etcd was restored from a backup: list again. Milliseconds. */
 const FUTURE_PATIENCE_MS = 10_000;
 
-/** Who keeps what a {@link Reflector} brings. What these throw is reported, and the reflector goes on. */
+/** The consumer of a {@link Reflector}. Errors that it throws are reported, and the reflector continues. */
 export interface ReflectorHandler<T extends KubernetesObject> {
-  /** All objects that there are: at the start, and after versions were missed. */
+  /** All objects: at the start, and after missed versions. */
   replace(items: readonly T[], resourceVersion: string): void;
   /** One change: ADDED, MODIFIED or DELETED. */
   apply(event: WatchEvent<T>): void;
@@ -35,22 +35,22 @@ export interface ReflectorOptions<T extends KubernetesObject> {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects asked for at a time. Default: 500. */
+  /** Objects per page. Default: 500. */
   readonly pageSize?: number;
-  /** Without an event or bookmark for this long, watch anew. Milliseconds. Default: 150,000. */
+  /** Silence after which a new watch begins. Milliseconds. Default: 150,000. */
   readonly silenceLimitMs?: number;
-  /** Told of every failure: of the cluster (`list`, `watch`) and of the handler. */
+  /** Called for every failure of the cluster (`list`, `watch`) and of the handler. */
   readonly onError?: (error: unknown, during: 'list' | 'watch' | 'handler') => void;
   /** From 0 to below 1, for jitter. Default: Math.random. */
   readonly random?: () => number;
 }
 
-/** How a reflector is doing. */
+/** The state of a reflector. */
 export interface ReflectorReport {
   /** `waiting`: the last attempt failed, and the next one is not due yet. */
   readonly state: 'new' | 'listing' | 'watching' | 'waiting' | 'stopped';
   readonly synced: boolean;
-  /** Since the last sign of life: list, event or bookmark. Up to a minute is normal. Milliseconds; undefined before the first. */
+  /** Time since the last list, event or bookmark; up to a minute is normal. Milliseconds; undefined before the first. */
   readonly lagMs: number | undefined;
   /** The newest version that the handler knows. */
   readonly resourceVersion: string | undefined;
@@ -58,19 +58,19 @@ export interface ReflectorReport {
   readonly events: number;
   /** Full lists after the first one. */
   readonly relists: number;
-  /** Watches after the first one, whatever ended the one before. */
+  /** Watches after the first one. */
   readonly reconnects: number;
   /** Lists and watches that failed. */
   readonly failures: number;
   /** Errors that the handler threw. */
   readonly handlerErrors: number;
-  /** The failure that is not overcome yet. */
+  /** The error of the present outage. */
   readonly lastError: unknown;
 }
 
 /**
- * Keeps a handler up to date with the objects of a type: lists them once, then watches, and goes on from the last version
- * whatever happens to the connection. It lists again only when the cluster no longer knows that version, and never gives up.
+ * Keeps a handler up to date with the objects of a type: lists once, then watches, and resumes from the last version
+ * after any failure. Lists again only when the cluster no longer has that version, and never gives up.
  */
 export class Reflector<T extends KubernetesObject = KubernetesObject> {
   /** Resolves when the handler has all objects. Rejects when stopped before. */
@@ -104,7 +104,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     this.#random = random;
     this.#backoff = new Backoff(random);
     this.synced = this.#sync.promise;
-    // Whoever does not wait for it need not handle that it stopped.
+    // A rejection that nobody awaits must not end the process.
     this.synced.catch(() => undefined);
   }
 
@@ -123,7 +123,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** Runs until the signal says stop. Never rejects. Once only. */
+  /** Runs until the signal is aborted. Never rejects. Call once. */
   async start(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const during = this.#version === undefined ? 'list' : 'watch';
@@ -189,7 +189,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     }
   }
 
-  /** What follows the end of a watch, or a failure. */
+  /** Decides after a watch or a failure whether to list, and waits. */
   async #after(error: unknown, during: 'list' | 'watch', healthy: boolean, signal: AbortSignal): Promise<void> {
     if (healthy) {
       this.#backoff.reset();
@@ -203,7 +203,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     } else {
       this.#failures += 1;
       this.#lastError = error;
-      this.#tell(error, during);
+      this.#report(error, during);
     }
     if (during === 'watch' && this.#mustList(error)) {
       this.#version = undefined;
@@ -214,7 +214,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     await pause(this.#backoff.failed(performance.now(), asked), signal);
   }
 
-  /** Whether a watch cannot go on from where it was. */
+  /** Whether a watch cannot resume. */
   #mustList(error: unknown): boolean {
     if (!(error instanceof ApiError)) {
       this.#refusedSince = undefined;
@@ -242,20 +242,20 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       call();
     } catch (error) {
       this.#handlerErrors += 1;
-      this.#tell(error, 'handler');
+      this.#report(error, 'handler');
     }
   }
 
-  #tell(error: unknown, during: 'list' | 'watch' | 'handler'): void {
+  #report(error: unknown, during: 'list' | 'watch' | 'handler'): void {
     try {
       this.#options.onError?.(error, during);
     } catch {
-      // Whoever is told of errors has them too; there is nobody left to tell.
+      // An error of the error callback has nowhere to go.
     }
   }
 }
 
-/** Nothing came. There need not be anything wrong, and it was wait enough: it does not count as an outage. */
+/** A silent watch. Not an outage: nothing need be wrong, and it waited long enough already. */
 class SilenceError extends ClusterError {
   constructor(limitMs: number) {
     super(
@@ -269,7 +269,7 @@ function isHealthy(lastedMs: number, broughtEvents: boolean): boolean {
   return lastedMs >= (broughtEvents ? HEALTHY_MS : HEALTHY_QUIET_MS);
 }
 
-/** Ends a watch that is not heard of any more, or when its reflector stops. */
+/** Ends a silent watch, or any watch when its reflector stops. */
 class SilenceAlarm implements Disposable {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal;
@@ -280,7 +280,7 @@ class SilenceAlarm implements Disposable {
   constructor(outer: AbortSignal, limitMs: number) {
     this.#outer = outer;
     outer.addEventListener('abort', this.#onAbort, { once: true });
-    // One timer that looks at a clock costs less than one that each event starts anew.
+    // One interval timer costs less than a timer that every event restarts.
     this.#timer = setInterval(
       () => {
         if (performance.now() - this.#heardAt > limitMs) {
@@ -305,11 +305,11 @@ class SilenceAlarm implements Disposable {
   }
 }
 
-/** Waits, or until the signal says stop. */
+/** Waits, or until the signal is aborted. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await sleep(ms, undefined, { signal });
   } catch {
-    // Stopped: the caller looks at the signal.
+    // Aborted: the caller checks the signal.
   }
 }

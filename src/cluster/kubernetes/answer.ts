@@ -1,4 +1,4 @@
-// From what an API server answers to objects and errors.
+// Answers of an API server as objects and errors.
 import { isJsonObject } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { ApiErrorReason, StatusDetails } from '../api-error.ts';
@@ -6,11 +6,11 @@ import { ClusterError } from '../errors.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 /**
- * Longest answer. Half of the longest string that V8 can hold, and 50,000 pods in one piece; whoever has more asks for pages.
+ * Longest answer: half of the longest string of V8, enough for 50,000 pods in one list. Larger lists need pages.
  */
 export const MAX_ANSWER_BYTES = 256 * 1024 ** 2;
 
-/** An answer that came whole. */
+/** A complete answer. */
 export interface Answer {
   /** HTTP status. */
   readonly status: number;
@@ -25,7 +25,7 @@ interface Generic {
   readonly message: string;
 }
 
-/** What kubectl says where there is only a status code; others have no reason. */
+/** kubectl's messages for bare status codes; other codes have no reason. */
 const GENERIC = new Map<number, Generic>([
   [400, { reason: 'BadRequest', message: 'the server rejected our request for an unknown reason' }],
   [401, { reason: 'Unauthorized', message: 'the server has asked for the client to provide credentials' }],
@@ -80,7 +80,7 @@ function isReason(text: unknown): text is ApiErrorReason {
   return typeof text === 'string' && REASONS.has(text);
 }
 
-/** The error of a `Status` object. Whatever of it is not as it should be is left out. */
+/** The error of a `Status` object. Malformed fields are left out. */
 export function errorOfStatus(status: Readonly<Record<string, unknown>>, httpStatus: number): ApiError {
   const code = typeof status['code'] === 'number' && status['code'] >= 400 ? status['code'] : httpStatus;
   const generic = GENERIC.get(code);
@@ -119,7 +119,7 @@ export function errorOfAnswer(answer: Answer, request: string): ApiError | Clust
   );
 }
 
-/** Some answers say only in a header when to come back; callers look in one place. */
+/** Copies Retry-After from the header to the details, where callers look for it. */
 function withRetryAfter(error: ApiError, { headers }: Answer): ApiError {
   const header = headers['retry-after'];
   const wait = typeof header === 'string' ? retryAfterMs(header, Date.now()) : undefined;
@@ -150,7 +150,7 @@ export function jsonOf(answer: Answer, request: string): unknown {
   return parsed;
 }
 
-/** Enough of a text to recognise it. */
+/** Enough of a body to recognise it in a message. */
 const EXCERPT_BYTES = 200;
 
 function excerpt(body: Buffer): string {

@@ -4,9 +4,9 @@ import { ClusterError } from '../errors.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
 
-/** A mapping of a kubeconfig, read field by field; whatever is wrong is said with its file and path. */
+/** A mapping of a kubeconfig, read field by field. Errors name the file and the field's path. */
 export class ConfigSection {
-  /** The kubeconfig it stands in. */
+  /** The kubeconfig file. */
   readonly file: string;
   /** `users[0].user`; empty for the whole file. */
   readonly path: string;
@@ -18,7 +18,7 @@ export class ConfigSection {
     this.#fields = fields;
   }
 
-  /** A text that is not empty. */
+  /** A non-empty string. */
   text(key: string): string | undefined {
     const value = this.#value(key);
     if (value === undefined || value === '') {
@@ -88,7 +88,7 @@ export class ConfigSection {
     return this.#value(key) !== undefined;
   }
 
-  /** A value as it is, for what is passed on. */
+  /** A value, unchecked. */
   raw(key: string): unknown {
     return this.#value(key);
   }

@@ -1,14 +1,14 @@
-/** What proves to an API server who asks. */
+/** Credentials of a client. */
 export interface Credentials {
   /** Value of the Authorization header. */
   readonly authorization?: string;
   /** PEM. */
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
-  /** Whom to act as (`Impersonate-*` headers). */
+  /** The impersonated user (`Impersonate-*` headers). */
   readonly impersonate?: Impersonation;
 }
 
-/** The user that requests are made as, by one who may impersonate. */
+/** An impersonated user. */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string;
@@ -16,20 +16,20 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Where credentials come from: a kubeconfig, a file that changes, a program. */
+/** A source of credentials: a kubeconfig, a token file, an exec plugin. */
 export interface CredentialSource {
   /** What it is, for messages: `token file "/…"`, `exec plugin "aws"`. */
   readonly description: string;
   /**
-   * Those to use now; kept while they are good.
+   * The current credentials, cached while they are valid.
    * @throws ClusterError `credentials-failed`
    */
   current(signal?: AbortSignal): Promise<Credentials>;
-  /** The server refused these with 401: forget them. Whether the next ones may be others, so that asking again makes sense. */
+  /** Drops credentials that the server refused with 401. True when {@link current} may give others for a retry. */
   refused(credentials: Credentials): boolean;
 }
 
-/** Where a cluster is and how to prove who asks. */
+/** A cluster's address, and the credentials for it. */
 export interface Connection {
   /** `https://host:port`, with a path when the API is below one. `http://` for a local proxy. */
   readonly server: string;
@@ -41,7 +41,7 @@ export interface Connection {
   readonly tlsServerName?: string;
   /** Absent: anonymous. */
   readonly credentials?: CredentialSource;
-  /** Where all this was read, for messages: `context "dev" of /home/…`. */
+  /** The source of these settings, for messages: `context "dev" of /home/…`. */
   readonly origin?: string;
 }
 

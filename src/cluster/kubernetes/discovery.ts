@@ -1,17 +1,17 @@
-// What a cluster serves, kept. The aggregated documents (KEP-3352) are two requests; older servers have one per group and version.
+// Cached discovery. Aggregated documents (KEP-3352) take two requests; older servers need one per group and version.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { ApiResource, Discovery, RequestOptions } from '../cluster.ts';
 
-/** What was asked longer ago is asked again. Kinds that appear are found at once; those that go may be named this long. */
+/** Documents older than this are fetched again. New kinds are found at once; removed ones may be reported for this long. */
 const MAX_AGE_MS = 10 * 60_000;
-/** Looks for kinds that are not there: so many at once… */
+/** Refreshes for unknown kinds: the token bucket's burst… */
 const MISS_BURST = 4;
-/** …and one more each time this has passed: a controller whose kind is not installed asks again and again. */
+/** …and its refill interval, as a controller whose kind is not installed asks again and again. */
 const MISS_INTERVAL_MS = 5_000;
-/** Documents asked for at a time. */
+/** Documents that are fetched in parallel. */
 const PARALLEL = 8;
 
 const AGGREGATED = ['v2', 'v2beta1']
@@ -56,7 +56,7 @@ export class DiscoveryCache implements Discovery {
     return (await this.#refresh(options.signal)).byKind.get(key);
   }
 
-  /** Forgets: something that was served is not. */
+  /** Drops the cache, when a type is no longer served. */
   invalidate(): void {
     this.#snapshot = undefined;
   }
@@ -77,7 +77,7 @@ export class DiscoveryCache implements Discovery {
     return known !== undefined && this.#now() - known.at < MAX_AGE_MS ? Promise.resolve(known) : this.#refresh(signal);
   }
 
-  /** All who ask at the same time get the same answer; who started it may go, the others should not suffer from it. */
+  /** Concurrent callers share one refresh. It continues when the caller that started it is aborted. */
   async #refresh(signal: AbortSignal | undefined): Promise<Snapshot> {
     signal?.throwIfAborted();
     this.#pending ??= this.#load().finally(() => {
@@ -113,7 +113,7 @@ export class DiscoveryCache implements Discovery {
     return lists.flat();
   }
 
-  /** What one group and version has; nothing while the server behind it is away. */
+  /** The resources of a group and version; none while its aggregated server is unavailable. */
   async #legacy(path: string): Promise<ApiResource[]> {
     try {
       return legacyResources(await this.#fetch(path, 'application/json', undefined));
@@ -213,7 +213,7 @@ async function inParallel<T, R>(items: readonly T[], run: (item: T) => Promise<R
   return results;
 }
 
-/** The promise, or the reason of the signal when that comes first. */
+/** The promise, or a rejection with the signal's reason when that comes first. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) {
     return await promise;

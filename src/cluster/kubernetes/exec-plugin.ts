@@ -1,4 +1,4 @@
-// Programs that give credentials (client.authentication.k8s.io, KEP-541).
+// Exec plugins for credentials (client.authentication.k8s.io, KEP-541).
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { isJsonObject } from '../../resources/index.ts';
@@ -6,20 +6,20 @@ import type { JsonObject } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
 import type { Credentials, CredentialSource } from './connection.ts';
 
-/** Plugins ask an identity provider over the network. Milliseconds. */
+/** Time limit of a plugin, which may call an identity provider. Milliseconds. */
 export const EXEC_TIMEOUT_MS = 60_000;
-/** One that asks its user something waits for a human being. Milliseconds. */
+/** Time limit of an interactive plugin, which waits for its user. Milliseconds. */
 export const EXEC_INTERACTIVE_TIMEOUT_MS = 5 * 60_000;
 /** A token and a certificate with its chain are some ten thousand bytes. */
 const MAX_OUTPUT_BYTES = 1024 ** 2;
-/** What is shown of what a plugin complains about: its end. */
+/** The end of stderr that an error message shows. */
 const MAX_COMPLAINT_BYTES = 4096;
-/** Credentials that expire sooner than this are got anew, so that they last for the request. Milliseconds. */
+/** Credentials that expire sooner are renewed, so that they last for the request. Milliseconds. */
 const EXPIRY_MARGIN_MS = 10_000;
 
 export const EXEC_API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const;
 
-/** What a kubeconfig says of a plugin. */
+/** A plugin's entry in a kubeconfig. */
 export interface ExecPluginConfig {
   readonly apiVersion: (typeof EXEC_API_VERSIONS)[number];
   readonly command: string;
@@ -27,18 +27,18 @@ export interface ExecPluginConfig {
   /** Added to the environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly interactiveMode: 'Never' | 'IfAvailable' | 'Always';
-  /** What to do when the program is not there. */
+  /** Shown when the program is not installed. */
   readonly installHint: string | undefined;
-  /** Of the cluster, for plugins that ask for it. */
+  /** The cluster's data, for plugins with `provideClusterInfo`. */
   readonly cluster: JsonObject | undefined;
 }
 
 export interface ExecPluginOptions {
-  /** Of the plugin. */
+  /** The plugin's environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether there is somebody at a terminal, whom the plugin may ask. Default: false. */
+  /** Whether the plugin may ask a user at a terminal. Default: false. */
   readonly interactive?: boolean;
-  /** What an interactive plugin says to its user. */
+  /** Receives the stderr of an interactive plugin. */
   readonly onStderr?: (text: string) => void;
   /** Default: {@link EXEC_TIMEOUT_MS}, or {@link EXEC_INTERACTIVE_TIMEOUT_MS} when it may ask. */
   readonly timeoutMs?: number;
@@ -52,7 +52,7 @@ interface Kept {
   readonly expires: number;
 }
 
-/** Credentials that a program gives: kept until they expire or are refused. */
+/** Credentials of an exec plugin, cached until they expire or are refused. */
 export class ExecPlugin implements CredentialSource {
   readonly description: string;
   readonly #config: ExecPluginConfig;
@@ -72,7 +72,7 @@ export class ExecPlugin implements CredentialSource {
     if (this.#kept !== undefined && this.#now() < this.#kept.expires - EXPIRY_MARGIN_MS) {
       return this.#kept.credentials;
     }
-    // All who ask meanwhile wait for the same run.
+    // Concurrent callers wait for the same run.
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
@@ -80,7 +80,7 @@ export class ExecPlugin implements CredentialSource {
   }
 
   refused(credentials: Credentials): boolean {
-    // Another request may have got new ones since.
+    // Another request may have renewed them already.
     if (this.#kept?.credentials === credentials) {
       this.#kept = undefined;
     }
@@ -244,7 +244,7 @@ function outcomeOf(
   let error: Error | undefined;
   const finish = (status: number | string): void => {
     clearTimeout(timer);
-    // What it started may still hold its ends of the pipes.
+    // Its child processes may still hold the pipes open.
     child.stdout?.destroy();
     child.stderr?.destroy();
     const tooMuch = bytes > MAX_OUTPUT_BYTES;

@@ -1,4 +1,4 @@
-// One HTTP/1.1 client for one cluster: connections that are kept, credentials, limits, and the few retries that are always right.
+// An HTTP/1.1 client for one cluster: kept connections, credentials, limits, and the few retries that are always safe.
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -13,21 +13,20 @@ import type { Connection, Credentials } from './connection.ts';
 import { throttledWaitMs } from './retry-after.ts';
 import { isConnectionReset, transportError } from './transport-error.ts';
 
-/** An API server gives up after 60 s (`--request-timeout`) and says so; later than that no answer comes. Milliseconds. */
+/** Longer than the 60 s after which an API server answers with a timeout (`--request-timeout`). Milliseconds. */
 export const REQUEST_TIMEOUT_MS = 70_000;
-/** TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
+/** For TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A connection that does not begin to answer a GET, or stops in the middle of an answer, is taken to be dead after this: only
- * silence tells. The GET is tried once more then, and given all its time. Longer than all answers take to begin, but for the
- * largest lists. Milliseconds.
+ * A connection without a byte of the answer to a GET for this long counts as dead. The GET is then sent once more, with its
+ * full timeout. Longer than any answer takes to begin, but for the largest lists. Milliseconds.
  */
 export const STALE_CONNECTION_MS = 10_000;
-/** Below the 90 s after which API servers close connections that are not used, so that no request meets one that closes. */
+/** Below the 90 s after which API servers close idle connections, so that no request meets a closing one. */
 const IDLE_TIMEOUT_MS = 60_000;
-/** A dead peer is found after this and some probes of the system. Milliseconds. */
+/** Idle time before TCP keep-alive probes. Milliseconds. */
 const TCP_KEEP_ALIVE_MS = 15_000;
-/** Requests at a time; more wait. API servers let one user have a few dozen seats. Watches do not count. */
+/** Concurrent requests, watches excluded; more wait. API servers give one user a few dozen seats. */
 const MAX_CONNECTIONS = 32;
 
 /** A request as it goes over the wire. */
@@ -40,7 +39,7 @@ export interface HttpRequest {
   readonly contentType?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal | undefined;
-  /** For one attempt: until the whole answer is there, of streams until it begins. Default: {@link REQUEST_TIMEOUT_MS}. */
+  /** Per attempt, until the answer is complete; for streams, until it begins. Default: {@link REQUEST_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
 }
 
@@ -60,7 +59,7 @@ export interface HttpClientOptions {
 
 type Agent = HttpAgent | HttpsAgent;
 
-/** The connections that one client certificate has, or that are made without one. */
+/** The connections with one client certificate, or without one. */
 interface AgentPair {
   readonly certificate: Credentials['clientCertificate'];
   readonly requests: Agent;
@@ -69,7 +68,7 @@ interface AgentPair {
 
 interface AttemptOptions {
   readonly streamed: boolean;
-  /** A GET that is not answered soon is tried a second time. */
+  /** Only the first attempt has the limit for stale connections. */
   readonly isFirst: boolean;
 }
 
@@ -91,7 +90,7 @@ export class HttpClient {
 
   /**
    * Makes a request and waits for the whole answer.
-   * @throws ApiError for a status of 400 or more; ClusterError when there is no answer, or none of an API server.
+   * @throws ApiError for a status of 400 or more; ClusterError when there is no answer, or not one of an API server.
    */
   async send(request: HttpRequest): Promise<Answer> {
     const result = await this.#exchange(request, false);
@@ -101,7 +100,7 @@ export class HttpClient {
     throw new Error('a request for a whole answer got a stream');
   }
 
-  /** Makes a request whose answer does not end, and returns it when it begins. Destroy it when it is not wanted any more. */
+  /** Makes a request for a stream, and returns it when it begins. The caller destroys it. */
   async stream(request: HttpRequest): Promise<IncomingMessage> {
     const result = await this.#exchange(request, true);
     if ('stream' in result) {
@@ -110,7 +109,7 @@ export class HttpClient {
     throw new Error('a request for a stream got a whole answer');
   }
 
-  /** What an error in a stream means. */
+  /** The error for a failed stream. */
   streamError(error: unknown): ClusterError {
     return transportError(error, this.#server.href, this.#connection.origin);
   }
@@ -139,9 +138,9 @@ export class HttpClient {
         attempt = await this.#attempt(request, credentials, { streamed, isFirst: repeats === 0 });
       } catch (error) {
         request.signal?.throwIfAborted();
-        // What happened to one connection may have happened to all that wait.
+        // The other idle connections may be dead for the same reason.
         this.#discardIdle();
-        // A server closes connections when it likes, also one that a request is just being written to.
+        // A server may close a connection while a request is being written to it.
         const isWorthless = isConnectionReset(error) || error instanceof StaleConnectionError;
         if (request.method === 'GET' && repeats === 0 && isWorthless && !this.#closed) {
           repeats += 1;
@@ -186,7 +185,7 @@ export class HttpClient {
     return new ApiError(401, 'Unauthorized', `${error.message}: ${text}`, error.details);
   }
 
-  /** One request and its answer. Rejects with the reason of the signal, or a ClusterError. */
+  /** One attempt. Rejects with the signal's reason, or a ClusterError. */
   async #attempt(
     request: HttpRequest,
     credentials: Credentials,
@@ -200,7 +199,7 @@ export class HttpClient {
     outgoing.once('close', () => this.#open.delete(outgoing));
     let incoming: IncomingMessage | undefined;
     const end = (error: Error): void => {
-      // Once there is an answer, it is the one that tells its reader.
+      // Once there is an answer, its reader gets the error.
       (incoming ?? outgoing).destroy(error);
     };
     const timeoutMs = request.timeoutMs ?? this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
@@ -216,7 +215,7 @@ export class HttpClient {
       if (streamed && (incoming.statusCode ?? 0) < 400) {
         clearTimeout(timer);
         incoming.once('close', stopWaiting);
-        // A stream that nobody reads yet must not end the process with its error; its reader still gets it.
+        // An error before the stream is read must not end the process; its reader still gets it.
         incoming.on('error', () => undefined);
         return { stream: incoming };
       }
@@ -253,7 +252,7 @@ export class HttpClient {
     outgoing.once('socket', (socket) => {
       this.#limitConnecting(outgoing, socket);
       if (isFirst && request.method === 'GET') {
-        // Also on a new connection, which may die just before the answer: the second try waits as long as it takes.
+        // New connections may die as well; the second attempt has no such limit.
         this.#limitSilence(outgoing);
       }
     });
@@ -261,7 +260,7 @@ export class HttpClient {
     return outgoing;
   }
 
-  /** The whole answer, which must not be too long, and come without long pauses. */
+  /** The body, within the limits for its length and for silence. */
   async #bodyOf(incoming: IncomingMessage): Promise<Buffer> {
     const limit = this.#options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     const silenceMs = this.#staleMs;
@@ -326,7 +325,7 @@ export class HttpClient {
     if (known?.certificate?.cert === certificate?.cert && known?.certificate?.key === certificate?.key && known) {
       return known;
     }
-    // Connections that are in use end with their request; those that wait still prove the old certificate.
+    // Idle connections were made with the old certificate.
     this.#discardIdle();
     const pair = {
       certificate,
@@ -387,7 +386,7 @@ function abortError(signal: AbortSignal | undefined): Error {
   return signal?.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal?.reason });
 }
 
-/** Waits; rejects with the reason of the signal. */
+/** Waits. Rejects with the signal's reason. */
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     await sleep(ms, undefined, signal === undefined ? {} : { signal });
@@ -400,7 +399,7 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
 function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once('response', resolve);
-  // Stays, so that an error after the answer began does not end the process: the answer has its own.
+  // Stays, so that an error after the answer began does not end the process: the answer reports it.
   outgoing.on('error', reject);
   return promise;
 }

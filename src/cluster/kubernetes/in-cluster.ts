@@ -16,7 +16,7 @@ export interface InClusterOptions {
   readonly folder?: string;
 }
 
-/** How to reach a cluster, and the namespace to work in where none is named. */
+/** A connection to a cluster, and its default namespace. */
 export interface ClusterAccess {
   readonly connection: Connection;
   /** Name of the context of a kubeconfig; absent inside a cluster. */
@@ -25,7 +25,7 @@ export interface ClusterAccess {
 }
 
 /**
- * The cluster that this process is a pod of, as its service account.
+ * The cluster in which this process runs as a pod, with the pod's service account.
  * @throws ClusterError `kubeconfig-missing` outside of a cluster, `credentials-failed` when the mounted files are not there.
  */
 export async function inClusterAccess({
@@ -40,7 +40,7 @@ export async function inClusterAccess({
     );
   }
   const tokenFile = join(folder, 'token');
-  // Asked for at once, so that a pod without a service account says so at its start.
+  // Read at once, so that a pod without a service account fails at its start.
   await bearerOfFile(tokenFile);
   const ca = await mounted(join(folder, 'ca.crt'));
   const namespace = (await mounted(join(folder, 'namespace')).catch(() => 'default')).trim();

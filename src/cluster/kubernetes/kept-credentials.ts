@@ -1,6 +1,6 @@
 import type { Credentials, CredentialSource } from './connection.ts';
 
-/** Credentials that are read when they are needed and kept for a while: a token file that something else renews. */
+/** Credentials that are read on demand and cached, such as a token file that is renewed. */
 export class KeptCredentials implements CredentialSource {
   readonly description: string;
   readonly #read: () => Promise<Credentials>;
@@ -9,7 +9,7 @@ export class KeptCredentials implements CredentialSource {
   #kept: { readonly credentials: Promise<Credentials>; readonly at: number } | undefined;
 
   /**
-   * @param maxAgeMs after this they are read again
+   * @param maxAgeMs how long they are cached
    * @param now milliseconds of a clock that does not go back
    */
   constructor(
@@ -32,7 +32,7 @@ export class KeptCredentials implements CredentialSource {
     const kept = { credentials: this.#read(), at: this.#now() };
     this.#kept = kept;
     kept.credentials.catch(() => {
-      // Failures are not kept: the file may be there the next time.
+      // Failures are not cached: the file may appear.
       if (this.#kept === kept) {
         this.#kept = undefined;
       }

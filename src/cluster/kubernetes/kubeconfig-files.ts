@@ -1,4 +1,4 @@
-// The files of a kubeconfig, and what they say together.
+// The files of a kubeconfig, merged.
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { CORE_SCHEMA, load, YAMLException } from 'js-yaml';
@@ -6,10 +6,10 @@ import { isJsonObject } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
 import { codeOf, ConfigSection } from './config-section.ts';
 
-/** Hundreds of clusters with their certificates are some megabytes; more is another kind of file. */
+/** Hundreds of clusters with their certificates take a few megabytes. */
 const MAX_KUBECONFIG_BYTES = 16 * 1024 ** 2;
 
-/** Several files as one: of entries with the same name, and of the current context, the first counts. */
+/** Merged files: the first entry of a name wins, and the first current context. */
 export interface Kubeconfig {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
@@ -18,7 +18,7 @@ export interface Kubeconfig {
   readonly users: ReadonlyMap<string, ConfigSection>;
 }
 
-/** Where to look for files: what was named, what the environment names, or the user's own. */
+/** The files to read: as named, as `KUBECONFIG` lists them, or the user's own. */
 export function kubeconfigPaths(
   named: readonly string[] | undefined,
   env: Readonly<Record<string, string | undefined>>,
@@ -36,7 +36,7 @@ export function kubeconfigPaths(
 
 /**
  * Reads and merges files.
- * @param allNeeded whether each has to be there; else those that are missing are passed over, but not all.
+ * @param allNeeded whether every file must exist; otherwise one is enough.
  */
 export async function readKubeconfigs(paths: readonly string[], allNeeded: boolean): Promise<Kubeconfig> {
   const files: ConfigSection[] = [];
@@ -84,7 +84,7 @@ async function textOf(path: string, isNeeded: boolean): Promise<string | undefin
 function parse(file: string, text: string): ConfigSection {
   let document: unknown;
   try {
-    // kubectl takes an empty file for an empty configuration.
+    // kubectl treats an empty file as an empty configuration.
     document = text.trim() === '' ? {} : load(text, { schema: CORE_SCHEMA, filename: file });
   } catch (error) {
     if (!(error instanceof YAMLException)) {

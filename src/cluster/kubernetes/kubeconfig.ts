@@ -15,22 +15,22 @@ import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
 
 export interface KubeconfigOptions {
   /**
-   * Files, merged as kubectl does: what comes first wins. Default: those that `KUBECONFIG` of the environment lists, of
-   * which some may be missing, or else `~/.kube/config`.
+   * Files, merged as kubectl does. Default: those that `KUBECONFIG` lists, of which some may be missing, or else
+   * `~/.kube/config`.
    */
   readonly paths?: readonly string[];
   /** Default: the current context. */
   readonly context?: string;
-  /** `KUBECONFIG` and `HOME` are read; exec plugins get all of it. */
+  /** `KUBECONFIG` and `HOME` are read; exec plugins inherit all of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether there is somebody at a terminal, whom an exec plugin may ask. Default: false. */
+  /** Whether an exec plugin may ask a user at a terminal. Default: false. */
   readonly interactive?: boolean;
-  /** What an interactive exec plugin says to its user. */
+  /** Receives the stderr of an interactive exec plugin. */
   readonly onStderr?: (text: string) => void;
 }
 
 /**
- * How to reach the cluster that a context of a kubeconfig names.
+ * The cluster that a kubeconfig's context names.
  * @throws ClusterError `kubeconfig-missing` without a file; `kubeconfig-invalid`, with file, field, expected and got, for
  *   whatever of the context, its cluster and its user is not right. Other entries are not looked at.
  */
@@ -124,14 +124,14 @@ async function connectionOf(cluster: ConfigSection, origin: string): Promise<Con
   };
 }
 
-/** Says now what TLS would say only when it connects, without naming a field. */
+/** Checks a PEM at load: TLS would fail at the first connection, without naming the field. */
 function checkPem(
   section: ConfigSection,
   key: string,
   parts: { ca?: string | undefined; cert?: string; key?: string },
 ): void {
   try {
-    // Authorities that TLS cannot read it passes over in silence.
+    // TLS silently ignores authorities that it cannot read.
     parts.ca
       ?.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)
       ?.forEach((pem) => new X509Certificate(pem));
@@ -170,7 +170,7 @@ async function credentialsOf(
     return new KeptCredentials(`the token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
   if (user.has('client-certificate')) {
-    // Whoever renews certificates writes them to the same files.
+    // Renewed certificates are written to the same files.
     const read = async (): Promise<Credentials> => ({ ...parts, ...(await clientCertificateOf(user)) });
     return new KeptCredentials(`the certificate of ${user.path}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
@@ -280,7 +280,7 @@ async function execConfig(exec: ConfigSection, cluster: ConfigSection): Promise<
   const command = exec.requiredText('command', 'write the program to run');
   return {
     apiVersion,
-    // A path is relative to the kubeconfig, a mere name is looked for on PATH.
+    // A path is relative to the kubeconfig; a bare name is looked up on PATH.
     command: /[/\\]/.test(command) ? (exec.filePath('command') ?? command) : command,
     args: exec.texts('args'),
     env: Object.fromEntries(
@@ -292,7 +292,7 @@ async function execConfig(exec: ConfigSection, cluster: ConfigSection): Promise<
   };
 }
 
-/** What a plugin is told of the cluster (`client.authentication.k8s.io` Cluster). */
+/** The cluster's data for a plugin (`client.authentication.k8s.io` Cluster). */
 async function clusterInfo(cluster: ConfigSection): Promise<JsonObject> {
   const ca = await cluster.pem('certificate-authority', 'CERTIFICATE');
   const name = cluster.text('tls-server-name');

@@ -27,34 +27,34 @@ const PATCH_TYPES = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
   strategic: 'application/strategic-merge-patch+json',
-  // JSON is YAML; the API server takes JSON under a name of its own only since 1.34.
+  // JSON is YAML; API servers before 1.34 have no content type for JSON.
   apply: 'application/apply-patch+yaml',
 } as const satisfies Record<Patch['type'], string>;
 
-/** API servers end a watch that names no time after 30 to 60 minutes (`--min-request-timeout`). Seconds. */
+/** API servers end a watch without a timeout after 30 to 60 minutes (`--min-request-timeout`). Seconds. */
 const WATCH_LONGEST_SECONDS = 3600;
-/** What a server may be late with the end of a watch before its connection counts as dead. Milliseconds. */
+/** How late a server may end a watch before its connection counts as dead. Milliseconds. */
 const SILENCE_MARGIN_MS = 30_000;
 
 export interface KubernetesClusterOptions {
-  /** Who owns the fields that requests set, unless they say otherwise. Default: portcullis. */
+  /** Default field manager of requests. Default: portcullis. */
   readonly fieldManager?: string;
   /** Default: portcullis. */
   readonly userAgent?: string;
-  /** Until a connection is made. Milliseconds. Default: 5,000. */
+  /** Limit for connecting. Milliseconds. Default: 5,000. */
   readonly connectTimeoutMs?: number;
-  /** Until an answer is there. Milliseconds. Default: 70,000. */
+  /** Limit for an answer. Milliseconds. Default: 70,000. */
   readonly requestTimeoutMs?: number;
-  /** Until a GET on a kept connection is made again on a new one. Milliseconds. Default: 10,000. */
+  /** Silence after which a GET is sent again on a new connection. Milliseconds. Default: 10,000. */
   readonly staleConnectionMs?: number;
-  /** Longest answer that is read. Default: 256 MiB. */
+  /** Longest answer. Default: 256 MiB. */
   readonly maxAnswerBytes?: number;
 }
 
-/** What {@link KubernetesCluster.request} may be told. */
+/** Options of {@link KubernetesCluster.request}. */
 export interface RawRequestOptions extends RequestOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Sent as JSON; a text is sent as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown;
   /** Of the body. Default: application/json. */
   readonly contentType?: string;
@@ -65,7 +65,7 @@ export interface RawRequestOptions extends RequestOptions {
   readonly onWarning?: (text: string) => void;
 }
 
-/** An answer as it came. */
+/** An answer, unparsed. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -75,10 +75,10 @@ export interface RawAnswer {
   json(): unknown;
 }
 
-/** Asks for a `meta.k8s.io/v1` Table, and for objects where the server has no tables. */
+/** Accepts a `meta.k8s.io/v1` Table, or objects from servers without tables. */
 export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
-/** What a server says of itself at `/version`. */
+/** The answer of `/version`. */
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
@@ -93,7 +93,7 @@ export class KubernetesCluster implements Cluster, Disposable {
   readonly #server: string;
   readonly #fieldManager: string;
 
-  /** @throws ClusterError `request-invalid` when the address of the server is none. */
+  /** @throws ClusterError `request-invalid` when the server's address is malformed. */
   constructor(connection: Connection, options: KubernetesClusterOptions = {}) {
     const { fieldManager = 'portcullis', userAgent = 'portcullis', ...limits } = options;
     this.#http = new HttpClient(connection, { userAgent, ...limits });
@@ -135,7 +135,7 @@ export class KubernetesCluster implements Cluster, Disposable {
       ...query,
       allowWatchBookmarks: allowBookmarks,
       sendInitialEvents,
-      // API servers demand it of whoever asks for initial events.
+      // Required with `sendInitialEvents`.
       resourceVersionMatch: sendInitialEvents === true ? 'NotOlderThan' : undefined,
     };
     yield* this.events<T>(path, { query: parameters, ...(signal === undefined ? {} : { signal }) });
@@ -229,7 +229,7 @@ export class KubernetesCluster implements Cluster, Disposable {
     });
   }
 
-  /** Makes any request, such as for `/readyz`, `/openapi/v3` or a table. Fails as all others do: 400 and more is an ApiError. */
+  /** Makes any request, such as for `/readyz`, `/openapi/v3` or a table. A status of 400 or more is an ApiError. */
   async request(method: string, path: string, options: RawRequestOptions = {}): Promise<RawAnswer> {
     const { query, body, contentType, accept, timeoutMs, signal, onWarning } = options;
     const full = path + queryText(query ?? {});
@@ -254,7 +254,7 @@ export class KubernetesCluster implements Cluster, Disposable {
     };
   }
 
-  /** What the server is. */
+  /** The server's version. */
   async version(options: RequestOptions = {}): Promise<ServerVersion> {
     const version = (await this.request('GET', '/version', options)).json();
     const read = (key: string): string => {
@@ -277,7 +277,7 @@ export class KubernetesCluster implements Cluster, Disposable {
     return `${method} ${this.#server}${path}`;
   }
 
-  /** Learns from answers: a type that is not served any more makes what discovery said doubtful. */
+  /** Drops cached discovery when the type is no longer served. */
   async #forType<R>(ask: () => Promise<R>): Promise<R> {
     try {
       return await ask();
@@ -335,10 +335,10 @@ function warn(answer: Answer, onWarning: ((text: string) => void) | undefined): 
   }
 }
 
-/** Items of builtin kinds come without their type: it is the list's. */
+/** Completes the items of builtin kinds, which come without `apiVersion` and `kind`. */
 function listOf<T extends KubernetesObject>(list: JsonObject, type: ResourceType<T>, request: string): ObjectList<T> {
   const { metadata, items } = list;
-  // An empty list of some servers has null for its items.
+  // Some servers send null for an empty list.
   const present = items ?? [];
   if (!isJsonObject(metadata) || !Array.isArray(present)) {
     throw new ClusterError('answer-malformed', `${request}: expected a list with metadata and items, got other JSON`);
@@ -368,8 +368,8 @@ function deletionBody(options: DeleteOptions): JsonObject {
 }
 
 /**
- * Whether the object that a deletion answered is still there. Servers answer a Status when it is gone, but for some kinds
- * the object as it last was: without anything that it waits for.
+ * Whether the deleted object still exists. Servers answer a Status when it is gone, or for some kinds the object's last
+ * state, without finalizers.
  */
 function isHeld(answer: JsonObject): boolean {
   const { kind, metadata, spec } = answer;

@@ -6,7 +6,7 @@ export const MAX_LINE_BYTES = 16 * 1024 ** 2;
 
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of bytes into lines, whatever its chunks are. Bytes of a line are copied once, when it is whole. */
+/** Splits a stream of bytes into lines. The bytes of a line are copied once, when it is complete. */
 export class LineSplitter {
   readonly #limit: number;
   #parts: Buffer[] = [];
@@ -44,7 +44,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** Bytes of a line that has not ended. */
+  /** Bytes of the incomplete last line. */
   get pendingBytes(): number {
     return this.#bytes;
   }

@@ -3,7 +3,7 @@ import { ClusterError } from '../errors.ts';
 
 /**
  * The path of a resource, or of one object of it.
- * @throws ClusterError `request-invalid` for what cannot be a part of a path.
+ * @throws ClusterError `request-invalid` for text that cannot be part of a path.
  */
 export function resourcePath(
   type: ResourceType,
@@ -11,7 +11,7 @@ export function resourcePath(
   subresource?: string,
 ): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`;
-  // Whatever a caller knows of namespaces: objects without one have none in their path.
+  // Paths of cluster-scoped objects have no namespace, whatever the caller passed.
   const namespace =
     type.namespaced && where.namespace !== undefined ? `/namespaces/${segment('namespace', where.namespace)}` : '';
   const name = where.name === undefined ? '' : `/${segment('name', where.name)}`;
@@ -19,13 +19,13 @@ export function resourcePath(
   return `${root}${namespace}/${type.resource}${name}${below}`;
 }
 
-/** The path of one object: a namespace is needed where the type has them. */
+/** The path of one object. Namespaced types need a namespace. */
 export function objectPath(type: ResourceType, key: Partial<ObjectKey>, subresource?: string): string {
   requireNamespace(type, key.namespace);
   return resourcePath(type, { namespace: key.namespace, name: key.name ?? '' }, subresource);
 }
 
-/** The path that objects are created at. */
+/** The path at which objects are created. */
 export function collectionPath(type: ResourceType, namespace: string | undefined): string {
   requireNamespace(type, namespace);
   return resourcePath(type, { namespace });
@@ -40,7 +40,7 @@ function requireNamespace(type: ResourceType, namespace: string | undefined): vo
   }
 }
 
-/** Names that servers take for something else than a name. */
+/** A path segment. Refuses text that servers would not read as one name. */
 function segment(what: string, text: string): string {
   if (text === '' || text === '.' || text === '..') {
     throw new ClusterError('request-invalid', `expected the ${what} of an object, got ${JSON.stringify(text)}`);
@@ -48,7 +48,7 @@ function segment(what: string, text: string): string {
   return encodeURIComponent(text);
 }
 
-/** `?a=1&b=2`, without what is undefined; empty when nothing is left. */
+/** `?a=1&b=2`, without undefined values; empty when none is left. */
 export function queryText(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {

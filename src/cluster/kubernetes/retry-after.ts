@@ -1,12 +1,12 @@
-/** No wait that a server asks for is longer: it is then an answer for the caller, not a pause. */
+/** Longest Retry-After that is waited for; a longer one goes to the caller as an error. */
 export const MAX_RETRY_AFTER_MS = 30_000;
-/** Answers "try later" that are waited for in one request. With API servers' usual `Retry-After: 1` some five seconds. */
+/** Retries of throttled requests: some five seconds with API servers' usual `Retry-After: 1`. */
 export const MAX_THROTTLED_RETRIES = 5;
-/** Added to what the server says, drawn from zero to this share of it, so that all who were refused do not come back at once. */
+/** Random addition to Retry-After, up to this share of it, so that throttled clients do not retry together. */
 const JITTER_SHARE = 0.5;
 
 /**
- * How long an answer asks to wait. Seconds or a date, as RFC 9110 has it. Undefined without a valid header.
+ * The wait of a Retry-After header: seconds or a date (RFC 9110). Undefined without a valid header.
  * @param now milliseconds since 1970
  */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
@@ -18,13 +18,13 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
     return Number(text) * 1000;
   }
   const date = Date.parse(text);
-  // Date.parse takes much more than dates of HTTP, which end in GMT.
+  // Date.parse accepts more than HTTP dates, which end in GMT.
   return Number.isNaN(date) || !text.endsWith('GMT') ? undefined : Math.max(0, date - now);
 }
 
 /**
- * The wait before an answer with this status is asked for again, in milliseconds; undefined when it is final. 429 and 503
- * with Retry-After were refused before anything was done, so it makes no difference what the request would have done.
+ * The wait before a throttled request is sent again, in milliseconds; undefined for final answers. Requests with 429, or 503
+ * and Retry-After, were refused before they had any effect, so every method can be retried.
  */
 export function throttledWaitMs(
   answer: { readonly status: number; readonly retryAfter: string | undefined },

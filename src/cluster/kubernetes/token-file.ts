@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { ClusterError } from '../errors.ts';
 import { codeOf } from './config-section.ts';
 
-/** Tokens of service accounts are renewed in their file long before they expire: reading once a minute meets every one. Milliseconds. */
+/** Service account tokens are renewed long before they expire, so one read a minute is enough. Milliseconds. */
 export const TOKEN_FILE_MAX_AGE_MS = 60_000;
 
 /** The Authorization header for the token in a file. */

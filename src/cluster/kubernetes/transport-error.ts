@@ -1,6 +1,6 @@
 import { ClusterError } from '../errors.ts';
 
-/** Errors of TLS that mean that the server's certificate is not trusted, and what to look at. */
+/** TLS errors for certificates that are not trusted, with advice. */
 const TRUST_CODES = new Map<string, string>([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not signed by a certificate authority that is trusted'],
   ['SELF_SIGNED_CERT_IN_CHAIN', 'its certificate is not signed by a certificate authority that is trusted'],
@@ -20,13 +20,13 @@ function codeOf(error: unknown): string {
   return '';
 }
 
-/** Whether a connection was lost before an answer came, so that a request that changes nothing can simply be made again. */
+/** Whether the connection was lost before an answer, so that a read can be sent again. */
 export function isConnectionReset(error: unknown): boolean {
   const cause = error instanceof ClusterError ? error.cause : error;
   return ['ECONNRESET', 'EPIPE', 'ECONNABORTED'].includes(codeOf(cause));
 }
 
-/** What a failed connection means to whoever asked. */
+/** The error for a failed connection. */
 export function transportError(error: unknown, server: string, origin: string | undefined): ClusterError {
   if (error instanceof ClusterError) {
     return error;

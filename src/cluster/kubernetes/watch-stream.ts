@@ -1,4 +1,4 @@
-// A watch as it comes over the wire: one JSON object a line.
+// A watch stream: one JSON object per line.
 import type { Readable } from 'node:stream';
 import { isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
@@ -8,9 +8,9 @@ import { errorOfStatus } from './answer.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 /**
- * The events of a stream. Ends when it ends; throws ApiError for an ERROR event, ClusterError for what is no event or a
+ * The events of a stream. Throws ApiError for an ERROR event, ClusterError for a malformed event or a
  * stream that was cut in the middle of one. Leaving the loop closes the connection.
- * @param silenceMs without a byte for this long, the connection is taken to be dead.
+ * @param silenceMs without a byte for this long, the connection counts as dead.
  */
 export async function* watchEvents<T extends KubernetesObject>(
   stream: Readable,
@@ -19,7 +19,7 @@ export async function* watchEvents<T extends KubernetesObject>(
 ): AsyncGenerator<WatchEvent<T>, void> {
   const splitter = new LineSplitter();
   let heard = performance.now();
-  // One timer that looks at a clock costs less than one that each chunk starts anew.
+  // One interval timer costs less than a timer that every chunk restarts.
   const timer = setInterval(
     () => {
       if (performance.now() - heard > silenceMs) {
@@ -37,7 +37,7 @@ export async function* watchEvents<T extends KubernetesObject>(
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       for (const line of linesOf(splitter, chunk, request)) {
         yield eventOf<T>(line, request);
-        // A reader that takes its time is not a silent server.
+        // A slow reader is not a silent server.
         heard = performance.now();
       }
       heard = performance.now();
