@@ -1,4 +1,4 @@
-// What every cluster has from its first moment.
+// The objects of a new cluster.
 import { randomUUID } from 'node:crypto';
 import { groupVersionOf, timeText } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
@@ -7,7 +7,7 @@ import { KUBERNETES_SERVICE_IP } from './service-addresses.ts';
 
 const NAMESPACES: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Resources of the kinds that are made here. */
+/** Resources of the kinds that are created here. */
 const RBAC_RESOURCES: Readonly<Record<string, string>> = {
   ClusterRole: 'clusterroles',
   ClusterRoleBinding: 'clusterrolebindings',
@@ -20,7 +20,7 @@ export interface BootstrapObject {
   readonly object: MutableObject;
 }
 
-/** Namespaces and RBAC. Rules, subjects and labels are shared by all clusters of a process; only metadata are one's own. */
+/** Namespaces and RBAC. Clusters of a process share rules, subjects and labels; each has its own metadata. */
 export function bootstrapObjects(now: number): readonly BootstrapObject[] {
   const creationTimestamp = timeText(now);
   const namespaces = NAMESPACES.map((name) => ({
@@ -52,7 +52,7 @@ export function bootstrapObjects(now: number): readonly BootstrapObject[] {
   ];
 }
 
-/** The API's own Service, and the priorities of what a cluster cannot do without. */
+/** The Service of the API server, and the system PriorityClasses. */
 const OBJECTS: readonly { readonly collection: string; readonly object: KubernetesObject }[] = [
   {
     collection: 'services',

@@ -1,12 +1,12 @@
-// Where a list goes on: the same text as API servers make of it (k8s.io/apiserver, pkg/storage/continue.go).
+// Continue tokens of lists, in API servers' format (k8s.io/apiserver, pkg/storage/continue.go).
 import { posix } from 'node:path';
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 
 export interface ListPosition {
-  /** The revision that the whole list shows; -1 for the newest. */
+  /** The revision of the whole list; -1 for the newest. */
   readonly revision: number;
-  /** The first path that is still to come: `namespace/name`. */
+  /** The first path of the next page: `namespace/name`. */
   readonly start: string;
 }
 
@@ -16,7 +16,7 @@ export function encodeContinue({ revision, start }: ListPosition): string {
   return Buffer.from(JSON.stringify({ v: VERSION, rv: revision, start })).toString('base64url');
 }
 
-/** @throws ApiError 400 when the text is not such a token. */
+/** @throws ApiError 400 for a malformed token. */
 export function decodeContinue(text: string): ListPosition {
   let value: unknown;
   try {

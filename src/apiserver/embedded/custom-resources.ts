@@ -1,4 +1,4 @@
-// Kinds that are installed at run time: names, conditions, and what is served of them (k8s.io/apiextensions-apiserver).
+// CustomResourceDefinitions: names, conditions, and served versions (k8s.io/apiextensions-apiserver).
 import { isConditionTrue, isJsonObject, setCondition } from '../../resources/index.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { acceptNames } from '../custom-resources/custom-resource-names.ts';
@@ -9,7 +9,7 @@ import type { ObjectStore } from './store/object-store.ts';
 
 export const CRD_COLLECTION = 'customresourcedefinitions.apiextensions.k8s.io';
 
-/** Holds a definition until all its objects are gone. */
+/** Holds a definition until all its objects are deleted. */
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** Serves the kinds of CustomResourceDefinitions from the moment they are written. */
@@ -17,7 +17,7 @@ export class CustomResources implements KindBehaviour {
   readonly #store: ObjectStore;
   readonly #registry: ResourceRegistry;
   readonly #now: () => number;
-  /** What is served, by the name of the definition: its spec, and whether it is being deleted. */
+  /** Served definitions by name: spec, and whether deletion is in progress. */
   readonly #served = new Map<string, { readonly spec: unknown; readonly isTerminating: boolean }>();
 
   constructor(store: ObjectStore, registry: ResourceRegistry, now: () => number) {
@@ -26,7 +26,7 @@ export class CustomResources implements KindBehaviour {
     this.#now = now;
   }
 
-  /** Serves what was installed before. */
+  /** Serves the stored definitions. */
   start(): void {
     for (const definition of this.#store.collection(CRD_COLLECTION).list()) {
       this.#serve(definition);
@@ -43,7 +43,7 @@ export class CustomResources implements KindBehaviour {
     });
   }
 
-  /** Decides about the names of a definition. A real server does so a moment later. */
+  /** Accepts or refuses the names of a definition. A real server does this asynchronously. */
   prepare({ object, subresource }: KindWrite): void {
     if (subresource !== undefined) {
       return;
@@ -81,9 +81,9 @@ export class CustomResources implements KindBehaviour {
     };
   }
 
-  /** Whether nobody else has got the names meanwhile. */
+  /** Whether the names are still free. */
   holds(definition: KubernetesObject, old: KubernetesObject | undefined): boolean {
-    // Names that are in the status count as its own: what it had before counts, not what it would get.
+    // Names in the status count as its own: compare with the status before this write.
     const asked = { ...definition, status: old?.['status'] } as KubernetesObject;
     const accepted = acceptNames(asked, this.#store.collection(CRD_COLLECTION).list());
     return accepted.status === 'True' || !isConditionTrue(conditionsOf(definition), 'NamesAccepted');
@@ -112,7 +112,7 @@ export class CustomResources implements KindBehaviour {
   }
 }
 
-/** Where the objects of a definition are. */
+/** The collection of a definition's objects. */
 export function collectionOf(definition: KubernetesObject): string {
   return definition.metadata.name ?? '';
 }
@@ -146,14 +146,14 @@ function conditionsOf({ status }: KubernetesObject): readonly Condition[] {
   return Array.isArray(conditions) ? (conditions as unknown as readonly Condition[]) : [];
 }
 
-/** Empty lists and names are left out, as JSON of Go leaves them out. */
+/** Without empty lists and names, as Go's `omitempty`. */
 function withoutEmpty(fields: object): object {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== '' && (value as unknown[]).length !== 0),
   );
 }
 
-/** For the status of a definition whose objects are being deleted. */
+/** The status of a definition whose objects are being deleted. */
 export function terminating(status: unknown, now: number): object {
   const before = isJsonObject(status) ? status : {};
   const conditions = setCondition(

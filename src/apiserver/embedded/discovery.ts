@@ -2,7 +2,7 @@ import type { ApiResource, Discovery } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import type { ResourceRegistry, ServedResource } from './resource-registry.ts';
 
-/** Verbs of kinds that are stored. */
+/** Verbs of stored kinds. */
 const STORED_VERBS: readonly string[] = [
   'create',
   'delete',
@@ -14,14 +14,14 @@ const STORED_VERBS: readonly string[] = [
   'watch',
 ];
 
-/** Subresources that single kinds have. */
+/** Subresources of single kinds. */
 const SUBRESOURCES: ReadonlyMap<string, readonly string[]> = new Map([
   ['namespaces', ['finalize']],
   ['pods', ['eviction']],
   ['serviceaccounts', ['token']],
 ]);
 
-/** What an embedded cluster serves. */
+/** Discovery of an embedded cluster. */
 export class EmbeddedDiscovery implements Discovery {
   readonly #registry: ResourceRegistry;
 

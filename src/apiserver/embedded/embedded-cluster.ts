@@ -15,7 +15,7 @@ import { CRD_COLLECTION, CustomResources } from './custom-resources.ts';
 import { EmbeddedState } from './embedded-state.ts';
 import type { KindBehaviour } from './kind-behaviour.ts';
 import { KindRules } from './kind-rules.ts';
-import type { Machine } from './machine.ts';
+import type { ClusterContext } from './cluster-context.ts';
 import { ObjectDeleter } from './object-deletion.ts';
 import { BOOKMARK_INTERVAL_MS } from './object-watch.ts';
 import { ObjectWriter } from './object-writes.ts';
@@ -32,48 +32,48 @@ import { UserCluster } from './user-cluster.ts';
 import type { UserClusterParts } from './user-cluster.ts';
 import { WebhookConfigurations } from './webhook-configurations.ts';
 
-/** How an embedded cluster is opened. */
+/** Options of {@link EmbeddedCluster.open}. */
 export interface EmbeddedClusterOptions {
-  /** The SQLite file that holds it. Absent: it is in memory, and gone when it is closed. */
+  /** The SQLite file. Absent: in memory, lost when the cluster is closed. */
   readonly file?: string;
   /**
-   * `normal` (default): everything acknowledged survives the end of the process, however it ends; when the machine loses
-   * power the newest changes may be lost, and nothing is torn. `full`: survives that as well, at about a tenth of the speed.
+   * `normal` (default): acknowledged writes survive a crash of the process; a loss of power may lose the newest ones, and
+   * corrupts nothing. `full`: they survive a loss of power as well, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
-  /** Whether a damaged file is kept aside, and an empty cluster begins. Default: true. If not, it is an error. */
+  /** Whether a damaged file is moved aside and replaced by an empty cluster. Default: true; otherwise it is an error. */
   readonly isRecovering?: boolean;
-  /** Called when the file was damaged: it is kept aside, and an empty cluster begins. */
+  /** Called when a damaged file was moved aside. */
   readonly onRecovery?: (recovery: Recovery) => void;
-  /** Most pages of 4 KiB that the file may have. Default: no limit but the disk's. */
+  /** Limit of the file in pages of 4 KiB. Default: the disk. */
   readonly maxPages?: number;
-  /** How many changes of a resource watchers can go back to, at least. Default: 2,048. */
+  /** Changes of a resource that watches can resume from, at least. Default: 2,048. */
   readonly historySize?: number;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
-  /** How often a quiet watch tells its version, where that is wanted. Default: 60,000. */
+  /** Interval of bookmarks on quiet watches. Milliseconds. Default: 60,000. */
   readonly bookmarkIntervalMs?: number;
-  /** `rbac` (default) or nobody is asked what they may do. */
+  /** RBAC (default), or no authorization. */
   readonly authorization?: 'rbac' | 'always-allow';
-  /** Bearer tokens, and whose they are. Default: none. */
+  /** Fixed bearer tokens. Default: none. */
   readonly tokens?: readonly StaticToken[];
-  /** Who issues the tokens of service accounts. Default: `https://kubernetes.default.svc.cluster.local`. */
+  /** Issuer of service account tokens. Default: `https://kubernetes.default.svc.cluster.local`. */
   readonly issuer?: string;
-  /** Where Services are that webhooks name: there are no nodes that would know. Default: at their cluster IP. */
+  /** Resolves the Services of webhooks, as there is no cluster network. Default: their cluster IP. */
   readonly resolveService?: ServiceResolver;
-  /** Told about webhooks that fail and whose failures are ignored. Default: nobody is. */
+  /** Called for webhook failures that the failure policy ignores. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
-  /** Told what keeps the controllers inside from collecting garbage or emptying a namespace; they try again. Default: nobody is. */
+  /** Called for errors of the cluster's own controllers, which retry. */
   readonly onControllerError?: (error: unknown) => void;
 }
 
-/** Who the owner of the cluster is: everything is allowed. */
+/** The administrator, who may do everything. */
 export const ADMIN_USER: UserInfo = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Owner of fields when neither the request nor the client names one. */
+/** Field manager when neither the request nor the client names one. */
 const DEFAULT_FIELD_MANAGER = 'portcullis';
 
-/** Where the key is kept that signs tokens of service accounts. */
+/** Name of the stored key that signs service account tokens. */
 const SIGNING_KEY = 'signing-key';
 
 /**
@@ -81,14 +81,14 @@ const SIGNING_KEY = 'signing-key';
  * SQLite file. docs/embedded.md says what differs from a real one.
  */
 export class EmbeddedCluster implements AsyncDisposable {
-  /** What the owner sees. */
+  /** The cluster as the administrator sees it. */
   readonly admin: Cluster;
-  /** What authorisation and admission read, at once. */
+  /** Synchronous reads for authorization and admission. */
   readonly state: ClusterState;
   readonly authorizer: Authorizer;
-  /** Says whose requests are. */
+  /** Authenticates requests. */
   readonly authenticator: Authenticator;
-  readonly #machine: Machine;
+  readonly #context: ClusterContext;
   readonly #parts: UserClusterParts;
   readonly #admission: WebhookAdmission;
   readonly #controllers: Controllers;
@@ -129,7 +129,7 @@ export class EmbeddedCluster implements AsyncDisposable {
       ...(options.resolveService === undefined ? {} : { resolveService: options.resolveService }),
       ...(options.onIgnoredFailure === undefined ? {} : { onIgnoredFailure: options.onIgnoredFailure }),
     });
-    this.#machine = {
+    this.#context = {
       store,
       registry,
       authorizer: this.authorizer,
@@ -152,13 +152,13 @@ export class EmbeddedCluster implements AsyncDisposable {
             }),
       now,
     };
-    const deleter = new ObjectDeleter(this.#machine);
+    const deleter = new ObjectDeleter(this.#context);
     this.#parts = {
-      machine: this.#machine,
-      writer: new ObjectWriter(this.#machine),
+      context: this.#context,
+      writer: new ObjectWriter(this.#context),
       deleter,
       creator: new SubresourceCreator(
-        this.#machine,
+        this.#context,
         deleter,
         new Reviews({ state, rbac, authorizer: this.authorizer, authenticator: this.authenticator }),
       ),
@@ -171,7 +171,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     registry.onChange(() => (this.#definitions = undefined));
     custom.start();
     this.#controllers = new Controllers(
-      this.#machine,
+      this.#context,
       (user) => new UserCluster(this.#parts, { user, fieldManager: 'kube-controller-manager', isInternal: true }),
       options.onControllerError ?? (() => {}),
     );
@@ -179,10 +179,10 @@ export class EmbeddedCluster implements AsyncDisposable {
   }
 
   /**
-   * Opens the cluster in a file, or makes one.
+   * Opens the cluster in a file, or creates one.
    *
    * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours;
-   *   `database-corrupt` when it is damaged and shall not be kept aside.
+   *   `database-corrupt` when it is damaged and `isRecovering` is false.
    */
   static async open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
     const { file, historySize, now = Date.now } = options;
@@ -199,38 +199,38 @@ export class EmbeddedCluster implements AsyncDisposable {
     }
   }
 
-  /** Names this cluster, for as long as it exists. */
+  /** The cluster's unique ID, stable over restarts. */
   get uid(): string {
     return this.state.get({ group: '', resource: 'namespaces' }, undefined, 'kube-system')?.metadata.uid ?? '';
   }
 
   /** The newest resourceVersion. */
   get revision(): number {
-    return this.#machine.store.revision;
+    return this.#context.store.revision;
   }
 
-  /** The cluster as a user sees it. `fieldManager` owns the fields of requests that name nobody. */
+  /** The cluster as a user sees it. `fieldManager` is the default of its requests. */
   as(user: UserInfo, { fieldManager = DEFAULT_FIELD_MANAGER }: { readonly fieldManager?: string } = {}): Cluster {
     return new UserCluster(this.#parts, { user, fieldManager });
   }
 
-  /** All that is served; the same list as long as nothing of it changes. */
+  /** All served kinds. The same array until one changes. */
   definitions(): readonly ResourceDefinition[] {
-    this.#definitions ??= this.#machine.registry.all().map(({ definition }) => definition);
+    this.#definitions ??= this.#context.registry.all().map(({ definition }) => definition);
     return this.#definitions;
   }
 
-  /** Calls the listener whenever other kinds are served than before. Returns how to stop that. */
+  /** Calls the listener when the served kinds change. Returns the unsubscribe function. */
   onDefinitionsChange(listener: () => void): () => void {
-    return this.#machine.registry.onChange(listener);
+    return this.#context.registry.onChange(listener);
   }
 
-  /** Resolves when the controllers of the cluster have nothing left to do but what failed and waits. */
+  /** Resolves when the cluster's controllers are idle, but for retries. */
   async idle(): Promise<void> {
     await this.#controllers.idle();
   }
 
-  /** Ends all watches and lets go of the file. */
+  /** Ends all watches and closes the file. */
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) {
       return;
@@ -238,7 +238,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     this.#closed.abort();
     await this.#controllers.close();
     this.#admission.close();
-    this.#machine.store.close();
+    this.#context.store.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 
-/** Letters of generated names: no vowels, so that no words come out, and none that look alike. */
+/** The alphabet of generated names: no vowels, hence no words, and no look-alikes. */
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 
 const SUFFIX_LENGTH = 5;
 
-/** Generated names fit where DNS labels are wanted. */
+/** Generated names are valid DNS labels. */
 const MAX_LENGTH = 63;
 
 /** `generateName` with five random characters (k8s.io/apiserver, storage/names). */

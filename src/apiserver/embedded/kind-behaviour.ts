@@ -1,22 +1,22 @@
-// What an API server does with objects of single kinds when they are written, beyond defaults and validation.
+// Per-kind behaviour at writes, beyond defaults and validation.
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 
-/** A write as the behaviour of a kind sees it. */
+/** A write, as a kind's behaviour sees it. */
 export interface KindWrite {
   readonly object: MutableObject;
-  /** What it replaces; undefined when it is created. */
+  /** The replaced object; undefined at creation. */
   readonly old: KubernetesObject | undefined;
   readonly subresource: string | undefined;
 }
 
-/** What a server decides by itself about objects of one kind, from the other objects that there are. */
+/** Server-side decisions for objects of one kind that depend on other objects, such as free addresses. */
 export interface KindBehaviour {
   /**
-   * Called after status and generation are settled, before validation. May change the object, and nothing else: it may never
-   * be stored. Throws ApiError to refuse.
+   * Called before validation, with status and generation set. May change the object only: the write may still fail.
+   * Throws ApiError to refuse.
    */
   prepare(write: KindWrite): void;
-  /** Whether the object can be stored as `prepare` has left it: others may have been stored since. If not, it is made anew. */
+  /** Whether the result of `prepare` is still valid after other writes. Otherwise `prepare` runs again. */
   holds(object: KubernetesObject, old: KubernetesObject | undefined): boolean;
 }
 

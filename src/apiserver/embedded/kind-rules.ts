@@ -5,7 +5,7 @@ import { customResourceErrors } from '../custom-resources/custom-resource-valida
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { metadataProblem } from './received-object.ts';
 
-/** What objects of one kind get and must be, from its schema and its own functions. */
+/** Defaults, pruning and validation of a kind. */
 export class KindRules {
   readonly #definition: ResourceDefinition;
   #schema: ObjectSchema | undefined;
@@ -14,17 +14,17 @@ export class KindRules {
     this.#definition = definition;
   }
 
-  /** Fields of the object that the schema does not know: removed, and named. */
+  /** Removes unknown fields, and returns their paths. */
   prune(object: MutableObject): readonly string[] {
     return this.#objectSchema().prune(object);
   }
 
-  /** Fields of the object that the schema does not know. */
+  /** The paths of unknown fields. */
   unknownFields(object: MutableObject): readonly string[] {
     return this.#objectSchema().unknownFields(object);
   }
 
-  /** Why the object cannot be read: a value has another JSON type than its field. Of custom kinds, in the metadata. */
+  /** The decoding error for a value of the wrong JSON type; for custom kinds in the metadata only. */
   decodeError(object: MutableObject): string | undefined {
     const { origin, kind, version } = this.#definition;
     return origin === 'builtin' ? decodeError(this.#definition, object) : metadataProblem(object, kind, version);
@@ -41,14 +41,14 @@ export class KindRules {
     const own = this.#definition.validate?.(object, old) ?? [];
     const errors = [
       ...metadataErrors(object, this.#definition, old),
-      // What the schemas of builtin kinds say is part of their own validation.
+      // Builtin kinds' own validation includes their schemas.
       ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old, own) : own),
     ];
     const isCrd = this.#definition.kind === 'CustomResourceDefinition' && this.#definition.origin === 'builtin';
     return isCrd && errors.length === 0 ? customResourceErrors(object, old) : errors;
   }
 
-  /** Made when it is first needed: most kinds of a cluster never are. */
+  /** Created on first use: most kinds are never written. */
   #objectSchema(): ObjectSchema {
     const { schema, origin } = this.#definition;
     this.#schema ??= new ObjectSchema(schema(), origin === 'builtin' ? { unknownFieldsIn: 'document' } : {});

@@ -1,18 +1,18 @@
 import { ApiError } from '../../cluster/index.ts';
 import { groupResourceOf, quoteText } from '../../resources/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
-import type { Machine } from './machine.ts';
+import type { ClusterContext } from './cluster-context.ts';
 
-/** Namespaces that every cluster has, and that nobody can delete. */
+/** Namespaces that cannot be deleted. */
 export const IMMORTAL_NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public'];
 
 /**
- * Nothing is made in a namespace that does not exist or is being deleted (admission plugin NamespaceLifecycle).
+ * Refuses creations in a missing or terminating namespace (admission plugin NamespaceLifecycle).
  *
  * @throws ApiError 404, or 403 with the cause `NamespaceTerminating`.
  */
 export function requireNamespace(
-  { store }: Machine,
+  { store }: ClusterContext,
   type: ResourceType,
   namespace: string | undefined,
   name: string,

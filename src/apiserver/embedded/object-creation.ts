@@ -1,11 +1,11 @@
-// Making an object (k8s.io/apiserver, pkg/registry/generic/registry/store.go, Create).
+// Creates objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go, Create).
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../cluster/index.ts';
 import { groupResourceOf, timeText } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { forbiddenError } from './authorization/forbidden.ts';
 import { generatedName } from './generated-name.ts';
-import { servedResource } from './machine.ts';
+import { servedResource } from './cluster-context.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
 import { thaw } from './store/deep-freeze.ts';
 import { beginStatus, countsGenerations, hideInitialState, resetStatus } from './write-rules.ts';
@@ -13,12 +13,12 @@ import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields
 import { nameOf, onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** How often another name is made when a generated one is taken; as API servers do. */
+/** Attempts to generate a free name, as in API servers. */
 const MAX_NAME_ATTEMPTS = 8;
 
-/** Stores a new object of which the fields are checked. */
+/** Stores a new object whose fields are checked. */
 export async function createObject(write: Write, object: MutableObject): Promise<KubernetesObject> {
-  const { machine, served, namespace, options, caller } = write;
+  const { context, served, namespace, options, caller } = write;
   const { definition, rules } = served;
   const name = nameOf(object);
   if ((object.metadata['resourceVersion'] ?? '') !== '') {
@@ -38,22 +38,22 @@ export async function createObject(write: Write, object: MutableObject): Promise
   const request = admissionRequest(write, 'CREATE', object, null);
   const admitted = await mutate(write, request, object);
   resetStatus(definition, admitted);
-  // Names may be taken, and what is decided about the object may be no longer right: it is made from this anew then.
-  const draft = name === '' || machine.behaviours.has(served.collection) ? thaw(admitted) : undefined;
+  // The draft for another attempt, when the name is taken or a decision of the kind's behaviour is outdated.
+  const draft = name === '' || context.behaviours.has(served.collection) ? thaw(admitted) : undefined;
   let next = admitted;
   for (let takenNames = 0; ;) {
     initialise(write, next);
     if (definition.hasStatus) {
-      // The first status, and what is made of the name and the uid: kinds without a status have neither.
+      // Defaults for the initial status, and for fields that derive from name and uid.
       rules.applyDefaults(next);
     }
     behave(write, next, undefined);
     const created = next as unknown as KubernetesObject;
-    machine.checkEscalation(caller.user, definition, created, undefined);
+    context.checkEscalation(caller.user, definition, created, undefined);
     requireValid(write, created, undefined);
     const complete = { ...request, name: created.metadata.name ?? '', object: created };
-    await machine.admission.validate(complete, onWarningOf(options), options.signal);
-    // Asking webhooks takes time: nothing is stored where there is no place for it any more.
+    await context.admission.validate(complete, onWarningOf(options), options.signal);
+    // The namespace may have been deleted while webhooks ran.
     requirePlace(write, created.metadata.name ?? '');
     if (stillHolds(write, created, undefined)) {
       const stored = store(write, next);
@@ -69,29 +69,29 @@ export async function createObject(write: Write, object: MutableObject): Promise
   }
 }
 
-/** Makes sure that there may be such an object: its namespace and its kind are there, and are not going away. */
-function requirePlace({ machine, served: { definition }, namespace }: Write, name: string): void {
-  requireNamespace(machine, definition, namespace, name, 'CREATE');
-  if (servedResource(machine, definition).isTerminating) {
+/** Checks that the namespace and the kind exist and are not being deleted. */
+function requirePlace({ context, served: { definition }, namespace }: Write, name: string): void {
+  requireNamespace(context, definition, namespace, name, 'CREATE');
+  if (servedResource(context, definition).isTerminating) {
     throw forbiddenError(definition, name, 'create not allowed while custom resource definition is terminating');
   }
 }
 
-/** Undefined when there is one of that name. */
-function store({ machine, served, options }: Write, object: MutableObject): KubernetesObject | undefined {
+/** Undefined when the name is taken. */
+function store({ context, served, options }: Write, object: MutableObject): KubernetesObject | undefined {
   const { namespace = '', name = '' } = object.metadata as { namespace?: string; name?: string };
   if (options.dryRun === true) {
-    const isThere = machine.store.get(served.collection, namespace, name) !== undefined;
+    const isThere = context.store.get(served.collection, namespace, name) !== undefined;
     return isThere ? undefined : object;
   }
-  const stored = machine.store.commit([
+  const stored = context.store.commit([
     { type: 'put', collection: served.collection, object: served.stored(object), expected: undefined },
   ])?.[0];
   return stored === undefined ? undefined : served.view(stored);
 }
 
-/** What every object gets when it is made. */
-function initialise({ machine, served }: Write, { metadata }: MutableObject): void {
+/** Sets the metadata of a new object. */
+function initialise({ context, served }: Write, { metadata }: MutableObject): void {
   for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'resourceVersion']) {
     delete metadata[field];
   }
@@ -100,7 +100,7 @@ function initialise({ machine, served }: Write, { metadata }: MutableObject): vo
     metadata['name'] = generatedName(generateName);
   }
   metadata['uid'] = randomUUID();
-  metadata['creationTimestamp'] = timeText(machine.now());
+  metadata['creationTimestamp'] = timeText(context.now());
   delete metadata['generation'];
   if (countsGenerations(served)) {
     metadata['generation'] = 1;

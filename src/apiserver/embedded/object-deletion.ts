@@ -1,4 +1,4 @@
-// Deleting objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go and pkg/registry/rest/delete.go).
+// Deletes objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go and pkg/registry/rest/delete.go).
 import { setImmediate } from 'node:timers/promises';
 import { ApiError, ObjectSelection } from '../../cluster/index.ts';
 import type { DeleteOptions, SelectionOptions } from '../../cluster/index.ts';
@@ -6,13 +6,13 @@ import { timeText } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../resources/validation/index.ts';
 import { CRD_COLLECTION, CRD_FINALIZER, terminating } from './custom-resources.ts';
-import { authorize, servedResource } from './machine.ts';
-import type { Caller, Machine } from './machine.ts';
+import { authorize, servedResource } from './cluster-context.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/deep-freeze.ts';
-import { Turn } from './turn.ts';
+import { TimeSlice } from './time-slice.ts';
 
 interface Deletion {
   readonly served: ServedResource;
@@ -22,43 +22,43 @@ interface Deletion {
 
 /** Deletes objects of a cluster. */
 export class ObjectDeleter {
-  readonly #machine: Machine;
+  readonly #context: ClusterContext;
 
-  constructor(machine: Machine) {
-    this.#machine = machine;
+  constructor(context: ClusterContext) {
+    this.#context = context;
   }
 
-  /** The object as it is while finalizers hold it; undefined when it is gone. */
+  /** The object while finalizers hold it; undefined when it is deleted. */
   async delete(
     caller: Caller,
     type: ResourceType,
     key: ObjectKey,
     options: DeleteOptions,
   ): Promise<KubernetesObject | undefined> {
-    const served = servedResource(this.#machine, type);
+    const served = servedResource(this.#context, type);
     const namespace = type.namespaced ? key.namespace : undefined;
-    authorize(this.#machine, caller, 'delete', type, { namespace, name: key.name });
+    authorize(this.#context, caller, 'delete', type, { namespace, name: key.name });
     requireStored(served, 'delete');
     return this.#delete({ served, caller, options }, namespace ?? '', key.name);
   }
 
   async deleteCollection(caller: Caller, type: ResourceType, options: DeleteOptions & SelectionOptions): Promise<void> {
-    const served = servedResource(this.#machine, type);
+    const served = servedResource(this.#context, type);
     const selection = new ObjectSelection(served.definition, options);
-    authorize(this.#machine, caller, 'deletecollection', type, { namespace: options.namespace });
+    authorize(this.#context, caller, 'deletecollection', type, { namespace: options.namespace });
     requireStored(served, 'deletecollection');
-    const objects = [...this.#machine.store.collection(served.collection).list(options.namespace)];
-    const turn = new Turn();
+    const objects = [...this.#context.store.collection(served.collection).list(options.namespace)];
+    const slice = new TimeSlice();
     for (const stored of objects) {
       if (!selection.matches(stored)) {
         continue;
       }
       const { namespace = '', name = '' } = stored.metadata;
-      await turn.share();
+      await slice.yield();
       try {
         await this.#delete({ served, caller, options }, namespace, name);
       } catch (error) {
-        // Somebody else deleted it meanwhile, which is what is wanted.
+        // Another client deleted it first.
         if (!(error instanceof ApiError && error.reason === 'NotFound')) {
           throw error;
         }
@@ -69,7 +69,7 @@ export class ObjectDeleter {
   async #delete(deletion: Deletion, namespace: string, name: string): Promise<KubernetesObject | undefined> {
     const { served, caller, options } = deletion;
     const { definition, collection } = served;
-    const { store, admission } = this.#machine;
+    const { store, admission } = this.#context;
     for (;;) {
       options.signal?.throwIfAborted();
       const stored = store.get(collection, namespace, name);
@@ -99,7 +99,7 @@ export class ObjectDeleter {
       const onWarning = options.onWarning ?? (() => {});
       await admission.mutate(request, onWarning, options.signal);
       await admission.validate(request, onWarning, options.signal);
-      const marked = markedForDeletion(served, live, options, this.#machine.now());
+      const marked = markedForDeletion(served, live, options, this.#context.now());
       if (options.dryRun === true) {
         return marked;
       }
@@ -116,13 +116,13 @@ export class ObjectDeleter {
           return marked === undefined ? undefined : served.view(written);
         }
       }
-      // Somebody else was faster: what is there now is deleted, when others have had their turn.
+      // A conflict: try again with the new version, after other work.
       await setImmediate();
     }
   }
 }
 
-/** The object as it waits for its finalizers; the same one when it already does; undefined when nothing holds it. */
+/** The object marked for deletion; the same one when it is marked already; undefined when nothing holds it. */
 function markedForDeletion(
   served: ServedResource,
   live: KubernetesObject,
@@ -161,7 +161,7 @@ function markedForDeletion(
   return marked;
 }
 
-/** A definition stays until its objects are gone. */
+/** A CustomResourceDefinition stays until its objects are deleted. */
 function markedDefinition(
   live: KubernetesObject,
   finalizers: readonly string[],
@@ -177,13 +177,13 @@ function markedDefinition(
   return marked;
 }
 
-/** Whether the controller of namespaces has let go of one. */
+/** Whether the namespace controller has finalized a namespace. */
 function isEmptied({ metadata, spec }: KubernetesObject): boolean {
   const { finalizers = [] } = (spec ?? {}) as { finalizers?: readonly string[] };
   return finalizers.length === 0 && (metadata.finalizers ?? []).length === 0;
 }
 
-/** With the finalizer that says what becomes of dependents. */
+/** The finalizers, with the one of the propagation policy. */
 function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: DeleteOptions): readonly string[] {
   const existing = metadata.finalizers ?? [];
   if (propagationPolicy === undefined) {
@@ -202,7 +202,7 @@ function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: De
   }
 }
 
-/** Namespaces are deleted as the object that was found. */
+/** Pins a namespace's deletion to the uid that was found. */
 function ofThisObject(options: DeleteOptions, { metadata: { uid = '' } }: KubernetesObject): DeleteOptions {
   return { ...options, preconditions: { uid, ...options.preconditions } };
 }
@@ -220,7 +220,7 @@ function requirePreconditions(served: ServedResource, live: KubernetesObject, { 
   }
 }
 
-/** Refused preconditions name the kind where other conflicts name the resource. */
+/** Conflicts of preconditions name the kind; others name the resource. */
 function conflictOfKind({ definition: { group, kind } }: ServedResource, name: string, why: string): ApiError {
   return ApiError.conflict({ group, resource: kind }, name, why);
 }

@@ -2,8 +2,8 @@ import { ApiError, ObjectSelection } from '../../cluster/index.ts';
 import type { ListOptions, ObjectList, RequestOptions, SubresourceOptions } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
-import { authorize, methodNotSupported, notServed, servedResource } from './machine.ts';
-import type { Caller, Machine } from './machine.ts';
+import { authorize, methodNotSupported, notServed, servedResource } from './cluster-context.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { scaleOf } from './scale.ts';
 import { pathOf } from './store/collection.ts';
@@ -11,27 +11,27 @@ import type { Collection } from './store/collection.ts';
 
 /** Reads one object. */
 export function readObject(
-  machine: Machine,
+  context: ClusterContext,
   caller: Caller,
   type: ResourceType,
   key: ObjectKey,
   options: RequestOptions & SubresourceOptions & { readonly resourceVersion?: string },
 ): KubernetesObject {
-  const served = servedResource(machine, type);
+  const served = servedResource(context, type);
   const { subresource, resourceVersion } = options;
-  authorize(machine, caller, 'get', type, { ...key, subresource });
+  authorize(context, caller, 'get', type, { ...key, subresource });
   requireStored(served, 'get');
   if (resourceVersion !== undefined && resourceVersion !== '') {
-    requireReached(machine, parseRevision(resourceVersion));
+    requireReached(context, parseRevision(resourceVersion));
   }
-  const stored = machine.store.get(served.collection, key.namespace ?? '', key.name);
+  const stored = context.store.get(served.collection, key.namespace ?? '', key.name);
   if (stored === undefined) {
     throw ApiError.notFound(type, key.name);
   }
   return subresourceView(served, served.view(stored), subresource);
 }
 
-/** What a subresource shows of an object. */
+/** The representation of an object's subresource. */
 export function subresourceView(
   served: ServedResource,
   object: KubernetesObject,
@@ -52,16 +52,21 @@ export function subresourceView(
 }
 
 /** One page of a list. */
-export function listObjects(machine: Machine, caller: Caller, type: ResourceType, options: ListOptions): ObjectList {
-  const served = servedResource(machine, type);
+export function listObjects(
+  context: ClusterContext,
+  caller: Caller,
+  type: ResourceType,
+  options: ListOptions,
+): ObjectList {
+  const served = servedResource(context, type);
   const selection = new ObjectSelection(served.definition, options);
-  authorize(machine, caller, 'list', type, { namespace: options.namespace, name: selection.name });
+  authorize(context, caller, 'list', type, { namespace: options.namespace, name: selection.name });
   requireStored(served, 'list');
-  const collection = machine.store.collection(served.collection);
-  const { revision, start } = listPosition(machine, options);
+  const collection = context.store.collection(served.collection);
+  const { revision, start } = listPosition(context, options);
   const objects = objectsAt(collection, revision, selection.namespace, options.continue !== undefined);
   return pageOf(served, objects, selection, {
-    revision: revision ?? machine.store.revision,
+    revision: revision ?? context.store.revision,
     start,
     limit: options.limit,
   });
@@ -92,7 +97,7 @@ function pageOf(
       continue;
     }
     items.push(served.view(stored));
-    // The first path that can follow this one.
+    // The smallest path after this one.
     next = `${path}\u0000`;
   }
   const isPartial = remaining > 0 && next !== undefined;
@@ -100,29 +105,29 @@ function pageOf(
     metadata: {
       resourceVersion: String(revision),
       ...(isPartial && next !== undefined ? { continue: encodeContinue({ revision, start: next }) } : {}),
-      // With a selector nobody knows how many of the rest match.
+      // Unknown with a selector.
       ...(isPartial && selection.isEmpty ? { remainingItemCount: remaining } : {}),
     },
     items,
   };
 }
 
-/** The revision that a list shows, undefined for the newest, and where it begins. */
-function listPosition(machine: Machine, options: ListOptions): { revision: number | undefined; start: string } {
+/** The revision of a list (undefined: the newest) and its first path. */
+function listPosition(context: ClusterContext, options: ListOptions): { revision: number | undefined; start: string } {
   const { resourceVersion = '', resourceVersionMatch } = options;
   if (options.continue !== undefined && options.continue !== '') {
     if (resourceVersion !== '' && resourceVersion !== '0') {
       throw ApiError.badRequest('specifying resource version is not allowed when using continue');
     }
     const { revision, start } = decodeContinue(options.continue);
-    requireReached(machine, revision);
+    requireReached(context, revision);
     return { revision: revision < 0 ? undefined : revision, start };
   }
   if (resourceVersion === '' || resourceVersion === '0') {
     return { revision: undefined, start: '' };
   }
   const revision = parseRevision(resourceVersion);
-  requireReached(machine, revision);
+  requireReached(context, revision);
   const isExact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === undefined && (options.limit ?? 0) > 0);
   return { revision: isExact ? revision : undefined, start: '' };
 }
@@ -147,7 +152,7 @@ function objectsAt(
   return objects;
 }
 
-/** @throws ApiError 400 when the text is no version of this cluster. */
+/** @throws ApiError 400 for a malformed version. */
 export function parseRevision(text: string): number {
   if (!/^\d{1,15}$/u.test(text)) {
     throw ApiError.badRequest(
@@ -157,9 +162,9 @@ export function parseRevision(text: string): number {
   return Number(text);
 }
 
-/** @throws ApiError 504 when the cluster has not come to that revision. */
-export function requireReached(machine: Machine, revision: number): void {
-  const current = machine.store.revision;
+/** @throws ApiError 504 for a revision in the future. */
+export function requireReached(context: ClusterContext, revision: number): void {
+  const current = context.store.revision;
   if (revision > current) {
     throw new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${revision}, current: ${current}`, {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -168,7 +173,7 @@ export function requireReached(machine: Machine, revision: number): void {
   }
 }
 
-/** @throws ApiError 405 for kinds that are only created, such as reviews. */
+/** @throws ApiError 405 for kinds that can only be created, such as reviews. */
 export function requireStored({ definition }: ServedResource, verb: string): void {
   if (definition.verbs !== undefined && !definition.verbs.includes(verb)) {
     throw methodNotSupported(definition, verb);

@@ -1,4 +1,4 @@
-// Putting an object in the place of its former version (k8s.io/apiserver, pkg/registry/generic/registry/store.go, Update).
+// Replaces objects (k8s.io/apiserver, pkg/registry/generic/registry/store.go, Update).
 import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
@@ -10,14 +10,13 @@ import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields
 import { onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** What clients are told when they change another version than the newest. */
+/** The message of a conflict. */
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * Stores what shall be in the place of an object; the stored one when nothing of it changes. Undefined when somebody else
- * was faster.
+ * Stores the next version of an object, or returns the stored one when nothing changes. Undefined after a concurrent write.
  *
- * @param live `stored` in the version of the request
+ * @param live `stored`, converted to the request's version
  */
 export async function replaceObject(
   write: Write,
@@ -25,28 +24,28 @@ export async function replaceObject(
   live: KubernetesObject,
   next: MutableObject,
 ): Promise<KubernetesObject | undefined> {
-  const { machine, served, namespace, options, caller } = write;
+  const { context, served, namespace, options, caller } = write;
   const { collection, definition, rules } = served;
   const { name = '' } = live.metadata;
   requireVersion(write, live, next);
-  requireNamespace(machine, definition, namespace, name, 'UPDATE');
+  requireNamespace(context, definition, namespace, name, 'UPDATE');
   rules.applyDefaults(next);
   trackFields(write, live, next);
   const request = admissionRequest(write, 'UPDATE', next, live);
   const admitted = await mutate(write, request, next);
   keepWhatClientsCannotChange(served, live, admitted, options.subresource);
   if (options.subresource !== undefined) {
-    // What was put back may be what was there before it had all its defaults.
+    // Restored fields may lack defaults that are newer than the object.
     rules.applyDefaults(admitted);
   }
   countGeneration(served, live, admitted);
   behave(write, admitted, live);
   const updated = admitted as unknown as KubernetesObject;
-  machine.checkEscalation(caller.user, definition, updated, live);
+  context.checkEscalation(caller.user, definition, updated, live);
   requireValid(write, updated, live);
   const view = subresourceView(served, updated, options.subresource);
-  await machine.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
-  if (machine.store.get(collection, namespace ?? '', name) !== stored || !stillHolds(write, updated, live)) {
+  await context.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
+  if (context.store.get(collection, namespace ?? '', name) !== stored || !stillHolds(write, updated, live)) {
     return undefined;
   }
   const settled = keepManagerTimes(live, updated);
@@ -57,14 +56,14 @@ export async function replaceObject(
     return settled;
   }
   if (isGone(settled, live)) {
-    const removed = machine.store.commit([{ type: 'remove', collection, expected: stored }]);
+    const removed = context.store.commit([{ type: 'remove', collection, expected: stored }]);
     return removed === undefined ? undefined : settled;
   }
   const object = served.stored(settled as unknown as MutableObject);
-  return machine.store.commit([{ type: 'put', collection, object, expected: stored }])?.[0];
+  return context.store.commit([{ type: 'put', collection, object, expected: stored }])?.[0];
 }
 
-/** Makes sure that the change is one of the newest version, where it says which it is one of. */
+/** Checks the resourceVersion of a write, where it has one. */
 function requireVersion({ served, options }: Write, live: KubernetesObject, next: MutableObject): void {
   const { definition } = served;
   const name = live.metadata.name ?? '';

@@ -2,43 +2,43 @@ import { ApiError, ObjectSelection } from '../../cluster/index.ts';
 import type { WatchEvent, WatchOptions } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { authorize, servedResource } from './machine.ts';
-import type { Caller, Machine } from './machine.ts';
+import { authorize, servedResource } from './cluster-context.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import { parseRevision, requireReached, requireStored } from './object-reads.ts';
 import type { ServedResource } from './resource-registry.ts';
 import type { Change } from './store/change-log.ts';
 import type { Collection } from './store/collection.ts';
 
-/** How often a quiet watch says how far it has come, where that is wanted. API servers do so about once a minute. */
+/** Interval of bookmarks on quiet watches, as in API servers. */
 export const BOOKMARK_INTERVAL_MS = 60_000;
 
-/** A watch that names no time ends after this long, as those of API servers do after 30 to 60 minutes. */
+/** Timeout of a watch that names none; API servers take 30 to 60 minutes. */
 export const DEFAULT_WATCH_MS = 1_800_000;
 
-/** Marks the bookmark after which a watch has told everything that was there. */
+/** The annotation of the bookmark after the initial events (KEP-3157). */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** What a cluster ends its watches with. */
+/** The lifetime of a cluster's watches. */
 export interface WatchLifetime {
-  /** Aborted when the cluster closes: all watches end. */
+  /** Aborted when the cluster closes. */
   readonly closed: AbortSignal;
   readonly bookmarkIntervalMs: number;
 }
 
 export async function* watchObjects(
-  machine: Machine,
+  context: ClusterContext,
   caller: Caller,
   type: ResourceType,
   options: WatchOptions,
   lifetime: WatchLifetime,
 ): AsyncGenerator<WatchEvent> {
   options.signal?.throwIfAborted();
-  const served = servedResource(machine, type);
+  const served = servedResource(context, type);
   const selection = new ObjectSelection(served.definition, options);
-  authorize(machine, caller, 'watch', type, { namespace: options.namespace, name: selection.name });
+  authorize(context, caller, 'watch', type, { namespace: options.namespace, name: selection.name });
   requireStored(served, 'watch');
-  const collection = machine.store.collection(served.collection);
-  const { initial, revision, ...start } = beginning(machine, collection, selection, options);
+  const collection = context.store.collection(served.collection);
+  const { initial, revision, ...start } = beginning(context, collection, selection, options);
   let position = start.position;
   for (const stored of initial) {
     if (selection.matches(stored)) {
@@ -52,7 +52,7 @@ export async function* watchObjects(
   const { timeoutSeconds = 0, allowBookmarks = false } = options;
   const end = performance.now() + (timeoutSeconds > 0 ? timeoutSeconds * 1000 : DEFAULT_WATCH_MS);
   let bookmarkAt = allowBookmarks ? performance.now() + lifetime.bookmarkIntervalMs : Infinity;
-  const alarm = new Alarm(collection, options.signal, lifetime.closed);
+  const waiter = new ChangeWaiter(collection, options.signal, lifetime.closed);
   let last = revision;
   try {
     for (;;) {
@@ -70,12 +70,12 @@ export async function* watchObjects(
         }
         continue;
       }
-      // Everything that there is has been told: what a bookmark says is true now, and only now.
+      // All changes are sent, so a bookmark is correct at this point only.
       const now = performance.now();
-      const isOver = lifetime.closed.aborted || now >= end || !isServed(machine, type);
+      const isOver = lifetime.closed.aborted || now >= end || !isServed(context, type);
       if (now >= bookmarkAt || (isOver && allowBookmarks)) {
         bookmarkAt = now + lifetime.bookmarkIntervalMs;
-        yield bookmark(served, machine.store.revision, false);
+        yield bookmark(served, context.store.revision, false);
         options.signal?.throwIfAborted();
         if (!isOver) {
           continue;
@@ -84,29 +84,29 @@ export async function* watchObjects(
       if (isOver) {
         return;
       }
-      await alarm.wait(Math.min(end, bookmarkAt) - now);
+      await waiter.wait(Math.min(end, bookmarkAt) - now);
       options.signal?.throwIfAborted();
     }
   } finally {
-    alarm.close();
+    waiter.close();
   }
 }
 
-/** Kinds can go away while they are watched. */
-function isServed({ registry }: Machine, { group, version, resource }: ResourceType): boolean {
+/** Whether the kind is still served. */
+function isServed({ registry }: ClusterContext, { group, version, resource }: ResourceType): boolean {
   return registry.find(group, version, resource) !== undefined;
 }
 
-/** What is told first, and where the log goes on. */
+/** The initial events, and the position in the change log after them. */
 function beginning(
-  machine: Machine,
+  context: ClusterContext,
   collection: Collection,
   selection: ObjectSelection,
   { resourceVersion = '', sendInitialEvents }: WatchOptions,
 ): { initial: readonly KubernetesObject[]; revision: number; position: number } {
-  const current = machine.store.revision;
+  const current = context.store.revision;
   const revision = resourceVersion === '' ? 0 : parseRevision(resourceVersion);
-  requireReached(machine, revision);
+  requireReached(context, revision);
   if (sendInitialEvents === true || (sendInitialEvents === undefined && revision === 0)) {
     return { initial: [...collection.list(selection.namespace)], revision: current, position: collection.log.end };
   }
@@ -124,7 +124,7 @@ function tooOld(revision: number, floor: number): ApiError {
   return ApiError.expired(`too old resource version: ${revision} (${floor})`);
 }
 
-/** What a change is to somebody who sees only what matches: an object that no longer does is gone. */
+/** A change as a watch with selectors sees it: an object that no longer matches is DELETED. */
 function eventOf(served: ServedResource, selection: ObjectSelection, change: Change): WatchEvent | undefined {
   const object = served.view(change.object);
   const was = change.previous !== undefined && selection.matches(change.previous);
@@ -138,7 +138,7 @@ function eventOf(served: ServedResource, selection: ObjectSelection, change: Cha
   if (change.type === 'DELETED') {
     return { type: 'DELETED', object };
   }
-  // It went out of sight: as it last was in sight, with the version of the change.
+  // DELETED carries the last matching state, with the version of the change.
   const previous = served.view(change.previous);
   const metadata = { ...previous.metadata, resourceVersion: String(change.revision) };
   return { type: 'DELETED', object: { ...previous, metadata } };
@@ -154,12 +154,12 @@ function bookmark({ definition }: ServedResource, revision: number, isInitialEnd
   return { type: 'BOOKMARK', object: object as unknown as KubernetesObject };
 }
 
-/** Waits for a change of a collection, for a while, or until somebody wants it to end. */
-class Alarm {
+/** Waits for a change of a collection, a timeout, or an abort. */
+class ChangeWaiter {
   readonly #collection: Collection;
   readonly #signals: readonly AbortSignal[];
-  #ring: (() => void) | undefined;
-  readonly #onAbort = (): void => this.#ring?.();
+  #wake: (() => void) | undefined;
+  readonly #onAbort = (): void => this.#wake?.();
 
   constructor(collection: Collection, ...signals: readonly (AbortSignal | undefined)[]) {
     this.#collection = collection;
@@ -178,13 +178,13 @@ class Alarm {
     const stop = this.#collection.onChange(resolve);
     const timer = setTimeout(resolve, Math.max(0, milliseconds));
     timer.unref();
-    this.#ring = resolve;
+    this.#wake = resolve;
     try {
       await promise;
     } finally {
       stop();
       clearTimeout(timer);
-      this.#ring = undefined;
+      this.#wake = undefined;
     }
   }
 

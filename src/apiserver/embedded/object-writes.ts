@@ -1,11 +1,11 @@
-// Creating and changing objects, in the order in which an API server does it (k8s.io/apiserver, pkg/endpoints/handlers).
+// Creates and changes objects, with the steps of an API server in their order (k8s.io/apiserver, pkg/endpoints/handlers).
 import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../cluster/index.ts';
 import type { Patch } from '../../cluster/index.ts';
 import { apiVersionOf, goText } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
-import { authorize, servedResource } from './machine.ts';
-import type { Caller, Machine } from './machine.ts';
+import { authorize, servedResource } from './cluster-context.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import { createObject } from './object-creation.ts';
 import { requireStored, subresourceView } from './object-reads.ts';
 import { replaceObject } from './object-replacement.ts';
@@ -18,15 +18,15 @@ import { checkFields } from './write-steps.ts';
 import { nameOf, namespaceOf } from './write.ts';
 import type { ObjectWriteOptions, Write } from './write.ts';
 
-/** How an object becomes another. `live` is undefined where there is none yet. Gets and gives whole objects, never Scales. */
+/** Computes the next version of an object; `live` is undefined at creation. Takes and returns whole objects, never Scales. */
 type Change = (live: KubernetesObject | undefined) => MutableObject;
 
 /** Creates and changes objects of a cluster. */
 export class ObjectWriter {
-  readonly #machine: Machine;
+  readonly #context: ClusterContext;
 
-  constructor(machine: Machine) {
-    this.#machine = machine;
+  constructor(context: ClusterContext) {
+    this.#context = context;
   }
 
   async create(
@@ -35,15 +35,15 @@ export class ObjectWriter {
     given: KubernetesObject,
     options: ObjectWriteOptions,
   ): Promise<KubernetesObject> {
-    const served = servedResource(this.#machine, type);
+    const served = servedResource(this.#context, type);
     const object = receivedObject(given, apiVersionOf(served.definition), served.definition.kind);
     const namespace = namespaceOf(type, object);
-    authorize(this.#machine, caller, 'create', type, { namespace });
+    authorize(this.#context, caller, 'create', type, { namespace });
     requireStored(served, 'create');
     if (type.namespaced && namespace === undefined) {
       throw ApiError.badRequest('an empty namespace may not be set during creation');
     }
-    const write: Write = { machine: this.#machine, served, caller, namespace, options, verb: 'create' };
+    const write: Write = { context: this.#context, served, caller, namespace, options, verb: 'create' };
     checkFields(write, object);
     return createObject(write, object);
   }
@@ -54,7 +54,7 @@ export class ObjectWriter {
     given: KubernetesObject,
     options: ObjectWriteOptions,
   ): Promise<KubernetesObject> {
-    const served = servedResource(this.#machine, type);
+    const served = servedResource(this.#context, type);
     const { subresource } = options;
     const isScale = subresource === 'scale';
     const object = isScale
@@ -62,12 +62,12 @@ export class ObjectWriter {
       : receivedObject(given, apiVersionOf(served.definition), served.definition.kind);
     const name = nameOf(object);
     const namespace = namespaceOf(type, object);
-    authorize(this.#machine, caller, 'update', type, { namespace, name, subresource });
+    authorize(this.#context, caller, 'update', type, { namespace, name, subresource });
     requireStored(served, 'update');
     if (name === '') {
       throw ApiError.badRequest('the name of the object ( based on URL) was undeterminable: name must be provided');
     }
-    const write: Write = { machine: this.#machine, served, caller, namespace, options, verb: 'update' };
+    const write: Write = { context: this.#context, served, caller, namespace, options, verb: 'update' };
     if (!isScale) {
       checkFields(write, object);
     }
@@ -85,14 +85,14 @@ export class ObjectWriter {
     patch: Patch,
     options: ObjectWriteOptions,
   ): Promise<KubernetesObject> {
-    const served = servedResource(this.#machine, type);
+    const served = servedResource(this.#context, type);
     const { subresource } = options;
     const namespace = type.namespaced ? key.namespace : undefined;
-    authorize(this.#machine, caller, 'patch', type, { namespace, name: key.name, subresource });
+    authorize(this.#context, caller, 'patch', type, { namespace, name: key.name, subresource });
     requireStored(served, 'patch');
     const isApply = patch.type === 'apply';
     const write: Write = {
-      machine: this.#machine,
+      context: this.#context,
       served,
       caller,
       namespace,
@@ -100,7 +100,7 @@ export class ObjectWriter {
       verb: isApply ? 'apply' : 'patch',
       ...(patch.type === 'strategic' ? { patchText: goText(patch.body) } : {}),
     };
-    const now = this.#machine.now();
+    const now = this.#context.now();
     return this.#modify(write, key, isApply && subresource === undefined, (live) => {
       const next = isApply
         ? appliedObject({
@@ -112,7 +112,7 @@ export class ObjectWriter {
             manager: options.fieldManager ?? '',
             subresource,
             now,
-            schemaOf: (apiVersion) => this.#machine.registry.findKind(apiVersion, type.kind)?.definition.schema(),
+            schemaOf: (apiVersion) => this.#context.registry.findKind(apiVersion, type.kind)?.definition.schema(),
           })
         : patchedObject({ served, live, patch, subresource });
       if (isTooDeep(next)) {
@@ -124,8 +124,8 @@ export class ObjectWriter {
   }
 
   /**
-   * Stores what `change` makes of the object, however often somebody else is faster: each time that happens another write
-   * has been made, so all of them come to an end.
+   * Stores the result of `change`, and retries after conflicts. Every conflict means that another write succeeded, so all
+   * writes finish.
    */
   async #modify(write: Write, key: ObjectKey, isCreatable: boolean, change: Change): Promise<KubernetesObject> {
     const { served, options } = write;
@@ -143,15 +143,15 @@ export class ObjectWriter {
       if (result !== undefined) {
         return subresourceView(served, served.view(result), options.subresource);
       }
-      // Many who change one object leave others their turn.
+      // Lets other work run between retries.
       await setImmediate();
     }
   }
 
-  /** The object that an update or apply is for does not exist, and may be made. Undefined when somebody else has made it. */
+  /** Creates the missing object of an update or apply. Undefined when another client created it first. */
   async #createInstead(write: Write, key: ObjectKey, change: Change): Promise<KubernetesObject | undefined> {
     const { served, namespace, caller } = write;
-    authorize(this.#machine, caller, 'create', served.definition, { namespace, name: key.name });
+    authorize(this.#context, caller, 'create', served.definition, { namespace, name: key.name });
     const object = change(undefined);
     requireName(key, namespace, object);
     if ((object.metadata['uid'] ?? '') !== '') {
@@ -170,7 +170,7 @@ export class ObjectWriter {
   }
 
   #stored({ served, namespace = '' }: Write, { name }: ObjectKey): KubernetesObject | undefined {
-    return this.#machine.store.get(served.collection, namespace, name);
+    return this.#context.store.get(served.collection, namespace, name);
   }
 }
 

@@ -10,7 +10,7 @@ import type { ServedResource } from './resource-registry.ts';
 import { scaleOf, withScale } from './scale.ts';
 import { thaw } from './store/deep-freeze.ts';
 
-/** What a patch other than apply makes of an object. */
+/** The result of a patch other than apply. */
 export function patchedObject({
   served,
   live,
@@ -83,7 +83,7 @@ function patchRefused(error: PatchError): ApiError {
   }
 }
 
-/** A patch can make anything of an object, but what is stored is one and has metadata. */
+/** Checks that the patched value is still an object with metadata. */
 function objectOf(value: unknown): MutableObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
     throw ApiError.badRequest('the patch makes something of the object that is none: expected an object with metadata');
@@ -91,7 +91,7 @@ function objectOf(value: unknown): MutableObject {
   return thaw(value) as unknown as MutableObject;
 }
 
-/** What server-side apply makes of an object, or of nothing. */
+/** The result of server-side apply on an object, or on none. */
 export function appliedObject({
   served,
   live,

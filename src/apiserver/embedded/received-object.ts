@@ -1,14 +1,14 @@
-// What clients send, as an object of its own that may be changed.
+// Objects from clients, copied and checked.
 import { ApiError } from '../../cluster/index.ts';
 import { groupVersionOf, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { decodeError } from '../builtin-kinds/decode-error.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
 
-/** What is known of objects whose kind is not: what their metadata are. */
+/** The schema of any object: its metadata. */
 const ANY_OBJECT = withObjectMeta({ type: 'object' });
 
-/** A copy, which has metadata of the right types. Throws ApiError when it is none, or nests too deep. */
+/** A mutable copy. Throws ApiError when it is not an object, nests too deep, or has malformed metadata. */
 export function received(given: unknown): MutableObject {
   if (!isJsonObject(given)) {
     throw ApiError.badRequest('what came is no object: expected apiVersion, kind and metadata');
@@ -32,12 +32,12 @@ export function received(given: unknown): MutableObject {
   return object;
 }
 
-/** Why the metadata of an object cannot be read: a value has another JSON type than its field. */
+/** The decoding error of an object's metadata: a value of the wrong JSON type. */
 export function metadataProblem(object: MutableObject, kind: string, version: string): string | undefined {
   return decodeError({ kind, version, schema: () => ANY_OBJECT }, object);
 }
 
-/** A copy of an object of that kind; it need not say which it is. Throws ApiError when it says that it is another. */
+/** A mutable copy with `apiVersion` and `kind` set. Throws ApiError when the object names another kind. */
 export function receivedObject(given: KubernetesObject, apiVersion: string, kind: string): MutableObject {
   const object = received(given);
   object.apiVersion ??= apiVersion;

@@ -1,8 +1,8 @@
-// What the parts of an embedded cluster tell each other about a request: who asks for what.
+// Requests, as authentication, authorization and admission exchange them.
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
-/** Who makes a request (`authentication.k8s.io/v1` UserInfo). */
+/** The user of a request (`authentication.k8s.io/v1` UserInfo). */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -10,10 +10,10 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is asked for, as authorisers see it: a resource, or a path that is none. */
+/** A request as authorizers see it: for a resource, or for another path. */
 export interface AccessAttributes {
   readonly user: UserInfo;
-  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `bind`, `escalate`, `impersonate`, …; for paths the HTTP method in lower case. */
+  /** `get`, `list`, `deletecollection`, `bind`, `escalate`, …; for other paths the HTTP method in lower case. */
   readonly verb: string;
   readonly group?: string;
   readonly version?: string;
@@ -21,13 +21,13 @@ export interface AccessAttributes {
   readonly subresource?: string;
   readonly namespace?: string;
   readonly name?: string;
-  /** Of requests that are for no resource: `/version`. */
+  /** For requests without a resource: `/version`. */
   readonly path?: string;
 }
 
 export interface AccessDecision {
   readonly allowed: boolean;
-  /** Why, as `kubectl auth can-i -v` and 403 answers show it; may be empty. */
+  /** The reason that `kubectl auth can-i -v` and 403 answers show; may be empty. */
   readonly reason: string;
 }
 
@@ -36,15 +36,15 @@ export interface Authorizer {
   authorize(attributes: AccessAttributes): AccessDecision;
 }
 
-/** A write on its way into the store, as admission sees it. */
+/** A write, as admission sees it. */
 export interface AdmissionRequest {
   readonly user: UserInfo;
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
-  /** The kind and resource as they were requested. */
+  /** The requested kind and resource. */
   readonly definition: ResourceDefinition;
   readonly subresource: string | undefined;
   readonly namespace: string | undefined;
-  /** Empty while a generated name is not made yet. */
+  /** Empty before a name is generated. */
   readonly name: string;
   /** Null for DELETE. */
   readonly object: KubernetesObject | null;
@@ -55,9 +55,9 @@ export interface AdmissionRequest {
   readonly options: JsonObject;
 }
 
-/** Who may change and refuse writes. Both throw ApiError to refuse. */
+/** Mutating and validating admission. Both throw ApiError to refuse. */
 export interface Admission {
-  /** The object as it shall be; the same one when nothing changes it. Null for DELETE. */
+  /** The mutated object; the same one without a change. Null for DELETE. */
   mutate(
     request: AdmissionRequest,
     onWarning: (text: string) => void,
@@ -66,7 +66,7 @@ export interface Admission {
   validate(request: AdmissionRequest, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void>;
 }
 
-/** What authorisation and admission read of the cluster, synchronously: its own state. */
+/** Synchronous reads of the cluster's state, for authorization and admission. */
 export interface ClusterState {
   get(
     type: { readonly group: string; readonly resource: string },
@@ -74,6 +74,6 @@ export interface ClusterState {
     name: string,
   ): KubernetesObject | undefined;
   list(type: { readonly group: string; readonly resource: string }, namespace?: string): Iterable<KubernetesObject>;
-  /** Changes whenever an object of that resource does: for caches of what was computed from them. */
+  /** Changes with every write to the resource: for caches. */
   revisionOf(type: { readonly group: string; readonly resource: string }): number;
 }

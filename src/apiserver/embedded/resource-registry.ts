@@ -1,4 +1,4 @@
-// What an embedded cluster serves: builtin kinds, which never change, and custom ones, which come and go.
+// The served kinds: builtin ones, and custom ones that come and go.
 import { apiVersionOf, groupResourceOf } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
@@ -7,13 +7,13 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { KindRules } from './kind-rules.ts';
 import { deepFreeze, thaw } from './store/deep-freeze.ts';
 
-/** A kind in one version, and where its objects are. */
+/** A kind in one version, and the collection of its objects. */
 export class ServedResource {
   readonly definition: ResourceDefinition;
-  /** Name of the collection that holds its objects, those of its other versions included. */
+  /** The collection of its objects, which all versions share. */
   readonly collection: string;
   readonly rules: KindRules;
-  /** Whether the kind is going away: nothing new of it is made. */
+  /** Whether the kind's definition is being deleted: no new objects. */
   readonly isTerminating: boolean;
   readonly #apiVersion: string;
   readonly #storedApiVersion: string;
@@ -25,7 +25,7 @@ export class ServedResource {
     this.rules = rules;
     this.#apiVersion = apiVersionOf(definition);
     if (definition.group === 'events.k8s.io') {
-      // Two groups show the same events.
+      // Both groups of events share one collection.
       this.collection = 'events';
       this.#storedApiVersion = 'v1';
     } else {
@@ -34,13 +34,13 @@ export class ServedResource {
     }
   }
 
-  /** A stored object in this version. Of custom kinds with the defaults and without the fields that it has now. */
+  /** A stored object in this version. Custom resources are defaulted and pruned by the present schema. */
   view(stored: KubernetesObject): KubernetesObject {
     const isCustom = this.definition.origin === 'custom';
     if (stored.apiVersion === this.#apiVersion && !isCustom) {
       return stored;
     }
-    // What is not frozen is still on its way into the store, and changes.
+    // An object that is not frozen is not stored yet, and may change.
     const isFinal = Object.isFrozen(stored);
     const known = isFinal ? this.#views.get(stored) : undefined;
     if (known !== undefined) {
@@ -54,7 +54,7 @@ export class ServedResource {
     return view;
   }
 
-  /** An object of this version as it is stored. */
+  /** An object of this version, converted for the store. */
   stored(object: MutableObject): MutableObject {
     if (this.collection === 'events' && this.#storedApiVersion !== this.#apiVersion) {
       return convertEvent(object, 'v1') as unknown as MutableObject;
@@ -62,7 +62,7 @@ export class ServedResource {
     if (this.#storedApiVersion !== this.#apiVersion) {
       return { ...object, apiVersion: this.#storedApiVersion };
     }
-    // It was completed by the rules that there are now.
+    // It follows the present schema already.
     const stored = object as unknown as KubernetesObject;
     this.#views.set(stored, stored);
     return object;
@@ -76,7 +76,7 @@ export class ServedResource {
     );
   }
 
-  /** What was stored before the definition changed gets what new objects get. */
+  /** Applies the present schema to an object that was stored under an older one. */
   #settled(stored: KubernetesObject): KubernetesObject {
     const object = thaw(stored) as unknown as MutableObject;
     object.apiVersion = this.#apiVersion;
@@ -87,7 +87,7 @@ export class ServedResource {
   }
 }
 
-/** A custom resource as its CustomResourceDefinition makes it. */
+/** The kinds of a CustomResourceDefinition. */
 export interface CustomResource {
   /** One per served version. */
   readonly definitions: readonly ResourceDefinition[];
@@ -120,12 +120,12 @@ export class ResourceRegistry {
     return this.#byKind.get(`${apiVersion}/${kind}`);
   }
 
-  /** One version of each collection. */
+  /** One version of a collection's kind. */
   ofCollection(collection: string): ServedResource | undefined {
     return this.#all.find((served) => served.collection === collection);
   }
 
-  /** Serves the kinds of a CustomResourceDefinition instead of what it defined before; nothing when there are none. */
+  /** Replaces the kinds of a CustomResourceDefinition; undefined removes them. */
   setCustom(crdName: string, custom: CustomResource | undefined): void {
     if (custom === undefined) {
       this.#custom.delete(crdName);

@@ -1,4 +1,4 @@
-// The `scale` subresource: how many replicas a workload has, whatever its kind (autoscaling/v1 Scale).
+// The `scale` subresource (autoscaling/v1 Scale).
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject, labelSelector } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
@@ -29,7 +29,7 @@ export function scaleOf(object: KubernetesObject, paths: ScalePaths): Kubernetes
   };
 }
 
-/** The object with as many replicas as the Scale asks for. */
+/** The object with the Scale's replicas. */
 export function withScale(object: KubernetesObject, paths: ScalePaths, scale: MutableObject): MutableObject {
   const spec = isJsonObject(scale['spec']) ? scale['spec'] : {};
   const wanted = spec['replicas'] ?? 0;
@@ -79,7 +79,7 @@ function valueAt(object: KubernetesObject, path: string): unknown {
   return value;
 }
 
-/** A label selector as the text that `scale.status.selector` has. */
+/** A label selector in the text form of `scale.status.selector`. */
 function textOfSelector(selector: unknown): string {
   if (typeof selector === 'string') {
     return selector;
@@ -87,7 +87,7 @@ function textOfSelector(selector: unknown): string {
   if (!isJsonObject(selector)) {
     return '';
   }
-  // ReplicationControllers have the labels themselves where others have a LabelSelector.
+  // A ReplicationController's selector is a map of labels.
   return labelSelector(
     'matchLabels' in selector || 'matchExpressions' in selector ? selector : { matchLabels: selector },
   ).toString();

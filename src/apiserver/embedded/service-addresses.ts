@@ -1,4 +1,4 @@
-// Addresses of Services: nothing listens at them, but clients look at them (k8s.io/kubernetes, pkg/registry/core/service).
+// Addresses of Services, which clients read although nothing listens there (k8s.io/kubernetes, pkg/registry/core/service).
 import { isIP } from 'node:net';
 import { ApiError } from '../../cluster/index.ts';
 import { invalid, isJsonObject } from '../../resources/index.ts';
@@ -6,11 +6,11 @@ import type { FieldError, JsonObject, KubernetesObject } from '../../resources/i
 import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
-/** 10.96.0.0/16: what kubeadm begins with, and enough for all services of one machine. */
+/** 10.96.0.0/16, as kubeadm's default begins. */
 const PREFIX = '10.96';
 const LAST_ADDRESS = 256 * 256 - 2;
 
-/** Of the Service `kubernetes`, which every cluster has. */
+/** The address of the Service `kubernetes`. */
 export const KUBERNETES_SERVICE_IP = `${PREFIX}.0.1`;
 
 /** Kubernetes' range of node ports. */
@@ -19,9 +19,9 @@ const LAST_NODE_PORT = 32_767;
 
 const SERVICES = 'services';
 
-/** Gives Services addresses and node ports that no other has. */
+/** Allocates unique addresses and node ports to Services. */
 export class ServiceAddresses implements KindBehaviour {
-  /** Whose they are: the uid of the stored Service that has them. */
+  /** Allocations, by the uid of the stored Service. */
   readonly #addresses = new Map<string, string>();
   readonly #nodePorts = new Map<number, string>();
   #nextAddress = 2;
@@ -71,7 +71,7 @@ export class ServiceAddresses implements KindBehaviour {
   #giveAddress({ name, uid }: Named, spec: JsonObject, before: JsonObject): void {
     const given = spec['clusterIP'] ?? before['clusterIP'];
     const asked = typeof given === 'string' ? given : '';
-    // What is no address is for validation to refuse.
+    // Validation refuses malformed addresses.
     if (isIP(asked) !== 0 && asked !== before['clusterIP']) {
       const problem = !asked.startsWith(`${PREFIX}.`)
         ? 'the provided network does not match the current range'
@@ -95,7 +95,7 @@ export class ServiceAddresses implements KindBehaviour {
     }
     const ports = portsOf(spec);
     const previous = portsOf(before);
-    /** `TCP/30080`: both protocols may have one number. */
+    /** `TCP/30080`: protocols have separate numbers. */
     const own = new Set<string>();
     for (const [index, port] of ports.entries()) {
       const { nodePort = 0 } = port;
@@ -122,7 +122,7 @@ export class ServiceAddresses implements KindBehaviour {
     if (isTwice || isOfAnother(this.#nodePorts, nodePort, uid)) {
       throw refused(name, invalid(field, nodePort, 'provided port is already allocated'));
     }
-    // What is no port is for validation to refuse.
+    // Validation refuses malformed ports.
     const isPort = Number.isInteger(nodePort) && nodePort > 0 && nodePort < 65_536;
     if (isPort && (nodePort < FIRST_NODE_PORT || nodePort > LAST_NODE_PORT)) {
       const range = `The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
@@ -142,7 +142,7 @@ export class ServiceAddresses implements KindBehaviour {
     throw ApiError.internal('failed to allocate a serviceIP: range is full');
   }
 
-  /** @param except those that the Service itself asks for */
+  /** @param except ports that the Service itself requests */
   #freeNodePort(except: ReadonlySet<unknown>): number {
     for (let tries = FIRST_NODE_PORT; tries <= LAST_NODE_PORT; tries++) {
       const port = this.#nextNodePort;
@@ -200,7 +200,7 @@ function addressesOf({ spec }: KubernetesObject): { readonly address: string; re
   };
 }
 
-/** Node ports that a Service had, and that its type has no use for any more, go with the type. */
+/** Drops the node ports of a Service whose type no longer has them. */
 function dropNodePorts(spec: JsonObject, before: JsonObject): void {
   if (hasNodePorts(spec) || !hasNodePorts(before)) {
     return;

@@ -1,31 +1,31 @@
-// What is created and not stored: reviews, tokens, evictions.
+// Objects that are created but not stored: reviews, tokens, evictions.
 import { ApiError } from '../../cluster/index.ts';
 import type { SubresourceOptions, WriteOptions } from '../../cluster/index.ts';
 import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectMeta, ResourceType } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Reviews } from './authentication/reviews.ts';
-import { authorize, notServed, servedResource } from './machine.ts';
-import type { Caller, Machine } from './machine.ts';
+import { authorize, notServed, servedResource } from './cluster-context.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { receivedObject } from './received-object.ts';
 import type { AdmissionRequest } from './request.ts';
 import { admissionOptions, onWarningOf } from './write.ts';
 
-/** What is created of a subresource. */
+/** The kinds of subresources that can be created. */
 const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([
   ['eviction', ['policy/v1', 'Eviction']],
   ['token', ['authentication.k8s.io/v1', 'TokenRequest']],
 ]);
 
-/** Answers what is only created. */
+/** Handles create requests for subresources and reviews. */
 export class SubresourceCreator {
-  readonly #machine: Machine;
+  readonly #context: ClusterContext;
   readonly #deleter: ObjectDeleter;
   readonly #reviews: Reviews;
 
-  constructor(machine: Machine, deleter: ObjectDeleter, reviews: Reviews) {
-    this.#machine = machine;
+  constructor(context: ClusterContext, deleter: ObjectDeleter, reviews: Reviews) {
+    this.#context = context;
     this.#deleter = deleter;
     this.#reviews = reviews;
   }
@@ -40,12 +40,12 @@ export class SubresourceCreator {
     given: KubernetesObject,
     options: WriteOptions & SubresourceOptions,
   ): Promise<KubernetesObject> {
-    const { definition } = servedResource(this.#machine, type);
+    const { definition } = servedResource(this.#context, type);
     const { subresource } = options;
     const [apiVersion, kind] = SUBRESOURCE_KINDS.get(subresource ?? '') ?? [apiVersionOf(definition), definition.kind];
     const object: KubernetesObject = receivedObject(given, apiVersion, kind);
     const { namespace, name } = textsOf(object.metadata);
-    authorize(this.#machine, caller, 'create', type, {
+    authorize(this.#context, caller, 'create', type, {
       namespace: definition.namespaced ? namespace : undefined,
       name: subresource === undefined ? undefined : name,
       subresource,
@@ -68,7 +68,7 @@ export class SubresourceCreator {
         });
   }
 
-  /** The object as webhooks let it through. */
+  /** The object after admission. */
   async #admitted(
     caller: Caller,
     definition: ResourceDefinition,
@@ -88,14 +88,14 @@ export class SubresourceCreator {
       dryRun: options.dryRun === true,
       options: admissionOptions({ caller, options }, 'CREATE'),
     };
-    const { admission } = this.#machine;
+    const { admission } = this.#context;
     const onWarning = onWarningOf(options);
     const admitted = (await admission.mutate(request, onWarning, options.signal)) ?? object;
     await admission.validate({ ...request, object: admitted }, onWarning, options.signal);
     return admitted;
   }
 
-  /** An eviction is a deletion here: nothing counts disruptions. */
+  /** An eviction deletes the pod: there is no disruption controller. */
   async #evict(
     caller: Caller,
     type: ResourceType,
@@ -119,8 +119,8 @@ export class SubresourceCreator {
 }
 
 /**
- * Whether the options in an eviction ask for a rehearsal. Nothing else of them matters where pods are gone at once.
- * @throws ApiError 400 when they ask for it in a way that nobody understands: that must not become a deletion
+ * Whether an eviction's options ask for a dry run. Its other options do not matter without nodes.
+ * @throws ApiError 400 for a malformed `dryRun`, which must not become a deletion
  */
 function isDryRun(deleteOptions: unknown): boolean {
   const dryRun = isJsonObject(deleteOptions) ? deleteOptions['dryRun'] : undefined;
@@ -133,7 +133,7 @@ function isDryRun(deleteOptions: unknown): boolean {
   return dryRun.length > 0;
 }
 
-/** Whose subresource it is: texts, whatever came. */
+/** The parent's namespace and name, as strings. */
 function textsOf({ namespace, name }: ObjectMeta): { readonly namespace?: string; readonly name?: string } {
   return {
     ...(typeof namespace === 'string' ? { namespace } : {}),

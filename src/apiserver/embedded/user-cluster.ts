@@ -14,7 +14,7 @@ import type {
 } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { EmbeddedDiscovery } from './discovery.ts';
-import type { Caller, Machine } from './machine.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { listObjects, readObject } from './object-reads.ts';
 import { watchObjects } from './object-watch.ts';
@@ -22,9 +22,9 @@ import type { WatchLifetime } from './object-watch.ts';
 import type { ObjectWriter } from './object-writes.ts';
 import type { SubresourceCreator } from './subresource-creator.ts';
 
-/** What the views of all users share. */
+/** The parts that all users' views share. */
 export interface UserClusterParts {
-  readonly machine: Machine;
+  readonly context: ClusterContext;
   readonly writer: ObjectWriter;
   readonly deleter: ObjectDeleter;
   readonly creator: SubresourceCreator;
@@ -40,7 +40,7 @@ export class UserCluster implements Cluster {
   constructor(parts: UserClusterParts, caller: Caller) {
     this.#parts = parts;
     this.#caller = caller;
-    this.discovery = new EmbeddedDiscovery(parts.machine.registry);
+    this.discovery = new EmbeddedDiscovery(parts.context.registry);
   }
 
   async get<T extends KubernetesObject>(
@@ -50,18 +50,18 @@ export class UserCluster implements Cluster {
   ): Promise<T> {
     options.signal?.throwIfAborted();
     this.#requireOpen();
-    return readObject(this.#parts.machine, this.#caller, type, key, options) as T;
+    return readObject(this.#parts.context, this.#caller, type, key, options) as T;
   }
 
   async list<T extends KubernetesObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
     options.signal?.throwIfAborted();
     this.#requireOpen();
-    return listObjects(this.#parts.machine, this.#caller, type, options) as ObjectList<T>;
+    return listObjects(this.#parts.context, this.#caller, type, options) as ObjectList<T>;
   }
 
   watch<T extends KubernetesObject>(type: ResourceType<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
-    const { machine, lifetime } = this.#parts;
-    return watchObjects(machine, this.#caller, type, options, lifetime) as AsyncGenerator<WatchEvent<T>>;
+    const { context, lifetime } = this.#parts;
+    return watchObjects(context, this.#caller, type, options, lifetime) as AsyncGenerator<WatchEvent<T>>;
   }
 
   async create<T extends KubernetesObject>(

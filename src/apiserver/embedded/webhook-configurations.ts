@@ -1,4 +1,4 @@
-// Match conditions that do not compile are refused when they are written: later they would refuse what they are asked about.
+// Refuses webhook configurations with match conditions that do not compile: at review time these would reject requests.
 import { CelError, formatIssue, formatType } from '../../cel/index.ts';
 import type { Environment } from '../../cel/index.ts';
 import { ApiError } from '../../cluster/index.ts';
@@ -8,13 +8,13 @@ import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 
-/** Of the kinds ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
+/** The behaviour of ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
 export class WebhookConfigurations implements KindBehaviour {
-  /** Made when the first match condition is written: most clusters never have one. */
+  /** Created with the first match condition. */
   #environment: Environment | undefined;
 
   prepare({ object, old }: KindWrite): void {
-    // What was there before has been served, and may stay.
+    // Existing expressions may stay.
     const known = new Set((old === undefined ? [] : conditionsOf(old)).map(({ expression }) => expression));
     const errors: FieldError[] = [];
     for (const { field, expression } of conditionsOf(object)) {
@@ -55,7 +55,7 @@ interface Condition {
   readonly expression: string;
 }
 
-/** All that have an expression: the rest is for validation to refuse. */
+/** The conditions with an expression; validation refuses others. */
 function conditionsOf(configuration: object): readonly Condition[] {
   return entriesOf(configuration as JsonObject, 'webhooks').flatMap((webhook) =>
     entriesOf(webhook.value, 'matchConditions').flatMap(({ value, field }): Condition[] => {
@@ -67,7 +67,7 @@ function conditionsOf(configuration: object): readonly Condition[] {
   );
 }
 
-/** The objects of a list, and where they are. */
+/** The objects of a list, with their paths. */
 function entriesOf(
   object: JsonObject,
   name: string,

@@ -1,13 +1,13 @@
-// What a write may and may not change of an object (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
+// Fields that a write may not change (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
 import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { notServed } from './machine.ts';
+import { notServed } from './cluster-context.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { setOwn, thaw } from './store/deep-freeze.ts';
 
-/** Kinds that a PUT makes when they do not exist. */
+/** Kinds that a PUT creates when they do not exist. */
 export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
   'clusterrolebindings.rbac.authorization.k8s.io',
   'clusterroles.rbac.authorization.k8s.io',
@@ -20,7 +20,7 @@ export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
   'services',
 ]);
 
-/** Builtin kinds of which a PUT must say which version it replaces. */
+/** Builtin kinds whose PUT needs a resourceVersion. */
 export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
   'customresourcedefinitions.apiextensions.k8s.io',
   'leases.coordination.k8s.io',
@@ -31,14 +31,14 @@ export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
   'validatingwebhookconfigurations.admissionregistration.k8s.io',
 ]);
 
-/** Until a new object has its first status, builtin kinds show an empty one. */
+/** Gives a new object of a builtin kind an empty status. */
 export function beginStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
   if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
     object['status'] ??= {};
   }
 }
 
-/** What an object gets after admission is not there before: its first status, and the finalizer of a namespace. */
+/** Removes fields that admission does not see: the initial status, and a namespace's finalizer. */
 export function hideInitialState(
   { definition: { hasStatus, origin, kind }, collection }: ServedResource,
   object: MutableObject,
@@ -53,7 +53,7 @@ export function hideInitialState(
   }
 }
 
-/** Nobody says what the status of a new object is, but of kinds whose status comes with them. */
+/** Resets the status of a new object, but for kinds whose clients set it. */
 export function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
   if (hasStatus && (origin === 'custom' || kind !== 'Node')) {
     delete object['status'];
@@ -86,7 +86,7 @@ export function requireName(key: ObjectKey, namespace: string | undefined, next:
   }
 }
 
-/** Puts back what a request may not change: of metadata, and of the part that it is not for. */
+/** Restores fields that the request may not change: of metadata, and of the other subresource. */
 export function keepWhatClientsCannotChange(
   served: ServedResource,
   live: KubernetesObject,
@@ -156,7 +156,7 @@ function without(object: object, fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
 
-/** Whether an object that is being deleted has nothing left that holds it. */
+/** Whether nothing holds a terminating object any more. */
 export function isGone(object: KubernetesObject, live: KubernetesObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = live.metadata;
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0) {
@@ -165,7 +165,7 @@ export function isGone(object: KubernetesObject, live: KubernetesObject): boolea
   return (object.metadata.finalizers ?? []).length === 0 && !isHeldByNamespaceFinalizer(object);
 }
 
-/** Namespaces have finalizers in their spec as well. */
+/** Namespaces have finalizers in their spec, too. */
 function isHeldByNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
   if (apiVersion !== 'v1' || kind !== 'Namespace') {
     return false;

@@ -1,4 +1,4 @@
-// The steps that creations and changes have in common, in the order in which they are taken.
+// The common steps of creations and updates, in order.
 import { ApiError } from '../../cluster/index.ts';
 import { invalid, jsonText } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
@@ -10,7 +10,7 @@ import { withScale } from './scale.ts';
 import { admissionOptions, fieldManagerOf, nameOf, onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** Makes sure that the object can be one of its kind. Removes fields that the kind does not have, and says so as asked. */
+/** Checks the types of an object's fields, and treats unknown fields as `fieldValidation` says. */
 export function checkFields(write: Write, object: MutableObject): void {
   const { served, options, verb } = write;
   const { kind, version } = served.definition;
@@ -38,9 +38,9 @@ export function checkFields(write: Write, object: MutableObject): void {
   }
 }
 
-/** Notes who has set which fields. Apply has done so by itself. */
+/** Updates managedFields. Apply has done so already. */
 export function trackFields(write: Write, live: KubernetesObject | undefined, next: MutableObject): void {
-  const { machine, served, options, verb } = write;
+  const { context, served, options, verb } = write;
   if (verb === 'apply') {
     return;
   }
@@ -50,8 +50,8 @@ export function trackFields(write: Write, live: KubernetesObject | undefined, ne
     definition: served.definition,
     subresource: options.subresource ?? '',
     manager: fieldManagerOf(write),
-    now: machine.now(),
-    schemaOf: (apiVersion) => machine.registry.findKind(apiVersion, served.definition.kind)?.definition.schema(),
+    now: context.now(),
+    schemaOf: (apiVersion) => context.registry.findKind(apiVersion, served.definition.kind)?.definition.schema(),
   });
   if (metadata.managedFields === undefined) {
     delete next.metadata['managedFields'];
@@ -81,10 +81,10 @@ export function admissionRequest(
   };
 }
 
-/** The object as admission wants it. Of a Scale, the object that it scales. */
+/** The object after mutating admission; for a Scale, the scaled object. */
 export async function mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
-  const { machine, served, options } = write;
-  const admitted = await machine.admission.mutate(request, onWarningOf(options), options.signal);
+  const { context, served, options } = write;
+  const admitted = await context.admission.mutate(request, onWarningOf(options), options.signal);
   if (admitted === null || admitted === request.object) {
     return object;
   }
@@ -102,22 +102,22 @@ export async function mutate(write: Write, request: AdmissionRequest, object: Mu
   return copy;
 }
 
-/** What the server decides by itself about objects of some kinds. */
+/** Runs the kind's behaviour. */
 export function behave(
-  { machine, served, options }: Write,
+  { context, served, options }: Write,
   object: MutableObject,
   old: KubernetesObject | undefined,
 ): void {
-  machine.behaviours.get(served.collection)?.prepare({ object, old, subresource: options.subresource });
+  context.behaviours.get(served.collection)?.prepare({ object, old, subresource: options.subresource });
 }
 
-/** Whether what {@link behave} has decided is still right, now that others may have been stored. */
+/** Whether the result of {@link behave} is still valid after other writes. */
 export function stillHolds(
-  { machine, served }: Write,
+  { context, served }: Write,
   object: KubernetesObject,
   old: KubernetesObject | undefined,
 ): boolean {
-  return machine.behaviours.get(served.collection)?.holds(object, old) ?? true;
+  return context.behaviours.get(served.collection)?.holds(object, old) ?? true;
 }
 
 export function requireValid({ served }: Write, object: KubernetesObject, old: KubernetesObject | undefined): void {

@@ -1,29 +1,29 @@
-// A write while it is made, and what is read of what clients send with it.
+// The state of a write, and the options that clients send with it.
 import type { SubresourceOptions, WriteOptions } from '../../cluster/index.ts';
 import type { JsonObject, MutableObject, ResourceType } from '../../resources/index.ts';
-import type { Caller, Machine } from './machine.ts';
+import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ServedResource } from './resource-registry.ts';
 
 export type ObjectWriteOptions = WriteOptions & SubresourceOptions;
 
-/** A write while it is made. */
+/** A write in progress. */
 export interface Write {
-  readonly machine: Machine;
+  readonly context: ClusterContext;
   readonly served: ServedResource;
   readonly caller: Caller;
   readonly namespace: string | undefined;
   readonly options: ObjectWriteOptions;
   readonly verb: 'create' | 'update' | 'patch' | 'apply';
-  /** Of a strategic merge patch: itself, as messages about it have it. */
+  /** The text of a strategic merge patch, for messages. */
   readonly patchText?: string;
 }
 
-/** Who owns the fields that the write sets. */
+/** The field manager of a write. */
 export function fieldManagerOf({ caller, options }: Pick<Write, 'caller' | 'options'>): string {
   return options.fieldManager ?? caller.fieldManager;
 }
 
-/** What webhooks are told of the options. To admission, patches are updates, and what creates is a creation. */
+/** The options in AdmissionReviews. Admission sees a patch as an update, or as a creation when it creates. */
 export function admissionOptions(write: Pick<Write, 'caller' | 'options'>, operation: 'CREATE' | 'UPDATE'): JsonObject {
   const { dryRun, fieldValidation } = write.options;
   return {
@@ -44,7 +44,7 @@ export function namespaceOf(type: ResourceType, object: MutableObject): string |
   return type.namespaced && typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
 }
 
-/** Empty while a generated name is not made yet. */
+/** Empty before a name is generated. */
 export function nameOf({ metadata: { name } }: MutableObject): string {
   return typeof name === 'string' ? name : '';
 }

@@ -42,7 +42,7 @@ const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
 /** What is asked for with an object or patch in the body. */
 const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
-/** Parts of pods that only a machine that runs them has. */
+/** Parts of pods that only a context that runs them has. */
 const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 /** What a gateway tells of a request that it answered. */

@@ -7,36 +7,36 @@ import type { Webhook } from './webhook.ts';
 const GROUP = 'admission.k8s.io';
 const KNOWN_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
 
-/** How a webhook that is meant by a request is called: with the version that its rules ask for. */
+/** A call of a webhook that matches a request, in the version that its rules name. */
 export interface Invocation {
   readonly webhook: Webhook;
   readonly kind: KindId;
   readonly resource: ResourceId;
 }
 
-/** The objects of a request in the version that a webhook wants. */
+/** A request's objects in the webhook's version. */
 export interface ReviewedObjects {
   readonly object: KubernetesObject | null;
   readonly oldObject: KubernetesObject | null;
 }
 
-/** What a webhook answered. */
+/** A webhook's answer. */
 export interface ReviewAnswer {
   readonly isAllowed: boolean;
-  /** What it says besides: of a refusal the reason. */
+  /** The reason of a denial. */
   readonly status: JsonValue | undefined;
   readonly warnings: readonly string[];
-  /** RFC 6902, as bytes of JSON; undefined when there is none. */
+  /** A JSON patch (RFC 6902) as bytes, if any. */
   readonly patch: Buffer | undefined;
   readonly patchType: string;
 }
 
-/** The version of AdmissionReview to send: the first that the webhook takes and that is known. */
+/** The version of AdmissionReview to send: the first of the webhook's versions that is supported. */
 export function reviewVersion({ reviewVersions }: Webhook): string | undefined {
   return reviewVersions.find((version) => KNOWN_VERSIONS.includes(version));
 }
 
-/** An AdmissionReview that asks. */
+/** The AdmissionReview with the request. */
 export function admissionReview(
   uid: string,
   version: string,
@@ -72,7 +72,7 @@ function textIf(key: string, text: string): Readonly<Record<string, string>> {
   return text === '' ? {} : { [key]: text };
 }
 
-/** An answer that is none. The message says why, in an API server's words. */
+/** A malformed answer. The message is the API server's. */
 export class ReviewError extends Error {
   override readonly name = 'ReviewError';
 }

@@ -17,18 +17,18 @@ export interface ResourceId {
   readonly resource: string;
 }
 
-/** What a request is about, as webhooks and their rules see it. */
+/** A request's attributes, as webhooks and their rules see them. */
 export interface RequestAttributes {
   readonly request: AdmissionRequest;
   readonly kind: KindId;
   readonly resource: ResourceId;
   readonly subresource: string;
-  /** Empty for what is in no namespace; a namespace is in itself. */
+  /** Empty for cluster-scoped objects; a Namespace's own name for itself. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Kinds that no webhook is ever asked about: it could not be repaired otherwise. */
+/** Kinds that are exempt from webhooks, so that a broken configuration can be repaired. */
 const EXEMPT_KINDS: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
@@ -72,7 +72,7 @@ function kindOfObject(object: KubernetesObject | null, definition: ResourceDefin
   return object === null ? kindOf(definition) : { ...groupVersionOf(object.apiVersion), kind: object.kind };
 }
 
-/** An object as another version of its kind has it, where versions differ by their names only. */
+/** An object in another version that differs by its name only. */
 export function renamed(object: KubernetesObject, kind: KindId): KubernetesObject {
   const apiVersion = apiVersionOf(kind);
   return object.apiVersion === apiVersion && object.kind === kind.kind

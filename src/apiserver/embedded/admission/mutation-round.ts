@@ -2,13 +2,13 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import type { AdmissionRequest } from '../request.ts';
 import type { Webhook } from './webhook.ts';
 
-/** What mutating webhooks have made of an object, and whom of them to ask again because of it. */
+/** The progress of mutation, and the webhooks that need reinvocation. */
 export class MutationRound {
   readonly request: AdmissionRequest;
   object: KubernetesObject | null;
   hasChanged = false;
   #isSecond = false;
-  /** Were asked, and want to be asked again when another changes the object after them. */
+  /** Called webhooks with `reinvocationPolicy: IfNeeded`, until another one changes the object. */
   readonly #waiting = new Set<string>();
   readonly #again = new Set<string>();
 

@@ -4,28 +4,28 @@ import type { JsonObject } from '../../../resources/index.ts';
 const ENVELOPE = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
 
 /**
- * Reads what a webhook answered.
- * @throws Error in an API server's words when it is no AdmissionReview at all
+ * Parses a webhook's answer.
+ * @throws Error with an API server's message when it is not an AdmissionReview
  */
 export function reviewJson(text: string): JsonObject {
   const value = parse(text);
   if (isJsonObject(value)) {
     return value;
   }
-  // Nothing is a review without a response.
+  // JSON null decodes into an empty review.
   if (value === null) {
     return {};
   }
   throw new Error(`couldn't get version/kind; json parse error: ${notInto(value, ENVELOPE)}`);
 }
 
-/** Of the values of JSON, by the name that Go has for them. */
+/** Go's message for a JSON value of the wrong type. */
 export function notInto(value: unknown, type: string): string {
   const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
   return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
 }
 
-/** Go's text for JSON that ends too early, which is how it most often is broken. */
+/** Go's message for truncated JSON, the most common defect. */
 export const UNEXPECTED_END = 'unexpected end of JSON input';
 
 function parse(text: string): unknown {
@@ -35,7 +35,7 @@ function parse(text: string): unknown {
     if (text.trimStart().startsWith('{')) {
       throw new Error(`couldn't get version/kind; json parse error: ${UNEXPECTED_END}`, { cause: error });
     }
-    // API servers take what is no JSON for YAML: it is one text.
+    // API servers read a body that is not JSON as YAML: here a single string.
     return text;
   }
 }

@@ -1,4 +1,4 @@
-// What goes wrong on the way to a webhook, in the words that an API server's users know (those of Go's net, tls and x509).
+// Transport errors in the words of Go's net, tls and x509, which users of API servers know.
 import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 
@@ -15,15 +15,15 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
 
 const CERTIFICATE = 'tls: failed to verify certificate: x509: ';
 
-/** Where a connection was to go. */
+/** The destination of a connection. */
 export interface Destination {
   readonly host: string;
   readonly port: number;
-  /** Whom the certificate was to be for. */
+  /** The name that the certificate must have. */
   readonly serverName: string;
 }
 
-/** What failed; Node's own text for what has no counterpart. */
+/** Go's message for an error; Node's own text for errors without a counterpart. */
 export function transportMessage(error: unknown, { host, port, serverName }: Destination): string {
   if (!(error instanceof Error)) {
     return String(error);

@@ -1,13 +1,13 @@
-/** Characters of all warnings of an answer: the limit of API servers, which keeps headers small. */
+/** Total characters of an answer's warnings, as in API servers: they are headers. */
 export const MAX_WARNINGS_LENGTH = 4096;
 
-/** Characters that are left of a warning which is too long for the rest. */
+/** Characters of a truncated warning. */
 export const TRUNCATED_WARNING_LENGTH = 256;
 
-/** Warnings are sent as headers: what cannot be in one is dropped, as API servers do. */
+/** Characters that a header cannot have; dropped, as in API servers. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
-/** Passes warnings on, each once, and no more than fit into an answer. */
+/** Deduplicates warnings and limits their total length. */
 export class WarningLimit {
   readonly #onWarning: (text: string) => void;
   readonly #seen = new Set<string>();

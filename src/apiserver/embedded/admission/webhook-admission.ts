@@ -24,17 +24,17 @@ import type { Webhook } from './webhook.ts';
 
 export interface WebhookAdmissionOptions {
   readonly state: ClusterState;
-  /** Whom match conditions ask. */
+  /** The authorizer that match conditions see. */
   readonly authorizer: Authorizer;
-  /** All kinds that are served, in all versions: the same list as long as nothing of it changes. */
+  /** All served kinds in all versions. The same array until one changes. */
   readonly definitions: () => readonly ResourceDefinition[];
   /** An object in another version of its kind. Default: only the names of version and kind are changed. */
   readonly convert?: (object: KubernetesObject, apiVersion: string, kind: string) => KubernetesObject;
-  /** Completes an object that a webhook has changed: defaults, unknown fields. Default: nothing. */
+  /** Applies defaults and prunes an object after a webhook changed it. Default: nothing. */
   readonly prepare?: (object: MutableObject, definition: ResourceDefinition) => void;
-  /** Where Services are that are not of type ExternalName. Default: at their cluster IP. */
+  /** Resolves Services that are not of type ExternalName. Default: their cluster IP. */
   readonly resolveService?: ServiceResolver;
-  /** Told about failures that a webhook's failure policy ignores. Default: nobody is. */
+  /** Called for failures that a webhook's failure policy ignores. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
 }
 
@@ -49,7 +49,7 @@ interface Configured {
 }
 
 /**
- * Asks the webhooks of webhook configurations as an API server does
+ * Calls the webhooks of webhook configurations as an API server does
  * (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/).
  */
 export class WebhookAdmission implements Admission {
@@ -104,8 +104,8 @@ export class WebhookAdmission implements Admission {
     const limit = new WarningLimit(onWarning);
     const results = await Promise.allSettled(
       invocations.map(async (invocation) => {
-        const answer = await this.#askOrIgnore(invocation, attributes, signal);
-        this.#heed(invocation, answer, limit);
+        const answer = await this.#callOrIgnore(invocation, attributes, signal);
+        this.#checkAnswer(invocation, answer, limit);
       }),
     );
     const refused = results.find((result) => result.status === 'rejected');
@@ -124,12 +124,12 @@ export class WebhookAdmission implements Admission {
     }
     const webhooks = webhooksOf(kind, state.list(type));
     this.#configured.set(kind, { revision, webhooks });
-    // Webhooks that are gone leave no connections behind.
+    // Closes the connections of removed webhooks.
     this.#client.forget();
     return webhooks;
   }
 
-  /** One after the other, each seeing what those before it have made of the object. */
+  /** Calls mutating webhooks in order; each gets the object that the previous one left. */
   async #mutateOnce(
     webhooks: readonly Webhook[],
     round: MutationRound,
@@ -137,7 +137,7 @@ export class WebhookAdmission implements Admission {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     for (const webhook of webhooks) {
-      // Asked here, not before: a round may add to whom it asks again.
+      // Checked here, because earlier calls of this round may request reinvocation.
       if (!round.mayCall(webhook)) {
         continue;
       }
@@ -146,19 +146,19 @@ export class WebhookAdmission implements Admission {
       if (invocation === undefined) {
         continue;
       }
-      const answer = await this.#askOrIgnore(invocation, attributes, signal, (good) => {
+      const answer = await this.#callOrIgnore(invocation, attributes, signal, (good) => {
         const changed = this.#patched(invocation, good, round.object);
         if (changed !== undefined) {
           round.change(changed);
         }
       });
       round.called(webhook);
-      this.#heed(invocation, answer, warnings);
+      this.#checkAnswer(invocation, answer, warnings);
     }
   }
 
-  /** Passes warnings on. Throws what the webhook refused. */
-  #heed({ webhook }: Invocation, answer: ReviewAnswer | undefined, warnings: WarningLimit): void {
+  /** Passes warnings on. Throws the webhook's denial. */
+  #checkAnswer({ webhook }: Invocation, answer: ReviewAnswer | undefined, warnings: WarningLimit): void {
     for (const text of answer?.warnings ?? []) {
       warnings.add(text);
     }
@@ -167,8 +167,8 @@ export class WebhookAdmission implements Admission {
     }
   }
 
-  /** Undefined when the webhook failed and its failures are ignored. `use` may fail like the call does. */
-  async #askOrIgnore(
+  /** Undefined when the webhook failed and its failure policy is Ignore. `use` may fail like the call. */
+  async #callOrIgnore(
     invocation: Invocation,
     attributes: RequestAttributes,
     signal: AbortSignal | undefined,
@@ -179,7 +179,7 @@ export class WebhookAdmission implements Admission {
       throw dryRunUnsupported(webhook.name);
     }
     try {
-      const answer = await this.#ask(invocation, attributes, signal);
+      const answer = await this.#call(invocation, attributes, signal);
       if (answer.isAllowed) {
         use?.(answer);
       }
@@ -197,7 +197,7 @@ export class WebhookAdmission implements Admission {
     }
   }
 
-  async #ask(
+  async #call(
     invocation: Invocation,
     attributes: RequestAttributes,
     signal: AbortSignal | undefined,
@@ -241,7 +241,7 @@ export class WebhookAdmission implements Admission {
       : convert(object, apiVersion, kind.kind);
   }
 
-  /** The object as the webhook wants it; undefined when it changes nothing. */
+  /** The patched object; undefined without a change. */
   #patched(
     { webhook, kind, resource }: Invocation,
     { patch, patchType }: ReviewAnswer,
@@ -275,7 +275,7 @@ export class WebhookAdmission implements Admission {
   }
 }
 
-/** An object stays in the namespace of its request. Throws ApiError 400. */
+/** Checks that an object is in the namespace of its request. Throws ApiError 400. */
 function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionRequest) {
   if (object === null || !definition.namespaced || object.metadata.namespace === namespace) {
     return object;
@@ -286,7 +286,7 @@ function inNamespace(object: KubernetesObject | null, { definition, namespace }:
   return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
 }
 
-/** Runs something that fails with what is the webhook's fault. */
+/** Runs a step whose errors are the webhook's fault. */
 function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
   try {
     return run();

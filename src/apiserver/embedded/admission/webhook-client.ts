@@ -6,26 +6,26 @@ import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
 /**
- * Bytes of the largest answer. A patch that replaces the largest object (3 MiB, what API servers take) is 4 MiB in base64;
- * warnings and a status come to it.
+ * Bytes of the largest answer: a patch that replaces an object of 3 MiB (API servers' limit) is 4 MiB in base64, and there are
+ * warnings and a status.
  */
 export const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
 
-/** Connections to one webhook at a time; more calls wait. A policy server works on a few dozen reviews at once. */
+/** Connections to one webhook; more calls wait. A policy server evaluates a few dozen reviews at a time. */
 export const MAX_WEBHOOK_CONNECTIONS = 100;
 
-/** How long a connection that nothing is asked over stays open. Less than servers keep theirs: 60 s and more. */
+/** How long an idle connection stays open: less than the 60 s and more of servers. */
 const IDLE_MS = 30_000;
 
 const OK = 200;
 const MULTIPLE_CHOICES = 300;
-/** What clients of Kubernetes say of a body that they do not read. */
+/** client-go's text for a body that it does not read. */
 const UNKNOWN = 'unknown';
 
 /** A request to a webhook. */
 export interface WebhookCall {
   readonly endpoint: Endpoint;
-  /** PEM; empty: what this machine trusts. */
+  /** PEM; empty: the system's certificates. */
   readonly caBundle: string;
   /** JSON. */
   readonly body: string;
@@ -33,12 +33,12 @@ export interface WebhookCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Asks webhooks over HTTPS, over connections that are kept. */
+/** Calls webhooks over HTTPS with kept connections. */
 export class WebhookClient {
   /** By certificates and server name. */
   readonly #agents = new Map<string, Agent>();
 
-  /** Closes all connections. Calls that wait for answers fail. */
+  /** Closes all connections. Calls in flight fail. */
   close(): void {
     for (const agent of this.#agents.values()) {
       agent.destroy();
@@ -46,7 +46,7 @@ export class WebhookClient {
     this.#agents.clear();
   }
 
-  /** Closes connections that nobody uses. Calls that wait for answers go on; new ones open new connections. */
+  /** Closes idle connections. Calls in flight continue. */
   forget(): void {
     for (const agent of this.#agents.values()) {
       for (const socket of Object.values(agent.freeSockets).flat()) {
@@ -58,7 +58,7 @@ export class WebhookClient {
 
   /**
    * The body of the answer, JSON or not.
-   * @throws Error in an API server's words when there is none
+   * @throws Error with an API server's message when there is none
    */
   async post(call: WebhookCall): Promise<string> {
     const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
@@ -81,7 +81,7 @@ export class WebhookClient {
     try {
       return transportMessage(error, { ...address(), serverName });
     } catch {
-      // There is no Service: the error says so.
+      // The Service does not exist.
       return error instanceof Error ? error.message : String(error);
     }
   }
@@ -92,7 +92,7 @@ export class WebhookClient {
       try {
         return await answerTo(outgoing, call.body);
       } catch (error) {
-        // The server had closed the kept connection: nothing was asked yet.
+        // The server had closed the kept connection, so the request was not processed.
         if (isFirst && outgoing.reusedSocket && isReset(error) && !signal.aborted) {
           continue;
         }
@@ -130,9 +130,9 @@ export class WebhookClient {
       scheduling: 'lifo',
       maxSockets: MAX_WEBHOOK_CONNECTIONS,
       timeout: IDLE_MS,
-      // Names only: addresses are not said (RFC 6066).
+      // SNI has names only (RFC 6066).
       servername: isIP(serverName) === 0 ? serverName : '',
-      // As API servers have it: whatever certificate is in the bundle is trusted, an authority or not.
+      // As in API servers, every certificate of the bundle is trusted, an authority or not.
       allowPartialTrustChain: true,
       ...(caBundle === '' ? {} : { ca: caBundle }),
     });
@@ -141,7 +141,7 @@ export class WebhookClient {
   }
 }
 
-/** The webhook answered, but not with a review. */
+/** The webhook's answer is an HTTP error. */
 class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
@@ -155,7 +155,7 @@ async function answerTo(outgoing: ClientRequest, body: string): Promise<string> 
   const text = await readAll(incoming);
   const status = incoming.statusCode ?? 0;
   const contentType = incoming.headers['content-type'] ?? '';
-  // Redirects are not followed: who configures a webhook says where reviews go.
+  // Redirects are not followed: reviews go only where the configuration says.
   if (status < OK || status >= MULTIPLE_CHOICES) {
     throw new AnswerError(statusMessage(status, serverMessage(text, contentType)));
   }
@@ -182,7 +182,7 @@ function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
-/** What a server says of its error: plain text, or the message of a Status. */
+/** The error text of an answer: plain text, or the message of a Status. */
 function serverMessage(body: string, contentType: string): string {
   if (contentType === '' || contentType.startsWith('text/')) {
     return body.trim();
@@ -196,7 +196,7 @@ function serverMessage(body: string, contentType: string): string {
   }
 }
 
-/** What clients of Kubernetes make of an answer that is an error. */
+/** client-go's message for an error answer. */
 function statusMessage(status: number, message: string): string {
   switch (status) {
     case 400:

@@ -62,7 +62,7 @@ export class WebhookConditions {
   }
 }
 
-/** What an expression asks, asked of the cluster's authoriser. */
+/** Answers an expression's authorization check. */
 function answer(authorizer: Authorizer, asked: AuthorizationRequest): { isAllowed: boolean; reason: string } {
   const user: UserInfo = { ...asked.user, groups: asked.user.groups ?? [] };
   const { verb } = asked;

@@ -13,21 +13,21 @@ import type { Webhook } from './webhook.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' } as const;
 
-/** Groups under which the same objects are served too, by resource. */
+/** Groups that serve the same objects, by resource. */
 const SAME_OBJECTS: ReadonlyMap<string, readonly string[]> = new Map([['events', ['', 'events.k8s.io']]]);
 
 export interface WebhookMatcherOptions {
   readonly state: ClusterState;
-  /** The same list as long as nothing of it changes. */
+  /** The same array until a kind changes. */
   readonly definitions: () => readonly ResourceDefinition[];
   readonly conditions: WebhookConditions;
   readonly inVersion: (object: KubernetesObject | null, kind: KindId) => KubernetesObject | null;
 }
 
-/** Says which webhooks a request is for, and in which version they want it. */
+/** Decides which webhooks match a request, and in which version. */
 export class WebhookMatcher {
   readonly #options: WebhookMatcherOptions;
-  /** What was found in a list of definitions, by resource. */
+  /** Equivalent definitions by resource, for one list of definitions. */
   #known: {
     readonly definitions: readonly ResourceDefinition[];
     readonly equivalents: Map<string, readonly ResourceDefinition[]>;
@@ -38,8 +38,8 @@ export class WebhookMatcher {
   }
 
   /**
-   * Undefined when the webhook is not meant. What cannot be known (there is no such namespace, a condition fails) matters
-   * only for webhooks that are otherwise meant.
+   * Undefined when the webhook does not match. Errors (a missing namespace, a failed condition) count only for webhooks that
+   * match otherwise.
    * @throws ApiError
    */
   invocationOf(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
@@ -47,7 +47,7 @@ export class WebhookMatcher {
     if (invocation === undefined) {
       return undefined;
     }
-    // Either selector leaves the request out, even where the other one cannot be evaluated.
+    // One selector that does not match decides, even when the other one is malformed.
     const results = [
       attempt(() => this.#isNamespaceSelected(webhook, attributes)),
       attempt(() => isObjectSelected(webhook, attributes)),
@@ -63,7 +63,7 @@ export class WebhookMatcher {
     return this.#meetsConditions(webhook, attributes, invocation) ? invocation : undefined;
   }
 
-  /** The definition of a resource in a version, where objects of that kind are its own. */
+  /** The definition of a resource in a version. */
   definitionOf(resource: ResourceId, kind: KindId): ResourceDefinition | undefined {
     for (const definition of this.#options.definitions()) {
       if (
@@ -111,7 +111,7 @@ export class WebhookMatcher {
   }
 
   #isNamespaceSelected(webhook: Webhook, { namespace, resource, subresource, request }: RequestAttributes): boolean {
-    // What is in no namespace is never left out by a selector of namespaces.
+    // Cluster-scoped objects always match namespace selectors.
     if (namespace === '' && resource.resource !== NAMESPACES.resource) {
       return true;
     }

@@ -8,7 +8,7 @@ import type { KindId } from './attributes.ts';
 import { notInto, UNEXPECTED_END } from './review-json.ts';
 import { internalError } from './webhook-error.ts';
 
-/** The operations of a patch. Throws Error in an API server's words when it is none. */
+/** The operations of a patch. Throws Error with an API server's message when it is malformed. */
 export function parsePatch(bytes: Buffer): readonly JsonValue[] {
   let operations: unknown;
   try {
@@ -27,9 +27,8 @@ export function parsePatch(bytes: Buffer): readonly JsonValue[] {
 }
 
 /**
- * A copy of an object, patched. It is still an object of its kind; where `definition` is given, with values of the right
- * types.
- * @throws ApiError 500 in an API server's words
+ * A patched copy of an object. It keeps its kind; with `definition`, its values have the right types.
+ * @throws ApiError 500 with an API server's message
  */
 export function applyPatch(
   object: KubernetesObject,
@@ -46,7 +45,7 @@ export function applyPatch(
   if (!isJsonObject(patched) || isTooDeep(patched)) {
     throw internalError(`expected an object of at most ${MAX_DEPTH} levels after a webhook's patch`);
   }
-  // Unpatched parts are those of the object, which is shared.
+  // Unpatched parts are shared with the original.
   const copy = thaw(patched) as unknown as MutableObject;
   if (!isJsonObject(copy.metadata)) {
     copy.metadata = {};
@@ -59,7 +58,7 @@ export function applyPatch(
 }
 
 function checkKind(object: MutableObject, kind: KindId): void {
-  // As patches have left them: anything.
+  // The patch may have left values of any type.
   const { apiVersion, kind: name }: Readonly<Record<string, unknown>> = object;
   if (apiVersion !== apiVersionOf(kind) || name !== kind.kind) {
     const { version } = groupVersionOf(typeof apiVersion === 'string' ? apiVersion : '');
@@ -72,7 +71,7 @@ function checkKind(object: MutableObject, kind: KindId): void {
 function checkTypes(object: MutableObject, definition: ResourceDefinition): void {
   const error = decodeError(definition, object);
   if (error !== undefined) {
-    // Which kind cannot be read is said to clients about their own objects only.
+    // API servers name the kind only in errors about a client's own object.
     throw internalError(error.replace(/^\S+ in version "\S*" cannot be handled as a \S+: /u, ''));
   }
 }

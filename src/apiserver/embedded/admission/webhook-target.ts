@@ -3,31 +3,31 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ClusterState } from '../request.ts';
 import type { WebhookService, WebhookTarget } from './webhook.ts';
 
-/** Where connections go. */
+/** A network address. */
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Says where a Service is; undefined: not known here, the Service object says it. */
+/** Resolves a Service; undefined: use the Service object. */
 export type ServiceResolver = (namespace: string, name: string, port: number) => Address | undefined;
 
-/** A webhook's place, as far as it is known without its Service. */
+/** A webhook's endpoint. */
 export interface Endpoint {
-  /** `https://host:port`, as it is written. */
+  /** `https://host:port` */
   readonly origin: string;
-  /** Begins with a slash. */
+  /** Starts with a slash. */
   readonly path: string;
-  /** What its certificate must be for. */
+  /** The name that its certificate must have. */
   readonly serverName: string;
-  /** @throws Error in an API server's words when the Service is not there */
+  /** @throws Error with an API server's message when the Service does not exist */
   readonly address: () => Address;
 }
 
 const SERVICES = { group: '', resource: 'services' } as const;
 const HTTPS_PORT = 443;
 
-/** @throws Error in an API server's words when the configuration names no place */
+/** @throws Error with an API server's message when the configuration names no endpoint */
 export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: ServiceResolver | undefined): Endpoint {
   const { service } = target;
   if (service !== undefined) {

@@ -6,12 +6,12 @@ export interface WebhookRule {
   readonly operations: readonly string[];
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
-  /** `pods`, `pods/status`; a star stands for any resource, and behind a slash for any subresource and for none. */
+  /** `pods`, `pods/status`; a star is any resource, or, behind a slash, any subresource or none. */
   readonly resources: readonly string[];
   readonly scope: string;
 }
 
-/** The Service that a webhook is behind. */
+/** A webhook's Service. */
 export interface WebhookService {
   readonly namespace: string;
   readonly name: string;
@@ -19,11 +19,11 @@ export interface WebhookService {
   readonly port: number;
 }
 
-/** Where a webhook is. */
+/** A webhook's client configuration. */
 export interface WebhookTarget {
   readonly url: string | undefined;
   readonly service: WebhookService | undefined;
-  /** PEM; empty: the certificates that this machine trusts. */
+  /** PEM; empty: the system's certificates. */
   readonly caBundle: string;
 }
 
@@ -38,13 +38,13 @@ export interface Webhook {
   readonly kind: 'mutating' | 'validating';
   /** Unique among all webhooks: `configuration/name/n`. */
   readonly id: string;
-  /** As messages name it. */
+  /** The name in messages. */
   readonly name: string;
   readonly target: WebhookTarget;
   readonly rules: readonly WebhookRule[];
   readonly ignoresFailures: boolean;
   readonly matchesEquivalents: boolean;
-  /** An error where the configuration has something that is no selector. */
+  /** An error for a malformed selector. */
   readonly namespaceSelector: Selector | SelectorError;
   readonly objectSelector: Selector | SelectorError;
   readonly matchConditions: readonly MatchCondition[];
@@ -96,7 +96,7 @@ function readWebhook(kind: Webhook['kind'], id: string, webhook: JsonObject): We
   };
 }
 
-/** One that is absent selects everything. */
+/** An absent selector matches everything. */
 function readSelector(value: JsonValue | undefined): Selector | SelectorError {
   try {
     return labelSelector(value ?? {});

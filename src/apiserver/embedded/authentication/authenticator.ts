@@ -9,24 +9,24 @@ import type { TokenContent, TokenVerdict } from './service-account-tokens.ts';
 import { MAX_TOKEN_LENGTH } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** A token that stands for a user as long as the cluster runs. */
+/** A fixed bearer token of a user. */
 export interface StaticToken {
   readonly token: string;
   readonly user: UserInfo;
 }
 
-/** A certificate that TLS has verified, as `socket.getPeerCertificate()` gives it. */
+/** A verified client certificate, as `socket.getPeerCertificate()` returns it. */
 export interface ClientCertificate {
   readonly subject: { readonly CN?: string | string[]; readonly O?: string | string[] };
-  /** SHA-256 of it, in hexadecimal, with colons. */
+  /** SHA-256, hexadecimal, with colons. */
   readonly fingerprint256?: string;
 }
 
-/** What a request says about who makes it. */
+/** The credentials of a request. */
 export interface Credentials {
   /** The header: `Bearer …`. */
   readonly authorization?: string | undefined;
-  /** Only of connections whose certificate was verified (`socket.authorized`). */
+  /** Set only when TLS verified the certificate (`socket.authorized`). */
   readonly certificate?: ClientCertificate | undefined;
   /** See `impersonationOf`. */
   readonly impersonation?: Impersonation | undefined;
@@ -34,16 +34,16 @@ export interface Credentials {
 
 export interface AuthenticatorOptions {
   readonly state: ClusterState;
-  /** Says who may impersonate whom. */
+  /** Decides who may impersonate whom. */
   readonly authorizer: Authorizer;
   readonly key: SigningKey;
   /** Default: none. */
   readonly tokens?: readonly StaticToken[];
-  /** Whether requests without credentials are those of `system:anonymous`, not refused. Default: false. */
+  /** Whether requests without credentials run as `system:anonymous`. Default: false, they are refused. */
   readonly isAnonymousAllowed?: boolean;
-  /** Who issues the tokens of service accounts. Default: {@link DEFAULT_ISSUER}. */
+  /** Issuer of service account tokens. Default: {@link DEFAULT_ISSUER}. */
   readonly issuer?: string;
-  /** Whom tokens must be for to be good for this cluster. Default: the issuer. */
+  /** Audiences that this cluster accepts. Default: the issuer. */
   readonly audiences?: readonly string[];
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
@@ -54,14 +54,14 @@ export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 const INVALID_TOKEN = 'invalid bearer token';
 
-/** Says who makes a request: by a client certificate, a static token, or the token of a service account. */
+/** Authenticates requests by client certificate, static token, or service account token. */
 export class Authenticator {
-  /** Whom tokens are for that name nobody. */
+  /** Default audiences of new tokens. */
   readonly audiences: readonly string[];
   readonly now: () => number;
   readonly #authorizer: Authorizer;
   readonly #isAnonymousAllowed: boolean;
-  /** By the hash of the token, so that looking one up takes the same time however much of it is right. */
+  /** By the token's hash, so that the time of a lookup says nothing about the token. */
   readonly #staticTokens: ReadonlyMap<string, UserInfo>;
   readonly #accountTokens: ServiceAccountTokens;
 
@@ -77,14 +77,14 @@ export class Authenticator {
 
   /**
    * The user of a request.
-   * @throws ApiError 401 when there is none, 403 when one may not be impersonated
+   * @throws ApiError 401 without valid credentials, 403 when impersonation is not allowed
    */
   authenticate({ authorization, certificate, impersonation }: Credentials): UserInfo {
     const user = this.#userOf(authorization, certificate);
     return impersonation === undefined ? user : impersonate(user, impersonation, this.#authorizer);
   }
 
-  /** Whose token it is, when it is for one of the audiences. Default: those of this cluster. */
+  /** The user of a token that is for one of the audiences. Default: those of this cluster. */
   authenticateToken(token: string, audiences: readonly string[] = this.audiences): Exclude<TokenVerdict, undefined> {
     if (token.length > MAX_TOKEN_LENGTH) {
       return { error: INVALID_TOKEN };
@@ -143,7 +143,7 @@ function certifiedUser({ subject, fingerprint256 }: ClientCertificate): UserInfo
   });
 }
 
-/** Everyone who is known is in a group, unless that is said already. */
+/** Adds `system:authenticated`. */
 function withGroup(user: UserInfo): UserInfo {
   const { username, groups } = user;
   return username === ANONYMOUS_USER || groups.includes(AUTHENTICATED_GROUP) || groups.includes(UNAUTHENTICATED_GROUP)

@@ -1,17 +1,17 @@
-// Names that API servers give to users and groups.
+// Well-known users and groups of API servers.
 import type { JsonObject } from '../../../resources/index.ts';
 import type { UserInfo } from '../request.ts';
 
-/** Everyone who could be told who they are. */
+/** All authenticated users. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
-/** Everyone else. */
+/** All other requests. */
 export const UNAUTHENTICATED_GROUP = 'system:unauthenticated';
 export const ANONYMOUS_USER = 'system:anonymous';
 
 const SERVICE_ACCOUNT_PREFIX = 'system:serviceaccount:';
 const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';
 
-/** What the user of a request without credentials is called, where such requests are allowed. */
+/** The user of requests without credentials, where these are allowed. */
 export const ANONYMOUS: UserInfo = { username: ANONYMOUS_USER, groups: [UNAUTHENTICATED_GROUP] };
 
 /** The user name of a service account. */
@@ -19,12 +19,12 @@ export function serviceAccountName(namespace: string, name: string): string {
   return `${SERVICE_ACCOUNT_PREFIX}${namespace}:${name}`;
 }
 
-/** The groups that all service accounts of a namespace are in. */
+/** The groups of a namespace's service accounts. */
 export function serviceAccountGroups(namespace: string): readonly string[] {
   return [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`];
 }
 
-/** The service account that a user name stands for. */
+/** The service account of a user name. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT_PREFIX)) {
     return undefined;
@@ -33,7 +33,7 @@ export function serviceAccountOf(username: string): { readonly namespace: string
   return namespace === '' || name === '' || rest.length > 0 ? undefined : { namespace, name };
 }
 
-/** A user as objects have one (`authentication.k8s.io/v1` UserInfo): what is empty is left out. */
+/** A user as an `authentication.k8s.io/v1` UserInfo, without empty fields. */
 export function userInfoObject({ username, uid = '', groups, extra = {} }: UserInfo): JsonObject {
   return {
     ...(username === '' ? {} : { username }),

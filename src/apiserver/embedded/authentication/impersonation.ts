@@ -9,7 +9,7 @@ import {
   UNAUTHENTICATED_GROUP,
 } from './identities.ts';
 
-/** Whom a user wants to be taken for. */
+/** The user, groups and extra values to impersonate. */
 export interface Impersonation {
   readonly username: string;
   readonly uid: string;
@@ -23,7 +23,7 @@ export type DistinctHeaders = Readonly<Record<string, readonly string[] | undefi
 const EXTRA_PREFIX = 'impersonate-extra-';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 
-/** What the headers of a request ask for; undefined: nothing. */
+/** The impersonation that a request's headers ask for, if any. */
 export function impersonationOf(headers: DistinctHeaders): Impersonation | undefined {
   const extra: Record<string, readonly string[]> = Object.create(null);
   for (const [name, values] of Object.entries(headers)) {
@@ -48,8 +48,8 @@ function unescapeKey(key: string): string {
 }
 
 /**
- * The user that somebody is taken for.
- * @throws ApiError 403 when one of the things asked for may not be impersonated
+ * The impersonated user.
+ * @throws ApiError 403 when one part of it is not allowed
  */
 export function impersonate(user: UserInfo, wanted: Impersonation, authorizer: Authorizer): UserInfo {
   if (wanted.username === '') {
@@ -91,7 +91,7 @@ function* questions({ username, groups, extra, uid }: Impersonation): Generator<
   }
 }
 
-/** The groups of service accounts are known; everyone else is in those asked for, and in that of all users. */
+/** Service accounts have fixed groups; others have the requested ones and `system:authenticated`. */
 function groupsOf({ username, groups }: Impersonation): readonly string[] {
   const account = serviceAccountOf(username);
   const given = groups.length === 0 && account !== undefined ? serviceAccountGroups(account.namespace) : groups;

@@ -10,13 +10,13 @@ import type { Authorizer, ClusterState, UserInfo } from '../request.ts';
 import type { Authenticator } from './authenticator.ts';
 import { selfSubjectReview, tokenRequest, tokenReview } from './token-reviews.ts';
 
-/** A question that is asked by creating an object, which is answered and not stored. */
+/** A create request whose object is answered and not stored, such as a SubjectAccessReview. */
 export interface Question {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Of a subresource: whose it is. */
+  /** The parent's name, for subresources. */
   readonly name?: string | undefined;
   /** Who asks. */
   readonly user: UserInfo;
@@ -25,16 +25,16 @@ export interface Question {
 
 export interface ReviewsOptions {
   readonly state: ClusterState;
-  /** Who decides what is allowed. Default: `rbac`. */
+  /** The authorizer. Default: `rbac`. */
   readonly authorizer?: Authorizer;
-  /** Whose rules a SelfSubjectRulesReview lists. */
+  /** The source of a SelfSubjectRulesReview's rules. */
   readonly rbac: RbacAuthorizer;
   readonly authenticator: Authenticator;
 }
 
 type Answer = (question: Question) => KubernetesObject;
 
-/** Answers reviews of access and identity, and requests for tokens. */
+/** Answers access reviews, token reviews and token requests. */
 export class Reviews {
   /** By `resource.group`, with `/subresource`. */
   readonly #answers: ReadonlyMap<string, Answer>;
@@ -66,13 +66,13 @@ export class Reviews {
     ]);
   }
 
-  /** Whether objects of a resource are questions. */
+  /** Whether a resource is answered here. */
   answers(type: { readonly group: string; readonly resource: string }, subresource?: string): boolean {
     return this.#answers.has(keyOf(type, subresource));
   }
 
   /**
-   * The object with its `status`. Whether the user may ask at all is checked elsewhere.
+   * The object with its `status`. The caller has authorized the request.
    * @throws ApiError
    */
   answer(question: Question): KubernetesObject {

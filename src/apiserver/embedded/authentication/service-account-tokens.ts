@@ -7,16 +7,16 @@ import { AUTHENTICATED_GROUP, serviceAccountGroups, serviceAccountName } from '.
 import { unverifiedClaims } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** A user, and whom the token that says so is for. */
+/** A token's user and audiences. */
 export interface TokenUser {
   readonly user: UserInfo;
   readonly audiences: readonly string[];
 }
 
-/** Who a token is for, or why it is for nobody. Undefined: not a token of this kind. */
+/** The user of a token, or why it is not valid. Undefined: not a service account token. */
 export type TokenVerdict = TokenUser | { readonly error: string } | undefined;
 
-/** The object whose end ends a token: a Pod, Secret or Node. */
+/** The object that a token is bound to: a Pod, Secret or Node. */
 export interface BoundObject {
   readonly kind: 'pod' | 'secret' | 'node';
   readonly name: string;
@@ -32,7 +32,7 @@ const BOUND = {
   node: { group: '', resource: 'nodes' },
 } as const;
 
-/** How far clocks may differ, and how long a deleted object's tokens may go on, in seconds: what API servers grant. */
+/** Tolerated clock difference, and how long tokens outlive their bound object, as in API servers. Seconds. */
 const LEEWAY_SECONDS = 60;
 
 const MS = 1000;
@@ -45,7 +45,7 @@ export interface ServiceAccountTokensOptions {
   readonly now: () => number;
 }
 
-/** What a token is to say. */
+/** The content of a new token. */
 export interface TokenContent {
   readonly account: KubernetesObject;
   readonly audiences: readonly string[];
@@ -53,7 +53,7 @@ export interface TokenContent {
   readonly bound: BoundObject | undefined;
 }
 
-/** Tokens of service accounts: signed, for an audience, for a time, and only as long as the account is there. */
+/** Service account tokens: signed, with audiences and expiry, valid while the account exists. */
 export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions;
 
@@ -80,7 +80,7 @@ export class ServiceAccountTokens {
     });
   }
 
-  /** `wanted` are the audiences of which the token must be for one. */
+  /** @param wanted the token must be for one of these audiences */
   authenticate(token: string, wanted: readonly string[]): TokenVerdict {
     const { key, issuer } = this.#options;
     if (unverifiedClaims(token)?.iss !== issuer) {
@@ -113,7 +113,7 @@ export class ServiceAccountTokens {
       : undefined;
   }
 
-  /** A token is as good as the objects that it names: they must be there, and be the same ones. */
+  /** Why a token's account or bound objects do not exist any more, if so. */
   #objectProblem(claims: JsonObject): string | undefined {
     const { namespace, serviceaccount, ...bound } = objectOf(claims[CLAIM]);
     const scope = textOf(namespace);
@@ -135,7 +135,7 @@ export class ServiceAccountTokens {
         return problem;
       }
     }
-    // The node of a pod is only said, not checked.
+    // A pod's node is informative.
     return bound.pod === undefined ? this.#boundProblem('node', bound.node, undefined) : undefined;
   }
 
@@ -186,7 +186,7 @@ function userOf(claims: JsonObject): UserInfo {
   };
 }
 
-/** One audience may be a text (RFC 7519). */
+/** A single audience may be a string (RFC 7519). */
 function audiencesOf(aud: JsonValue | undefined): readonly string[] {
   return typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud.filter((one) => typeof one === 'string') : [];
 }

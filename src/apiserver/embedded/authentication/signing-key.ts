@@ -4,13 +4,13 @@ import { ClusterError } from '../../../cluster/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
 
-/** Where the key of a cluster is kept: one text, PKCS #8 as PEM. */
+/** Storage of a cluster's key: PKCS #8 as PEM. */
 export interface KeyStore {
   load(): string | undefined;
   save(pem: string): void;
 }
 
-/** Characters of the longest token that is looked at. Those that are issued have about 1,000; audiences are the rest. */
+/** Longest token, in characters. Issued ones have about 1,000, and more with many audiences. */
 export const MAX_TOKEN_LENGTH = 16 * 1024;
 
 const ALGORITHMS = { ec: 'ES256', rsa: 'RS256' } as const;
@@ -20,7 +20,7 @@ export class SigningKey {
   readonly #privateKey: KeyObject;
   readonly #publicKey: KeyObject;
   readonly #algorithm: 'ES256' | 'RS256';
-  /** Names the key in tokens: the hash of the public key, as API servers have it. */
+  /** The key ID in tokens: the public key's hash, as in API servers. */
   readonly id: string;
 
   private constructor(privateKey: KeyObject) {
@@ -38,7 +38,7 @@ export class SigningKey {
     this.id = createHash('sha256').update(der).digest('base64url');
   }
 
-  /** The key that is stored; a new one is made and stored when there is none. Throws ClusterError. */
+  /** The stored key; a new one is created when there is none. Throws ClusterError. */
   static open(store: KeyStore): SigningKey {
     const stored = store.load();
     if (stored !== undefined) {
@@ -64,7 +64,7 @@ export class SigningKey {
     return new SigningKey(key);
   }
 
-  /** A signed token that says `claims`. */
+  /** A signed token with these claims. */
   sign(claims: JsonObject): string {
     const header = { alg: this.#algorithm, kid: this.id };
     const signed = `${encode(header)}.${encode(claims)}`;
@@ -72,7 +72,7 @@ export class SigningKey {
     return `${signed}.${signature.toString('base64url')}`;
   }
 
-  /** What a token says, if it is one and this key has signed it. */
+  /** The claims of a token that this key signed. */
   verify(token: string): JsonObject | undefined {
     const [header = '', claims = '', signature = '', ...rest] = token.split('.');
     if (rest.length > 0 || decode(header)?.alg !== this.#algorithm) {
@@ -88,7 +88,7 @@ export class SigningKey {
   }
 }
 
-/** What a token says, whoever has signed it; undefined when it is none. */
+/** The claims of a token, without verification. */
 export function unverifiedClaims(token: string): JsonObject | undefined {
   const parts = token.split('.');
   return token.length > MAX_TOKEN_LENGTH || parts.length !== 3 ? undefined : decode(parts[1] ?? '');

@@ -13,14 +13,14 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 const MIN_EXPIRATION_SECONDS = 600;
 const MAX_EXPIRATION_SECONDS = 2 ** 32;
 
-/** Answers a SelfSubjectReview: who am I? `now`: milliseconds since 1970. */
+/** Answers a SelfSubjectReview. `now`: milliseconds since 1970. */
 export function selfSubjectReview(review: KubernetesObject, user: UserInfo, now: number): KubernetesObject {
   const { apiVersion, kind } = review;
   const metadata = { creationTimestamp: timeOf(now) };
   return { apiVersion, kind, metadata, status: { userInfo: userInfoObject(user) } };
 }
 
-/** Answers a TokenReview: whose token is this? Throws ApiError 400. */
+/** Answers a TokenReview. Throws ApiError 400. */
 export function tokenReview(review: KubernetesObject, authenticator: Authenticator): KubernetesObject {
   const { token, audiences } = isJsonObject(review.spec) ? review.spec : {};
   if (typeof token !== 'string' || token === '') {
@@ -42,7 +42,7 @@ export interface TokenRequest {
   readonly object: KubernetesObject;
 }
 
-/** Answers a TokenRequest: a token for a service account. Throws ApiError 400, 404, 409, 422. */
+/** Answers a TokenRequest. Throws ApiError 400, 404, 409, 422. */
 export function tokenRequest(
   { namespace, name, object }: TokenRequest,
   state: ClusterState,

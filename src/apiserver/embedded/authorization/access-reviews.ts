@@ -18,7 +18,7 @@ import type { RbacAuthorizer } from './rbac-authorizer.ts';
 const GROUP = 'authorization.k8s.io';
 const METADATA_OF_SERVER: ReadonlySet<string> = new Set(['managedFields', 'creationTimestamp']);
 
-/** Answers a SelfSubjectAccessReview: what may I do? Throws ApiError 422. */
+/** Answers a SelfSubjectAccessReview. Throws ApiError 422. */
 export function selfSubjectAccessReview(
   review: KubernetesObject,
   user: UserInfo,
@@ -29,14 +29,14 @@ export function selfSubjectAccessReview(
   return decided(review, spec, user, authorizer);
 }
 
-/** Answers a SubjectAccessReview: what may somebody do? Throws ApiError 422. */
+/** Answers a SubjectAccessReview. Throws ApiError 422. */
 export function subjectAccessReview(review: KubernetesObject, authorizer: Authorizer): KubernetesObject {
   const spec = specOf(review);
   refuse([...specErrors(spec), ...metadataErrors(review, 'must be empty')]);
   return decided(review, spec, subjectOf(spec), authorizer);
 }
 
-/** Answers a LocalSubjectAccessReview: what may somebody do in this namespace? Throws ApiError 400, 422. */
+/** Answers a LocalSubjectAccessReview. Throws ApiError 400, 422. */
 export function localSubjectAccessReview(
   review: KubernetesObject,
   namespace: string,
@@ -64,7 +64,7 @@ export function localSubjectAccessReview(
   return decided(review, spec, subjectOf(spec), authorizer);
 }
 
-/** Answers a SelfSubjectRulesReview: all that I may do in a namespace. Throws ApiError 400. */
+/** Answers a SelfSubjectRulesReview. Throws ApiError 400. */
 export function selfSubjectRulesReview(
   review: KubernetesObject,
   user: UserInfo,
@@ -162,7 +162,7 @@ function attributeErrors({ resourceAttributes, nonResourceAttributes }: JsonObje
   return hasResource ? [] : [invalid('spec.resourceAttributes', null, detail)];
 }
 
-/** As API servers show their own form of it. */
+/** The attributes in the form that API servers print in errors. */
 function shownPath({ path, verb }: JsonObject): object {
   return { Path: textOf(path), Verb: textOf(verb) };
 }
@@ -186,7 +186,7 @@ function selectorErrors({ resourceAttributes }: JsonObject): FieldError[] {
   });
 }
 
-/** Selectors narrow no rule of RBAC; what cannot be read of them is said. */
+/** RBAC ignores selectors; malformed ones are reported. */
 function ignoredSelectors({ resourceAttributes }: JsonObject): string {
   return SELECTORS.filter((key) => {
     const selector = isJsonObject(resourceAttributes) ? resourceAttributes[key] : undefined;
@@ -222,7 +222,7 @@ function metadataErrors({ metadata }: KubernetesObject, detail: string): FieldEr
   return given.length === 0 ? [] : [invalid('metadata', Object.fromEntries(given), detail)];
 }
 
-/** API servers name no kind here. */
+/** Throws 422 without a kind, as API servers do here. */
 function refuse(errors: readonly FieldError[]): void {
   if (errors.length > 0) {
     throw ApiError.invalid({ group: GROUP, kind: '' }, '', errors);

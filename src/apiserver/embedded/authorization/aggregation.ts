@@ -26,14 +26,14 @@ function selectorOf(value: unknown): readonly Selector[] {
   }
 }
 
-/** Whether a ClusterRole gathers rules of others, so that its own say nothing. */
+/** Whether a ClusterRole is aggregated: its own rules do not count. */
 export function isAggregated(role: KubernetesObject | null): boolean {
   return role !== null && (aggregationOf(role)?.length ?? 0) > 0;
 }
 
 /**
- * The rules that a ClusterRole stands for. Those of an aggregated one are what a cluster's controller would write into it:
- * the rules of all roles that its selectors reach, in the order of their names, each once.
+ * The rules of a ClusterRole. Those of an aggregated one are computed as Kubernetes' controller does: the rules of all
+ * selected roles, in the order of their names, each once.
  */
 export function aggregatedRules(state: ClusterState, role: KubernetesObject): readonly PolicyRule[] {
   const selectors = aggregationOf(role);
@@ -43,7 +43,7 @@ export function aggregatedRules(state: ClusterState, role: KubernetesObject): re
   const all = [...state.list(CLUSTER_ROLES)].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const rules = new Map<string, PolicyRule>();
   const seen = new Set([nameOf(role)]);
-  // Depth first, without recursion: roles may aggregate each other in any way.
+  // Depth first, without recursion: aggregation may be deep or cyclic.
   const open: KubernetesObject[] = selectedBy(selectors, all).toReversed();
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
     if (seen.has(nameOf(one))) {

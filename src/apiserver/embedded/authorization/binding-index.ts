@@ -3,27 +3,27 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import { serviceAccountName } from '../authentication/identities.ts';
 import type { UserInfo } from '../request.ts';
 
-/** The role that a binding gives. */
+/** The role that a binding grants. */
 export interface RoleReference {
-  /** `Role` or `ClusterRole`; bindings of anything else give nothing. */
+  /** `Role` or `ClusterRole`; bindings of other kinds grant nothing. */
   readonly kind: string;
   readonly name: string;
 }
 
-/** A binding, as it gives its role to one of its subjects. */
+/** A binding for one of its subjects. */
 export interface Grant {
-  /** `RoleBinding "name/namespace" of Role "x" to User "y"`, as decisions explain themselves. */
+  /** `RoleBinding "name/namespace" of Role "x" to User "y"`: the reason of a decision. */
   readonly description: string;
   readonly role: RoleReference;
 }
 
 interface IndexedGrant extends Grant {
-  /** Place of the binding among the bindings, and of the subject in it: the first that fits is the one that is named. */
+  /** Position of the binding, and of the subject in it: the first match is the reason. */
   readonly binding: number;
   readonly subject: number;
 }
 
-/** Bindings by whom they are for: those of a namespace, or those of the cluster. */
+/** The bindings of a namespace or of the cluster, by subject. */
 export class BindingIndex {
   readonly #bySubject = new Map<string, IndexedGrant[]>();
 
@@ -39,7 +39,7 @@ export class BindingIndex {
     return this.#bySubject.size === 0;
   }
 
-  /** What bindings give to a user, in their order, one of each. */
+  /** The grants of a user, one per binding, in order. */
   grantsFor(user: UserInfo): readonly Grant[] {
     const found = [...(this.#bySubject.get(userKey(user.username)) ?? [])];
     for (const group of user.groups) {

@@ -17,7 +17,7 @@ interface Rule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** The role that gathers others: `rbac.authorization.k8s.io/aggregate-to-…`. */
+/** An aggregated role: `rbac.authorization.k8s.io/aggregate-to-…`. */
 type Aggregate = 'admin' | 'edit' | 'view';
 
 const aggregationLabel = (aggregate: Aggregate): Readonly<Record<string, string>> => ({
@@ -47,7 +47,7 @@ function clusterRole(name: string, rules: readonly Rule[], aggregateTo?: Aggrega
   return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: metadata(name, aggregateTo), rules };
 }
 
-/** Its rules are those of the roles that are labelled for it; see `aggregation.ts`. */
+/** An aggregated ClusterRole; see `aggregation.ts`. */
 function aggregated(name: string, gathers: Aggregate, aggregateTo?: Aggregate): KubernetesObject {
   const aggregationRule = { clusterRoleSelectors: [{ matchLabels: aggregationLabel(gathers) }] };
   return {
@@ -59,7 +59,7 @@ function aggregated(name: string, gathers: Aggregate, aggregateTo?: Aggregate): 
   };
 }
 
-/** Gives the ClusterRole of the same name to groups. */
+/** Binds the ClusterRole of the same name to groups. */
 function clusterRoleBinding(name: string, groups: readonly string[]): KubernetesObject {
   return {
     apiVersion: API_VERSION,

@@ -21,15 +21,15 @@ export interface RoleWrite {
   readonly oldObject: KubernetesObject | null;
 }
 
-/** What a role that gathers others may come to. */
+/** The rules that an aggregated role may get. */
 const FULL_AUTHORITY: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
   { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
 ];
 
 /**
- * Nobody gives rights away that they do not have: roles and bindings may only be written by who holds what they give, or may
- * `escalate` (roles) or `bind` (bindings). Other objects pass.
+ * Prevents privilege escalation: writing a role or binding requires all rights that it grants, or `escalate` (roles) or `bind`
+ * (bindings). Other objects pass.
  *
  * @throws ApiError 403; 404 when the role of a binding does not exist and the user may not `bind` it.
  */
@@ -72,7 +72,7 @@ function checkRole(authorizer: RbacAuthorizer, write: RoleWrite): void {
     verb: 'escalate',
     ...definition,
     ...(namespace === undefined ? {} : { namespace }),
-    // A request to create names no object.
+    // Create requests have no name.
     name: oldObject === null ? '' : name,
   });
   if (mayEscalate.allowed) {
@@ -103,7 +103,7 @@ function checkBinding(authorizer: RbacAuthorizer, write: RoleWrite): void {
   }
   const rules = authorizer.roleRules(role, namespace);
   if (rules === undefined) {
-    // API servers say it as if the binding were missing.
+    // API servers answer as if the binding were missing.
     throw ApiError.notFound(write.definition, role.name);
   }
   requireHeld(authorizer, write, rules);

@@ -2,7 +2,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import { groupResourceOf, quoteText } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
-/** A refusal (403) of what `type` and `name` say; both may be empty. */
+/** A 403 for `type` and `name`, which may be empty. */
 export function forbiddenError(type: { readonly group: string; readonly resource: string }, name: string, why: string) {
   const { group, resource } = type;
   const what =
@@ -14,7 +14,7 @@ export function forbiddenError(type: { readonly group: string; readonly resource
   });
 }
 
-/** What API servers answer to who may not do what was asked. `reason` is that of the decision. */
+/** API servers' answer to an unauthorized request. `reason` is the decision's. */
 export function forbidden(attributes: AccessAttributes, reason = ''): ApiError {
   const { group = '', resource = '', name = '', path } = attributes;
   const message = escapeMarkup(describe(attributes));
@@ -33,7 +33,7 @@ function describe({ user, verb, group = '', resource = '', subresource, namespac
   return `${who} resource ${quoteText(whole)} in API group ${quoteText(group)} ${where}`;
 }
 
-/** Messages name what clients sent, and browsers may show them. */
+/** Escapes client input in messages, which browsers may show. */
 function escapeMarkup(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -2,7 +2,7 @@ import { isJsonObject, quoteText, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
-/** What may be done with what (`rbac.authorization.k8s.io/v1` PolicyRule). Lists that are not there are empty. */
+/** A `rbac.authorization.k8s.io/v1` PolicyRule. Absent lists are empty. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
@@ -11,7 +11,7 @@ export interface PolicyRule {
   readonly nonResourceURLs: readonly string[];
 }
 
-/** The rules of a Role or ClusterRole as it is written. */
+/** The rules that a Role or ClusterRole contains. */
 export function rulesOf(role: KubernetesObject): readonly PolicyRule[] {
   const { rules } = role;
   return Array.isArray(rules) ? rules.filter(isJsonObject).map(readRule) : [];
@@ -27,7 +27,7 @@ function readRule({ verbs, apiGroups, resources, resourceNames, nonResourceURLs 
   };
 }
 
-/** Whether a rule allows what is asked for. */
+/** Whether a rule allows a request. */
 export function ruleAllows(rule: PolicyRule, asked: AccessAttributes): boolean {
   if (!hasOrAll(rule.verbs, asked.verb)) {
     return false;
@@ -52,7 +52,7 @@ function allowsResource(resources: readonly string[], resource: string, subresou
   return hasOrAll(resources, asked) || (subresource !== '' && resources.includes(`*/${subresource}`));
 }
 
-/** Whether a URL of a rule, with stars at its end or without, stands for a path. */
+/** Whether a rule's URL, which may end in `*`, covers a path. */
 function coversUrl(url: string, path: string): boolean {
   if (url === path) {
     return true;
@@ -67,7 +67,7 @@ function coversUrl(url: string, path: string): boolean {
   return path.startsWith(url.slice(0, end));
 }
 
-/** What is in `wanted` and not allowed by `held`: rules of one verb and one resource (or path) each. */
+/** The parts of `wanted` that `held` does not cover: rules of one verb and one resource (or path) each. */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
   const missing: PolicyRule[] = [];
   for (const rule of wanted) {
@@ -81,7 +81,7 @@ export function missingRules(held: readonly PolicyRule[], wanted: readonly Polic
 }
 
 function* partsOf(rule: PolicyRule): Generator<PolicyRule> {
-  // An empty list of names is a part without a name: the rule is for all of them.
+  // Without names the rule is for all names.
   const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
   for (const group of rule.apiGroups) {
     for (const resource of rule.resources) {
@@ -99,7 +99,7 @@ function* partsOf(rule: PolicyRule): Generator<PolicyRule> {
   }
 }
 
-/** `part` is of {@link partsOf}: it has at most one of each. */
+/** @param part one of {@link partsOf}: it has at most one of each */
 function covers(rule: PolicyRule, part: PolicyRule): boolean {
   const allIn = (list: readonly string[], wanted: readonly string[]): boolean =>
     list.includes('*') || wanted.every((one) => list.includes(one));
@@ -118,7 +118,7 @@ function coversResource(resources: readonly string[], resource: string): boolean
   return hasOrAll(resources, resource) || (slash !== -1 && resources.includes(`*/${resource.slice(slash + 1)}`));
 }
 
-/** {@link missingRules} as messages show them: those that differ in the verb only are one, in the order of the alphabet. */
+/** {@link missingRules} for messages: merged where only the verb differs, sorted. */
 export function describeRules(rules: readonly PolicyRule[]): readonly string[] {
   const merged = new Map<string, { rule: PolicyRule; verbs: string[] }>();
   for (const rule of rules) {

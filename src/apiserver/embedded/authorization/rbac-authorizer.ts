@@ -15,16 +15,16 @@ import {
   ROLES,
 } from './rbac-resources.ts';
 
-/** The rules that apply to a user, and what could not be found out. */
+/** The rules of a user, and errors in finding them. */
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
-  /** Roles that bindings name and that do not exist; empty when there are none. */
+  /** Missing roles of bindings; empty when there are none. */
   readonly error: string;
 }
 
 const ALLOWED: AccessDecision = { allowed: true, reason: '' };
 
-/** Something computed from a resource, as long as nothing of it changes. */
+/** A value computed from a resource's objects, cached until one changes. */
 class Derived<T> {
   #revision: number | undefined;
   #value: T | undefined;
@@ -39,15 +39,15 @@ class Derived<T> {
 }
 
 /**
- * Role-based access control as API servers do it: roles and bindings of the cluster and of namespaces. Bindings are indexed
- * by whom they are for: those of the cluster once per change, those of a namespace when somebody first asks about it.
+ * Role-based access control as in API servers. Bindings are indexed by subject: those of the cluster once per change, those
+ * of a namespace on first use.
  */
 export class RbacAuthorizer implements Authorizer {
   readonly #state: ClusterState;
   readonly #clusterBindings = new Derived<BindingIndex>();
   readonly #namespaces = new Derived<Map<string, BindingIndex>>();
   readonly #clusterRules = new Derived<Map<string, readonly PolicyRule[]>>();
-  /** Of roles of namespaces, which never change: a changed one is another object. */
+  /** Rules by role object: stored objects are immutable. */
   readonly #rules = new WeakMap<KubernetesObject, readonly PolicyRule[]>();
 
   constructor(state: ClusterState) {
@@ -71,7 +71,7 @@ export class RbacAuthorizer implements Authorizer {
     return { allowed: false, reason: errors.size === 0 ? '' : `RBAC: ${joinErrors(errors)}` };
   }
 
-  /** All rules that a user has: everywhere, or everywhere and in a namespace. */
+  /** All rules of a user: cluster-wide, and those in a namespace if one is given. */
   rulesFor(user: UserInfo, namespace = ''): ResolvedRules {
     const rules: PolicyRule[] = [];
     const errors = new Set<string>();
@@ -86,7 +86,7 @@ export class RbacAuthorizer implements Authorizer {
     return { rules, error: errors.size === 0 ? '' : joinErrors(errors) };
   }
 
-  /** The rules of a role that a binding names; undefined when there is no such role. */
+  /** The rules of a binding's role; undefined when it does not exist. */
   roleRules({ kind, name }: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
     switch (kind) {
       case 'ClusterRole':
@@ -117,7 +117,7 @@ export class RbacAuthorizer implements Authorizer {
       return known;
     }
     const index = new BindingIndex(this.#state.list(ROLE_BINDINGS, namespace));
-    // Anybody may ask about namespaces that do not exist.
+    // No entry for namespaces without bindings: clients may name any.
     if (!index.isEmpty) {
       indexes.set(namespace, index);
     }
@@ -150,7 +150,7 @@ export class RbacAuthorizer implements Authorizer {
   }
 }
 
-/** Why a binding gives nothing: as the caches of API servers say it, with the kind in the singular. */
+/** The message for a missing role, as API servers' caches have it: the kind in the singular. */
 function roleNotFound({ kind, name }: RoleReference): string {
   const resource = groupResourceOf({ group: RBAC_GROUP, resource: kind.toLowerCase() });
   return `${resource} "${name}" not found`;

@@ -1,5 +1,5 @@
 import type { Cluster } from '../../../cluster/index.ts';
-import type { Machine } from '../machine.ts';
+import type { ClusterContext } from '../cluster-context.ts';
 import type { UserInfo } from '../request.ts';
 import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
 import { EventExpiry } from './event-expiry.ts';
@@ -7,27 +7,27 @@ import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceCleaner } from './namespace-cleaner.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
-/** As whom an API server itself changes things. */
+/** The API server's own user. */
 const API_SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
-/** As whom a controller of Kubernetes changes things: webhooks are told, and may have exemptions for it. */
+/** The user of a Kubernetes controller, as webhooks see it and may exempt it. */
 function controllerUser(name: string): UserInfo {
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'];
   return { username: `system:serviceaccount:kube-system:${name}`, groups };
 }
 
-/** What a cluster does by itself after writes: what a controller manager does to objects without nodes. */
+/** The controllers of kube-controller-manager that matter without nodes. */
 export class Controllers {
   readonly #reconcilers: readonly (GarbageCollector | NamespaceCleaner | CustomResourceCleaner)[];
   readonly #collector: GarbageCollector;
   readonly #expiry: EventExpiry;
-  readonly #machine: Machine;
+  readonly #context: ClusterContext;
   readonly #stops: (() => void)[] = [];
 
-  /** @param as the cluster as one of its own controllers sees it */
-  constructor(machine: Machine, as: (user: UserInfo) => Cluster, onError: OnReconcileError) {
-    const { store, registry, now } = machine;
-    this.#machine = machine;
+  /** @param as the cluster as a user sees it */
+  constructor(context: ClusterContext, as: (user: UserInfo) => Cluster, onError: OnReconcileError) {
+    const { store, registry, now } = context;
+    this.#context = context;
     this.#expiry = new EventExpiry(store, now);
     this.#collector = new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError);
     this.#reconcilers = [
@@ -40,9 +40,9 @@ export class Controllers {
   start(): void {
     for (const reconciler of this.#reconcilers) {
       reconciler.start();
-      this.#stops.push(this.#machine.store.onChange(reconciler.onChange));
+      this.#stops.push(this.#context.store.onChange(reconciler.onChange));
     }
-    this.#stops.push(this.#machine.registry.onChange(this.#collector.onKindsChange));
+    this.#stops.push(this.#context.registry.onChange(this.#collector.onKindsChange));
     this.#expiry.start();
   }
 

@@ -7,7 +7,7 @@ import { collectionOf, CRD_COLLECTION, CRD_FINALIZER } from '../custom-resources
 import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { Turn } from '../turn.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
@@ -49,7 +49,7 @@ export class CustomResourceCleaner {
     }
   }
 
-  /** Names have become free that others may want. */
+  /** Reconciles definitions that may want the freed names. */
   #noticeOthers(): void {
     for (const other of this.#store.collection(CRD_COLLECTION).list()) {
       if (!areNamesAccepted(other)) {
@@ -64,14 +64,14 @@ export class CustomResourceCleaner {
       return;
     }
     if (definition.metadata.deletionTimestamp === undefined) {
-      // Writing it decides about its names.
+      // A write runs the name check.
       await this.#update(definition);
       return;
     }
     const collection = this.#store.collection(collectionOf(definition));
     const served = this.#registry.ofCollection(collection.name);
     if (served !== undefined) {
-      const turn = new Turn();
+      const slice = new TimeSlice();
       for (const { metadata } of Array.from(collection.list())) {
         if (metadata.deletionTimestamp === undefined) {
           const { namespace, name: object = '' } = metadata;
@@ -79,7 +79,7 @@ export class CustomResourceCleaner {
             served.definition,
             namespace === undefined ? { name: object } : { namespace, name: object },
           );
-          await turn.share();
+          await slice.yield();
         }
       }
     }

@@ -2,18 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ObjectStore, StoreWrite } from '../store/object-store.ts';
 
-/** Events are forgotten an hour after they last changed (`--event-ttl` of API servers). */
+/** Events expire an hour after their last write (`--event-ttl` of API servers). */
 export const EVENT_TTL_MS = 3_600_000;
 
 const EVENTS = 'events';
 
-/** How many are removed at once: what a file takes in a few milliseconds. */
+/** Events that are removed at once: a few milliseconds of SQLite. */
 const BATCH_SIZE = 100;
 
-/** How often they are looked at. */
+/** Interval of sweeps. Milliseconds. */
 const INTERVAL_MS = 60_000;
 
-/** Removes old events. */
+/** Removes expired events. */
 export class EventExpiry {
   readonly #store: ObjectStore;
   readonly #now: () => number;
@@ -42,7 +42,7 @@ export class EventExpiry {
     this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined));
   }
 
-  /** The first batch is gone when this returns. */
+  /** Removes the first batch synchronously. */
   async #sweep(): Promise<void> {
     const oldest = this.#now() - EVENT_TTL_MS;
     const old = [...this.#store.collection(EVENTS).list()].filter((event) => lastTime(event) < oldest);
@@ -50,14 +50,14 @@ export class EventExpiry {
       try {
         this.#remove(old.slice(start, start + BATCH_SIZE));
       } catch {
-        // The file cannot be written just now: the next round tries again.
+        // The file cannot be written now: the next sweep tries again.
         return;
       }
       await setImmediate();
     }
   }
 
-  /** All that have not changed meanwhile. */
+  /** Removes those that have not changed meanwhile. */
   #remove(events: readonly KubernetesObject[]): void {
     const writes = events
       .filter((event) => this.#store.get(EVENTS, event.metadata.namespace ?? '', event.metadata.name ?? '') === event)
@@ -69,8 +69,8 @@ export class EventExpiry {
 }
 
 /**
- * When an event was last written, as far as the server has noted it. Milliseconds since 1970. What events say about
- * themselves does not count: one that says it is from the future would stay forever.
+ * When an event was last written, by the server's own timestamps. Milliseconds since 1970. The event's own times do not
+ * count: one from the future would stay forever.
  */
 function lastTime({ metadata }: KubernetesObject): number {
   const times = [metadata.creationTimestamp, ...(metadata.managedFields ?? []).map(({ time }) => time)];

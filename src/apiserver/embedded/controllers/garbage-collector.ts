@@ -1,4 +1,4 @@
-// Deletes what belongs to nobody any more (k8s.io/kubernetes, pkg/controller/garbagecollector).
+// Garbage collection by owner references (k8s.io/kubernetes, pkg/controller/garbagecollector).
 import { isNotFound } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import type { JsonValue, KubernetesObject, ObjectKey, OwnerReference } from '../../../resources/index.ts';
@@ -6,20 +6,20 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/valid
 import type { ResourceRegistry, ServedResource } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { Turn } from '../turn.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
-/** How the owners of an object are. */
+/** The owners of an object by their state, as in Kubernetes' garbage collector. */
 interface Owners {
-  /** Exist, and are not waiting for this object to be gone. */
+  /** Exist, and do not wait for this object's deletion. */
   readonly solid: readonly OwnerReference[];
-  /** Wait for their dependents to be gone. */
+  /** Wait for the deletion of their dependents. */
   readonly waiting: readonly OwnerReference[];
   /** Do not exist. */
   readonly absent: readonly OwnerReference[];
-  /** Of kinds that are not served, or that an object of its scope cannot have: nobody knows. */
+  /** Of kinds that are not served, or of a scope that cannot own the object. */
   readonly unknown: readonly OwnerReference[];
 }
 
@@ -29,9 +29,9 @@ export class GarbageCollector {
   readonly #cluster: Cluster;
   /** Paths of objects by the uid of an owner. */
   readonly #dependents = new Map<string, Set<string>>();
-  /** Owners with dependents of which it was heard that they are gone, and where they were: their kind may be gone as well. */
+  /** Deleted owners with dependents, and their former paths: their kind may be gone as well. */
   readonly #gone = new Map<string, string | undefined>();
-  /** Paths of objects of which nobody knows whether they have an owner, as its kind is not served. */
+  /** Paths of objects with an owner whose kind is not served. */
   readonly #undecided = new Set<string>();
   readonly queue: ReconcileQueue;
 
@@ -42,7 +42,7 @@ export class GarbageCollector {
     this.queue = new ReconcileQueue((key) => this.#reconcile(key), onError);
   }
 
-  /** Looks at what was there before. */
+  /** Queues the stored objects. */
   start(): void {
     for (const collection of this.#store.collections()) {
       for (const object of collection.list()) {
@@ -51,10 +51,10 @@ export class GarbageCollector {
     }
   }
 
-  /** Notes what a change may have consequences for. */
+  /** Queues the objects that a change may affect. */
   readonly onChange = (collection: string, change: Change): void => this.#notice(collection, change);
 
-  /** Looks again at what could not be decided. */
+  /** Queues undecided objects again. */
   readonly onKindsChange = (): void => {
     for (const path of this.#undecided) {
       this.queue.add(path);
@@ -115,7 +115,7 @@ export class GarbageCollector {
     }
   }
 
-  /** An owner that waits for its dependents may have one less. */
+  /** Queues owners that may wait for this dependent. */
   #noticeOwners(namespace: string, owners: readonly OwnerReference[]): void {
     for (const reference of owners) {
       const owner = this.#find(reference, namespace);
@@ -135,7 +135,7 @@ export class GarbageCollector {
     try {
       await this.#look(served, served.view(object));
     } catch (error) {
-      // Somebody else has deleted it.
+      // Deleted by another client.
       if (!isNotFound(error)) {
         throw error;
       }
@@ -155,10 +155,10 @@ export class GarbageCollector {
 
   async #orphanDependents(served: ServedResource, owner: KubernetesObject): Promise<void> {
     const uid = owner.metadata.uid ?? '';
-    const turn = new Turn();
+    const slice = new TimeSlice();
     for (const dependent of this.#dependentsOf(uid)) {
       await this.#removeOwners(dependent.served, dependent.object, new Set([uid]));
-      await turn.share();
+      await slice.yield();
     }
     await this.#removeFinalizer(served, owner, ORPHAN_FINALIZER);
   }
@@ -199,7 +199,7 @@ export class GarbageCollector {
     const isAwaited = owners.waiting.length > 0 && this.#dependents.has(object.metadata.uid ?? '');
     const isInCircle =
       isAwaited && this.#dependentsOf(object.metadata.uid ?? '').some((one) => isDeletedLast(one.object));
-    // Of owners that wait for each other, one gives up waiting.
+    // In a cycle of waiting owners, one stops waiting.
     const current = isInCircle ? await this.#unblockOwners(served, object) : object;
     const { uid = '', resourceVersion = '' } = current.metadata;
     await this.#cluster.delete(served.definition, keyOf(current), {
@@ -208,7 +208,7 @@ export class GarbageCollector {
         : isForeground(current) || isAwaited
           ? 'Foreground'
           : 'Background',
-      // It is deleted for the owners that it has been looked at with.
+      // Deletes only the version whose owners were checked.
       preconditions: { uid, resourceVersion },
     });
   }
@@ -237,7 +237,7 @@ export class GarbageCollector {
     return this.#gone.has(uid) && namespace === metadata.namespace;
   }
 
-  /** The owner itself, and no other object of its name. Owners are in the namespace of what they own, or in none. */
+  /** The owner by name and uid. Owners are in the namespace of their dependent, or cluster-scoped. */
   #find(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string,
@@ -295,7 +295,7 @@ function pathOf({ collection }: { readonly collection: string }, { metadata }: K
   return pathText({ collection, namespace, name });
 }
 
-/** Whether it is being deleted, after its dependents. */
+/** Whether the object is deleted in the foreground, after its dependents. */
 function isDeletedLast(object: KubernetesObject): boolean {
   return object.metadata.deletionTimestamp !== undefined && isForeground(object);
 }

@@ -1,4 +1,4 @@
-// Empties namespaces that are being deleted, and lets go of them (k8s.io/kubernetes, pkg/controller/namespace/deletion).
+// Deletes the content of terminating namespaces, then finalizes them (k8s.io/kubernetes, pkg/controller/namespace/deletion).
 import { setTimeout } from 'node:timers/promises';
 import { ApiError } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
@@ -7,24 +7,24 @@ import type { Condition, KubernetesObject, ResourceType } from '../../../resourc
 import type { ResourceRegistry } from '../resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { Turn } from '../turn.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
 const NAMESPACES = 'namespaces';
 
-/** How much longer than a look at a namespace the rest before the next look is. */
+/** The pause between passes over a namespace, as a multiple of the pass. */
 const REST_FACTOR = 10;
 const MIN_REST_MS = 5;
 const MAX_REST_MS = 250;
 
-/** What is left of the objects of a namespace. */
+/** The remaining content of a namespace. */
 interface Remains {
-  /** How many, by `resource.group`. */
+  /** Counts by `resource.group`. */
   readonly resources: ReadonlyMap<string, number>;
-  /** How many objects each finalizer holds. */
+  /** Counts by finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** What could not be deleted, and why. */
+  /** Messages of failed deletions. */
   readonly failures: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export class NamespaceCleaner {
   readonly #cluster: Cluster;
   readonly #now: () => number;
   readonly queue: ReconcileQueue;
-  /** Before the next look. */
+  /** Pause before the next pass. */
   #restMs = 0;
 
   constructor(
@@ -86,7 +86,7 @@ export class NamespaceCleaner {
     const began = performance.now();
     const remains = await this.#empty(name);
     this.#restMs = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS);
-    await this.#tell(served.definition, name, remains);
+    await this.#report(served.definition, name, remains);
     if (remains.resources.size === 0 && remains.failures.length === 0) {
       await this.#release(served.definition, name);
     } else if (remains.failures.length > 0) {
@@ -94,7 +94,7 @@ export class NamespaceCleaner {
     }
   }
 
-  /** Looking at a large namespace after each of its objects that goes would take all the time there is. */
+  /** Pauses between passes: a pass after each deleted object would keep the process busy in a large namespace. */
   async #rest(): Promise<void> {
     if (this.#restMs >= MIN_REST_MS) {
       await setTimeout(this.#restMs);
@@ -102,12 +102,12 @@ export class NamespaceCleaner {
     this.#restMs = 0;
   }
 
-  /** Deletes everything that is not being deleted yet. */
+  /** Deletes all objects that are not terminating yet. */
   async #empty(namespace: string): Promise<Remains> {
     const resources = new Map<string, number>();
     const finalizers = new Map<string, number>();
     const failures: string[] = [];
-    const turn = new Turn();
+    const slice = new TimeSlice();
     for (const collection of Array.from(this.#store.collections())) {
       const served = this.#registry.ofCollection(collection.name);
       if (served === undefined) {
@@ -118,7 +118,7 @@ export class NamespaceCleaner {
         if (metadata.deletionTimestamp === undefined) {
           const failure = await this.#delete(served.definition, namespace, metadata.name ?? '');
           failures.push(...(failure === undefined ? [] : [failure]));
-          await turn.share();
+          await slice.yield();
         }
       }
       for (const { metadata } of collection.list(namespace)) {
@@ -144,8 +144,8 @@ export class NamespaceCleaner {
     }
   }
 
-  /** Says in the namespace's status what it waits for. */
-  async #tell(type: ResourceType, name: string, remains: Remains): Promise<void> {
+  /** Writes the remaining content into the namespace's conditions. */
+  async #report(type: ResourceType, name: string, remains: Remains): Promise<void> {
     const namespace = this.#store.get(NAMESPACES, '', name);
     if (namespace === undefined) {
       return;

@@ -1,4 +1,4 @@
-/** Where an object is, as one text: a key of queues and indexes. */
+/** The location of an object, as a key of queues and indexes. */
 export interface ObjectPath {
   readonly collection: string;
   /** Empty for cluster-scoped objects. */
@@ -6,7 +6,7 @@ export interface ObjectPath {
   readonly name: string;
 }
 
-/** No part of a path can have it in it. */
+/** Not allowed in any part of a path. */
 const SEPARATOR = '\u0000';
 
 export function pathText({ collection, namespace, name }: ObjectPath): string {

@@ -1,15 +1,15 @@
 import { ApiError } from '../../../cluster/index.ts';
-import { Turn } from '../turn.ts';
+import { TimeSlice } from '../time-slice.ts';
 
-/** The first wait after a failure; it doubles up to {@link MAX_RETRY_MS}. */
+/** First retry delay; it doubles up to {@link MAX_RETRY_MS}. Milliseconds. */
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 30_000;
 
-/** Told about each failure. It is tried again. */
+/** Called for each failure; the key is retried. */
 export type OnReconcileError = (error: unknown) => void;
 
 /**
- * Keys whose objects have to be looked at, each once at a time. A failure is tried again later; nobody waits for that.
+ * A work queue of keys: each runs once at a time, and is retried with backoff after a failure.
  */
 export class ReconcileQueue {
   readonly #reconcile: (key: string) => Promise<void>;
@@ -30,18 +30,18 @@ export class ReconcileQueue {
       return;
     }
     this.#waiting.add(key);
-    // Begins after the write that asked for it has answered.
+    // Begins after the write that caused it has returned.
     this.#running ??= new Promise<void>((resolve) => {
       setImmediate(() => resolve());
     }).then(() => this.#run());
   }
 
-  /** Whether nothing is to be done but what has failed and waits. */
+  /** Whether the queue is empty, but for keys that wait for a retry. */
   get isIdle(): boolean {
     return this.#running === undefined;
   }
 
-  /** Resolves when what is under way has ended. */
+  /** Resolves when running work has ended. */
   async settled(): Promise<void> {
     await this.#running;
   }
@@ -57,20 +57,20 @@ export class ReconcileQueue {
   }
 
   async #run(): Promise<void> {
-    const turn = new Turn();
+    const slice = new TimeSlice();
     for (const key of this.#waiting) {
       this.#waiting.delete(key);
       try {
         await this.#reconcile(key);
         this.#failures.delete(key);
       } catch (error) {
-        // That somebody else was faster is no failure. Nor is that the cluster has been closed.
+        // Neither a conflict nor a closed cluster is a failure.
         if (!isConflict(error) && !this.#isClosed) {
           this.#onError(error);
         }
         this.#retry(key);
       }
-      await turn.share();
+      await slice.yield();
     }
     this.#running = undefined;
   }

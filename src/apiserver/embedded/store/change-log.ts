@@ -1,34 +1,34 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
 
-/** One change of one object, as watchers hear it. */
+/** A change of an object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
-  /** After the change; for DELETED as it last was, with the revision of the deletion. */
+  /** After the change; for DELETED the last state, with the revision of the deletion. */
   readonly object: KubernetesObject;
   /** Before the change; undefined for ADDED. */
   readonly previous: KubernetesObject | undefined;
 }
 
 /**
- * Letters of JSON that the history of one resource may hold at least, and twice that at most: what 2,048 objects of 16 KB
- * have. Larger objects are remembered for fewer changes, so that a big one that changes often does not fill the memory.
+ * Characters of JSON in a resource's history, at least; twice that at most: 2,048 objects of 16 KB. Larger objects have a
+ * shorter history, which bounds the memory.
  */
 export const MAX_HISTORY_SIZE = 32 * 1024 ** 2;
 
 /**
- * The newest changes of one collection, in order. Watchers hold a position in it instead of a queue of their own, so a slow
- * watcher costs nothing and is told when it is too late.
+ * The newest changes of one collection, in order. A watch holds a position in it instead of a queue, so a slow watch costs
+ * nothing, and learns when it is too late.
  */
 export class ChangeLog {
   readonly #capacity: number;
   #changes: Change[] = [];
-  /** Of each change, in the same order: how long its object is as JSON. */
+  /** The length of each change's object as JSON. */
   #sizes: number[] = [];
   #size = 0;
-  /** Position of the first change that is kept; positions count all changes since the store was opened. */
+  /** Position of the oldest change; positions count all changes since the store was opened. */
   #start = 0;
-  /** All changes after this revision are kept. */
+  /** The history is complete after this revision. */
   #floor: number;
 
   constructor(capacity: number, floor: number) {
@@ -45,12 +45,12 @@ export class ChangeLog {
     return this.#start + this.#changes.length;
   }
 
-  /** @param size letters of the object as JSON */
+  /** @param size characters of the object as JSON */
   append(change: Change, size: number): void {
     this.#changes.push(change);
     this.#sizes.push(size);
     this.#size += size;
-    // Dropping half at a time makes an append constant on average.
+    // Dropping half at a time gives constant amortized time.
     if (this.#changes.length >= this.#capacity * 2 || this.#size >= MAX_HISTORY_SIZE * 2) {
       this.#drop();
     }
@@ -73,7 +73,7 @@ export class ChangeLog {
     this.#floor = dropped.at(-1)?.revision ?? this.#floor;
   }
 
-  /** Position of the first change after a revision; undefined when some of them are no longer kept. */
+  /** Position of the first change after a revision; undefined when some are dropped already. */
   positionAfter(revision: number): number | undefined {
     if (revision < this.#floor) {
       return undefined;
@@ -91,12 +91,12 @@ export class ChangeLog {
     return this.#start + low;
   }
 
-  /** The change at a position: undefined at the end, `lost` when it is no longer kept. */
+  /** The change at a position: undefined at the end, `lost` when it is dropped already. */
   at(position: number): Change | undefined | 'lost' {
     return position < this.#start ? 'lost' : this.#changes[position - this.#start];
   }
 
-  /** Newest first, down to the first after `revision`. */
+  /** The changes after `revision`, newest first. */
   *backTo(revision: number): Generator<Change> {
     for (let index = this.#changes.length - 1; index >= 0; index--) {
       const change = this.#changes[index];

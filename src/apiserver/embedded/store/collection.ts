@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import { ChangeLog } from './change-log.ts';
 import type { Change } from './change-log.ts';
 
-/** The objects of one namespace by name, in the order of names when that is asked for. */
+/** The objects of one namespace by name, sorted on demand. */
 class NamedObjects {
   readonly byName = new Map<string, KubernetesObject>();
   #names: string[] | undefined;
@@ -30,13 +30,13 @@ class NamedObjects {
   }
 }
 
-/** All objects of one resource, whatever their version, with their newest changes. */
+/** All objects of a resource in all versions, and their newest changes. */
 export class Collection {
   readonly name: string;
   readonly log: ChangeLog;
   readonly #namespaces = new Map<string, NamedObjects>();
   readonly #listeners = new Set<() => void>();
-  /** Of the newest change. */
+  /** The revision of the newest change. */
   revision: number;
   size = 0;
 
@@ -56,14 +56,14 @@ export class Collection {
       yield* this.#namespaces.get(namespace)?.inOrder() ?? [];
       return;
     }
-    // `a-b/x` comes before `a/x`: names are compared with the slash that follows them.
+    // `a-b/x` sorts before `a/x`: names are compared with their slash.
     const names = [...this.#namespaces.keys()].sort((left, right) => (`${left}/` < `${right}/` ? -1 : 1));
     for (const name of names) {
       yield* this.#namespaces.get(name)?.inOrder() ?? [];
     }
   }
 
-  /** As it was at a revision; undefined when that is too long ago. */
+  /** The objects at a revision; undefined when it is too old. */
   listAt(revision: number, namespace?: string): readonly KubernetesObject[] | undefined {
     if (revision < this.log.floor) {
       return undefined;
@@ -88,12 +88,12 @@ export class Collection {
     return [...past.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** What was there when the store was opened: no change that anybody hears of. */
+  /** Adds a stored object at start, without a change event. */
   restore(object: KubernetesObject): void {
     this.#set(object);
   }
 
-  /** @param size letters of the object as JSON */
+  /** @param size characters of the object as JSON */
   apply(change: Change, size: number): void {
     if (change.type === 'DELETED') {
       const namespace = change.object.metadata.namespace ?? '';
@@ -111,14 +111,14 @@ export class Collection {
     this.wake();
   }
 
-  /** Lets all who wait look again. */
+  /** Wakes all listeners. */
   wake(): void {
     for (const listener of this.#listeners) {
       listener();
     }
   }
 
-  /** Calls the listener after each change. Returns how to stop that. */
+  /** Calls the listener after each change. Returns the unsubscribe function. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

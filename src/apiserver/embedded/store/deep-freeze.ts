@@ -1,4 +1,4 @@
-/** Makes a JSON value read-only, all the way down. Its depth is bounded by {@link MAX_DEPTH} at the edge. */
+/** Freezes a JSON value recursively. Its depth is limited to {@link MAX_DEPTH} on input. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
@@ -9,7 +9,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** A copy of a JSON value that may be changed. */
+/** A mutable copy of a JSON value. */
 export function thaw<T>(value: T): T {
   if (Array.isArray(value)) {
     return value.map(thaw) as T;
@@ -25,8 +25,8 @@ export function thaw<T>(value: T): T {
 }
 
 /**
- * Objects may nest this deep. An API server's decoder gives up at 10,000 levels; recursion in JavaScript has room for about
- * that many frames in all, and no kind nests deeper than fifty.
+ * Maximum nesting of objects. API servers' decoder stops at 10,000 levels, which is about all the frames that JavaScript's
+ * stack has; no kind needs more than fifty.
  */
 export const MAX_DEPTH = 500;
 
@@ -38,7 +38,7 @@ export function isTooDeep(value: unknown, depth = 0): boolean {
   return depth >= MAX_DEPTH || Object.values(value).some((member) => isTooDeep(member, depth + 1));
 }
 
-/** Sets a field whatever its name is: `__proto__` is one like any other. */
+/** Sets a field of any name, `__proto__` included. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
 
-/** One change of one object, as it is written down. */
+/** A change of an object in the journal. */
 export interface JournalEntry {
   /** `pods`, `deployments.apps` */
   readonly collection: string;
@@ -8,24 +8,23 @@ export interface JournalEntry {
   readonly namespace: string;
   readonly name: string;
   readonly revision: number;
-  /** The object as JSON; undefined when it is removed. */
+  /** The object as JSON; undefined for a deletion. */
   readonly text: string | undefined;
 }
 
-/** What was written down when the store was last open. */
+/** The content of a journal at start. */
 export interface JournalContents {
-  /** The newest revision that was ever given out. */
+  /** The newest revision ever assigned. */
   readonly revision: number;
   readonly objects: Iterable<{ readonly collection: string; readonly object: KubernetesObject }>;
 }
 
 /**
- * Where an {@link ObjectStore} writes down what it will remember. All methods are synchronous: a change is in the journal before
- * anybody can see it.
+ * The persistence of an {@link ObjectStore}. All methods are synchronous: a change is in the journal before it is visible.
  */
 export interface Journal {
   load(): JournalContents;
-  /** All entries, or none when it throws. */
+  /** Writes all entries, or none when it throws. */
   append(entries: readonly JournalEntry[]): void;
   /** Small texts beside the objects (identity of the cluster, signing key). */
   readSetting(name: string): string | undefined;
@@ -33,7 +32,7 @@ export interface Journal {
   close(): void;
 }
 
-/** Remembers nothing: the cluster ends with its process. */
+/** No persistence: the cluster ends with its process. */
 export class MemoryJournal implements Journal {
   load(): JournalContents {
     return { revision: 0, objects: [] };

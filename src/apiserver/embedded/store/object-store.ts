@@ -1,4 +1,4 @@
-// The state of an embedded cluster: one synchronous state machine. A change is written down, then made, then told.
+// The state of an embedded cluster. A change is journaled, applied, and published, synchronously.
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import type { Change } from './change-log.ts';
@@ -6,30 +6,30 @@ import { Collection } from './collection.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
-/** How many changes of a resource watchers can go back to, at least. An API server keeps between 100 and 102,400. */
+/** Changes of a resource that watches can resume from, at least. API servers keep 100 to 102,400. */
 export const HISTORY_SIZE = 2048;
 
 /**
- * Most bytes of one object as JSON: what etcd takes in one request by default (`--max-request-bytes`), which is what limits
- * objects of an API server.
+ * Largest object as JSON, in bytes: etcd's default limit of a request (`--max-request-bytes`), which limits objects of API
+ * servers as well.
  */
 export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 
-/** Most bytes of a request to an API server: more than what is stored, so that etcd has the last word about most objects. */
+/** Largest request of API servers, in bytes. */
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 
-/** What may be done to one object. `expected` is what is there now: when it is not, nothing is done. */
+/** A conditional write of an object: `expected` is the present version. */
 export type StoreWrite =
   | {
       readonly type: 'put';
       readonly collection: string;
-      /** Becomes the store's: it is frozen, and gets its resourceVersion. */
+      /** The store takes it over: sets its resourceVersion, and freezes it. */
       readonly object: MutableObject;
       readonly expected: KubernetesObject | undefined;
     }
   | { readonly type: 'remove'; readonly collection: string; readonly expected: KubernetesObject };
 
-/** Hears of every change right after it was made. Must not throw and must not write: it may only make notes. */
+/** Called after every change. Must not throw, and must not write to the store. */
 export type ChangeListener = (collection: string, change: Change) => void;
 
 export interface ObjectStoreOptions {
@@ -57,7 +57,7 @@ export class ObjectStore {
     }
   }
 
-  /** Of the newest change. */
+  /** The revision of the newest change. */
   get revision(): number {
     return this.#revision;
   }
@@ -85,8 +85,8 @@ export class ObjectStore {
   }
 
   /**
-   * All writes, or none. The objects as they are now, each with a revision of its own; undefined when one was not what was
-   * expected. Throws what the journal throws.
+   * Applies all writes, or none. Returns the stored objects, each with its own revision; undefined when one `expected` version
+   * differs. Throws the journal's errors.
    */
   commit(writes: readonly StoreWrite[]): readonly KubernetesObject[] | undefined {
     const entries: JournalEntry[] = [];
@@ -130,10 +130,10 @@ export class ObjectStore {
   }
 }
 
-/** @throws ApiError when the object is too large to be stored, in the words of etcd. */
+/** @throws ApiError with etcd's message when the object is too large */
 function sizedText(object: MutableObject): string {
   const text = JSON.stringify(object);
-  // No letter takes more than three bytes: most texts need not be counted.
+  // A UTF-16 unit takes at most three bytes, so most texts need no count.
   const bytes = text.length * 3 > MAX_OBJECT_BYTES ? Buffer.byteLength(text) : 0;
   if (bytes > MAX_REQUEST_BYTES) {
     throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_REQUEST_BYTES}`);

@@ -1,4 +1,4 @@
-// Objects in one SQLite file: a row each, in write-ahead mode, with a checksum of what SQLite itself does not check.
+// Objects in an SQLite file in WAL mode: a row each, with a checksum, which SQLite does not have.
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,10 +8,10 @@ import { ApiError, ClusterError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { Journal, JournalContents, JournalEntry } from './journal.ts';
 
-/** `PORT`, in the header of our files: a database of another program is never touched. */
+/** `PORT`, the application ID of our files: databases of other programs are never touched. */
 const APPLICATION_ID = 0x504f5254;
 
-/** Of the tables below. A file with a higher one was written by a newer version of this program. */
+/** Version of the tables below. A file with a higher one is from a newer release. */
 const SCHEMA_VERSION = 1;
 
 const SCHEMA = `
@@ -36,13 +36,13 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** An extended result code: the file is shorter than it says. */
+/** Extended result code: the file is truncated. */
 const SQLITE_IOERR_SHORT_READ = 522;
 
-/** What became of a file that could not be read. */
+/** The recovery from a damaged file. */
 export interface Recovery {
   readonly file: string;
-  /** Where the damaged file is now; undefined when there was nothing in it. */
+  /** New path of the damaged file; undefined when it was empty. */
   readonly movedTo: string | undefined;
   /** What is wrong with it. */
   readonly reason: string;
@@ -51,23 +51,23 @@ export interface Recovery {
 export interface SqliteJournalOptions {
   readonly file: string;
   /**
-   * `normal` (default): everything acknowledged survives the end of the process, however it ends; when the machine loses
-   * power the newest changes may be lost, and nothing is torn. `full`: survives that as well, at about a tenth of the speed.
+   * `normal` (default): acknowledged writes survive a crash of the process; a loss of power may lose the newest ones, and
+   * corrupts nothing. `full`: they survive a loss of power as well, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
-  /** Whether a damaged file is moved aside, and an empty cluster begins. Default: true. If not, it is an error. */
+  /** Whether a damaged file is moved aside and replaced by an empty one. Default: true; otherwise it is an error. */
   readonly isRecovering?: boolean;
-  /** Called when the file was damaged and was moved aside. */
+  /** Called when a damaged file was moved aside. */
   readonly onRecovery?: (recovery: Recovery) => void;
-  /** Most pages of 4 KiB that the file may have. Default: SQLite's limit. */
+  /** Limit of the file in pages of 4 KiB. Default: SQLite's. */
   readonly maxPages?: number;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
 }
 
-/** What is wrong with a database that is one of ours. */
-class Damage extends Error {
-  override readonly name = 'Damage';
+/** Damage of one of our databases. */
+class DatabaseDamagedError extends Error {
+  override readonly name = 'DatabaseDamagedError';
 }
 
 export class SqliteJournal implements Journal {
@@ -96,17 +96,17 @@ export class SqliteJournal implements Journal {
   }
 
   /**
-   * Opens the file, or makes it. A damaged one is moved aside, and an empty one begins in its place.
+   * Opens the file, or creates it. A damaged one is moved aside and replaced by an empty one.
    *
    * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours;
-   *   `database-corrupt` when it is damaged and shall not be moved aside.
+   *   `database-corrupt` when it is damaged and `isRecovering` is false.
    */
   static open(options: SqliteJournalOptions): SqliteJournal {
     const file = resolve(options.file);
     try {
       return SqliteJournal.#attempt(file, options);
     } catch (error) {
-      if (!(error instanceof Damage)) {
+      if (!(error instanceof DatabaseDamagedError)) {
         throw error;
       }
       if (options.isRecovering === false) {
@@ -145,7 +145,7 @@ export class SqliteJournal implements Journal {
     const [only] = entries;
     try {
       if (entries.length === 1 && only?.text !== undefined) {
-        // One statement is a transaction of its own.
+        // A single statement is its own transaction.
         this.#write(only);
         return;
       }
@@ -153,7 +153,7 @@ export class SqliteJournal implements Journal {
       for (const entry of entries) {
         this.#write(entry);
       }
-      // Rows carry their revisions; what is gone leaves only this.
+      // Rows have their revisions; deletions leave only this.
       this.#writeSetting.run('revision', String(entries.at(-1)?.revision ?? 0));
       this.#database.exec('COMMIT');
     } catch (error) {
@@ -199,8 +199,8 @@ export class SqliteJournal implements Journal {
 }
 
 /**
- * Secrets are in there: only the owner may read it. A file that exists is not opened: closing it again would end the locks
- * that another connection of this process has on it (POSIX).
+ * Creates the file readable for its owner only, as it holds Secrets. An existing file is not opened: closing it would
+ * release the POSIX locks of this process's other connections.
  */
 function createPrivate(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -214,7 +214,7 @@ function createPrivate(file: string): void {
 }
 
 function configure(database: DatabaseSync, { durability = 'normal', maxPages }: SqliteJournalOptions): void {
-  // Held from the first read until the end of the process: nobody else can open the file meanwhile.
+  // Locked from the first read until the database is closed.
   database.exec('PRAGMA locking_mode = EXCLUSIVE');
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
@@ -243,7 +243,7 @@ function prepareSchema(file: string, database: DatabaseSync): void {
       `${file} was written by another version of this program: expected format ${SCHEMA_VERSION}, got ${String(version)}; use that version, or name another file`,
     );
   }
-  // Takes and keeps the lock even where nothing is to be made.
+  // Takes the lock even without a write.
   database.exec('BEGIN IMMEDIATE; COMMIT');
 }
 
@@ -251,11 +251,11 @@ function pragma(database: DatabaseSync, name: string): unknown {
   return database.prepare(`PRAGMA ${name}`).get()?.[name];
 }
 
-/** Everything, checked. */
+/** Loads all rows, with their checksums verified. */
 function load(database: DatabaseSync): JournalContents {
   const check = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
   if (check !== 'ok') {
-    throw new Damage(String(check).trim());
+    throw new DatabaseDamagedError(String(check).trim());
   }
   const noted = database.prepare("SELECT value FROM settings WHERE name = 'revision'").get()?.['value'];
   let revision = Number(noted ?? 0);
@@ -265,7 +265,7 @@ function load(database: DatabaseSync): JournalContents {
     const collection = String(row['collection']);
     const body = String(row['body']);
     if (crc32(body) !== row['checksum']) {
-      throw new Damage(
+      throw new DatabaseDamagedError(
         `the object ${String(row['namespace'])}/${String(row['name'])} of ${collection} is not what was written`,
       );
     }
@@ -275,7 +275,7 @@ function load(database: DatabaseSync): JournalContents {
   return { revision, objects };
 }
 
-/** Renames the file, and what SQLite has beside it, so that it can be looked at later. */
+/** Renames the file and SQLite's files beside it, for later analysis. */
 function moveAside(file: string, now: number): string | undefined {
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/gu, '-');
   const target = `${file}.damaged-${stamp}`;
@@ -288,16 +288,16 @@ function moveAside(file: string, now: number): string | undefined {
 }
 
 function openingError(file: string, error: unknown): unknown {
-  if (error instanceof ClusterError || error instanceof Damage) {
+  if (error instanceof ClusterError || error instanceof DatabaseDamagedError) {
     return error;
   }
   if ((error as { errcode?: unknown }).errcode === SQLITE_IOERR_SHORT_READ) {
-    return new Damage('it ends in the middle of a page');
+    return new DatabaseDamagedError('it ends in the middle of a page');
   }
   switch (codeOf(error)) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return new Damage(textOf(error));
+      return new DatabaseDamagedError(textOf(error));
     case SQLITE_BUSY:
       return unavailable(file, 'another process has it open: end that one, or name another file', error);
     case SQLITE_FULL:
@@ -311,7 +311,7 @@ function unavailable(file: string, why: string, cause: unknown): ClusterError {
   return new ClusterError('database-unavailable', `the cluster's file ${file} cannot be opened: ${why}`, { cause });
 }
 
-/** The primary result code of an error of SQLite. */
+/** The primary result code of an SQLite error. */
 function codeOf(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: unknown };
   return typeof errcode === 'number' ? errcode & 0xff : undefined;

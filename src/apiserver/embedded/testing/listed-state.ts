@@ -6,10 +6,10 @@ interface Type {
   readonly resource: string;
 }
 
-/** Plurals that are not the kind with an s. */
+/** Irregular plurals. */
 const PLURALS: ReadonlyMap<string, string> = new Map([['Policy', 'policies']]);
 
-/** The state of a cluster, as a list of objects. */
+/** A cluster's state from a list of objects. */
 export class ListedState implements ClusterState {
   readonly #objects = new Map<string, KubernetesObject>();
   readonly #revisions = new Map<string, number>();

@@ -1,4 +1,4 @@
-// An HTTPS server that answers AdmissionReviews as its path says, well or badly, and remembers what it was asked.
+// An HTTPS server that answers AdmissionReviews by scripted behaviours per path, and records them.
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
@@ -8,7 +8,7 @@ import type { SelfSigned } from './self-signed.ts';
 
 export type Review = { readonly apiVersion: string; readonly kind: string; readonly request: Record<string, unknown> };
 
-/** What it answers: the whole body, or what is in `response` besides the uid. */
+/** Computes the answer: a whole body, or the fields of `response` besides the uid. */
 export type Behaviour = (review: Review) => Answer | Promise<Answer>;
 
 export interface Answer {
@@ -16,13 +16,13 @@ export interface Answer {
   readonly body?: string;
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Closes the connection instead. */
+  /** Closes the connection. */
   readonly hangsUp?: boolean;
   /** Never answers. */
   readonly isSilent?: boolean;
 }
 
-/** One review that came in. */
+/** A received review. */
 export interface Recorded {
   readonly path: string;
   readonly query: string;
@@ -41,7 +41,7 @@ export class WebhookRecorder implements AsyncDisposable {
     this.#server = createServer(certificate, (request, response) => void this.#answer(request, response));
   }
 
-  /** `behaviours` by the first part of the path; all others allow. `names` are those of its certificate, besides localhost. */
+  /** `behaviours` by the first path segment; other paths allow. `names`: names of the certificate, besides localhost. */
   static async start(
     behaviours: Readonly<Record<string, Behaviour>> = {},
     names: readonly string[] = [],

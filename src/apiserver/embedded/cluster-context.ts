@@ -1,4 +1,4 @@
-// What all requests work with, and what they have in common.
+// The context of requests, and the steps that all have in common.
 import { ApiError } from '../../cluster/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
@@ -9,14 +9,14 @@ import type { AccessAttributes, Admission, Authorizer, UserInfo } from './reques
 import type { ResourceRegistry, ServedResource } from './resource-registry.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
-/** The inside of an embedded cluster. */
-export interface Machine {
+/** The parts of an embedded cluster that requests use. */
+export interface ClusterContext {
   readonly store: ObjectStore;
   readonly registry: ResourceRegistry;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
   readonly behaviours: KindBehaviours;
-  /** Throws ApiError when a role or binding gives rights that the user does not have. */
+  /** Throws ApiError when a role or binding grants rights that the user does not have. */
   readonly checkEscalation: (
     user: UserInfo,
     definition: ResourceDefinition,
@@ -27,16 +27,16 @@ export interface Machine {
   readonly now: () => number;
 }
 
-/** On whose behalf requests are made. */
+/** The user of a request. */
 export interface Caller {
   readonly user: UserInfo;
-  /** Owner of fields when a request names none. */
+  /** Field manager of requests that name none. */
   readonly fieldManager: string;
-  /** Controllers of the cluster itself: they are not asked what they may do. */
+  /** The cluster's own controllers, which need no authorization. */
   readonly isInternal?: boolean;
 }
 
-/** What is asked for, besides the type. */
+/** The target of a request, besides its type. */
 export interface Target {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -44,15 +44,15 @@ export interface Target {
 }
 
 /** @throws ApiError 404 when the type is not served. */
-export function servedResource(machine: Machine, type: ResourceType): ServedResource {
-  const served = machine.registry.find(type.group, type.version, type.resource);
+export function servedResource(context: ClusterContext, type: ResourceType): ServedResource {
+  const served = context.registry.find(type.group, type.version, type.resource);
   if (served === undefined) {
     throw notServed();
   }
   return served;
 }
 
-/** What an API server answers for paths that it does not have. */
+/** The answer for unknown paths. */
 export function notServed(): ApiError {
   return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -66,12 +66,18 @@ export function methodNotSupported(type: ResourceType, verb: string): ApiError {
 }
 
 /** @throws ApiError 403 unless the caller may do this. */
-export function authorize(machine: Machine, caller: Caller, verb: string, type: ResourceType, target: Target): void {
+export function authorize(
+  context: ClusterContext,
+  caller: Caller,
+  verb: string,
+  type: ResourceType,
+  target: Target,
+): void {
   if (caller.isInternal === true) {
     return;
   }
   const { name, subresource } = target;
-  // A request for one namespace is one in that namespace: its roles count.
+  // A request for a Namespace is authorized in that namespace.
   const isNamespace = type.group === '' && type.resource === 'namespaces';
   const namespace = target.namespace ?? (isNamespace ? name : undefined);
   const attributes: AccessAttributes = {
@@ -84,7 +90,7 @@ export function authorize(machine: Machine, caller: Caller, verb: string, type: 
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   };
-  const { allowed, reason } = machine.authorizer.authorize(attributes);
+  const { allowed, reason } = context.authorizer.authorize(attributes);
   if (!allowed) {
     throw forbidden(attributes, reason);
   }
