@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
 import { HELM_PARTS, INSTALL_PARTS, installObjects } from '../src/cli/install/install-objects.ts';
 import {
-  defaultValues,
   isSection,
   type ValueDeclaration,
   valuesDeclaration,
   type ValueSection,
 } from '../src/cli/install/install-values.ts';
 import { ALERTS } from '../src/cli/install/objects/monitoring-objects.ts';
+import { defaultValues } from '../src/cli/install/read-values.ts';
 import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
 import { templateText, templateValues } from './helm-template.ts';
 

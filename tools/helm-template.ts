@@ -15,7 +15,7 @@ const mark = (path: string): string => `${OPEN}${path}${CLOSE}`;
 export const templateValues = {
   namespace: mark(NAMESPACE),
   /** Marks in the place of values. A list has one as its only element, an object as its only field. */
-  of: (declaration: ValueSection): InstallValues => marks(declaration, '') as unknown as InstallValues,
+  of: (declaration: ValueSection): InstallValues => marks(declaration, '') as InstallValues,
 };
 
 function marks({ values }: ValueSection, path: string): object {

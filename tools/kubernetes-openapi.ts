@@ -116,11 +116,11 @@ function reachable(published: Components): Components {
  * (`omitempty` and no pointer), `null` are lists, maps and times that are null when they are absent, `types` the named Go
  * types of scalars, lists and maps, which messages about wrong types mention.
  */
-interface GoFacts {
+type GoFacts = {
   readonly drop: string[];
   readonly null: string[];
   readonly types: Record<string, string>;
-}
+};
 
 function goFacts(published: Components): Json {
   const result: Record<string, GoFacts> = {};
@@ -142,7 +142,7 @@ function goFacts(published: Components): Json {
       }
     }
   }
-  return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1))) as unknown as Json;
+  return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function factsOf(name: string, bodies: ReadonlyMap<string, string>): GoFacts {

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
-import { Progress } from './progress.ts';
+import { Progress, type Terminal } from './progress.ts';
 
 const CLEARED = '\u001B[2K';
 
@@ -15,12 +15,12 @@ async function eventually(condition: () => boolean): Promise<void> {
 }
 
 /** A stream that says whether it is a terminal, and what was written to it. */
-function stream(isTTY: boolean): { readonly stream: NodeJS.WriteStream; readonly written: () => string } {
+function stream(isTTY: boolean): { readonly stream: Terminal; readonly written: () => string } {
   const through = new PassThrough({ encoding: 'utf8' });
   let written = '';
   through.on('data', (text: string) => (written += text));
   return {
-    stream: Object.assign(through, { isTTY, columns: 20 }) as unknown as NodeJS.WriteStream,
+    stream: Object.assign(through, { isTTY, columns: 20 }),
     written: () => written,
   };
 }

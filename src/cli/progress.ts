@@ -7,16 +7,19 @@ const FRAME_MS = 100;
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const CLEAR_LINE = '\r\u001B[2K';
 
+/** The stream of a terminal, as far as progress needs it. */
+export type Terminal = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>;
+
 /** Says on standard error what is being done, when that is a terminal; and keeps out of the way of other lines there. */
 export class Progress {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Terminal;
   readonly #isShown: boolean;
   #label = '';
   #frame = 0;
   #isDrawn = false;
 
   /** `terminal` is the kind of the terminal; a dumb one cannot clear a line. */
-  constructor(stream: NodeJS.WriteStream = process.stderr, terminal: string | undefined = process.env['TERM']) {
+  constructor(stream: Terminal = process.stderr, terminal: string | undefined = process.env['TERM']) {
     this.#stream = stream;
     this.#isShown = stream.isTTY && terminal !== 'dumb';
   }

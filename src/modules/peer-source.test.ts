@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 
 import { digestOf } from './module-cache.ts';
 import { ModuleStore } from './module-store.ts';
@@ -78,10 +79,7 @@ describe('modules from peers', () => {
     const seen: unknown[] = [];
     await using one = await peer((request, response) => {
       seen.push('getPeerCertificate' in request.socket);
-      const { subject } = (
-        request.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }
-      ).getPeerCertificate();
-      seen.push(subject.CN);
+      seen.push((request.socket as TLSSocket).getPeerCertificate().subject.CN);
       response.end(MODULE);
     });
     assert.equal((await storeWith([one.host]).fetch(pinned())).origin, 'peer');

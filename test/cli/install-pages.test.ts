@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { FINDING_CODES } from '../../src/cli/install/doctor/finding.ts';
 import { ALERTS } from '../../src/cli/install/objects/monitoring-objects.ts';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
-import { defaultValues } from '../../src/cli/install/install-values.ts';
+import { defaultValues } from '../../src/cli/install/read-values.ts';
 import { clusterAvailable, skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { startNode, type TestNode } from '../cluster/node/node.ts';

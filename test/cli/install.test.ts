@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
-import { defaultValues } from '../../src/cli/install/install-values.ts';
+import { defaultValues } from '../../src/cli/install/read-values.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { type CommandResult, EXAMPLES, portcullis } from './command.ts';

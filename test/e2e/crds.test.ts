@@ -131,10 +131,9 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     const object = make(given.spec);
     const send = async (method: 'POST' | 'PUT', at: string, body: object): Promise<{ status: number; body: object }> =>
       cluster.request(method, at, body);
-    let stored: KubernetesObject | undefined;
-    if (given.before !== undefined) {
-      stored = (await cluster.expect('POST', path, make(given.before))) as unknown as KubernetesObject;
-      Object.assign(object.metadata, { resourceVersion: stored.metadata.resourceVersion });
+    const stored = given.before === undefined ? undefined : await cluster.expect('POST', path, make(given.before));
+    if (stored !== undefined) {
+      Object.assign(object.metadata, { resourceVersion: (stored as KubernetesObject).metadata.resourceVersion });
     }
     try {
       const at = stored === undefined ? `${path}?dryRun=All` : `${path}/case?dryRun=All`;
@@ -245,7 +244,7 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     const path = '/apis/test.example.com/v1/loosely';
     await eventually(async () => assert.equal((await cluster.request('GET', path)).status, 200));
     const wrong = { apiVersion: 'test.example.com/v1', kind: 'Loose', metadata: { name: 'wrong' }, spec: LOOSE_SPEC };
-    const stored = (await cluster.expect('POST', path, wrong)) as unknown as KubernetesObject;
+    const stored = (await cluster.expect('POST', path, wrong)) as KubernetesObject;
     const [tight] = definitionsOfCustomResource(definitionObject('loosely', 'Loose', TIGHT_SCHEMA));
     assert.ok(tight !== undefined);
     const patch = [{ op: 'replace', path: '/spec/versions/0/schema/openAPIV3Schema', value: TIGHT_SCHEMA }];

@@ -134,7 +134,7 @@ const WRITES: readonly (readonly [name: string, write: (cluster: ClusterPort) =>
       cluster.patch(
         CONFIG_MAPS,
         key('b'),
-        { type: 'apply', body: object(CONFIG_MAPS, 'b', { data: { a: '1' } }) as unknown as JsonObject },
+        { type: 'apply', body: object(CONFIG_MAPS, 'b', { data: { a: '1' } }) as JsonObject },
         MANAGER,
       ),
   ],
@@ -144,7 +144,7 @@ const WRITES: readonly (readonly [name: string, write: (cluster: ClusterPort) =>
       cluster.patch(
         CONFIG_MAPS,
         key('b'),
-        { type: 'apply', force: true, body: object(CONFIG_MAPS, 'b', { data: { a: '2' } }) as unknown as JsonObject },
+        { type: 'apply', force: true, body: object(CONFIG_MAPS, 'b', { data: { a: '2' } }) as JsonObject },
         { fieldManager: 'other' },
       ),
   ],

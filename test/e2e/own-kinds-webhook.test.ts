@@ -181,7 +181,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     const random = randomNumbers(11);
     const seen = { accepted: 0, refused: 0 };
     for (let round = 0; round < 300; round += 1) {
-      const object = policy('any', randomSpec(random)) as unknown as AdmissionPolicyObject;
+      const object = policy('any', randomSpec(random)) as AdmissionPolicyObject;
       const findings = new Findings();
       judge.checkSpec(object, findings);
       const configuration = {

@@ -108,7 +108,7 @@ describe('objects of PolicyServers on a real API server', { skip: skipWithoutClu
       const template = deployment.spec['template'] as JsonObject;
       const metadata = { ...(template['metadata'] as JsonObject), name, namespace };
       const warnings: string[] = [];
-      const pod = { apiVersion: 'v1', kind: 'Pod', ...template, metadata } as unknown as KubernetesObject;
+      const pod = { apiVersion: 'v1', kind: 'Pod', ...template, metadata } as KubernetesObject;
       await admin.create(typeOf('v1', 'Pod'), pod, { onWarning: (text) => warnings.push(text) });
       assert.deepEqual(warnings, []);
     }

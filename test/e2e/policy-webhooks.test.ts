@@ -14,7 +14,6 @@ import type { WebhookConfiguration, WebhookTarget } from '../../src/lifecycle/we
 import {
   type AdmissionPolicySpec,
   isOwnBucket,
-  type JsonObject,
   keyOf,
   type KubernetesObject,
   kubernetesKind,
@@ -197,7 +196,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
         const [made] = await everything();
         assert.ok(made);
         const edit = { metadata: { labels: { theirs: 'too' } }, webhooks: [] };
-        await cluster.patch(typeOf(made), keyOf(made), { type: 'merge', body: edit as unknown as JsonObject });
+        await cluster.patch(typeOf(made), keyOf(made), { type: 'merge', body: edit });
         await eventually(async () => {
           const [now] = await everything();
           assert.deepEqual([now?.webhooks, now?.metadata.labels?.['theirs']], [made.webhooks, 'too']);

@@ -123,7 +123,7 @@ class Session {
         .some(parts)
         .slice(0, 4)
         .map((part) => part(this.#random)),
-    ]) as unknown as KubernetesObject;
+    ]) as KubernetesObject;
   }
 
   #statusConfig(): KubernetesObject {
@@ -132,7 +132,7 @@ class Session {
       { apiVersion: this.#apiVersion, kind: definition.kind, metadata: { name: this.#name } },
       this.#random.pick(statusParts)(this.#random),
       ...(this.#random.chance(20) ? [{ metadata: { labels: { s: this.#random.pick(['1', '2']) } } }] : []),
-    ]) as unknown as KubernetesObject;
+    ]) as KubernetesObject;
   }
 
   #write(): Write {
@@ -212,19 +212,19 @@ class Session {
   }
 
   #replace(live: KubernetesObject, manager: string): Write {
-    const body = applyMergePatch(live as unknown as JsonObject, this.#config(false) as unknown as JsonObject);
+    const body = applyMergePatch(live as JsonObject, this.#config(false) as JsonObject);
     return {
       what: `update as ${manager}: ${JSON.stringify(body)}`,
       manager,
       send: () => this.#request('PUT', `/${this.#name}`, { fieldManager: manager }, body),
-      make: () => body as unknown as KubernetesObject,
+      make: () => body as KubernetesObject,
     };
   }
 
   #patch(live: KubernetesObject, manager: string, type: 'merge' | 'strategic'): Write {
     const random = this.#random;
     const patch = combine([
-      this.#config(false) as unknown as JsonObject,
+      this.#config(false) as JsonObject,
       ...(random.chance(30) ? [{ metadata: { labels: random.pick([null, { a: null }]) } } as JsonObject] : []),
       ...(random.chance(20) ? [{ metadata: { finalizers: null } } as JsonObject] : []),
       ...(type === 'strategic' && random.chance(30)
@@ -238,7 +238,7 @@ class Session {
           ]
         : []),
     ]);
-    const object = live as unknown as JsonObject;
+    const object = live as JsonObject;
     return {
       what: `${type} patch as ${manager}: ${JSON.stringify(patch)}`,
       manager,
@@ -253,7 +253,7 @@ class Session {
       make: () =>
         (type === 'merge'
           ? applyMergePatch(object, patch)
-          : applyStrategicMergePatch(object, patch, this.#kind.definition.schema())) as unknown as KubernetesObject,
+          : applyStrategicMergePatch(object, patch, this.#kind.definition.schema())) as KubernetesObject,
     };
   }
 
@@ -264,7 +264,7 @@ class Session {
       manager,
       send: () =>
         this.#request('PATCH', `/${this.#name}`, { fieldManager: manager }, operations, 'application/json-patch+json'),
-      make: () => applyJsonPatch(live as unknown as JsonObject, operations) as unknown as KubernetesObject,
+      make: () => applyJsonPatch(live as JsonObject, operations) as KubernetesObject,
     };
   }
 
@@ -274,18 +274,18 @@ class Session {
       what: `reset as ${manager}: ${JSON.stringify(patch)}`,
       manager,
       send: () => this.#request('PATCH', `/${this.#name}`, { fieldManager: manager }, patch),
-      make: () => applyMergePatch(live as unknown as JsonObject, patch) as unknown as KubernetesObject,
+      make: () => applyMergePatch(live as JsonObject, patch) as KubernetesObject,
     };
   }
 
   #patchStatus(live: KubernetesObject, manager: string): Write {
-    const patch = this.#statusConfig() as unknown as JsonObject;
+    const patch = this.#statusConfig() as JsonObject;
     return {
       what: `patch of the status as ${manager}: ${JSON.stringify(patch)}`,
       subresource: 'status',
       manager,
       send: () => this.#request('PATCH', `/${this.#name}/status`, { fieldManager: manager }, patch),
-      make: () => applyMergePatch(live as unknown as JsonObject, patch) as unknown as KubernetesObject,
+      make: () => applyMergePatch(live as JsonObject, patch) as KubernetesObject,
     };
   }
 
@@ -360,7 +360,7 @@ class Session {
 
   /** The object of the server as it was before the server assigned more than defaults. */
   #unassigned(server: KubernetesObject, made: KubernetesObject): KubernetesObject {
-    let result = server as unknown as JsonObject;
+    let result = server as JsonObject;
     for (const path of this.#live === undefined ? this.#kind.assigned : []) {
       const [first = '', second = ''] = path;
       const mine = (made[first] ?? {}) as JsonObject;
@@ -368,7 +368,7 @@ class Session {
         result = applyMergePatch(result, { [first]: { [second]: null } });
       }
     }
-    return result as unknown as KubernetesObject;
+    return result as KubernetesObject;
   }
 
   /** Sends what was made here back: with defaults it has to be what the server has made. */

@@ -51,7 +51,7 @@ export function kind<T extends KubernetesObject = KubernetesObject>(apiVersion: 
   if (type === undefined) {
     throw new Error(`no kind ${name}`);
   }
-  return type as unknown as ResourceType<T>;
+  return type as ResourceType<T>;
 }
 
 export const PODS = kind('v1', 'Pod');

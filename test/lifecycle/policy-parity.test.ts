@@ -49,7 +49,7 @@ const GUARDED = [
 
 function definition(group: string, versions: readonly string[], kind: string, namespaced = true): ResourceDefinition[] {
   const resource = `${kind.toLowerCase()}s`;
-  return versions.map((version) => ({ group, version, kind, resource, namespaced }) as unknown as ResourceDefinition);
+  return versions.map((version) => ({ group, version, kind, resource, namespaced }) as ResourceDefinition);
 }
 
 const DEFINITIONS: readonly ResourceDefinition[] = [

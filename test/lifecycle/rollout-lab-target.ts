@@ -29,9 +29,10 @@ export interface LabTarget extends AsyncDisposable {
 /** An embedded cluster in a file. */
 export async function embeddedTarget(): Promise<LabTarget> {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-rollout-'));
-  const tokens = Object.fromEntries(
-    LAB_USERS.map((user) => [user, randomBytes(18).toString('base64url')]),
-  ) as unknown as Record<LabUser, string>;
+  const tokens = Object.fromEntries(LAB_USERS.map((user) => [user, randomBytes(18).toString('base64url')])) as Record<
+    LabUser,
+    string
+  >;
   const tls = await createLoopbackCertificate();
   const open = async (): Promise<{ cluster: EmbeddedCluster; gateway: Gateway; upstream: Upstream }> => {
     const cluster = await EmbeddedCluster.open({
@@ -82,10 +83,7 @@ export async function realTarget(): Promise<LabTarget> {
   });
   return {
     upstream: { url: cluster.url, ca: await readFile(cluster.caFile, 'utf8') },
-    tokens: Object.fromEntries(LAB_USERS.map((user) => [user, cluster.token(user)])) as unknown as Record<
-      LabUser,
-      string
-    >,
+    tokens: Object.fromEntries(LAB_USERS.map((user) => [user, cluster.token(user)])) as Record<LabUser, string>,
     parts: ['etcd', 'api-server'],
     crash: (part) => cluster.crash(part === 'etcd' ? 'etcd' : 'kube-apiserver'),
     revive: () => cluster.revive(),

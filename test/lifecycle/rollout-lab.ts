@@ -46,7 +46,7 @@ export interface Policy extends KubernetesObject {
   readonly status?: PolicyStatus;
 }
 
-export const POLICIES = CLUSTER_ADMISSION_POLICIES as unknown as ResourceType<Policy>;
+export const POLICIES = CLUSTER_ADMISSION_POLICIES as ResourceType<Policy>;
 
 /** A kind that API servers have. */
 export function kind(apiVersion: string, name: string): ResourceType {

@@ -15,7 +15,7 @@ import { kind, NAMESPACE, type Policy, requiresLabel, type RolloutLab } from './
 import type { LabUser } from './rollout-lab-target.ts';
 import { enforced } from './scenario-updates.ts';
 
-const NAMESPACED = ADMISSION_POLICIES as unknown as ResourceType<Policy>;
+const NAMESPACED = ADMISSION_POLICIES as ResourceType<Policy>;
 const GROUP = 'policies.kubewarden.io';
 
 async function kubectl(lab: RolloutLab, user: LabUser, ...args: readonly string[]): Promise<string> {

@@ -33,7 +33,7 @@ import { Threads } from './threads.ts';
 const VALIDATING = 'validating.fail.equivalent.cluster.v1';
 const MUTATING = 'mutating.fail.equivalent.cluster.v1';
 const IGNORING = 'validating.ignore.equivalent.cluster.v1';
-const NAMESPACES = kubernetesKind('v1', 'Namespace') as unknown as ResourceType;
+const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
 const PODS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
 const SERVICES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE'] }];
 const TIMEOUT_TEXT = /exceeded the allowed execution time/;

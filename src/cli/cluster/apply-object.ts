@@ -29,7 +29,7 @@ export async function applyObject(
   const after: KubernetesObject = await cluster.patch(
     type,
     key,
-    { type: 'apply', body: object as unknown as JsonObject, force },
+    { type: 'apply', body: object as JsonObject, force },
     { fieldValidation: 'Strict', ...options },
   );
   const isSame = before?.metadata.resourceVersion === after.metadata.resourceVersion;

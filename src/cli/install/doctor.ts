@@ -9,7 +9,7 @@ import { diagnose } from './doctor/diagnose.ts';
 import type { Finding, Severity } from './doctor/finding.ts';
 import { takeSnapshot } from './doctor/snapshot.ts';
 import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
-import { defaultValues } from './install-values.ts';
+import { defaultValues } from './read-values.ts';
 
 interface DoctorFlags extends InstallationFlags {
   readonly output: OutputFormat;

@@ -215,17 +215,3 @@ export function valuesDeclaration(version: string): ValueSection {
 export function isSection(value: ValueDeclaration | ValueSection): value is ValueSection {
   return 'values' in value;
 }
-
-/** The values that hold when nothing is said. */
-export function defaultValues(version: string): InstallValues {
-  return defaultsOf(valuesDeclaration(version)) as unknown as InstallValues;
-}
-
-function defaultsOf({ values }: ValueSection): JsonObject {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      isSection(value) ? defaultsOf(value) : structuredClone(value.default),
-    ]),
-  );
-}

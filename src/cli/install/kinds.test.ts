@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isJsonObject } from '../../resources/index.ts';
 import { installObjects } from './install-objects.ts';
-import { defaultValues } from './install-values.ts';
+import { defaultValues } from './read-values.ts';
 import { OWNED_KINDS } from './kinds.ts';
 
 describe('what uninstall removes from the namespace', () => {

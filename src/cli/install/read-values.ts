@@ -28,6 +28,11 @@ export function installValues(given: unknown, version: string, source: string): 
   return values;
 }
 
+/** The values of an installation that sets none. */
+export function defaultValues(version: string): InstallValues {
+  return installValues(undefined, version, '');
+}
+
 function merged({ values }: ValueSection, given: JsonObject, source: string, path: string): JsonObject {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(values, name)) {

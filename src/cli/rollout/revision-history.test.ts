@@ -10,7 +10,7 @@ function revision(number: number, snapshot: object, status: PolicyRevision['stat
     metadata: { name: `kw.cap.p-${number}`, namespace: 'portcullis' },
     spec: { revision: number, policyGeneration: number + 10, policy: { name: 'p' }, snapshot },
     status,
-  } as unknown as PolicyRevision;
+  } as PolicyRevision;
 }
 
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;

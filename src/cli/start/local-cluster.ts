@@ -111,6 +111,6 @@ export async function applyObject(cluster: EmbeddedCluster, object: KubernetesOb
   if (type === undefined) {
     throw ApiError.badRequest(`the cluster has no kind ${object.kind} in ${object.apiVersion}`);
   }
-  const body = object as unknown as JsonObject;
+  const body = object as JsonObject;
   await cluster.admin.patch(type, keyOf(object), { type: 'apply', body, force: true }, { fieldManager: FIELD_MANAGER });
 }

@@ -233,7 +233,7 @@ export class TestNode implements AsyncDisposable {
         KUBERNETES_SERVICE_PORT: new URL(this.#cluster.url).port,
       },
       report: async (status) => {
-        const body = { metadata: { uid }, status } as unknown as JsonObject;
+        const body = { metadata: { uid }, status } as JsonObject;
         await this.#client.patch(type('Pod'), { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
       },
     });

@@ -81,7 +81,7 @@ const EXCLUSIONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
 ];
 
 describe("cel-go's checker tests", () => {
-  const all = tests.tests as unknown as readonly CheckingTest[];
+  const all = tests.tests as readonly CheckingTest[];
 
   for (const [index, test] of all.entries()) {
     const { expr } = test.original;

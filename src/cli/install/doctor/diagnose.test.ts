@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import type { AdmissionPolicyObject, JsonObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../../https/index.ts';
-import { defaultValues } from '../install-values.ts';
+import { defaultValues } from '../read-values.ts';
 import { installObjects } from '../install-objects.ts';
 import { CONTROLLER } from '../objects/naming.ts';
 import { installValues } from '../read-values.ts';
