@@ -1,52 +1,46 @@
 import { compareStrings } from './compare-strings.ts';
 import { formatFloat } from './float.ts';
-
-/** 2⁶³: smaller integers are int64 in Kubernetes' decoded JSON (`unstructured.Unstructured`), all others float64. */
-const INT64_BOUND = 2 ** 63;
-
-/** Whether a number of decoded JSON is an int64 to Kubernetes; all others are float64. */
-export function isIntegerNumber(value: number): boolean {
-  return Number.isInteger(value) && Math.abs(value) < INT64_BOUND;
-}
+import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
+import type { GoObject, GoValue } from './value.ts';
 
 /** A number of decoded JSON as `%v` prints it: `1000000`, `1.2345675e+06`. */
 export function numberText(value: number): string {
   return isIntegerNumber(value) ? String(value) : formatFloat(value, 'g');
 }
 
-/** Deeper parts of a value are printed as `...`, as recursion must not exhaust the stack. No Kubernetes object has more levels than 100. */
+/** Deeper parts are printed as `...`, so that recursion cannot exhaust the stack; Kubernetes objects have less than 100 levels. */
 const MAX_DEPTH = 1000;
 
-/** A value of decoded JSON. */
-export type PrintedValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly PrintedValue[]
-  | { readonly [key: string]: PrintedValue };
-
-/** A value of decoded JSON as `%v` prints it: `map[a:1 b:[x y]]`. */
-export function valueText(value: PrintedValue, depth = 0): string {
-  if (value === null) {
+/** A value as `%v` prints it: `map[a:1 b:[x y]]`. */
+export function valueText(value: GoValue, depth = 0): string {
+  if (value === null || value === undefined) {
     return '<nil>';
   }
   if (typeof value === 'number') {
     return numberText(value);
   }
-  if (typeof value !== 'object') {
-    return String(value);
+  if (value instanceof GoFloat) {
+    return formatFloat(value.float, 'g');
   }
+  if (value instanceof JsonNumber) {
+    return value.text;
+  }
+  if (isGoList(value)) {
+    return depth > MAX_DEPTH ? '...' : `[${value.map((item) => valueText(item, depth + 1)).join(' ')}]`;
+  }
+  return isGoObject(value) ? objectText(value, depth) : String(value);
+}
+
+function objectText(object: GoObject, depth: number): string {
   if (depth > MAX_DEPTH) {
     return '...';
   }
-  if (isList(value)) {
-    return `[${value.map((item) => valueText(item, depth + 1)).join(' ')}]`;
-  }
-  const entries = Object.entries(value).toSorted(([a], [b]) => compareStrings(a, b));
-  return `map[${entries.map(([key, item]) => `${key}:${valueText(item, depth + 1)}`).join(' ')}]`;
+  return `map[${sortedEntries(object)
+    .map(([key, item]) => `${key}:${valueText(item, depth + 1)}`)
+    .join(' ')}]`;
 }
 
-function isList(value: PrintedValue): value is readonly PrintedValue[] {
-  return Array.isArray(value);
+/** The entries in the order of their keys, as Go prints maps and ranges over them in templates. */
+export function sortedEntries(object: GoObject): (readonly [string, GoValue])[] {
+  return Object.entries(object).sort(([a], [b]) => compareStrings(a, b));
 }

@@ -1,4 +1,4 @@
-import { compareStrings } from '../../go/index.ts';
+import { compareStrings, queryEscape } from '../../go/index.ts';
 import { objectOperand, stringOperand, undefinedBecause, wrongType } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
 import { parseJsonText } from './value-text.ts';
@@ -25,13 +25,6 @@ function decodeBase64Url(text: string): Buffer {
     undefinedBecause('not base64url');
   }
   return Buffer.from(body, 'base64url');
-}
-
-/** Percent-encodes all but RFC 3986's unreserved characters; spaces become plus signs. */
-export function queryEscape(text: string): string {
-  return encodeURIComponent(text.toWellFormed())
-    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll('%20', '+');
 }
 
 const PERCENT = 0x25;

@@ -4,10 +4,14 @@ import { canBackquote, isPrint, quote, quoteRune, quoteToAscii } from './quote.t
 
 /** An argument of {@link sprintf}, with its type in Go. */
 export type FormatArgument =
-  | { readonly type: 'string'; readonly value: string }
-  | { readonly type: 'int64'; readonly value: bigint }
+  | { readonly type: 'string' | 'json.Number'; readonly value: string }
+  | { readonly type: '<nil>' }
+  | { readonly type: 'bool'; readonly value: boolean }
+  | { readonly type: 'int' | 'int64'; readonly value: bigint }
   | { readonly type: '*big.Int'; readonly value: bigint }
-  | { readonly type: 'float64'; readonly value: number };
+  | { readonly type: 'float64'; readonly value: number }
+  | { readonly type: '[]interface {}'; readonly items: readonly FormatArgument[] }
+  | { readonly type: 'map[string]interface {}'; readonly entries: readonly (readonly [string, FormatArgument])[] };
 
 /** Called with the size of each piece of output before it is made; throws to end the formatting. */
 export type SizeGuard = (chars: number) => void;
@@ -186,7 +190,7 @@ class Formatter {
       return undefined;
     }
     this.#next += 1;
-    const value = argument.type === 'int64' ? Number(argument.value) : undefined;
+    const value = argument.type === 'int' || argument.type === 'int64' ? Number(argument.value) : undefined;
     return value !== undefined && Math.abs(value) <= MAX_WIDTH ? value : undefined;
   }
 
@@ -211,7 +215,8 @@ class Formatter {
     this.#clear();
     this.#put('%!(EXTRA ');
     for (const [index, argument] of this.#args.slice(this.#next).entries()) {
-      this.#put(`${index === 0 ? '' : ', '}${argument.type}=`);
+      const separator = index === 0 ? '' : ', ';
+      this.#put(argument.type === '<nil>' ? separator : `${separator}${argument.type}=`);
       this.#print(argument, 'v');
     }
     this.#put(')');
@@ -223,24 +228,71 @@ class Formatter {
       return;
     }
     switch (argument.type) {
+      case '<nil>':
+        return this.#nil(verb);
       case 'string':
+      case 'json.Number':
         return this.#string(argument, verb);
+      case 'bool':
+        return verb === 'v' || verb === 't' ? this.#pad(String(argument.value)) : this.#badVerb(argument, verb);
+      case 'int':
       case 'int64':
-        return this.#int64(argument, verb);
+        return this.#int(argument, verb);
       case '*big.Int':
         return this.#big(argument, verb);
       case 'float64':
         return this.#float(argument, verb);
+      case '[]interface {}':
+        return this.#list(argument.items, verb);
+      case 'map[string]interface {}':
+        return this.#map(argument.entries, verb);
     }
   }
 
-  #badVerb(argument: FormatArgument, verb: string): void {
+  /** Flags and verb apply to each item. */
+  #list(items: readonly FormatArgument[], verb: string): void {
+    this.#put('[');
+    for (const [index, item] of items.entries()) {
+      this.#put(index === 0 ? '' : ' ');
+      this.#item(item, verb);
+    }
+    this.#put(']');
+  }
+
+  #map(entries: readonly (readonly [string, FormatArgument])[], verb: string): void {
+    this.#put('map[');
+    for (const [index, [key, item]] of entries.entries()) {
+      this.#put(index === 0 ? '' : ' ');
+      this.#string({ type: 'string', value: key }, verb);
+      this.#put(':');
+      this.#item(item, verb);
+    }
+    this.#put(']');
+  }
+
+  #item(item: FormatArgument, verb: string): void {
+    if (item.type === '<nil>') {
+      this.#put('<nil>');
+    } else {
+      this.#print(item, verb);
+    }
+  }
+
+  #nil(verb: string): void {
+    if (verb === 'v') {
+      this.#text('<nil>');
+    } else {
+      this.#put(`%!${verb}(<nil>)`);
+    }
+  }
+
+  #badVerb(argument: FormatArgument & { readonly value: unknown }, verb: string): void {
     this.#put(`%!${verb}(${argument.type}=`);
     this.#print(argument, 'v');
     this.#put(')');
   }
 
-  #string(argument: FormatArgument & { type: 'string' }, verb: string): void {
+  #string(argument: FormatArgument & { type: 'string' | 'json.Number' }, verb: string): void {
     switch (verb) {
       case 'v':
         return this.#goSyntax ? this.#quoted(argument.value) : this.#text(argument.value);
@@ -289,7 +341,7 @@ class Formatter {
     this.#pad(isUpper ? encoded.toUpperCase() : encoded);
   }
 
-  #int64(argument: FormatArgument & { type: 'int64' }, verb: string): void {
+  #int(argument: FormatArgument & { type: 'int' | 'int64' }, verb: string): void {
     const { value } = argument;
     switch (verb) {
       case 'v':
@@ -404,7 +456,7 @@ class Formatter {
       return;
     }
     if (this.#flags.has('#') && floatVerb !== 'b') {
-      text = withPoint(text, floatVerb, precision);
+      text = withPoint(text, verb, precision);
     }
     if ('EGX'.includes(verb)) {
       text = text.toUpperCase();
@@ -473,13 +525,13 @@ function integerPrefix(base: number, digits: string): string {
   }
 }
 
-/** The `#` flag: always a point, and trailing zeros for %g. */
-function withPoint(text: string, verb: FloatVerb, precision: number | undefined): string {
-  const exponentAt = text.search(verb === 'x' ? /p/ : /e/);
+/** The `#` flag: always a point, and trailing zeros for %g and %x. */
+function withPoint(text: string, verb: string, precision: number | undefined): string {
+  const exponentAt = text.search(verb === 'x' || verb === 'X' ? /p/ : /e/);
   const mantissa = exponentAt === -1 ? text : text.slice(0, exponentAt);
   const exponent = exponentAt === -1 ? '' : text.slice(exponentAt);
   const pointed = mantissa.includes('.') ? mantissa : `${mantissa}.`;
-  if (verb !== 'g' && verb !== 'x') {
+  if (!'vgGx'.includes(verb)) {
     return pointed + exponent;
   }
   const wanted = precision ?? 6;

@@ -1,0 +1,112 @@
+import { invalidTemplate } from './errors.ts';
+
+export interface Token {
+  readonly text: string;
+  readonly kind: 'quoted' | 'variable' | 'field' | 'number' | 'word' | 'sign';
+  /** Whether space precedes it. */
+  readonly spaced: boolean;
+}
+
+/** A text, or the tokens between `{{` and `}}`. */
+export type Piece = { readonly text: string } | { readonly action: readonly Token[] };
+
+const TOKEN_KINDS = ['quoted', 'variable', 'field', 'number', 'word', 'sign'] as const;
+
+/** A group per kind. Quoted strings are matched in a form that does not recurse for each character. */
+const TOKEN =
+  /("[^"\\\n]*(?:\\.[^"\\\n]*)*"|`[^`]*`|'[^'\\\n]*(?:\\.[^'\\\n]*)*')|(\$\w*(?:\.[\p{L}_][\p{L}\p{Nd}_]*)*)|((?:\.[\p{L}_][\p{L}\p{Nd}_]*)+|\.)(?!\d)|([+-]?(?:0[xX][0-9a-fA-F_]+|0[bBoO][0-7_]+|\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+))|([\p{L}_][\p{L}\p{Nd}_]*)|(:=|[|(),=])/uy;
+
+/** Splits a template into texts and actions, with spaces trimmed where `{{-` and `-}}` ask for it; comments are dropped. */
+export function lexTemplate(text: string): Piece[] {
+  return new Lexer(text).run();
+}
+
+class Lexer {
+  readonly #text: string;
+  readonly #pieces: Piece[] = [];
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  run(): Piece[] {
+    let trimsLeft = false;
+    while (this.#at < this.#text.length) {
+      const open = this.#text.indexOf('{{', this.#at);
+      const end = open === -1 ? this.#text.length : open;
+      const trimsRight = this.#text.charAt(end + 2) === '-' && isSpace(this.#text.charAt(end + 3));
+      this.#put(this.#text.slice(this.#at, end), trimsLeft, trimsRight);
+      if (open === -1) {
+        break;
+      }
+      this.#at = open + (trimsRight ? 4 : 2);
+      trimsLeft = this.#text.startsWith('/*', this.#at) ? this.#comment() : this.#action();
+    }
+    return this.#pieces;
+  }
+
+  #put(text: string, trimsLeft: boolean, trimsRight: boolean): void {
+    let kept = trimsLeft ? text.replace(/^[ \t\r\n]+/, '') : text;
+    if (trimsRight) {
+      let end = kept.length;
+      while (end > 0 && isSpace(kept.charAt(end - 1))) {
+        end -= 1;
+      }
+      kept = kept.slice(0, end);
+    }
+    this.#pieces.push({ text: kept });
+  }
+
+  /** @returns whether the spaces after it are trimmed */
+  #comment(): boolean {
+    const end = this.#text.indexOf('*/', this.#at + 2);
+    this.#at = end === -1 ? invalidTemplate('a comment has no end') : end + 2;
+    return this.#close() ?? invalidTemplate('a comment does not fill its action');
+  }
+
+  /** @returns whether the spaces after it are trimmed */
+  #action(): boolean {
+    const tokens: Token[] = [];
+    this.#pieces.push({ action: tokens });
+    let spaced = true;
+    for (;;) {
+      const trims = this.#close();
+      if (trims !== undefined) {
+        return trims;
+      }
+      if (isSpace(this.#text.charAt(this.#at))) {
+        this.#at += 1;
+        spaced = true;
+      } else {
+        tokens.push(this.#token(spaced));
+        spaced = false;
+      }
+    }
+  }
+
+  /** Reads the end of an action. @returns whether the spaces after it are trimmed; undefined when it does not end here */
+  #close(): boolean | undefined {
+    const trims = isSpace(this.#text.charAt(this.#at)) && this.#text.startsWith('-}}', this.#at + 1);
+    if (!trims && !this.#text.startsWith('}}', this.#at)) {
+      return undefined;
+    }
+    this.#at += trims ? 4 : 2;
+    return trims;
+  }
+
+  #token(spaced: boolean): Token {
+    if (this.#at >= this.#text.length) {
+      return invalidTemplate('an action has no end');
+    }
+    TOKEN.lastIndex = this.#at;
+    const match = TOKEN.exec(this.#text) ?? invalidTemplate(`unexpected ${this.#text.charAt(this.#at)}`);
+    this.#at = TOKEN.lastIndex;
+    const index = match.slice(1).findIndex((group) => group !== undefined);
+    return { text: match[0], kind: TOKEN_KINDS[index] ?? 'sign', spaced };
+  }
+}
+
+function isSpace(character: string): boolean {
+  return character === ' ' || character === '\t' || character === '\r' || character === '\n';
+}

@@ -1,0 +1,38 @@
+import { TemplateError } from './errors.ts';
+import type { GoValue } from './value.ts';
+import { isGoObject } from './value.ts';
+
+/** Bounds the execution of a template. Both are called before the work is done, and end it by throwing. */
+export interface TemplateMeter {
+  /** One step is a node, an item of a range, or what {@link stepsToRead} counts. Takes well below a microsecond. */
+  readonly steps: (count: number) => void;
+  /** Characters of text: of the result, and of what functions make on the way. */
+  readonly chars: (count: number) => void;
+}
+
+/** Characters that a function reads in the time of a step, and keys of a map. Both are rounded down. */
+const CHARS_PER_STEP = 64;
+const KEYS_PER_STEP = 4;
+
+/** Steps that reading an operand takes, beyond the one of the call. */
+export function stepsToRead(value: GoValue): number {
+  if (typeof value === 'string') {
+    return value.length / CHARS_PER_STEP;
+  }
+  return isGoObject(value) ? Object.keys(value).length / KEYS_PER_STEP : 0;
+}
+
+/** @throws TemplateError `template-limit`, from the meter, beyond so many steps or characters */
+export function limitedMeter(maxSteps: number, maxChars: number): TemplateMeter {
+  return { steps: countdown(maxSteps, 'steps'), chars: countdown(maxChars, 'characters') };
+}
+
+function countdown(limit: number, unit: string): (count: number) => void {
+  let left = limit;
+  return (count) => {
+    left -= count;
+    if (left < 0) {
+      throw new TemplateError('template-limit', `the template exceeds ${limit} ${unit}`);
+    }
+  };
+}

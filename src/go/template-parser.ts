@@ -1,0 +1,281 @@
+import { invalidTemplate } from './errors.ts';
+import { lexTemplate } from './template-lexer.ts';
+import type { Piece, Token } from './template-lexer.ts';
+import { floatLiteral, integerLiteral, quotedLiteral } from './template-literal.ts';
+import type { Constant } from './template-literal.ts';
+
+/** A part of a pipeline's command. */
+export type Operand =
+  | { readonly kind: 'constant'; readonly value: Constant }
+  /** `.a.b` or, with a variable, `$x.a.b`. */
+  | { readonly kind: 'path'; readonly variable: string | undefined; readonly fields: readonly string[] }
+  | { readonly kind: 'function'; readonly name: string }
+  | { readonly kind: 'pipeline'; readonly pipeline: Pipeline; readonly fields: readonly string[] };
+
+export interface Pipeline {
+  /** Variables that are assigned. */
+  readonly names: readonly string[];
+  readonly isAssignment: boolean;
+  readonly commands: readonly (readonly Operand[])[];
+}
+
+export type Branch = 'if' | 'range' | 'with';
+
+export interface BranchNode {
+  readonly kind: Branch;
+  readonly pipeline: Pipeline;
+  readonly body: readonly TemplateNode[];
+  /** The nodes after `else`. */
+  readonly otherwise: readonly TemplateNode[];
+}
+
+export type TemplateNode =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'action'; readonly pipeline: Pipeline }
+  | BranchNode
+  | { readonly kind: 'break' | 'continue' };
+
+/** Deepest nesting of actions and parentheses. */
+const MAX_DEPTH = 100;
+
+/** Most variables that are visible at once; each use searches them. */
+const MAX_VARIABLES = 1000;
+
+/**
+ * Parses Go's text/template, without definitions of further templates.
+ * @param functions names that may be called
+ * @throws TemplateError `template-invalid`
+ */
+export function parseTemplate(text: string, functions: ReadonlySet<string>): readonly TemplateNode[] {
+  return new TemplateParser(lexTemplate(text), functions).parse();
+}
+
+class TemplateParser {
+  readonly #pieces: readonly Piece[];
+  readonly #functions: ReadonlySet<string>;
+  #at = 0;
+  #depth = 0;
+  #loops = 0;
+  #tokens: readonly Token[] = [];
+  #token = 0;
+  #names: string[] = ['$'];
+
+  constructor(pieces: readonly Piece[], functions: ReadonlySet<string>) {
+    this.#pieces = pieces;
+    this.#functions = functions;
+  }
+
+  parse(): readonly TemplateNode[] {
+    const nodes = this.#list();
+    return this.#at > this.#pieces.length ? nodes : invalidTemplate('unexpected end or else');
+  }
+
+  /** Nodes up to `end`, `else` or the end of the template. The caller reads that action. */
+  #list(): TemplateNode[] {
+    const nodes: TemplateNode[] = [];
+    const names = this.#names.length;
+    for (;;) {
+      const piece = this.#pieces[this.#at];
+      this.#at += 1;
+      if (piece === undefined) {
+        return nodes;
+      }
+      if ('text' in piece) {
+        nodes.push({ kind: 'text', text: piece.text });
+        continue;
+      }
+      this.#tokens = piece.action;
+      this.#token = 0;
+      const word = this.#peek()?.kind === 'word' ? this.#peek()?.text : undefined;
+      if (word === 'end' || word === 'else') {
+        this.#names.length = names;
+        return nodes;
+      }
+      nodes.push(this.#action(word));
+    }
+  }
+
+  #action(word: string | undefined): TemplateNode {
+    switch (word) {
+      case 'if':
+      case 'range':
+      case 'with':
+        this.#token += 1;
+        return this.#branch(word);
+      case 'break':
+      case 'continue':
+        this.#token += 1;
+        this.#expectEnd();
+        return this.#loops > 0 ? { kind: word } : invalidTemplate(`${word} outside of range`);
+      case 'define':
+      case 'template':
+      case 'block':
+        return invalidTemplate(`${word} is not supported`);
+      default: {
+        const pipeline = this.#pipeline();
+        this.#expectEnd();
+        return { kind: 'action', pipeline };
+      }
+    }
+  }
+
+  #branch(kind: Branch): TemplateNode {
+    this.#enter();
+    const names = this.#names.length;
+    const pipeline = this.#pipeline(kind === 'range');
+    this.#expectEnd();
+    this.#loops += kind === 'range' ? 1 : 0;
+    const body = this.#list();
+    this.#loops -= kind === 'range' ? 1 : 0;
+    let otherwise: readonly TemplateNode[] = [];
+    if (this.#take('else')) {
+      const next = this.#peek()?.text;
+      if (next !== undefined && next === kind && kind !== 'range') {
+        this.#token += 1;
+        otherwise = [this.#branch(kind)];
+        this.#names.length = names;
+        this.#depth -= 1;
+        return { kind, pipeline, body, otherwise };
+      }
+      this.#expectEnd();
+      otherwise = this.#list();
+    }
+    if (this.#at > this.#pieces.length || !this.#take('end')) {
+      return invalidTemplate('end is missing');
+    }
+    this.#expectEnd();
+    this.#names.length = names;
+    this.#depth -= 1;
+    return { kind, pipeline, body, otherwise };
+  }
+
+  #enter(): void {
+    this.#depth += 1;
+    if (this.#depth > MAX_DEPTH) {
+      invalidTemplate('nested too deep');
+    }
+  }
+
+  #pipeline(isRange = false): Pipeline {
+    const names: string[] = [];
+    const first = this.#peek();
+    const second = this.#tokens[this.#token + 1]?.text ?? '';
+    let isAssignment = false;
+    if (first?.kind === 'variable' && !first.text.includes('.') && [':=', '=', ','].includes(second)) {
+      names.push(first.text);
+      this.#token += 1;
+      if (this.#take(',')) {
+        const other = this.#peek();
+        names.push(isRange && other?.kind === 'variable' ? other.text : invalidTemplate('too many variables'));
+        this.#token += 1;
+      }
+      isAssignment = this.#take('=');
+      if (!isAssignment && !this.#take(':=')) {
+        invalidTemplate('expected :=');
+      }
+    }
+    const commands = [this.#command()];
+    while (this.#take('|')) {
+      const command = this.#command();
+      if (command[0]?.kind === 'constant') {
+        invalidTemplate('a value cannot be called');
+      }
+      commands.push(command);
+    }
+    if (isAssignment && !names.every((name) => this.#names.includes(name))) {
+      invalidTemplate('undefined variable');
+    }
+    this.#names.push(...names);
+    if (this.#names.length > MAX_VARIABLES) {
+      invalidTemplate('too many variables');
+    }
+    return { names, isAssignment, commands };
+  }
+
+  #command(): readonly Operand[] {
+    const operands: Operand[] = [];
+    for (
+      let token = this.#peek();
+      token !== undefined && !['|', ')'].includes(token.kind === 'sign' ? token.text : '');
+      token = this.#peek()
+    ) {
+      if (operands.length > 0 && !token.spaced) {
+        invalidTemplate('operands must be separated');
+      }
+      operands.push(this.#operand(token));
+    }
+    const [first] = operands;
+    if (first === undefined || (first.kind === 'constant' && first.value === null)) {
+      invalidTemplate('a command is missing');
+    }
+    return operands;
+  }
+
+  #operand(token: Token): Operand {
+    this.#token += 1;
+    switch (token.kind) {
+      case 'quoted':
+        return { kind: 'constant', value: quotedLiteral(token.text) };
+      case 'number':
+        return { kind: 'constant', value: integerLiteral(token.text) ?? floatLiteral(token.text) };
+      case 'variable': {
+        const [name = '', ...fields] = token.text.split('.');
+        return this.#names.includes(name)
+          ? { kind: 'path', variable: name, fields }
+          : invalidTemplate('undefined variable');
+      }
+      case 'field':
+        return { kind: 'path', variable: undefined, fields: token.text === '.' ? [] : token.text.slice(1).split('.') };
+      case 'word':
+        return this.#word(token.text);
+      default:
+        return token.text === '(' ? this.#parenthesis() : invalidTemplate(`unexpected ${token.text}`);
+    }
+  }
+
+  #word(word: string): Operand {
+    switch (word) {
+      case 'true':
+      case 'false':
+        return { kind: 'constant', value: word === 'true' };
+      case 'nil':
+        return { kind: 'constant', value: null };
+      default:
+        return this.#functions.has(word)
+          ? { kind: 'function', name: word }
+          : invalidTemplate(`there is no function ${word}`);
+    }
+  }
+
+  #parenthesis(): Operand {
+    this.#enter();
+    const pipeline = this.#pipeline();
+    if (!this.#take(')')) {
+      invalidTemplate('a parenthesis is not closed');
+    }
+    this.#depth -= 1;
+    const next = this.#peek();
+    if (next?.kind !== 'field' || next.spaced) {
+      return { kind: 'pipeline', pipeline, fields: [] };
+    }
+    this.#token += 1;
+    return { kind: 'pipeline', pipeline, fields: next.text.slice(1).split('.') };
+  }
+
+  #peek(): Token | undefined {
+    return this.#tokens[this.#token];
+  }
+
+  #take(text: string): boolean {
+    const token = this.#peek();
+    const taken = token?.text === text && token.kind !== 'quoted';
+    this.#token += taken ? 1 : 0;
+    return taken;
+  }
+
+  #expectEnd(): void {
+    if (this.#peek() !== undefined) {
+      invalidTemplate('unexpected operand');
+    }
+  }
+}
