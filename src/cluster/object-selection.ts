@@ -1,4 +1,5 @@
-import { parseFieldSelector, parseLabelSelector, quoteText, SelectorError } from '../resources/index.ts';
+import { quote } from '../go/index.ts';
+import { parseFieldSelector, parseLabelSelector, SelectorError } from '../resources/index.ts';
 import type { FieldSelector, KubernetesObject, Schema, Selector } from '../resources/index.ts';
 import { ApiError } from './api-error.ts';
 
@@ -65,7 +66,7 @@ export class ObjectSelection {
 function unknownField({ origin, selectableFields = [] }: SelectableKind, field: string): string {
   return origin === 'custom' || selectableFields.length > 0
     ? `field label not supported: ${field}`
-    : `${quoteText(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
+    : `${quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 
 /** Selectable fields whose name is not the path of their value. */

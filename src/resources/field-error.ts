@@ -1,4 +1,4 @@
-import { jsonText, numberText, quoteText } from './go-text.ts';
+import { jsonText, numberText, quote } from '../go/index.ts';
 
 /** Why a field is refused: the causes that Kubernetes has (`metav1.CauseType`). */
 export type FieldErrorReason =
@@ -81,7 +81,7 @@ export function notFound(field: string, value: unknown): FieldError {
 }
 
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
-  const detail = supported.length === 0 ? '' : `supported values: ${supported.map(quoteText).join(', ')}`;
+  const detail = supported.length === 0 ? '' : `supported values: ${supported.map(quote).join(', ')}`;
   return {
     reason: 'FieldValueNotSupported',
     field,
@@ -108,7 +108,7 @@ function withDetail(start: string, detail: string): string {
 export function valueText(value: unknown): string {
   switch (typeof value) {
     case 'string':
-      return quoteText(value);
+      return quote(value);
     case 'number':
       return numberText(value);
     case 'boolean':

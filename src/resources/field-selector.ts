@@ -1,4 +1,4 @@
-import { compareBytes } from './go-text.ts';
+import { compareStrings } from '../go/index.ts';
 import { SelectorError } from './selectors.ts';
 import type { Labels } from './selectors.ts';
 
@@ -49,7 +49,7 @@ export class FieldSelector {
 export function parseFieldSelector(text: string): FieldSelector {
   const terms = splitTerms(text)
     .filter((term) => term !== '')
-    .toSorted(compareBytes);
+    .toSorted(compareStrings);
   return new FieldSelector(
     terms.map((term) => {
       const at = term.search(/!=|=/u);

@@ -15,7 +15,6 @@ export {
   tooMany,
 } from './field-error.ts';
 export type { FieldError } from './field-error.ts';
-export { compareBytes, jsonText, numberText, quoteText } from './go-text.ts';
 export { isJsonObject, own, textOf, textsOf } from './json.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export type {
@@ -69,7 +68,6 @@ export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
 export { selectableFieldsOf } from './kubernetes/selectable-fields.ts';
 export { applyJsonPatch, applyPatchSteps, MAX_SHIFTED_ELEMENTS } from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
-export { goText } from './patch/go-value-text.ts';
 export { checkDepth, MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
 export { withObjectMeta } from './object-meta-schema.ts';
 export {

@@ -1,5 +1,5 @@
+import { compareStrings } from '../go/index.ts';
 import { invalid } from './field-error.ts';
-import { compareBytes } from './go-text.ts';
 import { qualifiedNameProblems } from './name-rules.ts';
 import { checkedRequirement, Selector, SelectorError } from './selectors.ts';
 import type { LabelRequirement, SelectorOperator } from './selectors.ts';
@@ -151,7 +151,7 @@ class LabelSelectorParser {
       values.add(this.#next.kind === 'identifier' ? this.#take().text : '');
       const token = this.#take();
       if (isSymbol(token, ')')) {
-        return [...values].toSorted(compareBytes);
+        return [...values].toSorted(compareStrings);
       }
       if (!isSymbol(token, ',')) {
         throw new SelectorError(`found '${token.text}', expected: ',' or ')'`);

@@ -1,6 +1,6 @@
+import { compareStrings, quote } from '../go/index.ts';
 import type { FieldError } from './field-error.ts';
 import { forbidden, invalid, required } from './field-error.ts';
-import { compareBytes, quoteText } from './go-text.ts';
 import { isJsonObject, textOf } from './json.ts';
 import { labelValueProblems, qualifiedNameProblems } from './name-rules.ts';
 
@@ -33,7 +33,7 @@ export class Selector {
   static readonly NOTHING: Selector = new Selector([], true);
 
   constructor(requirements: readonly LabelRequirement[], isNothing = false) {
-    this.requirements = requirements.toSorted((left, right) => compareBytes(left.key, right.key));
+    this.requirements = requirements.toSorted((left, right) => compareStrings(left.key, right.key));
     this.#isNothing = isNothing;
   }
 
@@ -77,7 +77,7 @@ function holds({ key, operator, values }: LabelRequirement, labels: Labels): boo
 }
 
 function requirementText({ key, operator, values }: LabelRequirement): string {
-  const sorted = values.toSorted(compareBytes).join(',');
+  const sorted = values.toSorted(compareStrings).join(',');
   switch (operator) {
     case 'exists':
       return key;
@@ -177,7 +177,7 @@ export function labelSelector(value: unknown): Selector {
     const given = isJsonObject(expression) ? expression : {};
     const operator = OBJECT_OPERATORS.get(given['operator']);
     if (operator === undefined) {
-      throw new SelectorError(`${quoteText(textOf(given['operator']))} is not a valid label selector operator`);
+      throw new SelectorError(`${quote(textOf(given['operator']))} is not a valid label selector operator`);
     }
     requirements.push(checkedRequirement(textOf(given['key']), operator, valuesOf(given['values'])));
   }

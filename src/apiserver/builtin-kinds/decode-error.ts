@@ -1,4 +1,5 @@
-import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT, quoteText } from '../../resources/index.ts';
+import { quote } from '../../go/index.ts';
+import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT } from '../../resources/index.ts';
 import type { Schema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { quantityOf } from './quantities.ts';
@@ -27,7 +28,7 @@ export function decodeError(
   const problem = readProblem(object, definition.schema(), kind);
   return problem === undefined
     ? undefined
-    : `${kind} in version ${quoteText(version)} cannot be handled as a ${kind}: ${problem}`;
+    : `${kind} in version ${quote(version)} cannot be handled as a ${kind}: ${problem}`;
 }
 
 function readProblem(object: unknown, schema: Schema, kind: string): string | undefined {
@@ -211,17 +212,17 @@ const MICRO_TIME = [...DATE, [/^\.\d{6}(?!\d)/, '.000000'] as const, ZONE];
 
 function timeProblem(text: string, isMicro: boolean): string | undefined {
   const layout = isMicro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
-  const start = `parsing time ${quoteText(text)} as ${quoteText(layout)}`;
+  const start = `parsing time ${quote(text)} as ${quote(layout)}`;
   let rest = text;
   for (const [pattern, part] of isMicro ? MICRO_TIME : TIME) {
     const found = pattern.exec(rest);
     if (found === null) {
-      return `${start}: cannot parse ${quoteText(rest)} as ${quoteText(part)}`;
+      return `${start}: cannot parse ${quote(rest)} as ${quote(part)}`;
     }
     rest = rest.slice(found[0].length);
   }
   if (rest !== '') {
-    return `parsing time ${quoteText(text)}: extra text: ${quoteText(rest)}`;
+    return `parsing time ${quote(text)}: extra text: ${quote(rest)}`;
   }
-  return Number.isNaN(Date.parse(text)) ? `parsing time ${quoteText(text)}: day out of range` : undefined;
+  return Number.isNaN(Date.parse(text)) ? `parsing time ${quote(text)}: day out of range` : undefined;
 }

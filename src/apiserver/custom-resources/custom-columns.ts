@@ -1,4 +1,5 @@
-import { ageOf, isJsonObject, jsonText, numberText } from '../../resources/index.ts';
+import { jsonText, numberText } from '../../go/index.ts';
+import { ageOf, isJsonObject } from '../../resources/index.ts';
 import type { CustomColumn, TableColumn } from '../../resources/index.ts';
 import type { TablePrinter } from '../resource-definition.ts';
 import { parseJsonPath } from './json-path.ts';

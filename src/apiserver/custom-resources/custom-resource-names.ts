@@ -1,4 +1,4 @@
-import { quoteText } from '../../resources/index.ts';
+import { quote } from '../../go/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { namesOf } from './custom-resource.ts';
 import type { KindNames } from './custom-resource.ts';
@@ -60,7 +60,7 @@ export function acceptNames(crd: KubernetesObject, others: Iterable<KubernetesOb
 }
 
 function inUse(name: string): string {
-  return `${quoteText(name)} is already in use`;
+  return `${quote(name)} is already in use`;
 }
 
 function groupOf(crd: KubernetesObject): unknown {

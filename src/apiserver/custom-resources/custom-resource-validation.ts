@@ -1,4 +1,5 @@
 // What API servers ask of a CustomResourceDefinition (apiextensions 0.34, `apis/apiextensions/validation`), in their words.
+import { jsonText } from '../../go/index.ts';
 import {
   addErrors,
   dns1035LabelProblems,
@@ -8,7 +9,6 @@ import {
   invalid,
   invalidText,
   isJsonObject,
-  jsonText,
   limitErrors,
   notSupported,
   required,

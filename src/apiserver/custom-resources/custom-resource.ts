@@ -1,6 +1,7 @@
 // CustomResourceDefinitions: what they have by default, and the kinds that they define. What is wrong with them is in
 // custom-resource-validation.ts.
-import { invalid, isJsonObject, jsonText, numberText, withObjectMeta } from '../../resources/index.ts';
+import { jsonText, numberText } from '../../go/index.ts';
+import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type { CustomColumn } from '../../resources/index.ts';
 import type {
   FieldError,

@@ -1,5 +1,6 @@
+import { quote } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
-import { groupResourceOf, quoteText } from '../../resources/index.ts';
+import { groupResourceOf } from '../../resources/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
 import type { ClusterContext } from './cluster-context.ts';
 
@@ -26,7 +27,7 @@ export function requireNamespace(
     throw ApiError.notFound({ group: '', resource: 'namespaces' }, namespace);
   }
   if (operation === 'CREATE' && object.metadata.deletionTimestamp !== undefined) {
-    const what = name === '' ? groupResourceOf(type) : `${groupResourceOf(type)} ${quoteText(name)}`;
+    const what = name === '' ? groupResourceOf(type) : `${groupResourceOf(type)} ${quote(name)}`;
     throw new ApiError(
       403,
       'Forbidden',

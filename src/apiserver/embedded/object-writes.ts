@@ -1,8 +1,9 @@
 // Creates and changes objects, with the steps of an API server in their order (k8s.io/apiserver, pkg/endpoints/handlers).
 import { setImmediate } from 'node:timers/promises';
+import { valueText } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import type { Patch } from '../../cluster/index.ts';
-import { apiVersionOf, goText } from '../../resources/index.ts';
+import { apiVersionOf } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { authorize, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
@@ -98,7 +99,7 @@ export class ObjectWriter {
       namespace,
       options,
       verb: isApply ? 'apply' : 'patch',
-      ...(patch.type === 'strategic' ? { patchText: goText(patch.body) } : {}),
+      ...(patch.type === 'strategic' ? { patchText: valueText(patch.body) } : {}),
     };
     const now = this.#context.now();
     return this.#modify(write, key, isApply && subresource === undefined, (live) => {

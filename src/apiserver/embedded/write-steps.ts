@@ -1,6 +1,7 @@
 // The common steps of creations and updates, in order.
+import { jsonText } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
-import { invalid, jsonText } from '../../resources/index.ts';
+import { invalid } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { trackUpdate } from '../server-side-apply/track-update.ts';
 import { subresourceView } from './object-reads.ts';

@@ -1,8 +1,9 @@
 // Requests for resources: from HTTP to the methods of a cluster, and back.
 import type { IncomingMessage } from 'node:http';
+import { quote } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import type { Cluster, Patch, WatchEvent, WriteOptions } from '../../cluster/index.ts';
-import { apiVersionOf, groupVersionOf, isJsonObject, quoteText } from '../../resources/index.ts';
+import { apiVersionOf, groupVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey } from '../../resources/index.ts';
 import type { ClusterState } from '../embedded/request.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
@@ -280,7 +281,7 @@ async function objectOfBody(
   const body = await readBody(request);
   const object = decodeObject(body, format, expected.kind);
   if (format === 'json' && fieldValidation !== 'Ignore') {
-    const duplicates = duplicateFields(body.toString('utf8')).map((path) => `duplicate field ${quoteText(path)}`);
+    const duplicates = duplicateFields(body.toString('utf8')).map((path) => `duplicate field ${quote(path)}`);
     if (fieldValidation === 'Strict' && duplicates.length > 0) {
       const { version } = groupVersionOf(expected.apiVersion);
       throw ApiError.badRequest(
@@ -292,7 +293,7 @@ async function objectOfBody(
   const { apiVersion = expected.apiVersion, kind = expected.kind } = object;
   if (apiVersion !== expected.apiVersion || kind !== expected.kind) {
     throw ApiError.badRequest(
-      `${text(kind)} in version ${quoteText(groupVersionOf(text(apiVersion)).version)} cannot be handled as a ${expected.kind}: expected ${expected.apiVersion} ${expected.kind}, got ${text(apiVersion)} ${text(kind)}`,
+      `${text(kind)} in version ${quote(groupVersionOf(text(apiVersion)).version)} cannot be handled as a ${expected.kind}: expected ${expected.apiVersion} ${expected.kind}, got ${text(apiVersion)} ${text(kind)}`,
     );
   }
   const metadata = object['metadata'] ?? {};

@@ -1,4 +1,5 @@
-import { checkDepth, goText, isJsonObject, PatchError } from '../../resources/index.ts';
+import { valueText } from '../../go/index.ts';
+import { checkDepth, isJsonObject, PatchError } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, Schema } from '../../resources/index.ts';
 import { ordered, partition } from './strategic-order.ts';
 
@@ -119,7 +120,7 @@ function checkOrder(patch: readonly JsonValue[], order: readonly JsonValue[], me
     }
   }
   if (at < kept.length) {
-    const text = `The order in patch list:\n${goText(patch)}\n doesn't match ${ELEMENT_ORDER} list:\n${goText(order)}\n`;
+    const text = `The order in patch list:\n${valueText(patch)}\n doesn't match ${ELEMENT_ORDER} list:\n${valueText(order)}\n`;
     throw new PatchError('failed', text);
   }
 }
@@ -286,7 +287,7 @@ function elementKindOf(elements: readonly JsonValue[]): string {
     throw new PatchError('does-not-apply', 'lists of lists are not supported');
   }
   if (kinds.size > 1) {
-    throw new PatchError('failed', `list element types are not identical: ${goText([elements])}`);
+    throw new PatchError('failed', `list element types are not identical: ${valueText([elements])}`);
   }
   return kind;
 }
@@ -299,7 +300,7 @@ function keyIn(element: JsonValue, mergeKey: string | undefined): JsonValue {
   const object = asObject(element);
   const key = Object.hasOwn(object, mergeKey) ? object[mergeKey] : undefined;
   if (key === undefined) {
-    throw new PatchError('failed', `map: ${goText(object)} does not contain declared merge key: ${mergeKey}`);
+    throw new PatchError('failed', `map: ${valueText(object)} does not contain declared merge key: ${mergeKey}`);
   }
   return key;
 }
@@ -373,5 +374,5 @@ function withoutDirectives(value: JsonValue | readonly JsonValue[], depth: numbe
 }
 
 function unknownDirective(directive: JsonValue, patch: JsonObject): PatchError {
-  return new PatchError('failed', `unknown patch type: ${goText(directive)} in map: ${goText(patch)}`);
+  return new PatchError('failed', `unknown patch type: ${valueText(directive)} in map: ${valueText(patch)}`);
 }

@@ -1,4 +1,4 @@
-import { compareBytes, quoteText } from '../../resources/index.ts';
+import { compareStrings, quote } from '../../go/index.ts';
 import { pathText } from '../../resources/structured-merge/index.ts';
 import type { Manager } from './managed-fields.ts';
 import type { Conflict } from './ownership.ts';
@@ -18,7 +18,7 @@ export interface ApplyConflicts {
 /** The conflicts in the words of an API server. */
 export function conflictsOf(conflicts: ReadonlyMap<string, Conflict>): ApplyConflicts {
   const groups = [...conflicts]
-    .sort(([a], [b]) => compareBytes(a, b))
+    .sort(([a], [b]) => compareStrings(a, b))
     .map(([, { manager, fields }]) => ({ manager: managerText(manager), paths: [...fields.paths()].map(pathText) }));
   const causes = groups.flatMap(({ manager, paths }) =>
     paths.map((field) => ({ reason: 'FieldManagerConflict' as const, message: `conflict with ${manager}`, field })),
@@ -36,7 +36,7 @@ export function conflictsOf(conflicts: ReadonlyMap<string, Conflict>): ApplyConf
 }
 
 function managerText({ manager, operation, apiVersion, subresource }: Manager): string {
-  const name = quoteText(manager);
-  const part = subresource === '' ? name : `${name} with subresource ${quoteText(subresource)}`;
+  const name = quote(manager);
+  const part = subresource === '' ? name : `${name} with subresource ${quote(subresource)}`;
   return operation === 'Update' ? `${part} using ${apiVersion}` : part;
 }

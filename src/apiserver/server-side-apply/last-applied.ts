@@ -1,5 +1,6 @@
 // The annotation of client-side `kubectl apply`, where the same kubectl goes on with server-side apply.
-import { isJsonObject, jsonText } from '../../resources/index.ts';
+import { jsonText } from '../../go/index.ts';
+import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { checkTypes, fieldsOf, MergeError } from '../../resources/structured-merge/index.ts';
 import type { FieldSet } from '../../resources/structured-merge/index.ts';

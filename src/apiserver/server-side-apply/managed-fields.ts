@@ -1,4 +1,5 @@
-import { compareBytes, isJsonObject } from '../../resources/index.ts';
+import { compareStrings } from '../../go/index.ts';
+import { isJsonObject } from '../../resources/index.ts';
 import type { ManagedFieldsEntry } from '../../resources/index.ts';
 import { FieldSet, MergeError } from '../../resources/structured-merge/index.ts';
 
@@ -98,11 +99,11 @@ export function managedFieldsOf(managers: Managers): ManagedFieldsEntry[] {
 
 function compareManagers(left: Manager, right: Manager): number {
   return (
-    compareBytes(left.operation, right.operation) ||
+    compareStrings(left.operation, right.operation) ||
     secondsOf(left) - secondsOf(right) ||
-    compareBytes(left.manager, right.manager) ||
-    compareBytes(left.apiVersion, right.apiVersion) ||
-    compareBytes(left.subresource, right.subresource)
+    compareStrings(left.manager, right.manager) ||
+    compareStrings(left.apiVersion, right.apiVersion) ||
+    compareStrings(left.subresource, right.subresource)
   );
 }
 
@@ -124,7 +125,7 @@ export function capManagers(managers: Managers): void {
   if (count <= MAX_UPDATE_MANAGERS) {
     return;
   }
-  updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareBytes(a, b));
+  updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareStrings(a, b));
   const firstOf = new Map<string, string>();
   // What goes into the one that is left, by its id: united at the end, as there may be thousands.
   const parts = new Map<string, FieldSet[]>();

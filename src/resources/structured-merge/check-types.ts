@@ -1,6 +1,6 @@
+import { valueText } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { goText } from '../patch/go-value-text.ts';
 import { elementOrProblem } from './list-elements.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
 import { anyKindOf, kindFor } from './merge-type.ts';
@@ -109,7 +109,7 @@ function scalarProblem(scalar: ScalarType, value: JsonValue): string | undefined
 
 /** A value as API servers print it here: Go's `%v` of what holds it. */
 function holderText(value: JsonValue): string {
-  return `&{${goText(value)}}`;
+  return `&{${valueText(value)}}`;
 }
 
 /** The same as `%#v`. */
@@ -126,7 +126,7 @@ function goSyntax(value: JsonValue): string {
     const texts = entries.map((key) => `${JSON.stringify(key)}:${goSyntax(value[key] ?? null)}`);
     return `map[string]interface {}{${texts.join(', ')}}`;
   }
-  return value === null ? 'interface {}(nil)' : typeof value === 'string' ? JSON.stringify(value) : goText(value);
+  return value === null ? 'interface {}(nil)' : typeof value === 'string' ? JSON.stringify(value) : valueText(value);
 }
 
 function goTypeOf(value: JsonValue): string {

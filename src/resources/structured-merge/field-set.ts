@@ -1,4 +1,4 @@
-import { jsonText } from '../go-text.ts';
+import { jsonText } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
 import type { FieldsV1 } from '../kubernetes-object.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';

@@ -1,5 +1,5 @@
 // Equality and order of JSON values as structured-merge-diff has them.
-import { compareBytes } from '../go-text.ts';
+import { compareStrings } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { checkMergeDepth } from './merge-error.ts';
@@ -35,7 +35,7 @@ export function compareJson(left: JsonValue, right: JsonValue, depth = 0): numbe
     return ranks;
   }
   if (typeof left === 'string' && typeof right === 'string') {
-    return compareBytes(left, right);
+    return compareStrings(left, right);
   }
   if (Array.isArray(left) && Array.isArray(right)) {
     return compareLists(left, right, (a, b) => compareJson(a, b, depth + 1));
@@ -44,7 +44,7 @@ export function compareJson(left: JsonValue, right: JsonValue, depth = 0): numbe
     return compareLists(
       entriesOf(left),
       entriesOf(right),
-      ([a, one], [b, other]) => compareBytes(a, b) || compareJson(one, other, depth + 1),
+      ([a, one], [b, other]) => compareStrings(a, b) || compareJson(one, other, depth + 1),
     );
   }
   return Number(left) - Number(right);
@@ -65,7 +65,7 @@ export function compareLists<T>(left: readonly T[], right: readonly T[], compare
 }
 
 function entriesOf(object: JsonObject): readonly (readonly [string, JsonValue])[] {
-  return Object.entries(object).toSorted(([a], [b]) => compareBytes(a, b));
+  return Object.entries(object).toSorted(([a], [b]) => compareStrings(a, b));
 }
 
 function rankOf(value: JsonValue): number {

@@ -1,5 +1,5 @@
+import { compareStrings, jsonText } from '../../go/index.ts';
 import { valueText } from '../field-error.ts';
-import { compareBytes, jsonText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
 import { compareJson, compareLists } from './json-order.ts';
@@ -27,7 +27,7 @@ export function fieldElement(name: string): PathElement {
 }
 
 export function keyElement(fields: readonly KeyField[]): PathElement {
-  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareBytes(a, b));
+  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareStrings(a, b));
   const text = sorted.map(([name, value]) => `${jsonText(name)}:${jsonText(value)}`).join(',');
   return { kind: 'key', fields: sorted, text: `k:{${text}}` };
 }
@@ -104,13 +104,13 @@ const KINDS = ['field', 'key', 'value', 'index'];
 /** Fields first, then keys, values, indexes; each in the order of what they hold. */
 export function compareElements(left: PathElement, right: PathElement): number {
   if (left.kind === 'field' && right.kind === 'field') {
-    return compareBytes(left.name, right.name);
+    return compareStrings(left.name, right.name);
   }
   if (left.kind === 'key' && right.kind === 'key') {
     return compareLists(
       left.fields,
       right.fields,
-      ([a, one], [b, other]) => compareBytes(a, b) || compareJson(one, other),
+      ([a, one], [b, other]) => compareStrings(a, b) || compareJson(one, other),
     );
   }
   if (left.kind === 'value' && right.kind === 'value') {

@@ -1,9 +1,9 @@
 // Lists of type `set` and `map` hold nothing twice (apiextensions, `schema/listtype`).
+import { jsonText } from '../../go/index.ts';
 import { duplicate, invalid } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { jsonText } from '../go-text.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
 

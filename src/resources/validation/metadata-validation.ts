@@ -1,7 +1,7 @@
 // What API servers ask of `metadata` (apimachinery 0.34, `api/validation` and `apis/meta/v1/validation`), in their words.
+import { jsonText, quote } from '../../go/index.ts';
 import { addErrors, forbidden, invalid, invalidText, limitErrors, required, tooLong } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { jsonText, quoteText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../kubernetes-object.ts';
 import {
@@ -180,7 +180,7 @@ function updateErrors(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
 function newFinalizerErrors(finalizers: readonly string[], old: readonly string[]): FieldError[] {
   const before = new Set(old);
   const added = [...new Set(finalizers)].filter((finalizer) => !before.has(finalizer)).toSorted();
-  const list = `[]string{${added.map(quoteText).join(', ')}}`;
+  const list = `[]string{${added.map(quote).join(', ')}}`;
   const message = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
   return added.length === 0 ? [] : [forbidden('metadata.finalizers', message)];
 }
@@ -285,7 +285,7 @@ function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
 /** What is wrong with the name of a field manager: also that of the query parameter `fieldManager`. */
 export function fieldManagerErrors(manager: string, field: string): FieldError[] {
   const errors = Buffer.byteLength(manager) > MAX_FIELD_MANAGER_BYTES ? [tooLong(field, MAX_FIELD_MANAGER_BYTES)] : [];
-  const shown = quoteText(manager);
+  const shown = quote(manager);
   let position = 0;
   for (const character of manager) {
     if (position > MAX_FIELD_MANAGER_BYTES) {

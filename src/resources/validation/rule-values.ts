@@ -1,6 +1,6 @@
+import { jsonText } from '../../go/index.ts';
 import { CelDouble, CelDuration, CelTimestamp, escapeField, EvaluationFailure } from '../../cel/index.ts';
 import type { CelResult, CelValue } from '../../cel/index.ts';
-import { jsonText } from '../go-text.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';

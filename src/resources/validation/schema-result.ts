@@ -1,6 +1,6 @@
+import { jsonText } from '../../go/index.ts';
 import type { FieldError } from '../field-error.ts';
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../field-error.ts';
-import { jsonText } from '../go-text.ts';
 
 /** One thing that a schema does not accept, in the words of API servers. */
 export interface SchemaProblem {

@@ -1,7 +1,7 @@
 // Validation by an OpenAPI schema as API servers do it (kube-openapi, `validation/validate`), with their messages, their choice
 // among alternatives, and without what an update did not change (KEP-4008).
+import { numberText, quote } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
-import { numberText, quoteText } from '../go-text.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
@@ -244,7 +244,7 @@ export class SchemaValidator {
       checkAllOf(allOf, check, path, result);
     }
     if (not !== undefined && check(not).isValid) {
-      result.add(compositeProblem(`${quoteText(path)} must not validate the schema (not)`));
+      result.add(compositeProblem(`${quote(path)} must not validate the schema (not)`));
     }
     result.matches += 2;
   }
@@ -267,7 +267,7 @@ function checkAnyOf(anyOf: readonly Schema[], check: CheckSchema, path: string, 
     }
     best = best === undefined || one.matches > best.matches ? one : best;
   }
-  result.add(compositeProblem(`${quoteText(path)} must validate at least one schema (anyOf)`));
+  result.add(compositeProblem(`${quote(path)} must validate at least one schema (anyOf)`));
   if (best !== undefined) {
     result.merge(best);
   }
@@ -292,7 +292,7 @@ function checkOneOf(oneOf: readonly Schema[], check: CheckSchema, path: string, 
     return;
   }
   const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`;
-  result.add(compositeProblem(`${quoteText(path)} must validate one and only one schema (oneOf). ${found}`));
+  result.add(compositeProblem(`${quote(path)} must validate one and only one schema (oneOf). ${found}`));
   if (best !== undefined) {
     result.merge(best);
   }
@@ -307,7 +307,7 @@ function checkAllOf(allOf: readonly Schema[], check: CheckSchema, path: string, 
   }
   if (valid !== allOf.length) {
     const none = valid === 0 ? '. None validated' : '';
-    result.add(compositeProblem(`${quoteText(path)} must validate all the schemas (allOf)${none}`));
+    result.add(compositeProblem(`${quote(path)} must validate all the schemas (allOf)${none}`));
   }
 }
 

@@ -1,12 +1,5 @@
-import {
-  addErrors,
-  forbidden,
-  invalid,
-  invalidText,
-  jsonText,
-  notSupported,
-  required,
-} from '../../../resources/index.ts';
+import { jsonText } from '../../../go/index.ts';
+import { addErrors, forbidden, invalid, invalidText, notSupported, required } from '../../../resources/index.ts';
 import type { FieldError, Schema } from '../../../resources/index.ts';
 
 const LIST_TYPES = ['atomic', 'set', 'map'];

@@ -1,13 +1,6 @@
+import { jsonText } from '../../../go/index.ts';
 import { SCHEMA_COST_LIMIT, SCHEMA_RULE_COST_LIMIT } from '../../../cel/index.ts';
-import {
-  addErrors,
-  forbidden,
-  invalid,
-  invalidText,
-  jsonText,
-  notSupported,
-  required,
-} from '../../../resources/index.ts';
+import { addErrors, forbidden, invalid, invalidText, notSupported, required } from '../../../resources/index.ts';
 import type { FieldError, Schema, ValidationRule } from '../../../resources/index.ts';
 import { additionalOf, parseFieldPath, RuleCompiler } from '../../../resources/validation/index.ts';
 import type { CompiledRule } from '../../../resources/validation/index.ts';

@@ -1,4 +1,5 @@
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
 import { userInfoObject } from '../authentication/identities.ts';
 import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
@@ -106,7 +107,7 @@ export function readAnswer(kind: Webhook['kind'], version: string, uid: string, 
 function checkIdentity(uid: string, review: JsonObject, response: JsonObject): void {
   const got = typeof response.uid === 'string' ? response.uid : '';
   if (got !== uid) {
-    throw new ReviewError(`expected response.uid=${quoteText(uid)}, got ${quoteText(got)}`);
+    throw new ReviewError(`expected response.uid=${quote(uid)}, got ${quote(got)}`);
   }
   const { apiVersion, kind } = review;
   if (apiVersion !== `${GROUP}/v1` || kind !== 'AdmissionReview') {

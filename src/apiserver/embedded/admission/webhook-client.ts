@@ -1,7 +1,8 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject } from '../../../resources/index.ts';
 import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
@@ -62,7 +63,7 @@ export class WebhookClient {
    */
   async post(call: WebhookCall): Promise<string> {
     const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
-    const shown = `Post ${quoteText(call.endpoint.origin + path)}`;
+    const shown = `Post ${quote(call.endpoint.origin + path)}`;
     const timeout = AbortSignal.timeout(call.timeoutSeconds * 1000);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
     try {
@@ -219,7 +220,7 @@ function statusMessage(status: number, message: string): string {
       return 'the server was unable to return a response in the time allotted, but may still be processing the request';
     default:
       return status >= 500
-        ? `an error on the server (${quoteText(message)}) has prevented the request from succeeding`
+        ? `an error on the server (${quote(message)}) has prevented the request from succeeding`
         : `the server responded with the status code ${status} but did not return more information`;
   }
 }

@@ -1,6 +1,7 @@
+import { quote } from '../../../go/index.ts';
 import { ApiError } from '../../../cluster/index.ts';
 import type { ApiErrorReason } from '../../../cluster/index.ts';
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonValue } from '../../../resources/index.ts';
 
 /** A failed call of a webhook, or a malformed answer. The failure policy decides what follows. */
@@ -8,7 +9,7 @@ export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
 
   constructor(webhook: string, why: string, cause?: unknown) {
-    super(`failed calling webhook ${quoteText(webhook)}: ${why}`, cause === undefined ? undefined : { cause });
+    super(`failed calling webhook ${quote(webhook)}: ${why}`, cause === undefined ? undefined : { cause });
   }
 }
 
@@ -19,7 +20,7 @@ export function internalError(message: string, cause?: unknown): ApiError {
 }
 
 export function dryRunUnsupported(webhook: string): ApiError {
-  return ApiError.badRequest(`admission webhook ${quoteText(webhook)} does not support dry run`);
+  return ApiError.badRequest(`admission webhook ${quote(webhook)} does not support dry run`);
 }
 
 /** The range of HTTP error codes. */
@@ -29,7 +30,7 @@ const [LOWEST_ERROR_CODE, HIGHEST_ERROR_CODE] = [400, 599];
 export function deniedError(webhook: string, status: JsonValue | undefined): ApiError {
   const { code, reason, message, details } = isJsonObject(status) ? status : {};
   const isErrorCode = Number.isInteger(code) && Number(code) >= LOWEST_ERROR_CODE && Number(code) <= HIGHEST_ERROR_CODE;
-  const deniedBy = `admission webhook ${quoteText(webhook)} denied the request`;
+  const deniedBy = `admission webhook ${quote(webhook)} denied the request`;
   const why = [message, reason].find((one) => typeof one === 'string' && one !== '');
   return new ApiError(
     isErrorCode ? Number(code) : LOWEST_ERROR_CODE,

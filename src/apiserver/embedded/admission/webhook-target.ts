@@ -1,4 +1,5 @@
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ClusterState } from '../request.ts';
 import type { WebhookService, WebhookTarget } from './webhook.ts';
@@ -44,7 +45,7 @@ export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: 
   }
   const url = URL.parse(target.url);
   if (url?.protocol !== 'https:') {
-    throw new Error(`Unparsable URL: expected an absolute https URL, got ${quoteText(target.url)}`);
+    throw new Error(`Unparsable URL: expected an absolute https URL, got ${quote(target.url)}`);
   }
   const host = url.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
   const port = url.port === '' ? HTTPS_PORT : Number(url.port);
@@ -62,7 +63,7 @@ function serviceAddress(
   }
   const service = state.get(SERVICES, namespace, name);
   if (service === undefined) {
-    throw new Error(`service ${quoteText(name)} not found`);
+    throw new Error(`service ${quote(name)} not found`);
   }
   return addressOf(service, name, port);
 }
@@ -74,12 +75,10 @@ function addressOf({ spec }: KubernetesObject, name: string, port: number): Addr
   }
   const isServed = Array.isArray(ports) && ports.some((one) => isJsonObject(one) && one.port === port);
   if (!isServed) {
-    throw new Error(`no service port ${port} found for service ${quoteText(name)}`);
+    throw new Error(`no service port ${port} found for service ${quote(name)}`);
   }
   if (typeof clusterIP !== 'string' || clusterIP === '' || clusterIP === 'None') {
-    throw new Error(
-      `cannot route to service with ClusterIP ${quoteText(typeof clusterIP === 'string' ? clusterIP : '')}`,
-    );
+    throw new Error(`cannot route to service with ClusterIP ${quote(typeof clusterIP === 'string' ? clusterIP : '')}`);
   }
   return { host: clusterIP, port };
 }

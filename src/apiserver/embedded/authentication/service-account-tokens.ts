@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { isJsonObject, quoteText, textOf } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
 import { quoteList } from '../authorization/policy-rule.ts';
 import type { ClusterState, UserInfo } from '../request.ts';
@@ -121,7 +122,7 @@ export class ServiceAccountTokens {
     const name = textOf(account.name);
     const found = this.#options.state.get(SERVICE_ACCOUNTS, scope, name);
     if (found === undefined) {
-      return `serviceaccounts ${quoteText(name)} not found`;
+      return `serviceaccounts ${quote(name)} not found`;
     }
     if (found.metadata.uid !== account.uid) {
       return `service account UID (${found.metadata.uid ?? ''}) does not match claim (${textOf(account.uid)})`;

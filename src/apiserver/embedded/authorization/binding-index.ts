@@ -1,4 +1,5 @@
-import { isJsonObject, quoteText, textOf } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { serviceAccountName } from '../authentication/identities.ts';
 import type { UserInfo } from '../request.ts';
@@ -60,16 +61,14 @@ export class BindingIndex {
     const role = { kind: textOf(roleRef.kind), name: textOf(roleRef.name) };
     const { namespace, name = '' } = metadata;
     const source =
-      namespace === undefined
-        ? `ClusterRoleBinding ${quoteText(name)}`
-        : `RoleBinding ${quoteText(`${name}/${namespace}`)}`;
+      namespace === undefined ? `ClusterRoleBinding ${quote(name)}` : `RoleBinding ${quote(`${name}/${namespace}`)}`;
     for (const [index, subject] of subjects.filter(isJsonObject).entries()) {
       const subjectNamespace = textOf(subject.namespace) || (namespace ?? '');
       const keyAndText = describeSubject(textOf(subject.kind), textOf(subject.name), subjectNamespace);
       if (keyAndText === undefined) {
         continue;
       }
-      const description = `${source} of ${role.kind} ${quoteText(role.name)} to ${keyAndText.text}`;
+      const description = `${source} of ${role.kind} ${quote(role.name)} to ${keyAndText.text}`;
       const grants = this.#bySubject.get(keyAndText.key) ?? [];
       grants.push({ description, role, binding: place, subject: index });
       this.#bySubject.set(keyAndText.key, grants);
@@ -80,15 +79,15 @@ export class BindingIndex {
 function describeSubject(kind: string, name: string, namespace: string): { key: string; text: string } | undefined {
   switch (kind) {
     case 'User':
-      return { key: userKey(name), text: `User ${quoteText(name)}` };
+      return { key: userKey(name), text: `User ${quote(name)}` };
     case 'Group':
-      return { key: groupKey(name), text: `Group ${quoteText(name)}` };
+      return { key: groupKey(name), text: `Group ${quote(name)}` };
     case 'ServiceAccount':
       return namespace === ''
         ? undefined
         : {
             key: userKey(serviceAccountName(namespace, name)),
-            text: `ServiceAccount ${quoteText(`${name}/${namespace}`)}`,
+            text: `ServiceAccount ${quote(`${name}/${namespace}`)}`,
           };
     default:
       return undefined;

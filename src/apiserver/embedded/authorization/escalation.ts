@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { quote } from '../../../go/index.ts';
 import { ApiError } from '../../../cluster/index.ts';
-import { isJsonObject, quoteText } from '../../../resources/index.ts';
+import { isJsonObject } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { UserInfo } from '../request.ts';
 import { isAggregated } from './aggregation.ts';
@@ -124,7 +125,7 @@ function requireHeld(
   if (missing.length === 0) {
     return;
   }
-  const who = `user ${quoteText(user.username)} (groups=${quoteList(user.groups)})`;
+  const who = `user ${quote(user.username)} (groups=${quoteList(user.groups)})`;
   const what = `is attempting to grant RBAC permissions not currently held:\n${describeRules(missing).join('\n')}`;
   const errors = held.error === '' ? '' : `; resolution errors: [${held.error}]`;
   throw forbiddenError(definition, object.metadata.name ?? '', `${who} ${what}${errors}`);

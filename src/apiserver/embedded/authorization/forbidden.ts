@@ -1,12 +1,13 @@
+import { quote } from '../../../go/index.ts';
 import { ApiError } from '../../../cluster/index.ts';
-import { groupResourceOf, quoteText } from '../../../resources/index.ts';
+import { groupResourceOf } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
 /** A 403 for `type` and `name`, which may be empty. */
 export function forbiddenError(type: { readonly group: string; readonly resource: string }, name: string, why: string) {
   const { group, resource } = type;
   const what =
-    resource === '' ? 'forbidden' : `${groupResourceOf(type)}${name === '' ? '' : ` ${quoteText(name)}`} is forbidden`;
+    resource === '' ? 'forbidden' : `${groupResourceOf(type)}${name === '' ? '' : ` ${quote(name)}`} is forbidden`;
   return new ApiError(403, 'Forbidden', `${what}: ${why}`, {
     ...(name === '' ? {} : { name }),
     ...(group === '' ? {} : { group }),
@@ -23,14 +24,14 @@ export function forbidden(attributes: AccessAttributes, reason = ''): ApiError {
 }
 
 function describe({ user, verb, group = '', resource = '', subresource, namespace, path }: AccessAttributes): string {
-  const who = `User ${quoteText(user.username)} cannot ${verb}`;
+  const who = `User ${quote(user.username)} cannot ${verb}`;
   if (path !== undefined) {
-    return `${who} path ${quoteText(path)}`;
+    return `${who} path ${quote(path)}`;
   }
   const whole = subresource === undefined || subresource === '' ? resource : `${resource}/${subresource}`;
   const where =
-    namespace === undefined || namespace === '' ? 'at the cluster scope' : `in the namespace ${quoteText(namespace)}`;
-  return `${who} resource ${quoteText(whole)} in API group ${quoteText(group)} ${where}`;
+    namespace === undefined || namespace === '' ? 'at the cluster scope' : `in the namespace ${quote(namespace)}`;
+  return `${who} resource ${quote(whole)} in API group ${quote(group)} ${where}`;
 }
 
 /** Escapes client input in messages, which browsers may show. */

@@ -1,4 +1,5 @@
-import { isJsonObject, quoteText, textsOf } from '../../../resources/index.ts';
+import { quote } from '../../../go/index.ts';
+import { isJsonObject, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
@@ -153,5 +154,5 @@ function describeRule(rule: PolicyRule): string {
 
 /** `["a" "b"]`, as Go prints lists. */
 export function quoteList(list: readonly string[]): string {
-  return `[${list.map(quoteText).join(' ')}]`;
+  return `[${list.map(quote).join(' ')}]`;
 }

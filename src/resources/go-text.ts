@@ -1,1 +1,0 @@
-export { compareStrings as compareBytes, jsonText, numberText, quote as quoteText } from '../go/index.ts';
