@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { ModuleError } from './errors.ts';
 
-/** Modules that are part of this product: nothing is fetched for them. */
+/** Policies that are part of this product, named `builtin:NAME` in a policy. */
 export const BUILTIN_MODULES = ['cel', 'pod-security'] as const;
 
 export type BuiltinName = (typeof BUILTIN_MODULES)[number];
 
 const SCHEME = 'builtin:';
 
-/** This product's version: builtin modules have the same. */
+/** The version of this product, which builtin modules share. */
 export const PRODUCT_VERSION = (
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
@@ -20,7 +20,7 @@ export function isBuiltin(reference: string): boolean {
 
 /**
  * Reads `builtin:NAME`.
- * @throws ModuleError `reference-invalid` for a name that is none of {@link BUILTIN_MODULES}
+ * @throws ModuleError `reference-invalid` for a name that is not in {@link BUILTIN_MODULES}
  */
 export function parseBuiltin(reference: string): BuiltinName {
   const text = reference.trim().slice(SCHEME.length);
@@ -30,13 +30,13 @@ export function parseBuiltin(reference: string): BuiltinName {
     const hint = text.includes('@') ? ': a builtin module has the version of the product and takes no digest' : '';
     throw new ModuleError(
       'reference-invalid',
-      `there is no builtin module of this name: expected ${known}, got ${SCHEME}${text.slice(0, 80)}${hint}`,
+      `unknown builtin module: expected ${known}, got ${SCHEME}${text.slice(0, 80)}${hint}`,
     );
   }
   return name;
 }
 
-/** What stands for the digest of a builtin module: it changes only with the product. */
+/** `builtin:NAME@VERSION`, in place of a digest. */
 export function builtinVersion(name: BuiltinName): string {
   return `${SCHEME}${name}@${PRODUCT_VERSION}`;
 }

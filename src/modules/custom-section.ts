@@ -1,14 +1,14 @@
 import { ModuleError } from './errors.ts';
 import { MODULE_PREAMBLE } from './wasm-bytes.ts';
 
-/** A custom section of a module. */
+/** https://webassembly.github.io/spec/core/binary/modules.html#custom-section */
 interface CustomSection {
   readonly name: string;
   /** A view of the module's bytes. */
   readonly content: Uint8Array;
 }
 
-/** One section, with its header. */
+/** Byte offsets of one section. */
 interface Section {
   readonly id: number;
   readonly start: number;
@@ -20,8 +20,8 @@ const CUSTOM_SECTION_ID = 0;
 const MAX_LEB32_BYTES = 5;
 
 /**
- * The contents of all custom sections of that name, as views.
- * @throws ModuleError `not-wasm` when the bytes are not a whole module
+ * The contents of all custom sections of a name, as views of the module.
+ * @throws ModuleError `not-wasm` when the bytes are not a complete module
  */
 export function customSections(module: Uint8Array, name: string): Uint8Array[] {
   return [...sections(module)].flatMap((section) => {
@@ -31,7 +31,7 @@ export function customSections(module: Uint8Array, name: string): Uint8Array[] {
 }
 
 /**
- * A copy of the module in which one custom section, at the end, takes the place of all that have that name.
+ * A copy of the module with one custom section of this name, at its end.
  * @throws ModuleError `not-wasm`
  */
 export function withCustomSection(module: Uint8Array, name: string, content: Uint8Array): Uint8Array {
@@ -63,7 +63,7 @@ function* sections(module: Uint8Array): Generator<Section> {
     if (end > module.length) {
       throw new ModuleError(
         'not-wasm',
-        `the module is cut off: expected a section of ${size} bytes at ${next}, got ${module.length - next}`,
+        `the module is truncated: expected a section of ${size} bytes at ${next}, got ${module.length - next}`,
       );
     }
     yield { id: module[at] ?? 0, start: at, contentStart: next, end };
@@ -79,7 +79,7 @@ function customSection(module: Uint8Array, { id, contentStart, end }: Section): 
   if (next + length > end) {
     throw new ModuleError(
       'not-wasm',
-      `the module is damaged: the name of the custom section at ${contentStart} is cut off`,
+      `the module is corrupt: the name of the custom section at byte ${contentStart} is truncated`,
     );
   }
   return {
@@ -88,7 +88,7 @@ function customSection(module: Uint8Array, { id, contentStart, end }: Section): 
   };
 }
 
-/** Reads an unsigned number of at most 32 bits that ends before `limit`. */
+/** Reads an unsigned LEB128 number of at most 32 bits that ends before `limit`. */
 function readLeb32(bytes: Uint8Array, at: number, limit: number): { value: number; next: number } {
   let value = 0;
   for (let index = 0; index < MAX_LEB32_BYTES && at + index < limit; index++) {
@@ -98,7 +98,7 @@ function readLeb32(bytes: Uint8Array, at: number, limit: number): { value: numbe
       return { value, next: at + index + 1 };
     }
   }
-  throw new ModuleError('not-wasm', `the module is damaged: expected a number at byte ${at}`);
+  throw new ModuleError('not-wasm', `the module is corrupt: expected a LEB128 number at byte ${at}`);
 }
 
 function leb32(value: number): Uint8Array {

@@ -1,12 +1,12 @@
-/** Why the code of a policy could not be had, or is not fit to be used. */
+/** Why a module could not be fetched, or cannot be used. */
 export type ModuleErrorCode =
-  /** A module reference does not have one of the forms that `parseReference` knows. */
+  /** The module reference has none of the forms that `parseReference` accepts. */
   | 'reference-invalid'
-  /** A reference names an OCI registry (`registry://`), which this version cannot fetch from. */
+  /** The reference names an OCI registry (`registry://`), which is not supported yet. */
   | 'registry-unsupported'
-  /** `sources.yml` is malformed, or has an unknown key or a wrong value. The message gives line and column. */
+  /** `sources.yml` is malformed, or has an unknown key or an invalid value. The message gives line and column. */
   | 'sources-invalid'
-  /** The file of a `file://` reference, or of a certificate authority of `sources.yml`, does not exist or cannot be used. */
+  /** The file of a `file://` reference, or of a certificate authority of `sources.yml`, does not exist or cannot be read. */
   | 'file-unreadable'
   /** The server could not be reached: name not found, connection refused or lost. */
   | 'source-unreachable'
@@ -14,34 +14,34 @@ export type ModuleErrorCode =
   | 'source-timeout'
   /** The server's certificate is not trusted, or TLS failed otherwise. */
   | 'source-untrusted'
-  /** The server answered with another status than 200. */
+  /** The server answered with a status other than 200. */
   | 'source-status'
-  /** The server redirects too often, or to where a module must not come from. */
+  /** The server redirects too often, or to a URL that is not allowed. */
   | 'source-redirect'
-  /** A policy of a namespace names a file of the server, or a loopback or link-local address. */
+  /** A namespaced policy names a file of the policy server, or a loopback or link-local address. */
   | 'source-forbidden'
-  /** The transfer ended before all announced bytes had come. */
+  /** The transfer ended before all announced bytes arrived. */
   | 'source-truncated'
   /** The module is larger than allowed. */
   | 'module-too-large'
-  /** What came is not a WebAssembly core module. The message says what it looks like. */
+  /** The bytes are not a WebAssembly core module. The message says what they look like. */
   | 'not-wasm'
   /** The module's digest is not the one that the reference pins. */
   | 'digest-mismatch'
-  /** The module was to come from the cache (`offline`), which does not have it. */
+  /** The module is not in the cache, and fetching is off (`offline`). */
   | 'not-cached'
   /** The cache folder cannot be read or written. */
   | 'cache-failed'
-  /** The module's metadata section is malformed or has a wrong value. The message gives the path of the field. */
+  /** The module's metadata is malformed or has an invalid value. The message gives the path of the field. */
   | 'metadata-invalid'
-  /** The module does not state protocol version v1, which this kind of module must. */
+  /** The metadata of a waPC module does not state protocol version v1. */
   | 'protocol-unsupported'
-  /** The module asks for a newer version of the policy interface than this server implements. */
+  /** The module needs a newer version of the policy interface than this server implements. */
   | 'version-unsupported'
-  /** The kind of the module (waPC, WASI, OPA, Gatekeeper) cannot be told, or contradicts what is stated. */
+  /** The execution mode (waPC, WASI, OPA, Gatekeeper) cannot be determined, or contradicts the metadata. */
   | 'execution-mode-unclear';
 
-/** Codes of errors of getting a module, as against errors of the module. */
+/** Codes of failed fetches, which say nothing about the module itself. */
 const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'file-unreadable',
   'source-unreachable',
@@ -54,7 +54,7 @@ const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'cache-failed',
 ]);
 
-/** Codes of errors that may go away without any change of the configuration. */
+/** Codes of errors that may go away without a change of the configuration. */
 const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   ...FETCHING,
   'module-too-large',
@@ -62,7 +62,7 @@ const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'digest-mismatch',
 ]);
 
-/** The only error class that this folder throws on purpose. Messages never hold credentials or query strings of URLs. */
+/** The error of this folder. Messages hold no credentials and no query strings of URLs. */
 export class ModuleError extends Error {
   override readonly name: string = 'ModuleError';
   readonly code: ModuleErrorCode;
@@ -72,12 +72,12 @@ export class ModuleError extends Error {
     this.code = code;
   }
 
-  /** Whether the module could not be had; nothing is known about the module itself then. */
-  get isOfFetching(): boolean {
+  /** Whether the module could not be fetched; then nothing is known about the module itself. */
+  get isFetchError(): boolean {
     return FETCHING.has(this.code);
   }
 
-  /** Whether trying again later makes sense: what the source serves may change, what the user wrote does not. */
+  /** Whether a later attempt may succeed: the source may change, the configuration does not. */
   get isRetryable(): boolean {
     return RETRYABLE.has(this.code);
   }

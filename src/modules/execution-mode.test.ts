@@ -31,7 +31,7 @@ describe('executionModeOf', () => {
 
   const refused: [string, ModuleInterface, StatedMode, RegExp][] = [
     ['Rego without a statement', REGO, {}, /-e opa, -e gatekeeper/],
-    ['a contradiction between choice and metadata', REGO, { metadata: 'opa', chosen: 'gatekeeper' }, /say opa/],
+    ['a contradiction between choice and metadata', REGO, { metadata: 'opa', chosen: 'gatekeeper' }, /says opa/],
     ['waPC that calls itself WASI', WAPC, { metadata: 'wasi' }, /expected a WASI module.*waPC/],
     ['WASI chosen as OPA', WASI, { chosen: 'opa' }, /expected a Rego module.*WASI/],
     [

@@ -1,19 +1,18 @@
 import { ModuleError } from './errors.ts';
 
-/** The kinds of modules, as the metadata name them. */
+/** How a module is called by its host, in the words of the metadata. */
 export type ExecutionMode = 'kubewarden-wapc' | 'opa' | 'gatekeeper' | 'wasi';
 
-/** All kinds. */
 export const EXECUTION_MODES: readonly ExecutionMode[] = ['kubewarden-wapc', 'opa', 'gatekeeper', 'wasi'];
 
-/** What a module imports and exports, as far as its kind shows in it. */
+/** The imports and exports of a module, which show its execution mode. */
 export interface ModuleInterface {
   readonly imports: readonly { readonly module: string; readonly name: string }[];
   readonly functionExports: readonly string[];
 }
 
 /**
- * What a module imports and exports. Compiles it lazily, which is cheap beside what loading a policy takes.
+ * The imports and exports of a module. V8 compiles functions lazily, so this is cheap beside loading a policy.
  * @throws ModuleError `not-wasm`
  */
 export function moduleInterface(bytes: Uint8Array): ModuleInterface {
@@ -34,15 +33,14 @@ export function moduleInterface(bytes: Uint8Array): ModuleInterface {
   }
 }
 
-/** What is said about a module's kind. */
+/** The execution mode as others state it. */
 export interface StatedMode {
-  /** By the module's metadata. */
   readonly metadata?: ExecutionMode | undefined;
-  /** By the user. */
+  /** The choice of the user. */
   readonly chosen?: ExecutionMode | undefined;
 }
 
-/** What a module's interface can tell: OPA and Gatekeeper policies are built by the same compiler and look the same. */
+/** What an interface shows: OPA and Gatekeeper policies come from the same compiler and look the same. */
 type Family = 'waPC' | 'WASI' | 'Rego';
 
 const FAMILY: Readonly<Record<ExecutionMode, Family>> = {
@@ -53,20 +51,20 @@ const FAMILY: Readonly<Record<ExecutionMode, Family>> = {
 };
 
 /**
- * The kind of a module: what is stated, checked against what the module looks like; without a statement, what it looks like.
+ * The execution mode that is stated, checked against the interface of the module; without a statement, the one that the interface implies.
  * @throws ModuleError `execution-mode-unclear`
  */
 export function executionModeOf(module: ModuleInterface, stated: StatedMode = {}): ExecutionMode {
   const { metadata, chosen } = stated;
   if (metadata !== undefined && chosen !== undefined && metadata !== chosen) {
-    throw unclear(`its metadata say ${metadata}, but ${chosen} was chosen: leave the choice away`);
+    throw unclear(`its metadata says ${metadata}, but ${chosen} was chosen: omit the choice`);
   }
   const family = familyOf(module);
   const mode = chosen ?? metadata ?? impliedMode(family);
   if (FAMILY[mode] !== family) {
     throw unclear(
-      `expected a ${FAMILY[mode]} module because ${chosen === undefined ? 'its metadata say' : 'the choice is'} ${mode}, ` +
-        `got one whose imports and exports are those of ${family}: correct the executionMode of the metadata, or the build`,
+      `expected a ${FAMILY[mode]} module because ${chosen === undefined ? 'its metadata says' : 'the choice is'} ${mode}, ` +
+        `got one whose imports and exports are those of ${family}: correct executionMode in the metadata, or the build`,
     );
   }
   return mode;
@@ -75,8 +73,8 @@ export function executionModeOf(module: ModuleInterface, stated: StatedMode = {}
 function impliedMode(family: Family): ExecutionMode {
   if (family === 'Rego') {
     throw unclear(
-      'it is a Rego policy, but nothing says whether for OPA or for Gatekeeper: choose one (-e opa, -e gatekeeper), ' +
-        'or state executionMode in the metadata ("portcullis annotate")',
+      'it is a Rego policy, for OPA or for Gatekeeper: choose one (-e opa, -e gatekeeper), ' +
+        'or set executionMode in the metadata ("portcullis annotate")',
     );
   }
   return family === 'waPC' ? 'kubewarden-wapc' : 'wasi';
@@ -108,5 +106,5 @@ function familyOf({ imports, functionExports }: ModuleInterface): Family {
 }
 
 function unclear(message: string): ModuleError {
-  return new ModuleError('execution-mode-unclear', `the kind of the module cannot be told: ${message}`);
+  return new ModuleError('execution-mode-unclear', `cannot determine the module's execution mode: ${message}`);
 }

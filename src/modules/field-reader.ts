@@ -1,6 +1,6 @@
 import { ModuleError } from './errors.ts';
 
-/** A value out of a module's metadata, with the path that names it in errors. Null counts as absent. */
+/** A value in a module's metadata, with its path for error messages. Null counts as absent. */
 export class FieldReader {
   readonly #value: unknown;
   readonly #path: string;
@@ -14,33 +14,33 @@ export class FieldReader {
     return this.#value === undefined;
   }
 
-  /** A field of this mapping. @throws ModuleError `metadata-invalid` when this is not a mapping */
+  /** The field of a mapping. @throws ModuleError `metadata-invalid` when this is not a mapping */
   field(name: string): FieldReader {
     const mapping = this.#mapping();
     return new FieldReader(Object.hasOwn(mapping, name) ? mapping[name] : undefined, join(this.#path, name));
   }
 
-  /** What `read` makes of the value; undefined when it is absent. */
+  /** The value as read by `read`; undefined when it is absent. */
   optional<T>(read: (field: FieldReader) => T): T | undefined {
     return this.isAbsent ? undefined : read(this);
   }
 
-  text(): string {
+  string(): string {
     if (typeof this.#value !== 'string') {
-      throw this.#expected('a text');
+      throw this.#expected('a string');
     }
     return this.#value;
   }
 
-  nonEmptyText(): string {
-    const text = this.text();
+  nonEmptyString(): string {
+    const text = this.string();
     if (text === '') {
-      throw this.#expected('a text that is not empty');
+      throw this.#expected('a non-empty string');
     }
     return text;
   }
 
-  flag(): boolean {
+  boolean(): boolean {
     if (typeof this.#value !== 'boolean') {
       throw this.#expected('true or false');
     }
@@ -55,7 +55,7 @@ export class FieldReader {
     return found;
   }
 
-  /** A list, empty when absent. */
+  /** A list; empty when absent. */
   list<T>(read: (item: FieldReader) => T): readonly T[] {
     if (this.isAbsent) {
       return [];
@@ -74,21 +74,21 @@ export class FieldReader {
     return items;
   }
 
-  nonEmptyTexts({ emptyText = true }: { emptyText?: boolean } = {}): readonly string[] {
-    return this.nonEmptyList((item) => (emptyText ? item.text() : item.nonEmptyText()));
+  nonEmptyStrings({ allowEmpty = true }: { allowEmpty?: boolean } = {}): readonly string[] {
+    return this.nonEmptyList((item) => (allowEmpty ? item.string() : item.nonEmptyString()));
   }
 
-  /** A mapping of texts, empty when absent. */
-  texts(): Readonly<Record<string, string>> {
+  /** A mapping of strings; empty when absent. */
+  stringMap(): Readonly<Record<string, string>> {
     const entries = this.isAbsent ? [] : Object.keys(this.#mapping());
-    return Object.fromEntries(entries.map((key) => [key, this.field(key).text()]));
+    return Object.fromEntries(entries.map((key) => [key, this.field(key).string()]));
   }
 
   /** An error about this value. */
   error(message: string): ModuleError {
     return new ModuleError(
       'metadata-invalid',
-      `the metadata of the module are wrong at ${this.#path || 'the top'}: ${message}`,
+      `the module's metadata is invalid at ${this.#path || 'the top'}: ${message}`,
     );
   }
 

@@ -12,7 +12,7 @@ import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
  */
 export async function readModuleFile(reference: FileReference, maxBytes: number): Promise<Uint8Array> {
   try {
-    // Not blocking: opening a FIFO that nobody writes to would wait for ever.
+    // Without O_NONBLOCK, opening a FIFO waits until something writes to it.
     await using file = await open(reference.path, constants.O_RDONLY | constants.O_NONBLOCK);
     const bytes = await readRegularFile(file, reference, maxBytes);
     assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), reference.path);
@@ -34,7 +34,7 @@ async function readRegularFile(file: FileHandle, reference: FileReference, maxBy
       `${reference.path} is too large: expected at most ${maxBytes} bytes, got ${status.size}`,
     );
   }
-  // No more than that, even when the file grows meanwhile.
+  // The limit holds even when the file grows meanwhile.
   const buffer = new Uint8Array(status.size);
   let length = 0;
   while (length < buffer.length) {

@@ -49,9 +49,9 @@ describe('downloadModule', () => {
 
   for (const [status, says] of [
     [401, /credentials/],
-    [404, /no module at this address/],
-    [429, /fewer requests/],
-    [500, /has a problem/],
+    [404, /no module at this URL/],
+    [429, /limits the rate of requests/],
+    [500, /server failed/],
     [204, /expected 200/],
   ] as const) {
     it(`refuses status ${status} and says what to do`, async () => {
@@ -144,8 +144,8 @@ describe('redirects of downloadModule', () => {
   for (const [location, says] of [
     ['file:///etc/passwd', /redirects to file:/],
     ['data:application/wasm;base64,AGFzbQEAAAA=', /redirects to data:/],
-    ['http://[', /nowhere/],
-    [undefined, /nowhere/],
+    ['http://[', /without a valid Location/],
+    [undefined, /without a valid Location/],
   ] as const) {
     it(`to ${location ?? 'nothing'} are refused`, async () => {
       await using server = await TestServer.start((_request, response) => redirect(response, location));

@@ -8,31 +8,31 @@ import { getCACertificates } from 'node:tls';
 import { ModuleError, systemCode } from './errors.ts';
 import { redactUrl } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
-import { assertForeignHost, foreignLookup } from './own-network.ts';
+import { assertRemoteHost, remoteLookup } from './local-network.ts';
 import { authoritiesOf } from './sources.ts';
 import type { SourcesConfig } from './sources.ts';
 import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
 
-/** Redirects that are followed: a release download takes two, a mirror in front of it one more. */
+/** Most redirects: a release download takes two, a mirror in front of it one more. */
 export const MAX_REDIRECTS = 5;
-/** Time to reach the server: a lost SYN is sent again after 1, 3 and 7 seconds. */
+/** Time for the TCP connection: a lost SYN is sent again after 1, 3 and 7 seconds. */
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** Time without a single byte: longer than any server needs to find a file. */
+/** Time without a byte: longer than a server needs to find a file. */
 export const IDLE_TIMEOUT_MS = 20_000;
-/** Time for everything, redirects included: 64 MiB at half a megabyte per second. */
+/** Time for the whole download, redirects included: 64 MiB at half a megabyte per second. */
 export const FETCH_TIMEOUT_MS = 120_000;
 
 /** Time limits in milliseconds. */
 export interface FetchTimeouts {
-  /** Until the TCP connection stands. Default: `CONNECT_TIMEOUT_MS`. */
+  /** For the TCP connection. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectMs?: number;
-  /** Between two signs of life after that. Default: `IDLE_TIMEOUT_MS`. */
+  /** Between two bytes. Default: `IDLE_TIMEOUT_MS`. */
   readonly idleMs?: number;
-  /** For the whole. Default: `FETCH_TIMEOUT_MS`. */
+  /** For the whole download. Default: `FETCH_TIMEOUT_MS`. */
   readonly totalMs?: number;
 }
 
-/** Called as bytes arrive; `total` is what the server announced. */
+/** Called as bytes arrive; `total` is the announced length. */
 type ProgressListener = (received: number, total?: number) => void;
 
 /** How to download. */
@@ -42,9 +42,9 @@ export interface DownloadOptions {
   readonly timeouts?: FetchTimeouts;
   readonly signal?: AbortSignal;
   readonly onProgress?: ProgressListener;
-  /** Refuses loopback and link-local addresses, however they are come to. Default: false. */
+  /** Refuses loopback and link-local addresses, also behind redirects and DNS names. Default: false. */
   readonly isForTenant?: boolean;
-  /** Default: that of the system. */
+  /** Default: the resolver of the system. */
   readonly lookup?: LookupFunction;
 }
 
@@ -69,7 +69,7 @@ export async function downloadModule(reference: HttpReference, options: Download
   }
 }
 
-/** The clocks of one download. Whichever runs out first aborts `signal` with the error to report. */
+/** The timeouts of one download. The first that expires aborts `signal` with the error to report. */
 class TimeLimits {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
@@ -98,12 +98,12 @@ class TimeLimits {
     this.#current = this.#after(this.#idleMs, 'the next byte');
   }
 
-  /** Bytes came: the idle clock starts again. */
-  alive(): void {
+  /** Restarts the idle timeout. */
+  received(): void {
     this.#current?.refresh();
   }
 
-  /** Stops the clocks, and lets go of whatever connection is left. */
+  /** Stops the timers, and closes the connection if it is still open. */
   end(): void {
     clearTimeout(this.#whole);
     clearTimeout(this.#current);
@@ -137,14 +137,14 @@ async function followRedirects(
   }
   throw new ModuleError(
     'source-redirect',
-    `${reference.shown} redirects too often: expected at most ${MAX_REDIRECTS} redirects. Use the address where it ends, if it does`,
+    `${reference.shown} redirects too often: expected at most ${MAX_REDIRECTS} redirects. Use the final address`,
   );
 }
 
 function redirectTarget(from: URL, location: string | undefined): URL {
   const shown = redactUrl(from.href);
   if (location === undefined || !URL.canParse(location, from.href)) {
-    throw new ModuleError('source-redirect', `${shown} redirects to nowhere: expected a valid Location header`);
+    throw new ModuleError('source-redirect', `${shown} redirects without a valid Location header`);
   }
   const target = new URL(location, from.href);
   if (!['http:', 'https:'].includes(target.protocol)) {
@@ -169,9 +169,9 @@ async function send(
   limits: TimeLimits,
 ): Promise<IncomingMessage> {
   if (isForTenant) {
-    assertForeignHost(url.hostname);
+    assertRemoteHost(url.hostname);
   }
-  const lookingUp = isForTenant ? foreignLookup(url.hostname, lookup) : lookup;
+  const lookingUp = isForTenant ? remoteLookup(url.hostname, lookup) : lookup;
   const requestOptions: RequestOptions = {
     ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
     headers: {
@@ -183,7 +183,7 @@ async function send(
     agent: await agentFor(url, sources),
     signal: limits.signal,
   };
-  // Only what is asked for: credentials of a redirect's target are not ours to send.
+  // Credentials in the Location header of a redirect are never sent.
   const target = new URL(url);
   target.username = '';
   target.password = '';
@@ -247,15 +247,15 @@ function assertStatus(status: number, url: URL): void {
 
 function statusAdvice(status: number): string {
   if (status === 401 || status === 403) {
-    return 'The server wants credentials, or these may not read the module: check who may download it';
+    return 'The server needs credentials, or these may not read the module: check the permissions';
   }
   if (status === 404 || status === 410) {
-    return 'There is no module at this address: check its spelling and version';
+    return 'There is no module at this URL: check its spelling and version';
   }
   if (status === 429) {
-    return 'The server asks for fewer requests: wait, or mirror the module';
+    return 'The server limits the rate of requests: wait, or mirror the module';
   }
-  return status >= 500 ? 'The server has a problem: try again later, or look at its logs' : 'Check the address';
+  return status >= 500 ? 'The server failed: try again later, or look at its logs' : 'Check the URL';
 }
 
 async function readBody(
@@ -272,7 +272,7 @@ async function readBody(
   let received = 0;
   let isSniffed = false;
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    limits.alive();
+    limits.received();
     chunks.push(chunk);
     received += chunk.length;
     if (received > maxBytes) {
@@ -313,7 +313,7 @@ function tooLarge(reference: HttpReference, maxBytes: number, got: string): Modu
   );
 }
 
-/** Puts what Node reports about a failed connection into words. */
+/** The error for a failed connection, by the code that Node reports. */
 function unreachable(reference: HttpReference, error: unknown): ModuleError {
   const code = systemCode(error) ?? 'unknown error';
   const { host } = reference.url;
@@ -321,7 +321,7 @@ function unreachable(reference: HttpReference, error: unknown): ModuleError {
     return new ModuleError(
       'source-untrusted',
       `no trusted TLS connection for ${reference.shown} (${code}): expected a certificate from a known authority. ` +
-        'Give the authority of the host under source_authorities in sources.yml',
+        'Add the certificate authority of the host to source_authorities in sources.yml',
       { cause: error },
     );
   }

@@ -76,13 +76,17 @@ describe('metadata of a module', () => {
   });
 
   const wrong: [string, unknown, RegExp][] = [
-    ['no JSON', '{', /not JSON/],
-    ['another encoding', '"\\ud800', /not JSON/],
+    ['no JSON', '{', /not valid JSON/],
+    ['another encoding', '"\\ud800', /not valid JSON/],
     ['a list', [1], /at the top: expected a mapping, got a list/],
     ['a number as flag', { mutating: 1 }, /at mutating: expected true or false, got 1/],
     ['an unknown mode', { executionMode: 'python' }, /at executionMode: expected one of kubewarden-wapc/],
     ['an unknown type', { policyType: 'x' }, /at policyType/],
-    ['annotations that are no text', { annotations: { 'a.b': 1 } }, /at annotations\["a\.b"\]: expected a text, got 1/],
+    [
+      'annotations that are no text',
+      { annotations: { 'a.b': 1 } },
+      /at annotations\["a\.b"\]: expected a string, got 1/,
+    ],
     ['a resource without kind', { contextAwareResources: [{ apiVersion: 'v1' }] }, /contextAwareResources\[0\]\.kind/],
     ['an empty capability', { hostCapabilities: ['a', ''] }, /at hostCapabilities\[1\]/],
     ['a version that is none', { minimumKubewardenVersion: 'latest' }, /at minimumKubewardenVersion: .*like 1\.30\.0/],
@@ -108,7 +112,7 @@ describe('metadata of a module', () => {
 
   it('of a module that is cut off are not read', () => {
     const module = annotated({});
-    assert.throws(() => readMetadata(module.subarray(0, -1)), { code: 'not-wasm', message: /cut off/ });
+    assert.throws(() => readMetadata(module.subarray(0, -1)), { code: 'not-wasm', message: /truncated/ });
     assert.throws(() => readMetadata(module.subarray(0, 7)), { code: 'not-wasm' });
     assert.throws(() => readMetadata(Uint8Array.of(...testModule(), 0, 0xff, 0xff, 0xff, 0xff, 0xff)), {
       code: 'not-wasm',

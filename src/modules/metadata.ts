@@ -9,37 +9,37 @@ import type { PolicyRule } from './policy-rule.ts';
 /** Name of the custom section that holds a policy's metadata, as JSON. */
 export const METADATA_SECTION = 'io.kubewarden.metadata';
 
-/** Largest metadata: real ones, README included, have about 20 KiB. */
+/** Largest metadata: that of published policies, README included, has about 20 KiB. */
 export const METADATA_LIMIT_BYTES = 1024 * 1024;
 
 /** The version of Kubewarden's policy interface that this server implements. */
 const SUPPORTED_KUBEWARDEN_VERSION = { major: 1, minor: 37 } as const;
 
-/** A kind of objects that a policy reads from the cluster. */
+/** A kind whose objects a policy reads from the cluster. */
 export interface ContextAwareResource {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** What a policy says about itself. Keys that are not known here are ignored. */
+/** The metadata of a policy. Unknown keys are ignored. */
 export interface PolicyMetadata {
   /** Version of the waPC protocol. */
   readonly protocolVersion?: string;
   readonly rules: readonly PolicyRule[];
-  /** Title, description, author, ... by their well-known keys (`io.kubewarden.policy.…`). */
+  /** Title, description, author and others by their well-known keys (`io.kubewarden.policy.…`). */
   readonly annotations: Readonly<Record<string, string>>;
   /** Whether the policy changes objects. Default: false. */
   readonly mutating: boolean;
-  /** Whether the policy can be asked about objects that exist already. Default: true. */
+  /** Whether audits of existing objects evaluate the policy. Default: true. */
   readonly backgroundAudit: boolean;
-  /** The module's kind; absent: it is told by the module's imports and exports. */
+  /** Default: the mode that the module's imports and exports imply. */
   readonly executionMode?: ExecutionMode;
-  /** Whether requests are admission reviews or anything. Default: `kubernetes`. */
+  /** Whether requests are admission reviews or arbitrary JSON. Default: `kubernetes`. */
   readonly policyType: 'kubernetes' | 'raw';
   readonly contextAwareResources: readonly ContextAwareResource[];
   /** Host capabilities that the policy uses, as patterns. */
   readonly hostCapabilities: readonly string[];
-  /** The oldest Kubewarden that has what the policy needs. */
+  /** The oldest version of Kubewarden that the policy runs on. */
   readonly minimumKubewardenVersion?: string;
 }
 
@@ -65,8 +65,8 @@ export function readMetadata(bytes: Uint8Array): PolicyMetadata | undefined {
 }
 
 /**
- * A copy of the module with these metadata instead of those that it may have.
- * @throws ModuleError `metadata-invalid` when they are not fit to be read again, `not-wasm`
+ * A copy of the module with this metadata in place of its own.
+ * @throws ModuleError `metadata-invalid` when it could not be read again, `not-wasm`
  */
 export function writeMetadata(bytes: Uint8Array, metadata: PolicyMetadata): Uint8Array {
   const section = new TextEncoder().encode(JSON.stringify(parseMetadata(metadata)));
@@ -77,33 +77,33 @@ export function writeMetadata(bytes: Uint8Array, metadata: PolicyMetadata): Uint
 }
 
 /**
- * Checks metadata field by field: of a module, or out of a `metadata.yml`.
+ * Checks metadata field by field; it comes from a module or from a `metadata.yml`.
  * @throws ModuleError `metadata-invalid`
  */
 export function parseMetadata(value: unknown): PolicyMetadata {
   const root = new FieldReader(value, '');
-  const protocolVersion = root.field('protocolVersion').optional((field) => field.text());
+  const protocolVersion = root.field('protocolVersion').optional((field) => field.string());
   const executionMode = root.field('executionMode').optional((field) => field.oneOf(EXECUTION_MODES));
   const minimumKubewardenVersion = root.field('minimumKubewardenVersion').optional(readVersion);
   return {
     ...(protocolVersion === undefined ? {} : { protocolVersion }),
     rules: root.field('rules').list(readRule),
-    annotations: root.field('annotations').texts(),
-    mutating: root.field('mutating').optional((field) => field.flag()) ?? false,
-    backgroundAudit: root.field('backgroundAudit').optional((field) => field.flag()) ?? true,
+    annotations: root.field('annotations').stringMap(),
+    mutating: root.field('mutating').optional((field) => field.boolean()) ?? false,
+    backgroundAudit: root.field('backgroundAudit').optional((field) => field.boolean()) ?? true,
     ...(executionMode === undefined ? {} : { executionMode }),
     policyType: root.field('policyType').optional((field) => field.oneOf(['kubernetes', 'raw'])) ?? 'kubernetes',
     contextAwareResources: root.field('contextAwareResources').list((item) => ({
-      apiVersion: item.field('apiVersion').nonEmptyText(),
-      kind: item.field('kind').nonEmptyText(),
+      apiVersion: item.field('apiVersion').nonEmptyString(),
+      kind: item.field('kind').nonEmptyString(),
     })),
-    hostCapabilities: root.field('hostCapabilities').list((item) => item.nonEmptyText()),
+    hostCapabilities: root.field('hostCapabilities').list((item) => item.nonEmptyString()),
     ...(minimumKubewardenVersion === undefined ? {} : { minimumKubewardenVersion }),
   };
 }
 
 /**
- * Refuses a waPC module that does not state protocol version v1. Other kinds have no protocol to state.
+ * Refuses a waPC module that does not state protocol version v1. Other modes have no protocol version.
  * @throws ModuleError `protocol-unsupported`
  */
 export function requireProtocol(metadata: PolicyMetadata | undefined): void {
@@ -112,14 +112,14 @@ export function requireProtocol(metadata: PolicyMetadata | undefined): void {
     const got = metadata === undefined ? 'a module without metadata' : JSON.stringify(version ?? null);
     throw new ModuleError(
       'protocol-unsupported',
-      `expected a module whose metadata state protocolVersion "${PROTOCOL_VERSION}", got ${got}: ` +
+      `expected a module whose metadata has protocolVersion "${PROTOCOL_VERSION}", got ${got}: ` +
         'is it a policy? If so, annotate it ("portcullis annotate")',
     );
   }
 }
 
 /**
- * Refuses a module that was made for a newer Kubewarden than this server stands for. Patch versions do not count.
+ * Refuses a module that needs a newer Kubewarden than this server implements. Patch versions are not compared.
  * @throws ModuleError `version-unsupported`
  */
 export function requireSupportedVersion(metadata: PolicyMetadata | undefined): void {
@@ -139,7 +139,7 @@ export function requireSupportedVersion(metadata: PolicyMetadata | undefined): v
 }
 
 function readVersion(field: FieldReader): string {
-  const text = field.text();
+  const text = field.string();
   if (!VERSION.test(text)) {
     throw field.error(`expected a version like 1.30.0, got ${JSON.stringify(text.slice(0, 100))}`);
   }
@@ -151,10 +151,10 @@ function parseJson(section: Uint8Array): unknown {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(section));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ModuleError('metadata-invalid', `the metadata of the module are not JSON: ${reason}`, { cause: error });
+    throw new ModuleError('metadata-invalid', `the module's metadata is not valid JSON: ${reason}`, { cause: error });
   }
 }
 
 function invalid(message: string): ModuleError {
-  return new ModuleError('metadata-invalid', `the metadata of the module are wrong: ${message}`);
+  return new ModuleError('metadata-invalid', `the module's metadata is invalid: ${message}`);
 }

@@ -6,11 +6,11 @@ import { ModuleError, systemCode } from './errors.ts';
 import { isDigest } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
 
-/** Age at which an unfinished file is taken for the leftover of a process that died. */
+/** Age at which a temporary file is left over from a process that died. */
 const STALE_TEMPORARY_MS = 24 * 60 * 60 * 1000;
 const TEMPORARY_PREFIX = '.tmp-';
 
-/** What a location last served. */
+/** The module that a location served last. */
 interface KnownLocation {
   readonly digest: Digest;
   /** The location as it may be shown. */
@@ -24,32 +24,32 @@ export function digestOf(bytes: Uint8Array): Digest {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-/** The same, in a thread of the system's pool: the largest modules take a tenth of a second. */
-async function digestAside(bytes: Uint8Array<ArrayBuffer>): Promise<Digest> {
+/** The same in a thread of the pool: hashing the largest modules takes a tenth of a second. */
+async function digestInPool(bytes: Uint8Array<ArrayBuffer>): Promise<Digest> {
   return `sha256:${Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')}`;
 }
 
 /**
- * Modules on disk by their digest, and which digest each location last served. Every file is written beside its place and
- * renamed into it, so any number of processes may share one folder, and a crash leaves whole files only.
+ * Modules on disk by their digest, and the digest that each location served last. Files are replaced by renaming, so that
+ * processes can share a folder, and a crash leaves only complete files.
  *
  *     sha256/<hex>.wasm     modules
- *     corrupt/<hex>.wasm    modules that no longer had their digest when they were read, for inspection
- *     locations/<hex>.json  last digest by location; named by the digest of the location, which may hold secrets
+ *     corrupt/<hex>.wasm    modules whose bytes no longer matched their digest, for inspection
+ *     locations/<hex>.json  last digest by location; named by the hash of the location, which may hold secrets
  */
 export class ModuleCache {
   readonly #dir: string;
   readonly #maxBytes: number;
   #swept: Promise<void> | undefined;
 
-  /** The folder is made when something is written. Entries larger than `maxBytes` count as absent. */
+  /** Creates the folder at the first write. Entries larger than `maxBytes` count as absent. */
   constructor(dir: string, maxBytes: number) {
     this.#dir = dir;
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * The module of that digest, verified; undefined when it is not there, or was corrupt and is now set aside.
+   * The module with this digest, verified; undefined when it is missing, or was corrupt and is moved to `corrupt/`.
    * @throws ModuleError `cache-failed`
    */
   async read(digest: Digest): Promise<Uint8Array | undefined> {
@@ -60,7 +60,7 @@ export class ModuleCache {
         return undefined;
       }
       const bytes = await readFile(path);
-      if ((await digestAside(bytes)) === digest) {
+      if ((await digestInPool(bytes)) === digest) {
         return bytes;
       }
       await this.#setAside(digest);
@@ -70,14 +70,14 @@ export class ModuleCache {
     }
   }
 
-  /** Keeps a module. @throws ModuleError `cache-failed` */
+  /** Stores a module. @throws ModuleError `cache-failed` */
   async write(digest: Digest, bytes: Uint8Array): Promise<void> {
     if ((await this.read(digest)) === undefined) {
       await this.#writeFile(this.#modulePath(digest), bytes);
     }
   }
 
-  /** What a location last served; undefined when unknown. @throws ModuleError `cache-failed` */
+  /** The module that a location served last; undefined when unknown. @throws ModuleError `cache-failed` */
   async locate(reference: ModuleReference): Promise<KnownLocation | undefined> {
     const path = this.#locationPath(reference);
     try {
@@ -87,15 +87,15 @@ export class ModuleCache {
     }
   }
 
-  /** Notes what a location has just served. @throws ModuleError `cache-failed` */
+  /** Records the module that a location serves now. @throws ModuleError `cache-failed` */
   async remember(reference: ModuleReference, digest: Digest): Promise<void> {
     const known: KnownLocation = { digest, shown: reference.shown, fetchedAt: new Date().toISOString() };
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
   }
 
   /**
-   * Removes modules, the oldest first, until the rest fits in `limitBytes`. Those in `keep` stay, whatever
-   * their size. Best effort: what cannot be looked at or removed stays.
+   * Removes the oldest modules until the rest fits in `limitBytes`; never those in `keep`. Files that cannot be removed
+   * are skipped.
    */
   async prune(keep: ReadonlySet<string>, limitBytes: number): Promise<void> {
     const folder = join(this.#dir, 'sha256');
@@ -152,7 +152,7 @@ export class ModuleCache {
     }
   }
 
-  /** Removes what processes that died while writing have left, once per cache object. */
+  /** Removes the temporary files of processes that died, once per cache object. */
   async #sweep(): Promise<void> {
     for (const folder of ['sha256', 'locations'].map((name) => join(this.#dir, name))) {
       const names = await readdir(folder).catch(() => []);
@@ -172,7 +172,7 @@ async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
   await file.sync();
 }
 
-/** Makes a rename survive a power loss, where folders can be synchronised (not on Windows). */
+/** Makes a rename survive a power loss, where folders can be synced (not on Windows). */
 async function syncFolder(folder: string): Promise<void> {
   try {
     await using handle = await open(folder, 'r');
@@ -184,7 +184,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Reads an entry; one that does not have the expected form counts as absent, it is written anew with the next fetch. */
+/** Undefined for a malformed entry, which the next fetch replaces. */
 function knownLocation(text: string): KnownLocation | undefined {
   try {
     const value = JSON.parse(text) as Partial<KnownLocation> | null;
@@ -197,7 +197,7 @@ function knownLocation(text: string): KnownLocation | undefined {
   }
 }
 
-/** Another process may remove or set aside a file at any time: that is the same as absent. */
+/** Another process may remove or move a file at any time: then it is absent. */
 function absentOr(error: unknown, action: string): undefined {
   if (systemCode(error) !== 'ENOENT') {
     throw cacheFailed(action, error);

@@ -6,12 +6,12 @@ import { ModuleError } from './errors.ts';
 /** A SHA-256 digest, as OCI writes it: 64 lower-case hexadecimal digits. */
 export type Digest = `sha256:${string}`;
 
-/** A module in a file of this machine. */
+/** A module in a local file. */
 export interface FileReference {
   readonly kind: 'file';
   /** Absolute path. */
   readonly path: string;
-  /** The digest that the module must have. */
+  /** The digest that the module is pinned to. */
   readonly digest?: Digest;
   /** The location for messages and status, without the digest. */
   readonly shown: string;
@@ -22,7 +22,7 @@ export interface FileReference {
 /** A module on an HTTP server. */
 export interface HttpReference {
   readonly kind: 'http';
-  /** Where to get it. May hold credentials or a signed query: never show it, use `shown`. */
+  /** May hold credentials or a signed query: never print it, print `shown`. */
   readonly url: URL;
   readonly digest?: Digest;
   /** The location for messages and status, without the digest, credentials, and query string. */
@@ -30,28 +30,27 @@ export interface HttpReference {
   readonly key: string;
 }
 
-/** Where the code of a policy is. */
+/** The location of a module. */
 export type ModuleReference = FileReference | HttpReference;
 
-/** How to read references. */
 interface ReferenceOptions {
-  /** Absolute folder against which `file://./x.wasm` is resolved. Without it, only absolute paths are allowed. */
+  /** Absolute folder for relative references such as `file://./x.wasm`. Default: only absolute paths are allowed. */
   readonly baseDir?: string;
 }
 
-/** Longest reference: browsers and servers agree on about 8 KiB for a URL. */
+/** Longest reference: browsers and servers accept URLs of about 8 KiB. */
 export const REFERENCE_LIMIT = 8192;
 
 const DIGEST_SUFFIX = /@(sha\d+):([^/@]*)$/i;
-/** A module of a registry as clients of registries write it: a host with a dot, a port, or `localhost`; then a path. */
+/** A registry reference without a scheme: a host with a dot, a port, or `localhost`; then a path. */
 const REGISTRY_SHORTHAND = /^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|[a-z0-9-]+:[0-9]+|localhost)\/[^\s?#]/i;
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const FORMS =
   'file:///path/policy.wasm, file://./policy.wasm, https://host/policy.wasm, each with an optional @sha256:<64 hex digits>';
 
 /**
- * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`. Knows
- * `registry://host/path` and `host/path`, which cannot be fetched yet.
+ * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`. References
+ * `registry://host/path` and `host/path` are recognised, and refused: they cannot be fetched yet.
  * @throws ModuleError `reference-invalid`, `registry-unsupported`
  */
 export function parseReference(text: string, options: ReferenceOptions = {}): ModuleReference {
@@ -63,7 +62,7 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
   }
   const { location, digest } = splitDigest(text.trim());
   const written = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();
-  // Kubewarden reads `ghcr.io/kubewarden/policies/x:v1` as `registry://ghcr.io/…`, and most of its manifests have it so.
+  // Kubewarden reads `ghcr.io/kubewarden/policies/x:v1` as `registry://ghcr.io/…`, as most of its manifests have it.
   const scheme = written ?? (REGISTRY_SHORTHAND.test(location) ? 'registry' : undefined);
   switch (scheme) {
     case 'file':
@@ -88,12 +87,12 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
   }
 }
 
-/** Whether a text is a digest in the one form that this project uses. */
+/** Whether a text is `sha256:` and 64 lower-case hexadecimal digits. */
 export function isDigest(text: string): text is Digest {
   return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
-/** A URL as it may be shown: without user, password, query string, and fragment. Not a URL: only its scheme. */
+/** A URL without user, password, query string and fragment; of a text that is no URL, only the scheme. */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) {
     return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ''}…`;

@@ -5,66 +5,64 @@ import type { FetchTimeouts } from './http-source.ts';
 import { digestOf, ModuleCache } from './module-cache.ts';
 import { parseReference } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
-import { assertTenantFile } from './own-network.ts';
+import { assertTenantFile } from './local-network.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
 import { DEFAULT_SOURCES } from './sources.ts';
 import type { SourcesConfig } from './sources.ts';
 
-/** Largest module by default: policies built with Go's standard toolchain, the largest there are, have about 20 MiB. */
+/** Largest module by default: the largest policies, built with Go's standard toolchain, have about 20 MiB. */
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
-/** Size that a cache is kept below: some 300 modules of a usual size, or 50 of the largest toolchain. */
+/** Size of the cache: some 300 modules of usual size, or 50 built with Go. */
 const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
 
-/** How a store works. */
 interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */
   readonly cacheDir: string;
-  /** How to reach servers. Default: `DEFAULT_SOURCES`. */
+  /** Certificate authorities and proxies. Default: `DEFAULT_SOURCES`. */
   readonly sources?: SourcesConfig;
   /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
-  /** Size that `prune` leaves of the cache. Default: `DEFAULT_MAX_CACHE_BYTES`. */
+  /** Size of the cache after `prune`. Default: `DEFAULT_MAX_CACHE_BYTES`. */
   readonly maxCacheBytes?: number;
-  /** Time for one download as a whole, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
+  /** Time for a whole download, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
   readonly fetchTimeoutMs?: number;
-  /** Finer time limits; `fetchTimeoutMs` wins over their `totalMs`. */
+  /** Further timeouts; `fetchTimeoutMs` overrides their `totalMs`. */
   readonly timeouts?: FetchTimeouts;
-  /** Absolute folder whose files tenants may have modules from. Default: none. */
+  /** Absolute folder of the modules that namespaced policies may name by `file://`. Default: none. */
   readonly tenantFolder?: string;
-  /** Other processes that are asked for pinned modules before their source is. Default: none. */
+  /** Replicas that are tried for pinned modules before the source. Default: none. */
   readonly peers?: PeerSource;
 }
 
-/** How to fetch one module. */
 interface FetchOptions {
   readonly signal?: AbortSignal;
-  /** Takes the module from the cache, whatever the source may have by now. Default: false. */
+  /** Reads the cache only. Default: false. */
   readonly offline?: boolean;
   /**
-   * The module is for somebody who does not run this machine: neither its files are read for them, except those of
-   * `tenantFolder`, nor servers that only it can reach. Default: false.
+   * For a namespaced policy: local files outside of `tenantFolder` and loopback and link-local addresses are refused.
+   * Default: false.
    */
   readonly isForTenant?: boolean;
-  /** Absolute folder for relative `file://` references that are given as text. */
+  /** Absolute folder for relative `file://` references. */
   readonly baseDir?: string;
-  /** Called as bytes arrive; not when the module comes from the cache. */
+  /** Called as bytes arrive; never for a module from the cache. */
   readonly onProgress?: (received: number, total?: number) => void;
 }
 
 /** A module and where it came from. */
 export interface FetchedModule {
-  /** The location, as it may be shown. */
+  /** The location without credentials. */
   readonly url: string;
   readonly digest: Digest;
-  /** Shared with whoever fetched the same at the same time: not to be written to. */
+  /** Shared between concurrent callers: read only. */
   readonly bytes: Uint8Array;
   readonly origin: 'source' | 'cache' | 'peer';
-  /** Why the source was not used, when the cache stands in for it. */
+  /** Why the source failed, when the module comes from the cache instead. */
   readonly sourceError?: ModuleError;
-  /** Why the module could not be kept for later; it can be used all the same. */
+  /** Why the module could not be cached. */
   readonly cacheError?: ModuleError;
 }
 
@@ -73,7 +71,6 @@ interface Progress {
   readonly total: number | undefined;
 }
 
-/** One transfer, and for whom it is. */
 interface Transfer {
   readonly signal: AbortSignal;
   readonly isForTenant: boolean;
@@ -81,8 +78,8 @@ interface Transfer {
 }
 
 /**
- * Gets modules: from their source, verified and kept in the cache, or from the cache when the source is down. Pinned ones
- * also from peers, if there are any.
+ * Fetches modules from their source, verifies their digest and caches them; falls back to the cache when the source fails.
+ * Pinned modules may come from other replicas.
  */
 export class ModuleStore {
   readonly #cache: ModuleCache;
@@ -106,9 +103,9 @@ export class ModuleStore {
   }
 
   /**
-   * The module that a reference names. A pinned module that is in the cache, or that a peer has, needs no source. Otherwise
-   * the source is asked; when it fails, the last module that it served stands in, with `sourceError` saying so. Callers that ask for
-   * the same at the same time share one download.
+   * The module of a reference. A pinned module comes from the cache or from a peer if one of them has it. Otherwise it comes
+   * from the source; when that fails, the result is the last module that it served, with `sourceError` set. Concurrent calls
+   * for the same module share one download.
    * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
    */
   async fetch(reference: string | ModuleReference, options: FetchOptions = {}): Promise<FetchedModule> {
@@ -128,7 +125,7 @@ export class ModuleStore {
     );
   }
 
-  /** Brings the cache below its size by removing the oldest modules, but none whose digest is in `keep`. */
+  /** Removes the oldest modules until the cache fits its size, but none whose digest is in `keep`. */
   async prune(keep: ReadonlySet<string>): Promise<void> {
     await this.#cache.prune(keep, this.#maxCacheBytes);
   }
@@ -138,7 +135,7 @@ export class ModuleStore {
     if (known === undefined) {
       throw new ModuleError(
         'not-cached',
-        `${reference.shown} is not in the cache, and fetching is off: fetch it once while its source can be reached`,
+        `${reference.shown} is not in the cache, and fetching is off: fetch it once while the source is reachable`,
       );
     }
     return known;
@@ -149,9 +146,9 @@ export class ModuleStore {
     if (pinned !== undefined) {
       return pinned;
     }
-    const asked = await this.#fromPeers(reference, transfer.signal);
-    if (asked.bytes !== undefined) {
-      return await this.#fetched(reference, asked.bytes, 'peer');
+    const fromPeers = await this.#fromPeers(reference, transfer.signal);
+    if (fromPeers.bytes !== undefined) {
+      return await this.#verified(reference, fromPeers.bytes, 'peer');
     }
     let bytes: Uint8Array;
     try {
@@ -160,15 +157,15 @@ export class ModuleStore {
       if (!(failure instanceof ModuleError)) {
         throw failure;
       }
-      const error = withDetail(failure, asked.detail);
-      // A broken cache must not hide what is wrong with the source.
+      const error = withDetail(failure, fromPeers.detail);
+      // An error of the cache must not hide that of the source.
       const known = await this.#lastKnown(reference).catch(() => undefined);
       if (known === undefined) {
         throw error;
       }
       return { ...known, sourceError: error };
     }
-    return await this.#fetched(reference, bytes, 'source');
+    return await this.#verified(reference, bytes, 'source');
   }
 
   async #fromPeers(reference: ModuleReference, signal: AbortSignal): Promise<PeerOutcome> {
@@ -180,10 +177,10 @@ export class ModuleStore {
     return outcome;
   }
 
-  /** Verifies and keeps what was got. */
-  async #fetched(reference: ModuleReference, bytes: Uint8Array, origin: 'source' | 'peer'): Promise<FetchedModule> {
+  /** Verifies and caches the bytes. */
+  async #verified(reference: ModuleReference, bytes: Uint8Array, origin: 'source' | 'peer'): Promise<FetchedModule> {
     const digest = verifiedDigest(reference, bytes);
-    const cacheError = await this.#keep(reference, digest, bytes);
+    const cacheError = await this.#cacheModule(reference, digest, bytes);
     return { url: reference.shown, digest, bytes, origin, ...(cacheError === undefined ? {} : { cacheError }) };
   }
 
@@ -204,7 +201,7 @@ export class ModuleStore {
     });
   }
 
-  /** The pinned module, or the last that the location served, if the cache has it. */
+  /** The pinned module, or the one that the location served last, from the cache. */
   async #lastKnown(reference: ModuleReference): Promise<FetchedModule | undefined> {
     const digest = reference.digest ?? (await this.#cache.locate(reference))?.digest;
     const bytes = digest === undefined ? undefined : await this.#cache.read(digest);
@@ -213,7 +210,7 @@ export class ModuleStore {
       : { url: reference.shown, digest, bytes, origin: 'cache' };
   }
 
-  async #keep(reference: ModuleReference, digest: Digest, bytes: Uint8Array): Promise<ModuleError | undefined> {
+  async #cacheModule(reference: ModuleReference, digest: Digest, bytes: Uint8Array): Promise<ModuleError | undefined> {
     try {
       await this.#cache.write(digest, bytes);
       await this.#cache.remember(reference, digest);
@@ -227,7 +224,7 @@ export class ModuleStore {
   }
 }
 
-/** The same error, with what became of asking peers. */
+/** The error with the outcome of the peers in its message. */
 function withDetail(error: ModuleError, detail: string | undefined): ModuleError {
   return detail === undefined ? error : new ModuleError(error.code, `${error.message} (${detail})`, { cause: error });
 }
@@ -238,7 +235,7 @@ function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {
     throw new ModuleError(
       'digest-mismatch',
       `${reference.shown} is not the pinned module: expected ${reference.digest}, got ${digest}. ` +
-        'If the new one is trusted, change the digest of the reference',
+        'If you trust the new one, change the digest in the reference',
     );
   }
   return digest;

@@ -158,7 +158,7 @@ describe('modules from peers', () => {
     await assert.rejects(storeWith([one.host, gone, 'no address', 'a@b/c?d']).fetch(reference), (error: Error) => {
       assert.match(
         error.message,
-        /answered 502.*\(other replicas were asked first: 1 without the module, 3 out of reach\)$/,
+        /answered 502.*\(other replicas were tried first: 1 without the module, 3 out of reach\)$/,
       );
       assert.doesNotMatch(error.message, /s3cr3t|user|pass/);
       assert.ok(!error.message.includes(one.host) && !error.message.includes(gone));

@@ -1,5 +1,5 @@
-// Other processes that may have a module: the replicas of a policy server give each other what one of them has fetched, so
-// that a source is asked once, and one that cannot reach it is served all the same.
+// Replicas of a policy server fetch pinned modules from each other, so that the source serves each module once, and replicas
+// that cannot reach the source get it too.
 import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
@@ -7,52 +7,51 @@ import type { IncomingMessage } from 'node:http';
 import { digestOf } from './module-cache.ts';
 import type { Digest } from './module-reference.ts';
 
-/** Peers that are asked for one module: more replicas than most clusters have, each within a few milliseconds. */
+/** Most peers that are tried for one module: more than most policy servers have replicas. */
 const MAX_PEERS_ASKED = 32;
-/** Peers that are asked at the same time; only one of them sends the module. */
+/** Requests at the same time; only one peer at a time sends the module. */
 const PEERS_AT_ONCE = 4;
-/** Time until a peer says whether it has the module, connection included. Milliseconds. */
+/** Time for the headers of the answer, connection included. Milliseconds. */
 const PEER_ANSWER_TIMEOUT_MS = 2_000;
-/** Time without a single byte of a module that is on its way. Milliseconds. */
+/** Time without a byte of the body. Milliseconds. */
 const PEER_IDLE_TIMEOUT_MS = 3_000;
-/** Time for everything: 64 MiB at 5 MB/s, in a network that replicas share. Milliseconds. */
+/** Time for all peers: 64 MiB at 5 MB/s within a cluster. Milliseconds. */
 const PEER_TIMEOUT_MS = 15_000;
-/** Peers that are busy are asked again after this time, while there is any left. Milliseconds. */
+/** Delay before busy peers are tried again. Milliseconds. */
 const PEER_RETRY_MS = 250;
 
-/** How to ask other replicas. */
+/** The other replicas, and the TLS files for connections to them. */
 export interface PeerSource {
-  /** PEM files: the certificate that peers know this process by, its key, and the CA that theirs come from. Read when used. */
+  /** PEM files: the client certificate, its key, and the CA of the peers. Read for every fetch. */
   readonly certFile: string;
   readonly keyFile: string;
   readonly caFile: string;
-  /** The name that the certificates of peers have, whatever address they are called by. */
+  /** The DNS name in the certificates of all peers. */
   readonly serverName: string;
   /** Default: {@link PEER_ANSWER_TIMEOUT_MS}. */
   readonly answerTimeoutMs?: number;
-  /** `host:port` of those that there are now. */
+  /** `host:port` of the peers that run now. */
   addresses(): readonly string[];
 }
 
-/** What one peer answered. */
 type PeerAnswer = Uint8Array | 'absent' | 'busy' | 'unusable' | 'unreachable';
 
-/** What came of asking peers. */
+/** The outcome of trying all peers. */
 export interface PeerOutcome {
-  /** Has the digest. */
+  /** The module, verified. */
   readonly bytes: Uint8Array | undefined;
-  /** What became of those that were asked, without their addresses; undefined when there were none. */
+  /** Why no peer sent it, without their addresses; undefined when there are no peers. */
   readonly detail: string | undefined;
 }
 
-/** Asks peers for a module by its digest, some at once, until one sends it. Never throws. */
+/** Requests a module by its digest from peers until one sends it. Never throws. */
 export async function fetchFromPeers(
   source: PeerSource,
   digest: Digest,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<PeerOutcome> {
-  // Not always in the same order: many replicas may ask for the same module.
+  // Shuffled, because many replicas may need the same module at once.
   const addresses = shuffled(source.addresses()).slice(0, MAX_PEERS_ASKED);
   if (addresses.length === 0) {
     return { bytes: undefined, detail: undefined };
@@ -62,14 +61,14 @@ export async function fetchFromPeers(
     const [cert, key, ca] = await Promise.all([source.certFile, source.keyFile, source.caFile].map((f) => readFile(f)));
     tls = { cert, key, ca, servername: source.serverName };
   } catch {
-    return { bytes: undefined, detail: 'other replicas could not be asked: the control certificate cannot be read' };
+    return { bytes: undefined, detail: 'other replicas could not be tried: the control certificate cannot be read' };
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(PEER_TIMEOUT_MS)]);
   const answers = new Map<string, Exclude<PeerAnswer, Uint8Array>>();
   let waiting = addresses;
   while (waiting.length > 0) {
     const { answerTimeoutMs = PEER_ANSWER_TIMEOUT_MS } = source;
-    const bytes = await askSome(waiting, answers, { tls, digest, maxBytes, answerTimeoutMs, limit });
+    const bytes = await tryPeers(waiting, answers, { tls, digest, maxBytes, answerTimeoutMs, limit });
     if (bytes !== undefined) {
       return { bytes, detail: undefined };
     }
@@ -81,7 +80,7 @@ export async function fetchFromPeers(
   return { bytes: undefined, detail: detailOf([...answers.values()]) };
 }
 
-interface Question {
+interface PeerRequest {
   readonly tls: RequestOptions;
   readonly digest: Digest;
   readonly maxBytes: number;
@@ -89,20 +88,20 @@ interface Question {
   readonly limit: AbortSignal;
 }
 
-/** Asks all, {@link PEERS_AT_ONCE} at a time. The first that begins to send the module is listened to. */
-async function askSome(
+/** Tries all addresses, {@link PEERS_AT_ONCE} at a time, until one sends the module. */
+async function tryPeers(
   addresses: readonly string[],
   answers: Map<string, Exclude<PeerAnswer, Uint8Array>>,
-  question: Question,
+  request: PeerRequest,
 ): Promise<Uint8Array | undefined> {
   const queue = [...addresses];
   const found = new AbortController();
-  const turn = new Turn();
+  const sending = new Mutex();
   let bytes: Uint8Array | undefined;
   const ask = async (): Promise<void> => {
     for (let address = queue.shift(); address !== undefined && bytes === undefined; address = queue.shift()) {
-      const limit = AbortSignal.any([question.limit, found.signal]);
-      const answer = await askOne(address, turn, { ...question, limit });
+      const limit = AbortSignal.any([request.limit, found.signal]);
+      const answer = await tryPeer(address, sending, { ...request, limit });
       if (answer instanceof Uint8Array) {
         bytes ??= answer;
         found.abort();
@@ -115,24 +114,24 @@ async function askSome(
   return bytes;
 }
 
-/** Lets one at a time send its module. */
-class Turn {
+/** Only one peer at a time sends its module. */
+class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  take<T>(work: () => Promise<T>): Promise<T> {
+  run<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work);
     this.#last = mine.catch(() => undefined);
     return mine;
   }
 }
 
-async function askOne(address: string, turn: Turn, question: Question): Promise<PeerAnswer> {
-  const { tls, digest, maxBytes, answerTimeoutMs, limit } = question;
+async function tryPeer(address: string, sending: Mutex, request: PeerRequest): Promise<PeerAnswer> {
+  const { tls, digest, maxBytes, answerTimeoutMs, limit } = request;
   const url = urlOf(address, digest);
   if (limit.aborted || url === undefined) {
     return 'unreachable';
   }
-  // A timer, not a signal's: what answers in time may send for longer.
+  // AbortSignal.timeout would end the body as well, which may take longer.
   const late = new AbortController();
   const patience = setTimeout(() => late.abort(), answerTimeoutMs);
   try {
@@ -148,7 +147,7 @@ async function askOne(address: string, turn: Turn, question: Question): Promise<
       response.destroy();
       return response.statusCode === 404 ? 'absent' : response.statusCode === 503 ? 'busy' : 'unusable';
     }
-    return await turn.take(() => receive(response, digest, maxBytes));
+    return await sending.run(() => receive(response, digest, maxBytes));
   } catch {
     return 'unreachable';
   } finally {
@@ -156,14 +155,14 @@ async function askOne(address: string, turn: Turn, question: Question): Promise<
   }
 }
 
-/** Undefined for what is more or less than an address. */
+/** Undefined for a text that is not `host:port`. */
 function urlOf(address: string, digest: Digest): URL | undefined {
   const url = URL.parse(`https://${address}`);
   const isAddress = url !== null && url.href === `${url.origin}/`;
   return isAddress ? new URL(`/modules/${digest}`, url) : undefined;
 }
 
-/** The module, if it is the one. What throws is the connection. */
+/** The body, if it has the digest. Throws when the connection fails. */
 async function receive(response: IncomingMessage, digest: Digest, maxBytes: number): Promise<PeerAnswer> {
   const chunks: Uint8Array[] = [];
   let received = 0;
@@ -186,13 +185,13 @@ const WORDS: Readonly<Record<Exclude<PeerAnswer, Uint8Array>, string>> = {
   unreachable: 'out of reach',
 };
 
-/** Counts only: addresses of replicas are nothing for those who read a policy's status. */
+/** Counts only: readers of a policy's status need not know the addresses of replicas. */
 function detailOf(answers: readonly Exclude<PeerAnswer, Uint8Array>[]): string {
   const counts = (Object.keys(WORDS) as (keyof typeof WORDS)[])
     .map((answer) => [answers.filter((one) => one === answer).length, WORDS[answer]] as const)
     .filter(([count]) => count > 0)
     .map(([count, words]) => `${count} ${words}`);
-  return `other replicas were asked first: ${counts.join(', ')}`;
+  return `other replicas were tried first: ${counts.join(', ')}`;
 }
 
 function shuffled(items: readonly string[]): string[] {
@@ -202,7 +201,7 @@ function shuffled(items: readonly string[]): string[] {
     .map(([, item]) => item);
 }
 
-/** False: ended by the signal. */
+/** False when the signal ended it. */
 async function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const end = (): void => resolve(undefined);

@@ -6,23 +6,21 @@ import type { ExecutionMode } from './execution-mode.ts';
 import { readMetadata, requireSupportedVersion } from './metadata.ts';
 import type { PolicyMetadata } from './metadata.ts';
 
-/** A guest's memory unless told otherwise: ten times what large policies (Go with Kubernetes types) use. Bytes. */
+/** Default limit of a guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
 export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
 
-/** Code that can be asked for verdicts: a compiled module, or a part of this product. */
+/** The code of a policy: a compiled module, or a builtin policy. */
 export type PolicyCode =
   | { readonly mode: ExecutionMode; readonly compiled: CompiledModule }
   | { readonly mode: 'builtin'; readonly name: BuiltinName };
 
-/** How to load a policy's module. */
 interface PolicyModuleOptions {
   /** Default: {@link DEFAULT_MEMORY_LIMIT_BYTES}. */
   readonly memoryLimitBytes?: number | undefined;
-  /** The kind that the user chose, for modules that do not say. */
+  /** The mode that the user chose, for modules without metadata. */
   readonly chosenMode?: ExecutionMode | undefined;
 }
 
-/** A module that is ready to become a guest. */
 interface PolicyModule {
   readonly compiled: CompiledModule;
   readonly mode: ExecutionMode;
@@ -30,8 +28,8 @@ interface PolicyModule {
 }
 
 /**
- * Compiles a module as policies run everywhere: put back between calls, which is the faster way for every kind of module,
- * commands included (ADR 0002).
+ * Compiles a module for guests whose memory is restored after each call, which is faster than a new instance for modules of
+ * every mode (ADR 0002).
  * @throws WasmError as compileModule
  */
 export function compilePolicyModule(bytes: Uint8Array, memoryLimitBytes = DEFAULT_MEMORY_LIMIT_BYTES): CompiledModule {
@@ -39,8 +37,8 @@ export function compilePolicyModule(bytes: Uint8Array, memoryLimitBytes = DEFAUL
 }
 
 /**
- * Reads a module's metadata, checks that this version of the host is recent enough, compiles it and tells its kind.
- * Whether a waPC module states its protocol is left to the caller: servers insist, authors may try it first.
+ * Reads the metadata, checks that the policy runs on this version, compiles the module and determines its mode. Does not
+ * call {@link requireProtocol}: servers do, but authors may run a waPC module before they annotate it.
  * @throws ModuleError `metadata-invalid`, `version-unsupported`, `execution-mode-unclear`; WasmError as compileModule
  */
 export function loadPolicyModule(bytes: Uint8Array, options: PolicyModuleOptions = {}): PolicyModule {

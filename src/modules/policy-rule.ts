@@ -1,6 +1,6 @@
 import type { FieldReader } from './field-reader.ts';
 
-/** Which requests a policy is made for, as in a webhook configuration of Kubernetes. */
+/** The requests that a policy is meant for, as in the `rules` of a webhook configuration. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
@@ -8,18 +8,17 @@ export interface PolicyRule {
   readonly operations: readonly PolicyOperation[];
 }
 
-/** Operations that a rule can name. */
 type PolicyOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*';
 
 const OPERATIONS: readonly PolicyOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT', '*'];
 
-/** Reads a rule and checks its wildcards as Kubernetes does. @throws ModuleError `metadata-invalid` */
+/** Reads a rule and checks its wildcards as API servers do. @throws ModuleError `metadata-invalid` */
 export function readRule(rule: FieldReader): PolicyRule {
   return {
-    apiGroups: requireLoneWildcard(rule.field('apiGroups'), rule.field('apiGroups').nonEmptyTexts()),
+    apiGroups: requireLoneWildcard(rule.field('apiGroups'), rule.field('apiGroups').nonEmptyStrings()),
     apiVersions: requireLoneWildcard(
       rule.field('apiVersions'),
-      rule.field('apiVersions').nonEmptyTexts({ emptyText: false }),
+      rule.field('apiVersions').nonEmptyStrings({ allowEmpty: false }),
     ),
     resources: readResources(rule.field('resources')),
     operations: requireLoneWildcard(
@@ -37,7 +36,7 @@ function requireLoneWildcard<T extends string>(field: FieldReader, values: reado
 }
 
 function readResources(field: FieldReader): readonly string[] {
-  const resources = field.nonEmptyTexts({ emptyText: false });
+  const resources = field.nonEmptyStrings({ allowEmpty: false });
   if (resources.length > 1 && resources.includes('*/*')) {
     throw field.error('"*/*" stands for everything: expected no other resource beside it');
   }
@@ -45,7 +44,7 @@ function readResources(field: FieldReader): readonly string[] {
     throw field.error('"*" stands for all resources: expected only subresources beside it');
   }
   const pairs = resources.filter((resource) => resource.includes('/')).map(split);
-  // As in Kubernetes, a wildcard speaks for what follows it: "pods/exec" may stand before "pods/*", not behind it.
+  // As in API servers, a wildcard covers only later entries: "pods/exec" may come before "pods/*", not after it.
   for (const [index, [resource, subresource]] of pairs.entries()) {
     const later = pairs.slice(index + 1);
     if (subresource === '*' && later.some(([other]) => other === resource)) {
@@ -60,7 +59,7 @@ function readResources(field: FieldReader): readonly string[] {
   return resources;
 }
 
-/** A resource and its subresource: `pods/exec`. */
+/** Splits `pods/exec`. */
 function split(resource: string): [resource: string, subresource: string] {
   const slash = resource.indexOf('/');
   return [resource.slice(0, slash), resource.slice(slash + 1)];

@@ -1,4 +1,4 @@
-/** Work that several callers may wait for at once. */
+/** A running task and its callers. */
 interface Flight<T, P> {
   readonly result: Promise<T>;
   readonly controller: AbortController;
@@ -6,15 +6,14 @@ interface Flight<T, P> {
   waiting: number;
 }
 
-/** How one caller takes part. */
-interface Participation<P> {
+interface CallOptions<P> {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: P) => void;
 }
 
 /**
- * Runs work at most once at a time per key: who asks while it runs gets the same result. A caller whose signal is aborted
- * stops waiting; when the last one has, the work itself is aborted.
+ * Runs one task per key at a time; concurrent callers share its result (Go's `singleflight`). A caller whose signal is aborted
+ * stops waiting, and the task is aborted when the last caller has stopped.
  */
 export class SharedTasks<T, P> {
   readonly #flights = new Map<string, Flight<T, P>>();
@@ -22,7 +21,7 @@ export class SharedTasks<T, P> {
   async run(
     key: string,
     work: (signal: AbortSignal, report: (progress: P) => void) => Promise<T>,
-    { signal, onProgress }: Participation<P> = {},
+    { signal, onProgress }: CallOptions<P> = {},
   ): Promise<T> {
     signal?.throwIfAborted();
     const flight = this.#flights.get(key) ?? this.#start(key, work);
@@ -51,7 +50,7 @@ export class SharedTasks<T, P> {
         listener(progress);
       }
     });
-    // When all have gone, nobody is left to see it fail.
+    // Without callers, a rejection would be unhandled.
     result.catch(() => undefined);
     const flight: Flight<T, P> = { result, controller, listeners, waiting: 0 };
     this.#flights.set(key, flight);

@@ -58,7 +58,7 @@ proxies:
     ['source_authorities:\n  h:\n  - type: Path\n    data: x\n', /^s\.yml:4:5: .*unknown key: expected type, path/],
     ['source_authorities:\n  h:\n  - type: Url\n', /^s\.yml:3:5: .*expected Path or Data, got "Url"/],
     ['source_authorities:\n  h:\n  - {type: Data, data: nope}\n', /^s\.yml:3:18: .*PEM certificate/],
-    ['source_authorities:\n  h:\n  - {type: Path}\n', /^s\.yml:3:5: .*expected a text, got nothing/],
+    ['source_authorities:\n  h:\n  - {type: Path}\n', /^s\.yml:3:5: .*expected a string, got nothing/],
     ['insecure_sources: [a\n', /^s\.yml:2:1: not valid YAML/],
     ['a: 1\na: 2\n', /^s\.yml:2:1: not valid YAML: .*duplicate/],
     ['{}\n---\n{}\n', /one document/],

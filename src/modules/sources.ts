@@ -8,39 +8,39 @@ import { ModuleError, systemCode } from './errors.ts';
 import { yamlPosition } from './yaml-position.ts';
 import type { ValuePath } from './yaml-position.ts';
 
-/** A certificate authority for one host: in a file (PEM or DER), which is read at every fetch, or as PEM text. */
+/** A certificate authority: a file (PEM or DER) that is read for every fetch, or PEM text. */
 type SourceAuthority =
   | { readonly type: 'Path'; readonly path: string }
   | { readonly type: 'Data'; readonly data: string };
 
-/** Proxies as the variables `http_proxy`, `https_proxy` and `no_proxy` give them. URLs may hold credentials. */
+/** Proxies in the form of the variables `http_proxy`, `https_proxy` and `no_proxy`. URLs may hold credentials. */
 interface ProxyConfig {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
   readonly noProxy?: string;
 }
 
-/** How module sources are to be reached (`sources.yml`). Plain data. */
+/** The contents of `sources.yml`: how to reach the servers of modules. Plain data. */
 export interface SourcesConfig {
-  /** Hosts (`host`, or `host:port` for another port than the scheme's own) whose certificates are not checked. */
+  /** Hosts whose certificates are not checked: `host`, or `host:port` for a port other than the default. */
   readonly insecureSources: readonly string[];
   /** Certificate authorities by host, trusted in addition to those of the system. */
   readonly sourceAuthorities: Readonly<Record<string, readonly SourceAuthority[]>>;
   readonly proxies: ProxyConfig;
 }
 
-/** No proxy, the system's authorities, every certificate checked. */
+/** No proxy, the authorities of the system, all certificates checked. */
 export const DEFAULT_SOURCES: SourcesConfig = { insecureSources: [], sourceAuthorities: {}, proxies: {} };
 
-/** Largest `sources.yml`: Kubernetes keeps it in a ConfigMap, which holds 1 MiB. */
+/** Largest `sources.yml`: in a cluster it is in a ConfigMap, which holds 1 MiB. */
 const SOURCES_LIMIT_BYTES = 1024 * 1024;
 
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 
 /**
  * Reads the text of a `sources.yml`.
- * @param fileName how messages name the file
- * @param baseDir folder against which relative certificate paths are resolved. Default: that of the file
+ * @param fileName for messages
+ * @param baseDir folder for relative certificate paths. Default: the folder of the file
  * @throws ModuleError `sources-invalid`, with line and column
  */
 export function parseSources(
@@ -55,7 +55,7 @@ export function parseSources(
 }
 
 /**
- * The PEM certificates of a host's authorities; undefined when the host has none of its own.
+ * The PEM certificates of a host's authorities; undefined when `sources.yml` has none for it.
  * @throws ModuleError `file-unreadable`
  */
 export async function authoritiesOf(sources: SourcesConfig, host: string): Promise<readonly string[] | undefined> {
@@ -171,7 +171,7 @@ class SourcesReader {
     }
     const text = this.#string(value, path);
     if (!URL.canParse(text) || !['http:', 'https:'].includes(new URL(text).protocol)) {
-      // Not shown: it may hold a password.
+      // Not printed: it may hold a password.
       throw this.#error(path, 'expected the URL of a proxy (http://host:port)');
     }
     return text;
@@ -211,7 +211,7 @@ class SourcesReader {
 
   #string(value: unknown, path: ValuePath): string {
     if (typeof value !== 'string' || value === '') {
-      throw this.#error(path, `expected a text, got ${show(value)}`);
+      throw this.#error(path, `expected a string, got ${show(value)}`);
     }
     return value;
   }

@@ -1,15 +1,15 @@
 import { ModuleError } from './errors.ts';
 
-/** `\0asm` and version 1: how every WebAssembly core module begins. */
+/** `\0asm` and version 1, the first bytes of every WebAssembly core module. */
 export const MODULE_PREAMBLE: readonly number[] = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** How much of the beginning of a download is looked at to say what it is. */
+/** Bytes at the beginning of a download that are inspected to name its type. */
 export const SNIFF_BYTES = 512;
 
 /**
- * Checks the first bytes of what is to be a module.
- * @param head the beginning, `SNIFF_BYTES` or all there is
- * @param contentType what the server called it, for the message
+ * Checks the first bytes of a module.
+ * @param head the first `SNIFF_BYTES`, or all bytes
+ * @param contentType for the message
  * @throws ModuleError `not-wasm`
  */
 export function assertModulePreamble(head: Uint8Array, shown: string, contentType?: string): void {
@@ -23,7 +23,7 @@ export function assertModulePreamble(head: Uint8Array, shown: string, contentTyp
   );
 }
 
-/** Content that people get instead of a module, by how it begins. */
+/** Content that is often served in place of a module, by its first bytes. */
 const KNOWN: readonly { readonly start: readonly number[] | RegExp; readonly what: string }[] = [
   {
     start: [0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00],

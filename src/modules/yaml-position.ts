@@ -1,22 +1,22 @@
 import { EVENT_ID, getScalarValue, parseEvents } from 'js-yaml';
 import type { Event } from 'js-yaml';
 
-/** Keys and indexes that lead to a value of a document. */
+/** Keys and indexes from the root of a document to a value. */
 export type ValuePath = readonly (string | number)[];
 
-/** A place in a text; both count from 1, as editors do. */
+/** A position in a text; both count from 1. */
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
 
 interface Located {
-  /** Where the node begins: for the value of a mapping's key, where the key is. */
+  /** Where the node begins; for a value in a mapping, where its key begins. */
   readonly offset: number;
   readonly children: ReadonlyMap<string | number, Located>;
 }
 
-/** Where a value (for the value of a key: its key) is in a YAML text that is known to parse. The start when it is not there. */
+/** The position of a value in a valid YAML text; for a value in a mapping, that of its key. The nearest parent if it is missing. */
 export function yamlPosition(text: string, path: ValuePath): TextPosition {
   let node: Located | undefined = new EventReader(text).read();
   let { offset } = node;
@@ -28,7 +28,7 @@ export function yamlPosition(text: string, path: ValuePath): TextPosition {
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-/** Builds a tree of positions out of the flat list of parser events. */
+/** Builds a tree of positions from the events of the parser. */
 class EventReader {
   readonly #text: string;
   readonly #events: readonly Event[];
@@ -74,7 +74,7 @@ class EventReader {
     return children;
   }
 
-  /** Consumes the end of the collection that is being read, if it is next. */
+  /** Consumes the end of the current collection, if it is next. */
   #atEnd(): boolean {
     const event = this.#events[this.#next];
     const ends = event === undefined || event.type === EVENT_ID.POP;

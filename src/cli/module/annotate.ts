@@ -109,7 +109,7 @@ async function readMetadataFile(path: string, progress: Progress): Promise<Polic
     requireSupportedVersion(metadata);
     return metadata;
   } catch (error) {
-    throw new CliError(errorText(error).replace(/^the metadata of the module are wrong at /, `${path}: `), {
+    throw new CliError(errorText(error).replace(/^the module's metadata is invalid at /, `${path}: `), {
       cause: error,
     });
   }

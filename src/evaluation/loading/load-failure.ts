@@ -14,7 +14,7 @@ export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
 /** Why a policy does not serve whose load ended so. */
 export function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
-    if (error.isOfFetching) {
+    if (error.isFetchError) {
       return 'FetchFailed';
     }
     switch (error.code) {

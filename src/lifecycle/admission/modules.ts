@@ -6,7 +6,7 @@ import {
   type BuiltinName,
   isBuiltin,
   isInside,
-  isOwnHost,
+  isLocalHost,
   ModuleError,
   type ModuleReference,
   parseBuiltin,
@@ -89,7 +89,7 @@ function checkSource(
       const detail = `policies of a namespace cannot name files of the policy server (${shown(module)}): use https:// or a builtin module, or make it a cluster-wide policy`;
       findings.reject('module-source', forbidden(field, detail));
     }
-  } else if (isOwnHost(reference.url.hostname)) {
+  } else if (isLocalHost(reference.url.hostname)) {
     const detail = `policies of a namespace cannot name loopback and link-local addresses, got ${reference.url.hostname}: use the name of a server that the policy server reaches over the network`;
     findings.reject('module-source', forbidden(field, detail));
   }

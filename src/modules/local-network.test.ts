@@ -10,7 +10,7 @@ import { downloadModule } from './http-source.ts';
 import { parseReference } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
 import { ModuleStore } from './module-store.ts';
-import { foreignLookup, isOwnHost } from './own-network.ts';
+import { remoteLookup, isLocalHost } from './local-network.ts';
 import { DEFAULT_SOURCES } from './sources.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestServer } from './testing/test-server.ts';
@@ -37,7 +37,7 @@ async function download(url: string, lookup?: LookupFunction, proxy?: string): P
 describe('hosts of the machine itself', () => {
   const own = ['localhost', 'LOCALHOST.', 'a.localhost', '127.1.2.3', '0.0.0.0', '169.254.169.254', '[::1]', '[::]'];
   for (const host of [...own, '[fe80::1]', '[::ffff:7f00:1]', '[::ffff:a9fe:a9fe]', '[fd00:ec2::254]']) {
-    it(`are recognised: ${host}`, () => assert.equal(isOwnHost(host), true));
+    it(`are recognised: ${host}`, () => assert.equal(isLocalHost(host), true));
   }
   for (const host of [
     'example.com',
@@ -47,7 +47,7 @@ describe('hosts of the machine itself', () => {
     '[2001:db8::1]',
     '127.example',
   ]) {
-    it(`are not: ${host}`, () => assert.equal(isOwnHost(host), false));
+    it(`are not: ${host}`, () => assert.equal(isLocalHost(host), false));
   }
 });
 
@@ -117,7 +117,7 @@ describe('a module for a tenant', () => {
 describe('names for a tenant', () => {
   const ask = (lookup: LookupFunction, isAll: boolean): Promise<unknown> =>
     new Promise((resolve, reject) =>
-      foreignLookup('host.example', lookup)('host.example', { all: isAll }, (error, address) =>
+      remoteLookup('host.example', lookup)('host.example', { all: isAll }, (error, address) =>
         error === null ? resolve(address) : reject(error),
       ),
     );
