@@ -5,7 +5,7 @@ export { EvaluationError } from './errors.ts';
 export type { NamespacesChange, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { collectGarbageAlone } from './garbage-collection.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
-export type { Declared, DeclaredPolicy, LoadOutcome, LoadRequest } from './loading/load-request.ts';
+export type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './loading/load-request.ts';
 export type { PeerAccess } from './loading/loader-lane.ts';
 export { Loader } from './loading/loader.ts';
 export type { PolicyReason } from './loading/policy-reason.ts';

@@ -1,4 +1,4 @@
-import type { PolicyDefinition, PolicyProblem } from '../../engine/index.ts';
+import type { PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
@@ -11,11 +11,14 @@ export interface DeclaredPolicy {
   readonly settingsHash: string;
 }
 
-/** What a policies file declares. */
-export interface Declared {
-  readonly policies: readonly DeclaredPolicy[];
-  readonly problems: readonly PolicyProblem[];
+/** An entry of a policies file as an object, untrusted. */
+export interface PolicyEntry {
+  readonly id: string;
+  readonly entry: unknown;
 }
+
+/** What an entry declares, or what is wrong with it. */
+export type ReadEntry = DeclaredPolicy | { readonly id: string; readonly problems: readonly string[] };
 
 /** One thing that the loader is to try. */
 export interface LoadRequest {

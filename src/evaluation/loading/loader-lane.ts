@@ -8,7 +8,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
-import type { Declared, LoadOutcome, LoadRequest } from './load-request.ts';
+import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
 
 /** How often the thread is looked at. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
@@ -78,6 +78,7 @@ export type Loaded = readonly (readonly [seq: number, outcome: LoadOutcome])[];
 /** To the thread. */
 export type ToLoader =
   | { readonly type: 'parse'; readonly seq: number; readonly text: string; readonly fileName: string }
+  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly PolicyEntry[] }
   | { readonly type: 'load'; readonly jobs: readonly LoadJob[] }
   /** Digests that serve: other compiled modules need not be kept. */
   | { readonly type: 'keep'; readonly digests: readonly string[] }
@@ -85,7 +86,7 @@ export type ToLoader =
 
 /** From the thread. */
 export type FromLoader =
-  | { readonly type: 'parsed'; readonly seq: number; readonly declared: Declared }
+  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly ReadEntry[] }
   | { readonly type: 'unparsable'; readonly seq: number; readonly message: string }
   | { readonly type: 'loaded'; readonly outcomes: Loaded }
   /** Loads whose policies need more than a quick thread gives them. */
@@ -104,10 +105,11 @@ export interface LaneListener {
   log(entry: LogEntry): void;
 }
 
-interface PendingParse {
-  readonly text: string;
-  readonly fileName: string;
-  readonly resolve: (declared: Declared) => void;
+interface PendingRead {
+  readonly message: ToLoader;
+  /** What is read, for messages. */
+  readonly name: string;
+  readonly resolve: (entries: readonly ReadEntry[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -116,7 +118,7 @@ export class LoaderLane {
   readonly #patience: Patience;
   readonly #start: LoaderOptions;
   readonly #listener: LaneListener;
-  readonly #parses = new Map<number, PendingParse>();
+  readonly #reads = new Map<number, PendingRead>();
   readonly #loads = new Map<number, LoadRequest>();
   #worker: Worker | undefined;
   #peerAddresses: readonly string[] = [];
@@ -136,11 +138,21 @@ export class LoaderLane {
   }
 
   /** @throws EvaluationError 'policies-unreadable', 'thread-ended' */
-  parse(seq: number, text: string, fileName: string): Promise<Declared> {
-    const { promise, resolve, reject } = Promise.withResolvers<Declared>();
-    this.#parses.set(seq, { text, fileName, resolve, reject });
-    this.#send({ type: 'parse', seq, text, fileName });
-    return promise;
+  parse(seq: number, text: string, fileName: string): Promise<readonly ReadEntry[]> {
+    return this.#read(seq, fileName, { type: 'parse', seq, text, fileName });
+  }
+
+  /** @throws EvaluationError 'thread-ended'; RangeError for what is nested too deeply to be sent */
+  read(seq: number, entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
+    return this.#read(seq, 'the policies', { type: 'read', seq, entries });
+  }
+
+  async #read(seq: number, name: string, message: ToLoader): Promise<readonly ReadEntry[]> {
+    // What cannot be sent is not waited for either.
+    this.#send(message);
+    const { promise, resolve, reject } = Promise.withResolvers<readonly ReadEntry[]>();
+    this.#reads.set(seq, { message, name, resolve, reject });
+    return await promise;
   }
 
   load(jobs: readonly LoadJob[]): void {
@@ -188,7 +200,7 @@ export class LoaderLane {
   #endWhenIdle(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
-      if (this.#parses.size === 0 && this.#loads.size === 0) {
+      if (this.#reads.size === 0 && this.#loads.size === 0) {
         this.#replace();
       }
     }, IDLE_MS);
@@ -234,13 +246,13 @@ export class LoaderLane {
       this.#deaths = 0;
     }
     switch (message.type) {
-      case 'parsed':
-        this.#parses.get(message.seq)?.resolve(message.declared);
-        this.#parses.delete(message.seq);
+      case 'read':
+        this.#reads.get(message.seq)?.resolve(message.entries);
+        this.#reads.delete(message.seq);
         break;
       case 'unparsable':
-        this.#parses.get(message.seq)?.reject(new EvaluationError('policies-unreadable', message.message));
-        this.#parses.delete(message.seq);
+        this.#reads.get(message.seq)?.reject(new EvaluationError('policies-unreadable', message.message));
+        this.#reads.delete(message.seq);
         break;
       case 'loaded':
         this.#loaded(message.outcomes);
@@ -303,8 +315,8 @@ export class LoaderLane {
   }
 
   #beginAnew(): void {
-    for (const [seq, { text, fileName }] of this.#parses) {
-      this.#send({ type: 'parse', seq, text, fileName });
+    for (const { message } of this.#reads.values()) {
+      this.#send(message);
     }
     if (this.#loads.size > 0) {
       this.#send({ type: 'load', jobs: [...this.#loads] });
@@ -334,12 +346,12 @@ export class LoaderLane {
   /** What ended the thread again and again would end the next one too. */
   #giveUp(): void {
     this.#deaths = 0;
-    for (const [seq, { fileName, reject }] of this.#parses) {
-      this.#parses.delete(seq);
+    for (const [seq, { name, reject }] of this.#reads) {
+      this.#reads.delete(seq);
       reject(
         new EvaluationError(
           'thread-ended',
-          `${fileName} could not be parsed: the loader ended; the file may be far too large`,
+          `${name} could not be parsed: the loader ended; the file may be far too large`,
         ),
       );
     }

@@ -9,8 +9,10 @@ import {
   modulesOf,
   parsePolicies,
   type PolicyDefinition,
+  type PolicyFault,
   type PolicyGuest,
   type PolicyLogEntry,
+  readPolicyDefinition,
   settingsHash,
 } from '../../engine/index.ts';
 import {
@@ -30,7 +32,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
 import { loadFailure, reasonOf } from './load-failure.ts';
-import type { Declared, LoadOutcome, LoadRequest } from './load-request.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
@@ -332,24 +334,45 @@ function pruneSometimes(kept: ReadonlySet<string>): void {
   }
 }
 
-function parse(text: string, fileName: string): Declared {
+function parse(text: string, fileName: string): ReadEntry[] {
   const { policies, problems } = parsePolicies(text, fileName);
-  const declared = policies.map((definition) => ({
-    definition,
-    hash: definitionHash(definition),
-    settingsHash: settingsHash(definition),
+  const faulty = [...Map.groupBy(problems, ({ id }) => id)].map(([id, ofOne]) => ({
+    id,
+    problems: ofOne.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`),
   }));
-  return { policies: declared, problems };
+  return [...policies.map(declared), ...faulty];
+}
+
+/** Reads one entry, with limits of its own: nothing of an object is shared with others, as aliases of a file may be. */
+function read({ id, entry }: PolicyEntry): ReadEntry {
+  try {
+    const { definition, faults } = readPolicyDefinition(id, entry);
+    return definition === undefined ? { id, problems: faults.map(problemText) } : declared(definition);
+  } catch (error) {
+    return { id, problems: [error instanceof Error ? error.message : String(error)] };
+  }
+}
+
+function declared(definition: PolicyDefinition): DeclaredPolicy {
+  return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
+}
+
+function problemText({ message, path }: PolicyFault): string {
+  const field = path.join('.');
+  return field === '' || message.startsWith(field) ? message : `${field}: ${message}`;
 }
 
 function receive(message: ToLoader): void {
   switch (message.type) {
     case 'parse':
       try {
-        say({ type: 'parsed', seq: message.seq, declared: parse(message.text, message.fileName) });
+        say({ type: 'read', seq: message.seq, entries: parse(message.text, message.fileName) });
       } catch (error) {
         say({ type: 'unparsable', seq: message.seq, message: error instanceof Error ? error.message : String(error) });
       }
+      break;
+    case 'read':
+      say({ type: 'read', seq: message.seq, entries: message.entries.map(read) });
       break;
     case 'load': {
       const fetches: Fetches = new Map();

@@ -43,8 +43,10 @@ async function setUp(): Promise<
     () => undefined,
   );
   const load = async (text: string, rest: Partial<LoadRequest> = {}): Promise<Map<string, LoadOutcome>> => {
-    const { policies } = await loader.parse(text, 'policies.yml');
-    const requests: LoadRequest[] = policies.map(({ definition }) => ({ id: definition.id, definition, ...rest }));
+    const requests = (await loader.parse(text, 'policies.yml')).map((entry): LoadRequest => {
+      assert.ok('definition' in entry);
+      return { id: entry.definition.id, definition: entry.definition, ...rest };
+    });
     const outcomes = new Map<string, LoadOutcome>();
     const { promise, resolve } = Promise.withResolvers<void>();
     loader.load(requests, (arrived) => {
@@ -77,8 +79,9 @@ describe('the loader', () => {
     const outcomes = at.load(`${endless}${accept}`);
     // By then the thread is held: the guest has twice that time.
     await sleep((TIMEOUT_SECONDS * 1000) / 2);
-    const parsed = await at.loader.parse(accept, 'policies.yml');
-    assert.equal(parsed.policies[0]?.definition.id, 'accept');
+    const [parsed] = await at.loader.parse(accept, 'policies.yml');
+    assert.ok(parsed !== undefined && 'definition' in parsed);
+    assert.equal(parsed.definition.id, 'accept');
     for (const [id, outcome] of await outcomes) {
       assert.equal(outcome.ok, id === 'accept', id);
       assert.ok(outcome.ok || outcome.reason === 'SettingsCheckFailed');
@@ -145,6 +148,59 @@ describe('the loader', () => {
     assert.ok(outcome !== undefined && !outcome.ok);
     assert.deepEqual([outcome.reason, outcome.transient], ['InvalidDefinition', false]);
     assert.match(outcome.message, /of a namespace cannot name files/);
+  });
+
+  it('reads objects as it reads the entries of a file, each by itself', async () => {
+    await using at = await setUp();
+    const entry = { module: 'builtin:cel', settings: JSON.parse('{"__proto__": {"a": 1}}') as object };
+    const read = await at.loader.read([
+      { id: 'a', entry },
+      { id: 'a', entry: { ...entry, policyMode: 'monitor' } },
+      { id: 'b', entry: { ...entry, settings: 'text', colour: 'red' } },
+      { id: 'c', entry: null },
+      { id: '__proto__', entry },
+    ]);
+    assert.deepEqual(
+      read.map((one) => ('definition' in one ? [one.definition.id, one.definition.mode] : one.problems)),
+      [
+        ['a', 'protect'],
+        ['a', 'monitor'],
+        [
+          'colour: unknown key "colour" in a policy: expected one of module, settings, contextAwareResources, timeoutEvalSeconds, hostCapabilities, policyMode, message, failurePolicy, namespacedName, allowedToMutate',
+          'settings: expected a mapping, got "text"',
+        ],
+        ['expected a mapping with "module" or "policies", got nothing'],
+        ['__proto__', 'protect'],
+      ],
+    );
+    const [first] = read;
+    const [ofFile] = await at.loader.parse(JSON.stringify({ a: entry }), 'policies.yml');
+    assert.deepEqual(first, ofFile);
+  });
+
+  it('refuses what cannot be sent to a thread, and reads the next', async () => {
+    await using at = await setUp();
+    const settings: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    await assert.rejects(at.loader.read([{ id: 'a', entry: { settings } }]), RangeError);
+    assert.equal((await at.loader.read([{ id: 'a', entry: { module: 'builtin:cel' } }])).length, 1);
+    at.loader.renew();
+    assert.equal((await at.load(accept)).get('accept')?.ok, true);
+  });
+
+  it('says where a problem of an entry of a file is', async () => {
+    await using at = await setUp();
+    assert.deepEqual(
+      await at.loader.parse('a:\n  module: builtin:cel\n  settings: 1\n  message: 2\n', 'policies.yml'),
+      [
+        {
+          id: 'a',
+          problems: [
+            'line 4, column 3: message: expected text, got 2: put it in quotes',
+            'line 3, column 3: settings: expected a mapping, got 1',
+          ],
+        },
+      ],
+    );
   });
 
   it('tells where a file is not YAML', async () => {

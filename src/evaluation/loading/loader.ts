@@ -3,7 +3,7 @@
 // others of the same change serve while it is still being judged.
 import type { LogEntry } from '../../log/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded, type Stage } from './loader-lane.ts';
-import type { Declared, LoadOutcome, LoadRequest } from './load-request.ts';
+import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
 
 interface PendingLoad {
   readonly request: LoadRequest;
@@ -59,9 +59,19 @@ export class Loader {
    * @throws EvaluationError 'policies-unreadable' with position and excerpt when it is not YAML, or not a policies file at
    *   all; 'thread-ended' when nothing can be said about it.
    */
-  parse(text: string, fileName: string): Promise<Declared> {
+  parse(text: string, fileName: string): Promise<readonly ReadEntry[]> {
     this.#seq += 1;
     return this.#quick.parse(this.#seq, text, fileName);
+  }
+
+  /**
+   * Reads entries of a policies file that are objects already; the results are in their order.
+   * @throws EvaluationError 'thread-ended' when nothing can be said about them.
+   * @throws RangeError when an entry is nested too deeply to be sent to a thread.
+   */
+  read(entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
+    this.#seq += 1;
+    return this.#quick.read(this.#seq, entries);
   }
 
   /** Loads policies; `done` is called once or more, each time with the outcomes that are there. */

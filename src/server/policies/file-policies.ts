@@ -116,7 +116,9 @@ export class FilePolicies implements PolicySource {
       const declared = await loader.parse(text, this.#file);
       this.#source = { loadedAt: new Date().toISOString(), error: null };
       this.#registry.declare(declared);
-      log.info({ policies: declared.policies.length, problems: declared.problems.length }, 'policies file read');
+      const problems = declared.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
+      const counts = { policies: declared.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
+      log.info(counts, 'policies file read');
       void this.settledInTime().then(() => (this.#isLoaded = true));
       void this.#registry.settled().then(() => this.#host.reloadTook(performance.now() - started));
     } catch (error) {

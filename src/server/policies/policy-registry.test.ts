@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { definitionHash, settingsHash, type PolicyProblem, type SinglePolicyDefinition } from '../../engine/index.ts';
+import { definitionHash, settingsHash, type SinglePolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
 import { type PinnedPolicy, PolicyRegistry, STAND_IN_MS } from './policy-registry.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
 
 /** A policy whose module is called like its version; settings tell versions of one module apart. */
@@ -53,14 +53,7 @@ const pinned = (id: string, version: string): PinnedPolicy => ({
   since: '2026-01-01T00:00:00.000Z',
 });
 
-const problem = (id: string, message: string): PolicyProblem => ({
-  id,
-  code: 'unknown-key',
-  message,
-  line: 3,
-  column: 5,
-  field: '',
-});
+const problem = (id: string, ...problems: string[]): ReadEntry => ({ id, problems });
 
 interface Pending {
   readonly request: LoadRequest;
@@ -111,7 +104,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
     kept,
     next: () => loads.shift() ?? assert.fail('nothing is being loaded'),
     status: (id) => registry.statuses().find((status) => status.id === id) ?? assert.fail(`${id} is unknown`),
-    declare: (...policies) => registry.declare({ policies, problems: [] }),
+    declare: (...policies) => registry.declare(policies),
   };
 }
 
@@ -278,7 +271,7 @@ describe('a version that fails', () => {
 
   it('in the file is shown with all its problems and their places, and the others load', () => {
     const { registry, next, status } = setUp();
-    registry.declare({ policies: [policy('q', 'a')], problems: [problem('p', 'one'), problem('p', 'two')] });
+    registry.declare([policy('q', 'a'), problem('p', 'line 3, column 5: one', 'line 3, column 5: two')]);
     const { phase, reason, message, desired } = status('p');
     assert.deepEqual(
       { phase, reason, message, desired },
@@ -456,7 +449,7 @@ describe('what served before a restart', () => {
 
   it('stands in for an entry that cannot be understood', () => {
     const { registry, next, status } = setUp([pinned('p', 'old')]);
-    registry.declare({ policies: [], problems: [problem('p', 'what is this')] });
+    registry.declare([problem('p', 'what is this')]);
     const { request, end } = next();
     end(good(request, 'old'));
     assert.deepEqual([status('p').phase, status('p').reason], ['Degraded', 'InvalidDefinition']);

@@ -6,7 +6,7 @@ import type { PolicyMatch } from '../../resources/index.ts';
 import { jitteredBackoff } from './backoff.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange, TableEntry } from '../../evaluation/index.ts';
-import type { Declared, DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
 import type { PolicyReason } from '../../evaluation/index.ts';
 import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
 
@@ -100,14 +100,15 @@ export class PolicyRegistry {
   }
 
   /** Takes over what the policies file declares. Only what differs from before is loaded. */
-  declare({ policies, problems }: Declared): void {
+  declare(entries: readonly ReadEntry[]): void {
     const declarations = new Map<string, Declaration>();
-    for (const policy of policies) {
-      declarations.set(policy.definition.id, policy);
-    }
-    for (const [id, ofOne] of Map.groupBy(problems, (problem) => problem.id)) {
-      const problem = ofOne.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`).join('; ');
-      declarations.set(id, { hash: `problem:${problem}`, problem });
+    for (const entry of entries) {
+      if ('definition' in entry) {
+        declarations.set(entry.definition.id, entry);
+      } else {
+        const problem = entry.problems.join('; ');
+        declarations.set(entry.id, { hash: `problem:${problem}`, problem });
+      }
     }
     this.#remove([...this.#entries.keys()].filter((id) => !declarations.has(id)));
     const loads: LoadRequest[] = [];

@@ -48,7 +48,7 @@ export class Replica implements PolicySource {
     const { loader, log } = host;
     this.#options = options;
     this.#host = host;
-    const reader = new RevisionReader((text, name) => loader.parse(text, name), {
+    const reader = new RevisionReader((entries) => loader.read(entries), {
       ...(modulesUrl === undefined ? {} : { modulesUrl }),
       ...(namespacedPoliciesCapabilities === undefined ? {} : { namespacedPoliciesCapabilities }),
     });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it, mock } from 'node:test';
-import { parsePolicies } from '../../engine/index.ts';
+import { readPolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PrevalidationRequest } from '../../control/index.ts';
@@ -23,11 +23,14 @@ function setUp(): {
 } {
   const loads: ReturnType<typeof setUp>['loads'] = [];
   const held: number[] = [];
-  const parse: ConstructorParameters<typeof RevisionReader>[0] = async (text, name) => {
-    const { policies, problems } = parsePolicies(text, name);
-    return { policies: policies.map((definition) => ({ definition, hash: '', settingsHash: '' })), problems };
-  };
-  const reader = new RevisionReader(parse, { modulesUrl: new URL('file:///modules/') });
+  const readEntries: ConstructorParameters<typeof RevisionReader>[0] = async (entries) =>
+    entries.map(({ id, entry }) => {
+      const { definition, faults = [] } = readPolicyDefinition(id, entry);
+      return definition === undefined
+        ? { id, problems: faults.map(({ message }) => message) }
+        : { definition, hash: '', settingsHash: '' };
+    });
+  const reader = new RevisionReader(readEntries, { modulesUrl: new URL('file:///modules/') });
   const prevalidator = new RevisionPrevalidator({
     read: (policies) => reader.read(policies),
     load: (requests, done) =>

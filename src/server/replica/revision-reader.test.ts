@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parsePolicies } from '../../engine/index.ts';
+import { readPolicyDefinition } from '../../engine/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
-import type { Declared } from '../../evaluation/index.ts';
-import { MAX_BATCH_LENGTH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
+import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
+import { MAX_BATCH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
 
 const spec = (rest: object = {}): object => ({
   module: 'builtin:cel',
@@ -14,28 +14,32 @@ const spec = (rest: object = {}): object => ({
 });
 
 function setUp(
-  fails: (text: string) => Error | undefined = () => undefined,
+  fails: (entries: readonly PolicyEntry[]) => Error | undefined = () => undefined,
   options: RevisionReaderOptions = {},
 ): {
   reader: RevisionReader;
-  texts: string[];
+  batches: (readonly PolicyEntry[])[];
 } {
-  const texts: string[] = [];
-  const parse = async (text: string, name: string): Promise<Declared> => {
-    texts.push(text);
-    const error = fails(text);
+  const batches: (readonly PolicyEntry[])[] = [];
+  const read = async (entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> => {
+    batches.push(entries);
+    const error = fails(entries);
     if (error !== undefined) {
       throw error;
     }
-    const { policies, problems } = parsePolicies(text, name);
-    return { policies: policies.map((definition) => ({ definition, hash: 'h', settingsHash: 's' })), problems };
+    return structuredClone(entries).map(({ id, entry }) => {
+      const { definition, faults = [] } = readPolicyDefinition(id, entry);
+      return definition === undefined
+        ? { id, problems: faults.map(({ message }) => message) }
+        : { definition, hash: 'h', settingsHash: 's' };
+    });
   };
-  return { reader: new RevisionReader(parse, options), texts };
+  return { reader: new RevisionReader(read, options), batches };
 }
 
 describe('specs', () => {
-  it('are read together, in order, and each id once in a text', async () => {
-    const { reader, texts } = setUp();
+  it('are read together and in order', async () => {
+    const { reader, batches } = setUp();
     const read = await reader.read([
       { id: 'a', spec: spec() },
       { id: 'b', spec: spec({ mode: 'monitor' }) },
@@ -51,7 +55,7 @@ describe('specs', () => {
         ['a', 'protect', 'second'],
       ],
     );
-    assert.equal(texts.length, 2);
+    assert.equal(batches.length, 1);
   });
 
   it('of policies of a namespace may use what the policy server allows them', async () => {
@@ -67,27 +71,45 @@ describe('specs', () => {
     assert.deepEqual(capabilities, [['*'], ['*'], ['net/*'], ['net/*']]);
   });
 
-  it('that are wrong fail alone, without places in a text that nobody knows', async () => {
+  it('that are wrong fail alone', async () => {
     const { reader } = setUp();
     const read = await reader.read([
       { id: 'a', spec: spec({ settings: 'text' }) },
       { id: 'b', spec: null },
       { id: 'c', spec: { policies: null } },
+      { id: 'list', spec: [] },
       { id: '__proto__', spec: spec() },
       { id: 'd', spec: spec() },
     ]);
     assert.deepEqual(
       read.map((policy) => 'problem' in policy),
-      [true, true, true, false, false],
+      [true, true, true, true, false, false],
     );
-    const [first] = read;
-    assert.ok(first !== undefined && 'problem' in first);
-    assert.match(first.problem, /^settings: expected a mapping/);
-    assert.equal(first.isTransient, false);
+    assert.deepEqual(read[0], { problem: 'settings: expected a mapping, got "text"', isTransient: false });
+    const problem =
+      "the policy's spec cannot be read: expected a mapping with a module, or with policies that have one";
+    for (const result of read.slice(1, 4)) {
+      assert.deepEqual(result, { problem, isTransient: false });
+    }
   });
 
-  it('that no parser survives fail alone', async () => {
-    const { reader } = setUp((text) => (text.includes('poison') ? new Error('too deep') : undefined));
+  it('that are nested too deeply to be sent to a thread fail alone', async () => {
+    const { reader } = setUp();
+    const settings: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    const read = await reader.read([
+      { id: 'a', spec: spec() },
+      { id: 'b', spec: spec({ settings }) },
+    ]);
+    assert.deepEqual(
+      read.map((policy) => ('problem' in policy ? policy.problem : 'read')),
+      ['read', "the policy's spec cannot be read: it is nested too deeply"],
+    );
+  });
+
+  it('that end the thread that reads them fail alone', async () => {
+    const { reader } = setUp((entries) =>
+      JSON.stringify(entries).includes('poison') ? new Error('the loader ended') : undefined,
+    );
     const read = await reader.read([
       { id: 'a', spec: spec() },
       { id: 'b', spec: spec({ message: 'poison' }) },
@@ -95,7 +117,7 @@ describe('specs', () => {
     ]);
     assert.deepEqual(
       read.map((policy) => ('problem' in policy ? policy.problem : 'read')),
-      ['read', 'too deep', 'read'],
+      ['read', 'the loader ended', 'read'],
     );
   });
 
@@ -106,10 +128,20 @@ describe('specs', () => {
     ]);
   });
 
-  it('that are large are not read together', async () => {
-    const { reader, texts } = setUp();
-    const message = 'x'.repeat(MAX_BATCH_LENGTH * 0.6);
-    await reader.read(['a', 'b', 'c'].map((id) => ({ id, spec: spec({ message }) })));
-    assert.equal(texts.length, 3);
+  it('that are many are sent in batches, one in each turn of the event loop', async () => {
+    const { reader, batches } = setUp();
+    const ids = Array.from({ length: 2 * MAX_BATCH + 1 }, (_, index) => `p${index}`);
+    const reading = reader.read(ids.map((id) => ({ id, spec: spec() })));
+    await new Promise((resolve) => process.nextTick(resolve));
+    assert.equal(batches.length, 1);
+    const read = await reading;
+    assert.deepEqual(
+      batches.map(({ length }) => length),
+      [MAX_BATCH, MAX_BATCH, 1],
+    );
+    assert.deepEqual(
+      read.map((policy) => 'definition' in policy && policy.definition.id),
+      ids,
+    );
   });
 });
