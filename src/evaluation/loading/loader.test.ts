@@ -147,7 +147,7 @@ describe('the loader', () => {
     const outcome = (await at.load(accept, { isForTenant: true })).get('accept');
     assert.ok(outcome !== undefined && !outcome.ok);
     assert.deepEqual([outcome.reason, outcome.transient], ['InvalidDefinition', false]);
-    assert.match(outcome.message, /of a namespace cannot name files/);
+    assert.match(outcome.message, /namespaced policies cannot name files/);
   });
 
   it('reads objects as it reads the entries of a file, each by itself', async () => {
