@@ -6,7 +6,7 @@ export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
-export { PolicyServerController, READY_CONDITION, READY_REASONS } from './replicas/policy-server-controller.ts';
+export { PolicyServerController, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';

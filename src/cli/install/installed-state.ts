@@ -1,5 +1,5 @@
 // Whether what was installed works.
-import { READY_CONDITION } from '../../lifecycle/index.ts';
+import { READY } from '../../resources/index.ts';
 import { findCondition, type Condition, type KubernetesObject } from '../../resources/index.ts';
 
 /** Whether something is as it shall be, and what it is like, in words. */
@@ -34,7 +34,7 @@ export function policyServerProgress(server: KubernetesObject | undefined): Prog
     return { done: false, text: 'it is not there' };
   }
   const { conditions = [] } = (server['status'] ?? {}) as { conditions?: readonly Condition[] };
-  const ready = findCondition(conditions, READY_CONDITION);
+  const ready = findCondition(conditions, READY);
   const isSeen = (ready?.observedGeneration ?? 0) >= (server.metadata.generation ?? 0);
   return {
     done: isSeen && ready?.status === 'True',

@@ -2,20 +2,22 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
+import type { KubernetesObject, Readiness } from '../../resources/index.ts';
 import {
   aborted,
   type Clock,
   Controller,
   type EventSink,
   type ObjectCache,
+  type ReconcileAttempt,
   type ReconcileResult,
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
   SYSTEM_CLOCK,
-  worstFailure,
   watch,
+  withStatus,
+  worstFailure,
 } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook-object.ts';
@@ -100,7 +102,7 @@ export class CertificateController implements Runnable, CertificateBundle {
     );
     this.#controller = new Controller({
       name: this.name,
-      reconcile: (_key, signal) => this.#reconcile(signal),
+      reconcile: (_key, signal, attempt) => this.#reconcile(signal, attempt),
       watches: [secrets, ...configurations],
       events: { sink: options.events, of: () => this.#secret(AUTHORITY_SECRET) },
       log: options.log,
@@ -154,17 +156,35 @@ export class CertificateController implements Runnable, CertificateBundle {
     }
   }
 
-  async #reconcile(signal: AbortSignal): Promise<ReconcileResult> {
-    const report = await this.#look(signal);
-    this.#isRotating = report.phase !== 'Stable';
-    this.#tell(report);
-    this.#publish({ bundle: report.bundle, problems: report.problems });
-    this.#looked.resolve();
-    const failure = worstFailure(report.failures);
-    if (failure !== undefined) {
-      throw failure;
+  async #reconcile(signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    return await withStatus(
+      attempt,
+      (failure) => {
+        this.#publishFailure(failure);
+        return Promise.resolve({});
+      },
+      async () => {
+        const report = await this.#look(signal);
+        this.#isRotating = report.phase !== 'Stable';
+        this.#tell(report);
+        this.#publish({ bundle: report.bundle, problems: report.problems });
+        this.#looked.resolve();
+        const failure = worstFailure(report.failures);
+        if (failure !== undefined) {
+          throw failure;
+        }
+        return { requeueAfterMs: report.lookAgainMs };
+      },
+    );
+  }
+
+  /** Certificates that could not even be read are a problem of the CA: what was known of it before may be out of date. */
+  #publishFailure(failure: Readiness | undefined): void {
+    if (failure !== undefined && this.problems.length === 0) {
+      const message = `certificates could not be kept: ${failure.message}`;
+      const problem = { secret: AUTHORITY_SECRET, reason: 'CertificatesNotKept', message } as const;
+      this.#publish({ bundle: this.bundle(), problems: [problem] });
     }
-    return { requeueAfterMs: report.lookAgainMs };
   }
 
   #look(signal: AbortSignal): Promise<CertificatesReport> {

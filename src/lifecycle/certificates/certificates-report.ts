@@ -13,7 +13,9 @@ export interface CertificateProblem {
     | 'CertificateMissing'
     | 'CertificateInvalid'
     | 'CertificateNotWritten'
-    | 'CertificateContested';
+    | 'CertificateContested'
+    /** The Secrets could not be read, or not by the same process at the same time. */
+    | 'CertificatesNotKept';
   readonly message: string;
 }
 

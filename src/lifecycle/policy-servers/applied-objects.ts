@@ -23,7 +23,7 @@ import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
-import { deploymentTrouble } from './deployment-trouble.ts';
+import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
 import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from './policy-server-names.ts';
 import { OBJECT_KINDS, type ObjectKind } from './policy-server-objects.ts';
 
@@ -195,6 +195,6 @@ function isTouched({
 
 function faresOtherwise(before: KubernetesObject | undefined, after: KubernetesObject | undefined): boolean {
   const text = (object: KubernetesObject | undefined): string =>
-    JSON.stringify(object === undefined ? null : (deploymentTrouble(object) ?? null));
+    JSON.stringify(object === undefined ? null : [deploymentTrouble(object), rolloutProgress(object)]);
   return text(before) !== text(after);
 }

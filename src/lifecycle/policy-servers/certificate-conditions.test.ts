@@ -23,6 +23,17 @@ describe('certificateConditions', () => {
     assert.equal(texts('b', wrong)[1], 'CertSecretReconciled True ReconciliationSucceeded');
   });
 
+  it('says on every PolicyServer what is wrong with the CA, and nothing of certificates that nobody could read', () => {
+    const authority = { secret: 'portcullis-ca', reason: 'CertificateNotWritten', message: 'forbidden' };
+    assert.deepEqual(texts('a', state('pem', authority)), [
+      'CARootSecretReconciled False CertificateNotWritten',
+      'CertSecretReconciled True ReconciliationSucceeded',
+    ]);
+    assert.deepEqual(texts('a', state('pem', { ...authority, reason: 'CertificatesNotKept' })), [
+      'CARootSecretReconciled False CertificatesNotKept',
+    ]);
+  });
+
   it('does not claim to know which CAs are trusted when none is found', () => {
     assert.equal(texts('a', state(undefined))[0], 'CARootSecretReconciled Unknown NotKnown');
   });

@@ -1,4 +1,5 @@
 // What the status of a PolicyServer says of its certificates. Kubewarden's names (contract 2.3).
+import { AUTHORITY_SECRET } from '../certificates/certificate-names.ts';
 import { OBJECT_REASONS, type ReportedCondition } from './policy-server-conditions.ts';
 
 /** Condition: whether it is known which CAs are trusted. */
@@ -29,14 +30,12 @@ export function certificateConditions(policyServer: string, state: CertificateSt
     return [];
   }
   const problem = state.problems.find((one) => one.policyServer === policyServer);
-  const authority = state.bundle() === undefined ? 'Unknown' : 'True';
+  if (state.problems.some(({ reason }) => reason === 'CertificatesNotKept')) {
+    // Nobody knows how the Secrets of the processes are.
+    return [authorityCondition(state)];
+  }
   return [
-    {
-      type: AUTHORITY_CONDITION,
-      status: authority,
-      reason: authority === 'True' ? OBJECT_REASONS.succeeded : OBJECT_REASONS.notKnown,
-      message: authority === 'True' ? '' : 'it is not known which certificate authorities are trusted',
-    },
+    authorityCondition(state),
     problem === undefined
       ? { type: CERTIFICATE_CONDITION, status: 'True', reason: OBJECT_REASONS.succeeded, message: '' }
       : {
@@ -46,4 +45,20 @@ export function certificateConditions(policyServer: string, state: CertificateSt
           message: `Secret ${problem.secret}: ${problem.message}`,
         },
   ];
+}
+
+function authorityCondition(state: CertificateState): ReportedCondition {
+  const type = AUTHORITY_CONDITION;
+  const problem = state.problems.find(({ secret }) => secret === AUTHORITY_SECRET);
+  if (problem !== undefined) {
+    return { type, status: 'False', reason: problem.reason, message: `Secret ${problem.secret}: ${problem.message}` };
+  }
+  return state.bundle() === undefined
+    ? {
+        type,
+        status: 'Unknown',
+        reason: OBJECT_REASONS.notKnown,
+        message: 'it is not known which certificate authorities are trusted',
+      }
+    : { type, status: 'True', reason: OBJECT_REASONS.succeeded, message: '' };
 }

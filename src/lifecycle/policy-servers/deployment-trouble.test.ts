@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { deploymentTrouble } from './deployment-trouble.ts';
+import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
 import type { Deployment } from './ownership.ts';
 
 const deployment = (...conditions: NonNullable<NonNullable<Deployment['status']>['conditions']>): Deployment => ({
@@ -25,5 +25,28 @@ describe('deploymentTrouble', () => {
       message: 'new pods do not become ready: timed out',
     });
     assert.equal(deploymentTrouble(deployment(stuck, refused))?.reason, 'PodsNotCreated');
+  });
+});
+
+describe('rolloutProgress', () => {
+  const rolling = (generation: number, status: Deployment['status']): string | undefined =>
+    rolloutProgress({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { generation },
+      spec: { replicas: 2 },
+      ...(status === undefined ? {} : { status }),
+    });
+
+  it('says what is missing until only new pods are there', () => {
+    const done = { observedGeneration: 2, replicas: 2, updatedReplicas: 2 };
+    assert.equal(rolling(2, done), undefined);
+    assert.equal(rolling(3, done), '0 of 2 pods are of the newest version');
+    assert.equal(rolling(2, { ...done, updatedReplicas: 1 }), '1 of 2 pods are of the newest version');
+    assert.equal(rolling(2, { ...done, replicas: 3 }), '2 of 2 pods are of the newest version');
+  });
+
+  it('says nothing where no controller writes the status', () => {
+    assert.equal(rolling(1, undefined), undefined);
   });
 });

@@ -24,3 +24,19 @@ export function deploymentTrouble({ status }: Deployment): DeploymentTrouble | u
         message: `new pods do not become ready: ${stuck.message ?? stuck.reason ?? ''}`,
       };
 }
+
+/**
+ * What a rollout of a Deployment still waits for: new pods, or the end of old ones. Undefined when it is complete, and where no
+ * controller of Deployments writes a status.
+ */
+export function rolloutProgress({ metadata, spec, status }: Deployment): string | undefined {
+  if (status?.observedGeneration === undefined) {
+    return undefined;
+  }
+  const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
+  const wanted = spec?.replicas ?? 1;
+  const isSeen = observedGeneration >= (metadata.generation ?? 0);
+  return isSeen && updatedReplicas >= wanted && replicas <= updatedReplicas
+    ? undefined
+    : `${isSeen ? updatedReplicas : 0} of ${wanted} pods are of the newest version`;
+}

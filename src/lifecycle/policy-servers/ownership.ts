@@ -62,8 +62,14 @@ export function isOurs(
 
 /** `apps/v1` Deployment, as far as it is looked at. */
 export interface Deployment extends KubernetesObject {
-  readonly spec?: { readonly template?: { readonly spec?: { readonly serviceAccountName?: string } } };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly serviceAccountName?: string } };
+  };
   readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
     readonly availableReplicas?: number;
     readonly conditions?: readonly {
       readonly type: string;

@@ -1,5 +1,5 @@
 // What the status of a PolicyServer says of its objects.
-import type { ConditionStatus } from '../../resources/index.ts';
+import type { ConditionStatus, Readiness } from '../../resources/index.ts';
 import type { ModuleCacheKind } from './module-cache-volume.ts';
 import type { ObjectKind } from './policy-server-objects.ts';
 
@@ -56,6 +56,15 @@ export interface ReportedCondition {
   readonly message: string;
 }
 
+/** Reasons that last until a user changes something. Those of the Deployment are Failed for kstatus as well. */
+export const STALLED_REASONS: ReadonlySet<string> = new Set([
+  OBJECT_REASONS.nameTaken,
+  OBJECT_REASONS.notSupported,
+  OBJECT_REASONS.podsNotCreated,
+  OBJECT_REASONS.podsNotReady,
+  'SecretNotOurs',
+]);
+
 /** What became of the objects of a PolicyServer. */
 export interface PolicyServerReport {
   /** The `metadata.generation` that it is about. */
@@ -63,6 +72,10 @@ export interface PolicyServerReport {
   readonly image: string;
   readonly moduleCache: ModuleCacheKind;
   readonly conditions: readonly ReportedCondition[];
+  /** What the Deployment still waits for. Undefined: nothing. */
+  readonly rollout?: string | undefined;
+  /** Why the last reconciliation failed. Undefined: it did not. */
+  readonly failure?: Readiness | undefined;
 }
 
 /** Reports of all PolicyServers, for whoever writes statuses. */

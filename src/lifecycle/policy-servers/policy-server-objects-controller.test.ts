@@ -133,8 +133,40 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     await eventually(() => scene.condition('DeploymentReconciled') === 'False ReconciliationFailed');
     assert.match(scene.message('DeploymentReconciled'), /^Deployment: .*priorityClassName/);
     assert.equal(scene.condition('ServiceReconciled'), 'True ReconciliationSucceeded');
+    assert.equal(
+      scene.controller.report('default')?.failure?.state,
+      'stalled',
+      'the same write would be refused again',
+    );
     await scene.change({ priorityClassName: null });
     await eventually(isDone);
+    assert.equal(scene.controller.report('default')?.failure, undefined);
+  });
+
+  it('tells what its identity may not write, object by object, and writes it when it may', async () => {
+    await scene[Symbol.asyncDispose]();
+    const user = { username: 'controller', groups: ['system:authenticated'], uid: '', extra: {} };
+    await grantController(cluster.admin, user.username);
+    const roles = typeOf('rbac.authorization.k8s.io/v1', 'Role');
+    const key = { namespace: SETTINGS.namespace, name: 'controller' };
+    const role = (await cluster.admin.get(roles, key)) as KubernetesObject & {
+      rules: readonly { resources: readonly string[]; verbs: readonly string[] }[];
+    };
+    const readOnly = role.rules.map((rule) =>
+      rule.resources.includes('deployments') ? { ...rule, verbs: ['get', 'list', 'watch'] } : rule,
+    );
+    await cluster.admin.patch(roles, key, { type: 'merge', body: { rules: readOnly } as unknown as JsonObject });
+    await using restricted = new ObjectsScene(cluster.admin, cluster.as(user));
+    await restricted.create();
+    await eventually(() => restricted.condition('DeploymentReconciled') === 'False ReconciliationFailed');
+    assert.match(restricted.message('DeploymentReconciled'), /^Deployment: deployments.apps ".*" is forbidden: User/);
+    assert.equal(restricted.condition('ServiceReconciled'), 'True ReconciliationSucceeded');
+    const { state, reason } = restricted.controller.report('default')?.failure ?? {};
+    assert.deepEqual([state, reason], ['reconciling', 'ReconcileFailed']);
+    const { rules } = role;
+    await cluster.admin.patch(roles, key, { type: 'merge', body: { rules } as unknown as JsonObject });
+    await eventually(() => restricted.condition('DeploymentReconciled') === 'True ReconciliationSucceeded');
+    assert.equal(restricted.controller.report('default')?.failure, undefined);
   });
 
   it('changes nothing when signatures are asked for, which nobody verifies yet', async () => {
@@ -144,6 +176,8 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     await scene.change({ verificationConfig: 'signatures', image: 'example.com/other' });
     await eventually(() => scene.condition('DeploymentReconciled') === 'False NotSupported');
     assert.equal(scene.condition('SpecSupported'), 'False NotSupported');
+    const { state, reason } = scene.controller.report('default')?.failure ?? {};
+    assert.deepEqual([state, reason], ['stalled', 'NotSupported']);
     await sleep(QUIET_MS);
     assert.deepEqual(scene.written, []);
   });

@@ -11,6 +11,7 @@ import {
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   type PolicyServer,
+  type Readiness,
 } from '../../resources/index.ts';
 import {
   annotationsChanged,
@@ -21,14 +22,20 @@ import {
   generationChanged,
   LOW_PRIORITY,
   type ObjectCache,
+  type LastStep,
   type Predicate,
+  type ReconcileAttempt,
   type ReconcileResult,
+  type ReconcileStep,
   type Runnable,
   type RuntimeMetrics,
+  runSteps,
   type SharedCaches,
-  worstFailure,
+  Stalled,
   type Watch,
   watch,
+  withStatus,
+  worstFailure,
 } from '../../runtime/index.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
@@ -37,9 +44,9 @@ import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts
 import { certificateConditions, type CertificateState } from './certificate-conditions.ts';
 import { ContextAwareGrants } from './context-aware-grants.ts';
 import { ContextAwareKinds } from './context-aware-kinds.ts';
-import { deploymentTrouble } from './deployment-trouble.ts';
+import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
-import { KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
+import { type Deployment, KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
 import {
   OBJECT_CONDITIONS,
   OBJECT_REASONS,
@@ -80,6 +87,16 @@ export interface PolicyServerObjectsControllerOptions {
   readonly registry?: Registry;
 }
 
+/** What the steps of one reconciliation share. */
+interface Subject {
+  readonly name: string;
+  /** As it was when the reconciliation began. Undefined: it is gone. */
+  readonly server: PolicyServer | undefined;
+  /** Of objects that could not be written. */
+  readonly failures: Map<ObjectKind, unknown>;
+  grant: ContextAwareGrant | undefined;
+}
+
 /**
  * Makes the Deployment and all other objects of every PolicyServer that is ours, mends them, and removes them when neither the
  * PolicyServer nor any of its policies is there any more. Only a leader runs it.
@@ -96,6 +113,14 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   readonly #controller: Controller;
   readonly #grants: ContextAwareGrants;
   readonly #reports: ReportBoard;
+  readonly #steps: readonly ReconcileStep<Subject>[] = [
+    (subject, signal) => this.#remove(subject, signal),
+    (subject) => this.#release(subject),
+    (subject) => this.#requireSupport(subject),
+    (subject, signal) => this.#grantAccess(subject, signal),
+    (subject, signal) => this.#applyObjects(subject, signal),
+    (subject) => this.#throwFailures(subject),
+  ];
   /** Why PolicyServers are another controller's, by name: told once. */
   readonly #foreign = new Map<string, string>();
   /** PolicyServers that are gone, and still needed. */
@@ -124,7 +149,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     this.#controller = new Controller({
       name: this.name,
       concurrency: CONCURRENCY,
-      reconcile: (key, signal) => this.#reconcile(key, signal),
+      reconcile: (key, signal, attempt) => this.#reconcile(key, signal, attempt),
       watches: [
         watch(this.#servers, { when: [anyOf(generationChanged, annotationsChanged, finalizersChanged)] }),
         ...this.#objects.watches(),
@@ -167,26 +192,67 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     return this.#reports.subscribe(listener);
   }
 
-  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
-    const server = this.#servers.get(key);
-    if (server === undefined || server.metadata.deletionTimestamp !== undefined) {
-      await this.#retire(key.name, server, signal);
-      return {};
+  async #reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    const subject: Subject = { name: key.name, server: this.#servers.get(key), failures: new Map(), grant: undefined };
+    return await withStatus(
+      attempt,
+      (failure) => this.#report(subject, failure),
+      async () => await runSteps(this.#steps, subject, signal),
+    );
+  }
+
+  async #remove({ name, server }: Subject, signal: AbortSignal): Promise<LastStep | void> {
+    if (server === undefined || isBeingDeleted(server)) {
+      await this.#retire(name, server, signal);
+      return { isLast: true };
     }
-    this.#orphaned.delete(key.name);
-    if (this.#leaveAlone(server)) {
-      return {};
+    this.#orphaned.delete(name);
+  }
+
+  #release({ server }: Subject): LastStep | void {
+    if (server !== undefined && this.#leaveAlone(server)) {
+      return { isLast: true };
     }
-    const refusal = whyNotRun(server.spec);
+  }
+
+  /** Changes nothing where the spec asks for what must not be left out. */
+  #requireSupport({ server }: Subject): void {
+    const refusal = server === undefined ? undefined : whyNotRun(server.spec);
     if (refusal !== undefined) {
-      const deployment = condition(OBJECT_CONDITIONS.Deployment, 'False', OBJECT_REASONS.notSupported, refusal);
-      this.#report(server, [
-        condition(SPEC_SUPPORTED_CONDITION, 'False', OBJECT_REASONS.notSupported, refusal),
-        deployment,
-      ]);
-      return {};
+      throw new Stalled(OBJECT_REASONS.notSupported, refusal);
     }
-    return await this.#makeAll(server, signal);
+  }
+
+  async #grantAccess(subject: Subject, signal: AbortSignal): Promise<void> {
+    const { failures, server } = subject;
+    try {
+      subject.grant = server && (await this.#grants.grant(server, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.set('ClusterRole', error);
+    }
+  }
+
+  /** Each object is tried by itself: one that fails holds up no other. */
+  async #applyObjects({ name, server, failures }: Subject, signal: AbortSignal): Promise<void> {
+    const objects = server && policyServerObjects(server, this.#options.settings, []);
+    for (const { kind } of objects === undefined ? [] : OBJECT_KINDS) {
+      if (kind !== 'ClusterRole') {
+        await this.#make(kind, name, objects?.[kind], signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          failures.set(kind, error);
+        });
+      }
+    }
+  }
+
+  #throwFailures({ failures, grant }: Subject): ReconcileResult {
+    const failure = worstFailure(failures.values().filter((error) => !(error instanceof NameTaken)));
+    if (failure !== undefined) {
+      throw failure;
+    }
+    const isIncomplete = failures.size > 0 || grant === undefined || grant.refused.length + grant.unknown.length > 0;
+    return isIncomplete ? { requeueAfterMs: AGAIN_MS } : {};
   }
 
   /** Whether a PolicyServer is another controller's; told once. */
@@ -206,40 +272,6 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     return true;
   }
 
-  async #makeAll(server: PolicyServer, signal: AbortSignal): Promise<ReconcileResult> {
-    const { settings } = this.#options;
-    const name = server.metadata.name ?? '';
-    const failures = new Map<ObjectKind, unknown>();
-    let grant: ContextAwareGrant | undefined;
-    try {
-      grant = await this.#grants.grant(server, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      failures.set('ClusterRole', error);
-    }
-    const objects = policyServerObjects(server, settings, []);
-    for (const { kind } of OBJECT_KINDS) {
-      if (kind !== 'ClusterRole') {
-        await this.#make(kind, name, objects[kind], signal).catch((error: unknown) => {
-          signal.throwIfAborted();
-          failures.set(kind, error);
-        });
-      }
-    }
-    this.#report(server, [
-      ...this.#objectConditions(server, failures),
-      ...(this.#options.certificates === undefined ? [] : certificateConditions(name, this.#options.certificates)),
-      supportCondition(server, settings),
-      ...(grant === undefined ? [] : [grantCondition(grant)]),
-    ]);
-    const failure = worstFailure(failures.values().filter((error) => !(error instanceof NameTaken)));
-    if (failure !== undefined) {
-      throw failure;
-    }
-    const isIncomplete = failures.size > 0 || grant === undefined || grant.refused.length + grant.unknown.length > 0;
-    return isIncomplete ? { requeueAfterMs: AGAIN_MS } : {};
-  }
-
   async #make(kind: ObjectKind, name: string, wanted: JsonObject | undefined, signal: AbortSignal): Promise<void> {
     const isWritten =
       wanted === undefined
@@ -253,9 +285,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   #objectConditions(server: PolicyServer, failures: ReadonlyMap<ObjectKind, unknown>): readonly ReportedCondition[] {
-    const { namespace } = this.#options.settings;
-    const key = { namespace, name: policyServerObjectName(server.metadata.name ?? '') };
-    const deployment = this.#objects.deployment(key);
+    const deployment = this.#deploymentOf(server.metadata.name ?? '');
     const trouble = deployment === undefined ? undefined : deploymentTrouble(deployment);
     return [...new Set(Object.values(OBJECT_CONDITIONS))].map((type) => {
       const [failed, ...others] = [...failures].filter(([kind]) => OBJECT_CONDITIONS[kind] === type);
@@ -278,7 +308,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     this.#forget(name);
     this.#foreign.delete(name);
     if (server?.metadata.annotations?.[ANNOTATIONS.takeOver] === 'true') {
-      await this.#release(server, signal);
+      await this.#removeFinalizers(server, signal);
     }
     if (!this.#objects.hasAny(name)) {
       this.#orphaned.delete(name);
@@ -305,7 +335,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   /** Kubewarden's finalizers on what was taken over would hold it for ever: nobody else removes them. */
-  async #release({ metadata }: PolicyServer, signal: AbortSignal): Promise<void> {
+  async #removeFinalizers({ metadata }: PolicyServer, signal: AbortSignal): Promise<void> {
     const { finalizers = [], name = '', resourceVersion = '' } = metadata;
     const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.includes(one));
     if (kept.length < finalizers.length) {
@@ -314,14 +344,39 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  #report(server: PolicyServer, conditions: readonly ReportedCondition[]): void {
-    const { metadata, spec } = server;
-    this.#reports.set(server, {
-      generation: metadata.generation ?? 0,
-      image: runningImage(spec.image, this.#options.settings.image),
-      moduleCache: moduleCacheOf(spec, metadata.name ?? '').kind,
-      conditions,
-    });
+  /** What the writer of statuses reads. Of a PolicyServer that is being deleted only a failure is of interest. */
+  #report({ name, server, failures, grant }: Subject, failure: Readiness | undefined): Promise<ReconcileResult> {
+    const { certificates, settings } = this.#options;
+    if (server !== undefined && this.isOurs(name) && (!isBeingDeleted(server) || failure !== undefined)) {
+      const { metadata, spec } = server;
+      const conditions = isBeingDeleted(server)
+        ? []
+        : failure?.state === 'stalled' && failure.reason === OBJECT_REASONS.notSupported
+          ? [SPEC_SUPPORTED_CONDITION, OBJECT_CONDITIONS.Deployment].map((type) =>
+              condition(type, 'False', failure.reason, failure.message),
+            )
+          : [
+              ...this.#objectConditions(server, failures),
+              ...(certificates === undefined ? [] : certificateConditions(name, certificates)),
+              supportCondition(server, settings),
+              ...(grant === undefined ? [] : [grantCondition(grant)]),
+            ];
+      const deployment = this.#deploymentOf(name);
+      this.#reports.set(server, {
+        generation: metadata.generation ?? 0,
+        image: runningImage(spec.image, settings.image),
+        moduleCache: moduleCacheOf(spec, name).kind,
+        conditions,
+        rollout: deployment === undefined ? undefined : rolloutProgress(deployment),
+        failure,
+      });
+    }
+    return Promise.resolve({});
+  }
+
+  #deploymentOf(name: string): Deployment | undefined {
+    const { namespace } = this.#options.settings;
+    return this.#objects.deployment({ namespace, name: policyServerObjectName(name) });
   }
 
   #forget(name: string): void {
@@ -352,6 +407,10 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       gauge.set(0);
     }
   }
+}
+
+function isBeingDeleted({ metadata }: PolicyServer): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function supportCondition({ spec }: PolicyServer, { image }: PolicyServerSettings): ReportedCondition {

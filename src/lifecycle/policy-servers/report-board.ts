@@ -37,6 +37,7 @@ export class ReportBoard {
         server,
         condition,
         known.find(({ type }) => type === condition.type),
+        report.failure?.reason,
       );
     }
     this.#tell(name);
@@ -53,10 +54,12 @@ export class ReportBoard {
     server: PolicyServer,
     { type, status, reason, message }: ReportedCondition,
     before: { readonly status: string; readonly reason: string } | undefined,
+    failure: string | undefined,
   ): void {
-    // A failure that is tried again is told of by whoever tries.
+    // The controller reports failed reconciliations as events itself.
+    const isReported = reason === OBJECT_REASONS.failed || reason === failure;
     const isNew = before?.status !== 'False' || before.reason !== reason;
-    if (status === 'False' && isNew && reason !== OBJECT_REASONS.failed) {
+    if (status === 'False' && isNew && !isReported) {
       this.#events.event(server, 'Warning', reason, `${type}: ${message}`);
     } else if (status === 'True' && before?.status === 'False') {
       this.#events.event(server, 'Normal', reason, `${type}: as it is to be again`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { POLICY_SERVERS } from '../../resources/index.ts';
+import { findCondition, POLICY_SERVERS } from '../../resources/index.ts';
 import type { PolicyServer } from '../../resources/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
@@ -128,7 +128,8 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
       await eventually(async () => (await of('default')).status?.image === 'own');
       const { status } = await of('default');
       assert.equal(status?.moduleCache, 'hostPath');
-      const [ready, deployment] = status?.conditions ?? [];
+      const ready = findCondition(status?.conditions, 'Ready');
+      const deployment = findCondition(status?.conditions, 'DeploymentReconciled');
       assert.equal(ready?.message, '0 of 1 replicas answer; taken');
       assert.deepEqual(
         [deployment?.type, deployment?.status, deployment?.reason, deployment?.observedGeneration],
@@ -136,7 +137,9 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
       );
       assert.equal((await of('foreign')).status, undefined);
       objects.say('default', { ...report, conditions: [{ ...condition, status: 'True', reason: 'R', message: '' }] });
-      await eventually(async () => (await of('default')).status?.conditions?.[1]?.status === 'True');
+      await eventually(
+        async () => findCondition((await of('default')).status?.conditions, 'DeploymentReconciled')?.status === 'True',
+      );
       assert.equal((await of('default')).status?.conditions?.[0]?.message, '0 of 1 replicas answer');
     }, objects);
   });
@@ -165,5 +168,76 @@ describe('policyServerStatus', () => {
     assert.equal(few.conditions?.[0]?.message, '1 of 3 replicas answers; not: r1, r2');
     const many = policyServerStatus(server(1), replicas(...Array.from({ length: 15 }, () => 'lost' as const)), {}, 0);
     assert.match(many.conditions?.[0]?.message ?? '', /^0 of 15 replicas answer; not: r0, .*r9 and 5 more$/);
+  });
+
+  describe('has the conditions that kstatus reads', () => {
+    const ok: PolicyServerReport = {
+      generation: 3,
+      image: 'own',
+      moduleCache: 'emptyDir',
+      conditions: [{ type: 'ServiceReconciled', status: 'True', reason: 'ReconciliationSucceeded', message: '' }],
+    };
+    const bad = (type: string, reason: string): Partial<PolicyServerReport> => ({
+      conditions: [{ type, status: 'False', reason, message: 'why' }],
+    });
+    const failure = { state: 'stalled', reason: 'ReconcileFailed', message: 'too large' } as const;
+    for (const [when, states, report, expected] of [
+      ['all is well', ['connected'], {}, 'Ready=True AllReplicasConnected 3'],
+      ['a replica is missing', ['lost'], {}, 'Ready=False NoReplicaConnected 3, Reconciling=True'],
+      [
+        'an object was not taken',
+        ['connected'],
+        bad('ServiceReconciled', 'ReconciliationFailed'),
+        'Ready=False ReconciliationFailed 3, Reconciling=True',
+      ],
+      [
+        'a name is taken',
+        ['connected'],
+        bad('ServiceReconciled', 'NameTaken'),
+        'Ready=False NameTaken 3, Stalled=True',
+      ],
+      [
+        'pods cannot be created',
+        ['lost'],
+        bad('DeploymentReconciled', 'PodsNotCreated'),
+        'Ready=False NoReplicaConnected 3, Stalled=True',
+      ],
+      [
+        'a Secret is not written',
+        ['connected'],
+        bad('CertSecretReconciled', 'CertificateNotWritten'),
+        'Ready=False CertificateNotWritten 3, Reconciling=True',
+      ],
+      [
+        'rights are missing',
+        ['connected'],
+        bad('ContextAwareAccessGranted', 'NotGranted'),
+        'Ready=True AllReplicasConnected 3',
+      ],
+      ['the reconciliation failed', ['connected'], { failure }, 'Ready=False ReconcileFailed 3, Stalled=True'],
+      [
+        'the objects are of an older spec',
+        ['connected'],
+        { generation: 2 },
+        'Ready=False ApplyingChanges 2, Reconciling=True',
+      ],
+      ['pods are being replaced', ['connected'], { rollout: '0 of 1' }, 'Ready=False RollingOut 3, Reconciling=True'],
+    ] as const satisfies readonly (readonly [string, KnownReplica['state'][], Partial<PolicyServerReport>, string])[]) {
+      it(`when ${when}`, () => {
+        const objects = { report: { ...ok, ...report } };
+        const { conditions, observedGeneration } = policyServerStatus(server(1), replicas(...states), {}, 0, objects);
+        const { status, reason } = findCondition(conditions, 'Ready') ?? {};
+        const abnormal = ['Reconciling', 'Stalled'].flatMap((type) => {
+          const found = findCondition(conditions, type);
+          return found === undefined ? [] : [`${type}=${found.status}`];
+        });
+        assert.equal([`Ready=${status} ${reason} ${observedGeneration}`, ...abnormal].join(', '), expected);
+      });
+    }
+
+    it('and observes no generation before its objects were applied', () => {
+      const status = policyServerStatus(server(1), replicas('connected'), {}, 0, { report: undefined });
+      assert.equal(status.observedGeneration, undefined);
+    });
   });
 });

@@ -3,13 +3,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { POLICY_SERVERS, setCondition } from '../../resources/index.ts';
-import type { Condition, ConditionUpdate, JsonObject, ObjectKey, PolicyServer } from '../../resources/index.ts';
+import { POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
+import type { Condition, JsonObject, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
-import { OBJECT_CONDITIONS } from '../policy-servers/policy-server-conditions.ts';
+import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
+import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 
@@ -18,9 +19,7 @@ const GATHER_MS = 50;
 /** Names of replicas in a message. */
 const MAX_NAMES = 10;
 
-/** Condition of a PolicyServer: whether all of its replicas answer. */
-export const READY_CONDITION = 'Ready';
-/** Reasons of {@link READY_CONDITION}. */
+/** Reasons of the condition `Ready`, besides those of the conditions that it sums up. */
 export const READY_REASONS = {
   /** As many replicas as the spec says answer, and none is missing. */
   allReplicas: 'AllReplicasConnected',
@@ -28,6 +27,10 @@ export const READY_REASONS = {
   someReplicas: 'ReplicasMissing',
   /** No replica answers. */
   noReplica: 'NoReplicaConnected',
+  /** All answer, and the objects of the newest spec are not applied yet. */
+  applying: 'ApplyingChanges',
+  /** All answer, and pods of the version before are still being replaced. */
+  rollingOut: 'RollingOut',
 } as const;
 
 export interface PolicyServerControllerOptions {
@@ -91,15 +94,20 @@ export class PolicyServerController implements Runnable {
     const replicas = this.#options.replicas.replicas(key.name);
     const { objects } = this.#options;
     // Told of again when they are known.
-    if (server === undefined || server.metadata.deletionTimestamp !== undefined || replicas === undefined) {
+    if (server === undefined || replicas === undefined) {
       return;
     }
-    // Another controller's has its status, too.
+    // The status of another controller's PolicyServer is that controller's.
     if (objects?.isOurs(key.name) === false) {
       return;
     }
+    const report = objects?.report(key.name);
+    if (server.metadata.deletionTimestamp !== undefined && report?.failure === undefined) {
+      return;
+    }
     const before = server.status ?? {};
-    const status = policyServerStatus(server, replicas, before, Date.now(), objects?.report(key.name));
+    const made = objects === undefined ? undefined : { report };
+    const status = policyServerStatus(server, replicas, before, Date.now(), made);
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }
@@ -111,48 +119,77 @@ export class PolicyServerController implements Runnable {
 
 const statusChanged: Predicate<PolicyServer> = ({ before, after }) => !isDeepStrictEqual(before?.status, after?.status);
 
-/** The status of a PolicyServer, after `before`. `now` in milliseconds since 1970. */
+/** Conditions that `Ready` sums up, beside the number of replicas. */
+const SUMMARISED: ReadonlySet<string> = new Set([
+  ...Object.values(OBJECT_CONDITIONS),
+  AUTHORITY_CONDITION,
+  CERTIFICATE_CONDITION,
+]);
+
+/**
+ * The status of a PolicyServer.
+ *
+ * @param before the status as it is
+ * @param now milliseconds since 1970
+ * @param objects what became of its objects; no report: not known yet. Undefined: none are made
+ */
 export function policyServerStatus(
   { metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>,
   replicas: readonly Pick<KnownReplica, 'name' | 'state'>[],
   before: Status,
   now: number,
-  report?: PolicyServerReport,
+  objects?: { readonly report: PolicyServerReport | undefined },
 ): Status {
-  const generation = metadata.generation ?? 0;
-  const ready = replicas.filter(({ state }) => state === 'connected').length;
-  const missing = replicas.filter(({ state }) => state !== 'connected').map(({ name }) => name);
-  const isReady = missing.length === 0 && ready > 0 && ready >= spec.replicas;
-  const reason = isReady ? 'allReplicas' : ready > 0 ? 'someReplicas' : 'noReplica';
-  const trouble = isReady ? undefined : troubleOf(report);
-  const counts = messageOf(spec.replicas, ready, missing);
-  const updates: readonly ConditionUpdate[] = [
-    {
-      type: READY_CONDITION,
-      status: isReady ? 'True' : 'False',
-      observedGeneration: generation,
-      reason: READY_REASONS[reason],
-      message: trouble === undefined ? counts : `${counts}; ${trouble}`,
-    },
-    ...(report?.conditions.map((condition) => ({ ...condition, observedGeneration: report.generation })) ?? []),
-  ];
-  const conditions = updates.reduce<readonly Condition[]>(
-    (list, update) => setCondition(list, update, now),
-    before.conditions ?? [],
-  );
+  const { generation = 0 } = metadata;
+  const report = objects?.report;
+  const updates = report?.conditions.map((one) => ({ ...one, observedGeneration: report.generation })) ?? [];
+  const withReport = (list: readonly Condition[]): readonly Condition[] =>
+    updates.reduce((all, update) => setCondition(all, update, now), list);
+  const known = withReport(before.conditions ?? []);
+  const readiness = readinessOf(spec.replicas, replicas, known, objects, generation);
+  // A generation is observed when its objects were applied.
+  const observed = objects === undefined ? generation : (report?.generation ?? before.observedGeneration);
   return {
-    observedGeneration: generation,
-    readyReplicas: ready,
+    ...(observed === undefined ? {} : { observedGeneration: observed }),
+    readyReplicas: replicas.filter(({ state }) => state === 'connected').length,
     totalReplicas: replicas.length,
     ...(report === undefined ? {} : { image: report.image, moduleCache: report.moduleCache }),
-    conditions: [...conditions],
+    conditions: [...withReport(setReadiness(before.conditions, readiness, observed ?? 0, now))],
   };
 }
 
-/** Why there may be no processes: whoever sees no pods looks here first. */
-function troubleOf(report: PolicyServerReport | undefined): string | undefined {
-  const deployment = report?.conditions.find(({ type }) => type === OBJECT_CONDITIONS.Deployment);
-  return deployment?.status === 'False' ? deployment.message : undefined;
+function readinessOf(
+  wanted: number,
+  replicas: readonly Pick<KnownReplica, 'name' | 'state'>[],
+  conditions: readonly Condition[],
+  objects: { readonly report: PolicyServerReport | undefined } | undefined,
+  generation: number,
+): Readiness {
+  const ready = replicas.filter(({ state }) => state === 'connected').length;
+  const missing = replicas.filter(({ state }) => state !== 'connected').map(({ name }) => name);
+  const failed = conditions.filter(({ type, status }) => status === 'False' && SUMMARISED.has(type));
+  const { failure, rollout } = objects?.report ?? {};
+  const isStalled = failure?.state === 'stalled' || failed.some(({ reason }) => STALLED_REASONS.has(reason));
+  const state = isStalled ? 'stalled' : 'reconciling';
+  const counts = messageOf(wanted, ready, missing);
+  if (missing.length > 0 || ready === 0 || ready < wanted) {
+    const reason = ready > 0 ? READY_REASONS.someReplicas : READY_REASONS.noReplica;
+    const why = failed.find(({ type }) => type === OBJECT_CONDITIONS.Deployment)?.message ?? failure?.message;
+    return { state, reason, message: why === undefined ? counts : `${counts}; ${why}` };
+  }
+  const [first] = failed;
+  if (first !== undefined) {
+    return { state, reason: first.reason, message: `${counts}; ${first.type}: ${first.message}` };
+  }
+  if (failure !== undefined) {
+    return { ...failure, message: `${counts}; ${failure.message}` };
+  }
+  if (objects?.report !== undefined && objects.report.generation < generation) {
+    return { state, reason: READY_REASONS.applying, message: `${counts}; the newest spec is being applied` };
+  }
+  return rollout === undefined
+    ? { state: 'ready', reason: READY_REASONS.allReplicas, message: counts }
+    : { state, reason: READY_REASONS.rollingOut, message: `${counts}; ${rollout}` };
 }
 
 function messageOf(wanted: number, ready: number, missing: readonly string[]): string {
