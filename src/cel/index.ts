@@ -50,7 +50,14 @@ export { Program } from './program.ts';
 export type { ProgramResult } from './program.ts';
 export { languageReference } from './reference.ts';
 export type { FunctionDeclaration, Library, Overload, Range } from './library.ts';
-export { BINDING_MACROS, MATH_MACROS, MAX_EXPRESSION_CODE_POINTS, MAX_NESTING, print } from './syntax/index.ts';
+export {
+  BINDING_MACROS,
+  isIdentifier,
+  MATH_MACROS,
+  MAX_EXPRESSION_CODE_POINTS,
+  MAX_NESTING,
+  print,
+} from './syntax/index.ts';
 export type { Macro } from './syntax/index.ts';
 export {
   BOOL,

@@ -14,6 +14,7 @@ export { fromBinary, quote, quoteBytes, quoteToAscii, SHORT_ESCAPES, toBinary } 
 export { queryEscape } from './query-escape.ts';
 export { parseRfc3339 } from './rfc3339.ts';
 export type { Timestamp } from './rfc3339.ts';
+export { isDate, isDateTime } from './strfmt.ts';
 export { formatTime, NAMED_LAYOUTS, parseTime, RFC3339_NANO, weekdayName } from './time-layout.ts';
 export type { ZonedTime } from './time-layout.ts';
 export { TimeZone } from './time-zone.ts';

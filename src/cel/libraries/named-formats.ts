@@ -1,3 +1,4 @@
+import { isDate, isDateTime } from '../../go/index.ts';
 import type { CelValue } from '../value.ts';
 import { LibraryValue } from './declare.ts';
 import { requestUriProblem } from './url-value.ts';
@@ -148,29 +149,6 @@ function isUuid(text: string): boolean {
 /** Whole groups of four; an empty string has none. */
 function isBase64(text: string): boolean {
   return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
-}
-
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-function isDate(text: string): boolean {
-  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
-  if (match === null) {
-    return false;
-  }
-  const [year = 0, month = 0, day = 0] = match.slice(1).map(Number);
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  const days = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0);
-  return day >= 1 && day <= days;
-}
-
-function isDateTime(text: string): boolean {
-  const [date = '', time = ''] = text.toLowerCase().split('t');
-  const match = /^(\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:z|[+-]\d{2}:\d{2})$/u.exec(time);
-  if (match === null || !isDate(date)) {
-    return false;
-  }
-  const [, hour = '', minute = '', second = ''] = match;
-  return hour <= '23' && minute <= '59' && second <= '59';
 }
 
 function uriProblems(text: string): readonly string[] {

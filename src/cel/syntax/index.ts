@@ -9,7 +9,7 @@ export {
 export { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
 export { MacroSet } from './macro.ts';
 export type { Macro } from './macro.ts';
-export { ACCUMULATOR, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operators.ts';
+export { ACCUMULATOR, isIdentifier, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operators.ts';
 export { parse } from './parser.ts';
 export type { ParsedExpression, ParseOptions } from './parser.ts';
 export { print } from './printer.ts';

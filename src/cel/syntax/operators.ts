@@ -56,3 +56,8 @@ export const RESERVED_WORDS: ReadonlySet<string> = new Set([
   'void',
   'while',
 ]);
+
+/** Whether expressions can name a variable so. */
+export function isIdentifier(name: string): boolean {
+  return /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED_WORDS.has(name);
+}

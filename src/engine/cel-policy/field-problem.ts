@@ -1,3 +1,5 @@
+import { quote } from '../../go/index.ts';
+
 /** What is wrong with a field of a policy, a binding or settings, in the words of API servers where they have any. */
 export interface FieldProblem {
   /** As API servers write it: `spec.validations[0].expression`; an empty path for the whole. */
@@ -27,7 +29,7 @@ export class FieldProblems {
   }
 
   unsupported(path: string, value: string, supported: readonly string[]): void {
-    const values = supported.map((one) => JSON.stringify(one)).join(', ');
+    const values = supported.map(quote).join(', ');
     this.add(path, `Unsupported value: ${show(value)}: supported values: ${values}`);
   }
 
@@ -85,13 +87,8 @@ function withDetail(text: string, detail: string): string {
 
 function show(value: unknown): string {
   if (typeof value === 'string') {
-    return goQuote(value);
+    return quote(value);
   }
   const shown = Array.isArray(value) ? JSON.stringify(value) : kindOf(value);
   return shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN - 1)}…` : shown;
-}
-
-/** Text in quotes: as Go's `%q` for all that can be printed; control characters are escaped as JSON does it. */
-export function goQuote(text: string): string {
-  return JSON.stringify(text);
 }

@@ -1,7 +1,6 @@
 import type { FieldProblems } from './field-problem.ts';
 import { Fields } from './fields.ts';
-import { labelValueProblems, qualifiedNameProblems } from './name-rules.ts';
-import { Selector } from '../../resources/index.ts';
+import { labelValueProblems, qualifiedNameProblems, Selector } from '../../resources/index.ts';
 import type { LabelRequirement, Labels } from '../../resources/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';

@@ -1,11 +1,10 @@
-import { ruleMatches } from '../../resources/index.ts';
+import { pathSegmentProblems, ruleMatches } from '../../resources/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
 import type { FieldProblems } from './field-problem.ts';
 import { Fields } from './fields.ts';
 import { EVERYTHING, labelsOf, readLabelSelector } from './label-selector.ts';
 import type { Labels, LabelSelector } from './label-selector.ts';
-import { pathSegmentProblems } from './name-rules.ts';
 import type { NamespaceSource } from './sources.ts';
 
 /** Which requests a policy or a binding is for (`matchConstraints`, `matchResources`). */

@@ -1,3 +1,4 @@
+import { quote } from '../../go/index.ts';
 import {
   CelDouble,
   CelDuration,
@@ -14,7 +15,6 @@ import {
 import type { CelResult, CelValue, StructFactory } from '../../cel/index.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import { goQuote } from './field-problem.ts';
 
 const JSON_PATCH = 'JSONPatch';
 const OBJECT = 'Object';
@@ -123,7 +123,7 @@ export function checkTypeNames(value: ObjectValue): void {
     if (current instanceof ObjectValue) {
       if (current.typeName !== path) {
         errors.push(
-          `unexpected type name ${goQuote(current.typeName)}, expected ${goQuote(path)}, which matches field name path from root Object type`,
+          `unexpected type name ${quote(current.typeName)}, expected ${quote(path)}, which matches field name path from root Object type`,
         );
       }
       for (const [name, field] of current.fields) {

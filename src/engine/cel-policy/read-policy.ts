@@ -1,16 +1,16 @@
+import { isIdentifier } from '../../cel/index.ts';
+import {
+  dns1035LabelProblems,
+  dnsSubdomainProblems,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+} from '../../resources/index.ts';
 import type { FieldProblems } from './field-problem.ts';
 import { Fields } from './fields.ts';
 import type { KeyOptions } from './fields.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMatchResources } from './match-resources.ts';
 import type { MatchResources } from './match-resources.ts';
-import {
-  dns1035Problems,
-  isCelIdentifier,
-  pathSegmentProblems,
-  qualifiedNameProblems,
-  subdomainProblems,
-} from './name-rules.ts';
 import { trimSpace } from './go-space.ts';
 import { MAX_AUDIT_ANNOTATIONS, MAX_MATCH_CONDITIONS, MAX_VALUE_EXPRESSION_BYTES } from './policy-spec.ts';
 import type {
@@ -95,7 +95,7 @@ export function readBinding(json: unknown, problems: FieldProblems): BindingSpec
   if (policyName === '') {
     problems.required(fields.at('policyName'));
   } else {
-    for (const problem of subdomainProblems(policyName)) {
+    for (const problem of dnsSubdomainProblems(policyName)) {
       problems.invalid(fields.at('policyName'), policyName, problem);
     }
   }
@@ -125,7 +125,7 @@ function readName(manifest: Fields, problems: FieldProblems): string {
   if (name === '') {
     problems.required('metadata.name', 'name or generateName is required');
   } else {
-    for (const problem of subdomainProblems(name)) {
+    for (const problem of dnsSubdomainProblems(name)) {
       problems.invalid('metadata.name', name, problem);
     }
   }
@@ -255,7 +255,7 @@ class PolicyReader {
     } else {
       checkApiVersion(apiVersion, fields.at('apiVersion'), problems);
     }
-    const mistakes = kind === '' ? [] : dns1035Problems(kind.toLowerCase());
+    const mistakes = kind === '' ? [] : dns1035LabelProblems(kind.toLowerCase());
     if (kind === '') {
       problems.required(fields.at('kind'));
     } else if (mistakes.length > 0) {
@@ -313,7 +313,7 @@ class PolicyReader {
       const name = fields.text('name') ?? '';
       if (trimSpace(name) === '') {
         problems.required(fields.at('name'), 'name is not specified');
-      } else if (!isCelIdentifier(name)) {
+      } else if (!isIdentifier(name)) {
         problems.invalid(fields.at('name'), name, 'must be a valid CEL identifier');
       }
       const expression = fields.text('expression') ?? '';
@@ -442,11 +442,11 @@ function checkApiVersion(apiVersion: string, path: string, problems: FieldProble
     return;
   }
   const [version = '', group = ''] = parts.toReversed();
-  const groupProblems = group === '' ? [] : subdomainProblems(group);
+  const groupProblems = group === '' ? [] : dnsSubdomainProblems(group);
   if (groupProblems.length > 0) {
     problems.invalid(path, group, groupProblems.join(','));
   }
-  const versionProblems = version === '' ? [] : dns1035Problems(version);
+  const versionProblems = version === '' ? [] : dns1035LabelProblems(version);
   if (version === '') {
     problems.invalid(path, apiVersion, 'version must be specified');
   } else if (versionProblems.length > 0) {

@@ -1,7 +1,7 @@
+import { quote } from '../../go/index.ts';
 import { isLevel, isPolicyVersion, isStricter, LEVELS } from './level.ts';
 import type { Level, LevelVersion, PolicyVersion } from './level.ts';
 import type { PodSecuritySettings } from './settings.ts';
-import { goQuoted } from './wording.ts';
 
 const PREFIX = 'pod-security.kubernetes.io/';
 
@@ -37,7 +37,7 @@ function labelledPolicy(settings: PodSecuritySettings, labels: Readonly<Record<s
     if (text === undefined || isValue(text)) {
       return text;
     }
-    errors.push(`metadata.labels[${key}]: Invalid value: ${goQuoted(text)}: ${expected}`);
+    errors.push(`metadata.labels[${key}]: Invalid value: ${quote(text)}: ${expected}`);
     return fallback;
   };
   const level = (name: string, fallback: Level): Level | undefined =>

@@ -1,3 +1,4 @@
+import { dnsLabelProblems, dnsSubdomainProblems } from '../../resources/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 import { isLevel, isPolicyVersion, LEVELS, PRIVILEGED } from './level.ts';
@@ -197,9 +198,9 @@ function show(value: unknown): string {
 }
 
 function isDnsLabel(name: string): boolean {
-  return name.length <= 63 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(name);
+  return dnsLabelProblems(name).length === 0;
 }
 
 function isSubdomain(name: string): boolean {
-  return name.length <= 253 && name.split('.').every((part) => /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(part));
+  return dnsSubdomainProblems(name).length === 0;
 }

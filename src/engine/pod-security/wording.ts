@@ -1,3 +1,4 @@
+import { compareStrings } from '../../go/index.ts';
 import type { Holder } from './pod.ts';
 
 /** `"a", "b"`. Not escaped, as upstream. */
@@ -31,40 +32,7 @@ export function fieldsOf(holders: readonly Holder[], field: string): readonly st
   return holders.map(({ path }) => `${path}.${field}`);
 }
 
-/** Each text once, in the order of their bytes, which is Go's. */
+/** Each text once, in Go's order. */
 export function sortedSet(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts)]
-    .map((text) => ({ text, bytes: Buffer.from(text) }))
-    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-    .map(({ text }) => text);
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
-
-/** A text as Go's %q writes it. */
-export function goQuoted(text: string): string {
-  return `"${text.toWellFormed().replaceAll(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, escaped)}"`;
-}
-
-function escaped(character: string): string {
-  const known = ESCAPES[character];
-  if (known !== undefined) {
-    return known;
-  }
-  const code = character.codePointAt(0) ?? 0;
-  const digits = code.toString(16);
-  if (code < 0x20 || code === 0x7f) {
-    return `\\x${digits.padStart(2, '0')}`;
-  }
-  return code < 0x10000 ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`;
+  return [...new Set(texts)].sort(compareStrings);
 }

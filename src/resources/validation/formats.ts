@@ -1,6 +1,7 @@
 // The formats of text that API servers of 1.34 check in custom resources (apiextensions, `supportedVersionedFormats`; those of
 // names come with 1.35, as they still take what 1.33 does). All others mean nothing to them.
 import { isIPv4, isIPv6 } from 'node:net';
+import { isDate, isDateTime, parseDuration } from '../../go/index.ts';
 
 type Check = (text: string) => boolean;
 
@@ -154,24 +155,6 @@ function isRgbColor(text: string): boolean {
   return parts?.every((part) => Number(part) <= 255 && String(Number(part)) === part) ?? false;
 }
 
-/** `2006-01-02` (RFC 3339). */
-function isDate(text: string): boolean {
-  const [, year, month, day] = (/^(\d{4})-(\d{2})-(\d{2})$/u.exec(text) ?? []).map(Number);
-  if (year === undefined || month === undefined || day === undefined) {
-    return false;
-  }
-  // Years before 100 mean others to the constructor of dates.
-  const last = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
-  return month >= 1 && month <= 12 && day >= 1 && day <= last;
-}
-
-/** `2006-01-02T15:04:05.999Z` (RFC 3339). */
-function isDateTime(text: string): boolean {
-  const [date = '', time = ''] = text.toLowerCase().split('t');
-  const parts = /^(\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:z|[+-]\d{2}:\d{2})$/u.exec(time);
-  return isDate(date) && parts !== null && `${parts[1]}` <= '23' && `${parts[2]}` <= '59' && `${parts[3]}` <= '59';
-}
-
 /** Longer texts take long to be told from a duration, and nobody writes them. */
 const MAX_DURATION_LENGTH = 500;
 
@@ -180,7 +163,7 @@ function isDuration(text: string): boolean {
   if (text.length > MAX_DURATION_LENGTH) {
     return false;
   }
-  if (/^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/u.test(text)) {
+  if (parseDuration(text) !== undefined) {
     return true;
   }
   const units = /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/iu;

@@ -1,16 +1,8 @@
+import { quote } from '../../../go/index.ts';
 import type { Check, Finding, Judge } from '../check.ts';
 import { unlessUserNamespace, unlessWindows } from '../check.ts';
 import type { Holder, Pod, SharedSecurity } from '../pod.ts';
-import {
-  containerNames,
-  fieldsOf,
-  goQuoted,
-  namedContainers,
-  plural,
-  quoted,
-  settersOf,
-  sortedSet,
-} from '../wording.ts';
+import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from '../wording.ts';
 
 const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
 
@@ -90,7 +82,7 @@ function appArmorProfile({ holders, annotations, metadataPath }: Pod): Finding |
   if (bad.length === 0 && keys.length === 0) {
     return undefined;
   }
-  const forbidden = sortedSet(keys.map((key) => `${key}=${goQuoted(annotations[key] ?? '')}`));
+  const forbidden = sortedSet(keys.map((key) => `${key}=${quote(annotations[key] ?? '')}`));
   const values = [...types, ...forbidden];
   const setters = settersOf(bad, keys.length > 0 ? [plural(keys, 'annotation', 'annotations')] : []);
   return {
@@ -174,7 +166,7 @@ function seccompAnnotations({ annotations, containers, metadataPath }: Pod): Fin
   if (keys.length === 0) {
     return undefined;
   }
-  const values = sortedSet(keys.map((key) => `${key}=${goQuoted(annotations[key] ?? '')}`));
+  const values = sortedSet(keys.map((key) => `${key}=${quote(annotations[key] ?? '')}`));
   return {
     reason: 'seccompProfile',
     detail: `forbidden ${plural(values, 'annotation', 'annotations')} ${values.join(', ')}`,
