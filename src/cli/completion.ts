@@ -1,23 +1,22 @@
-// `portcullis completion`: scripts that let a shell complete commands, flags and their values. They are made from the
-// commands themselves, so that they cannot fall behind.
+// `portcullis completion`: scripts that complete commands, flags and their values in a shell, generated from the commands.
 import { Argument, Command, type Option } from 'commander';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
-/** What a shell needs to know of a command. */
+/** A command as the completion scripts describe it. */
 interface CommandWords {
   readonly name: string;
   readonly description: string;
   readonly options: readonly Option[];
-  /** Words that may stand as its argument; none: a file may. */
+  /** Values of its argument; empty when the argument is a file. */
   readonly words: readonly string[];
   readonly takesArgument: boolean;
 }
 
-/** `others` gives all other commands; they are only loaded when a script is made. */
+/** @param others loads all other commands */
 export function completionCommand(others: () => Promise<readonly Command[]>): Command {
   return new Command('completion')
-    .description('print a script that lets a shell complete commands and flags')
+    .description('print a completion script for a shell')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
     .addHelpText(
       'after',
@@ -34,7 +33,7 @@ Examples:
     });
 }
 
-/** Of a command with others below it: their names are its words, and its options are all of theirs. */
+/** A command with subcommands has their names as words, and all of their options. */
 function wordsOf(command: Command): CommandWords {
   const [argument] = command.registeredArguments;
   const below = command.commands.map((sub) => sub.name());

@@ -1,4 +1,4 @@
-// Flags that the commands share which run in a cluster until they are stopped: `serve` and `controller`.
+// Flags of the long-running commands `serve` and `controller`.
 import { type Command, Option } from 'commander';
 import type { Connection } from '../cluster/index.ts';
 import { type ControlTls } from '../control/index.ts';
@@ -6,7 +6,7 @@ import { LOG_LEVELS, type LogFormat, type LogLevel } from '../log/index.ts';
 import { usageError } from './errors.ts';
 import { PRODUCT_NAMESPACE } from './product-namespace.ts';
 
-/** Which cluster a process belongs to. */
+/** The cluster of a process. */
 export interface MemberFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -25,14 +25,14 @@ export interface LogFlags {
   readonly logFmt: LogFormat;
 }
 
-/** @param use what the cluster is there for, as the end of a sentence */
+/** @param use completes the sentence "the cluster …" in the help of `--kubeconfig` */
 export function addMemberFlags(command: Command, use: string): Command {
   return command
     .addOption(new Option('--kubeconfig <file>', `the cluster ${use}`).conflicts('inCluster'))
     .addOption(
       new Option('--context <name>', 'a context of the kubeconfig (default: its current one)').conflicts('inCluster'),
     )
-    .addOption(new Option('--in-cluster', 'the cluster is the one that this is a pod of'));
+    .addOption(new Option('--in-cluster', 'use the cluster in which this pod runs'));
 }
 
 export function addControlFlags(command: Command): Command {
@@ -45,7 +45,7 @@ export function addControlFlags(command: Command): Command {
 export function addLogFlags(command: Command): Command {
   return command
     .addOption(
-      new Option('--log-level <level>', 'least important level to log')
+      new Option('--log-level <level>', 'log lines of this level and above')
         .default('info')
         .choices([...LOG_LEVELS])
         .env('KUBEWARDEN_LOG_LEVEL'),
@@ -59,15 +59,15 @@ export function addLogFlags(command: Command): Command {
 }
 
 export function productNamespaceOption(): Option {
-  return new Option('--namespace <name>', 'namespace of Portcullis itself: of revisions, replicas and leases')
+  return new Option('--namespace <name>', 'namespace of Portcullis: of revisions, replicas and leases')
     .default(PRODUCT_NAMESPACE)
     .env('POD_NAMESPACE');
 }
 
-/** How the cluster that the flags name is reached. @throws CliError when they name none; ClusterError */
+/** The connection to the cluster of the flags. @throws CliError when they name none; ClusterError */
 export async function connectionOf({ kubeconfig, context, inCluster }: MemberFlags): Promise<Connection> {
   const { env } = process;
-  // Loaded when it is needed: a policy server for a file has no cluster.
+  // Loaded lazily: a policy server for a file has no cluster.
   const { inClusterAccess, loadKubeconfig } = await import('../cluster/index.ts');
   if (inCluster === true) {
     return (await inClusterAccess({ env })).connection;

@@ -1,25 +1,24 @@
-// Documents that users name on the command line: JSON or YAML, in a file or on standard input.
+// JSON and YAML documents that are named on the command line: a file, or `-` for standard input.
 import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
 import { parseYaml, textPosition, YamlSyntaxError } from '../engine/index.ts';
 import { CliError, errorText, fileProblem } from './errors.ts';
 
-/** Stands for standard input where a file is asked for. */
+/** Names standard input in place of a file. */
 const STANDARD_INPUT = '-';
-/** Nothing that a command reads is larger: reviews have at most 7 MiB, policies files 16. */
+/** Above the limits of reviews (7 MiB) and policies files (16 MiB). */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
-/** A document that was read. */
 export interface Document {
-  /** What messages call it. */
+  /** The name for messages. */
   readonly name: string;
   readonly text: string;
-  /** The file is JSON, so that its text can be handed on as it is. */
+  /** Whether the text is JSON, and can be passed on unchanged. */
   readonly isJson: boolean;
   readonly value: unknown;
 }
 
-/** Which scalars of YAML are numbers and booleans: as kubectl reads them, or as YAML 1.2 does. */
+/** How plain scalars of YAML are resolved: as kubectl does, or by the core schema of YAML 1.2. */
 type YamlDialect = 'kubernetes' | 'core';
 
 /**
@@ -60,12 +59,12 @@ export async function readDocument(path: string, dialect: YamlDialect = 'kuberne
   return parseDocument(await readText(path), documentName(path), dialect);
 }
 
-/** As {@link readDocument}, for a text that is there already. */
+/** As {@link readDocument}, for a text. */
 export function parseDocument(text: string, name: string, dialect: YamlDialect = 'kubernetes'): Document {
   try {
     return { name, text, isJson: true, value: JSON.parse(text) };
   } catch (error) {
-    // Flow YAML begins with a bracket too, but whoever wrote that most likely meant JSON.
+    // A YAML flow mapping may begin with a bracket too, but JSON is more likely, and gives the better message.
     if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {
       throw notJson(text, name, error);
     }
@@ -84,7 +83,7 @@ export function parseDocument(text: string, name: string, dialect: YamlDialect =
 }
 
 /**
- * Parses JSON that was given as an argument.
+ * Parses JSON from the command line.
  * @throws CliError
  */
 export function parseJsonArgument(text: string, name: string): unknown {

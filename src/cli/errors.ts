@@ -1,21 +1,20 @@
-// Errors of the command line, and the exit codes that every command keeps to. Docs: docs/cli.md.
+// Errors and exit codes of all commands; see docs/cli.md.
 
-/** Exit codes. */
 export const EXIT = {
-  /** Done; for `run`, a verdict was printed, whatever it is. */
+  /** Success; for `run`: a verdict was printed, allowed or denied. */
   ok: 0,
-  /** It could not be done, `--fail-on deny` met a denial, or a case of `test` failed. */
+  /** Failure; also a denial with `--fail-on deny`, or a failed case of `test`. */
   failed: 1,
-  /** The command line is not right; for `test`: tests cannot be read, or there are none. */
+  /** Wrong usage; for `test`: tests cannot be read, or there are none. */
   usage: 2,
 } as const;
 
-/** An error to be shown to the user: what happened, and what to do. */
+/** An error for the user: what happened, and what to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code = 'cli';
   readonly exitCode: number;
-  /** What to do about it, as a sentence or a command. */
+  /** What to do, as a sentence or a command. */
   readonly hint: string | undefined;
 
   constructor(message: string, options: { exitCode?: number; hint?: string; cause?: unknown } = {}) {
@@ -25,17 +24,17 @@ export class CliError extends Error {
   }
 }
 
-/** A command line that is not right. */
+/** The error for wrong arguments or flags. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError(message, { exitCode: EXIT.usage, ...(hint === undefined ? {} : { hint }) });
 }
 
-/** The text of whatever was thrown. */
+/** The message of a thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a failed operation on a file means to people. */
+/** The cause of a failed file operation, in words. */
 export function fileProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   switch (code) {
@@ -44,7 +43,7 @@ export function fileProblem(error: unknown): string {
     case 'EISDIR':
       return 'it is a folder';
     case 'ENOTDIR':
-      return 'a part of the path is not a folder';
+      return 'part of the path is not a folder';
     case 'EACCES':
     case 'EPERM':
       return 'permission denied';

@@ -1,4 +1,4 @@
-// The `portcullis` command: which commands there are, and how errors reach the user.
+// The `portcullis` program: its commands, and how it reports errors.
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { cacheFolder } from './cache-folder.ts';
 import { CliError, EXIT } from './errors.ts';
 import { manyLines } from './table.ts';
 
-/** Commands by name; only the one that is wanted is loaded, so that none waits for the code of the others. */
+/** Commands by name, loaded lazily for a fast start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./start/start.ts')).startCommand(),
   serve: async () => (await import('./serve/serve.ts')).serveCommand(),
@@ -34,9 +34,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 
 const OTHERS = Object.keys(COMMANDS).filter((name) => name !== 'completion');
 
-// Code that was compiled once starts in a tenth of the time. Without a writable folder it does without.
+// Compiled code starts in a tenth of the time. Has no effect without a writable folder.
 enableCompileCache(join(cacheFolder(), 'node'));
-// A reader that has seen enough (`| head`) ends the command, and not with an error.
+// A closed pipe (`| head`) ends the command without an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') {
     throw error;
@@ -51,7 +51,7 @@ try {
   process.exitCode = report(error);
 }
 
-/** The commands whose code is needed: for help and for a word that is none, all. */
+/** The commands to load: all of them for help and for an unknown word. */
 function commandsFor(word: string): readonly string[] {
   if (Object.hasOwn(COMMANDS, word)) {
     return [word];
@@ -78,7 +78,7 @@ async function createProgram(names: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** A command and those below it, with the settings of the one above. */
+/** Copies the settings of a command to another one and its subcommands. */
 function inheriting(command: Command, above: Command): Command {
   command.copyInheritedSettings(above);
   for (const below of command.commands) {
@@ -92,20 +92,20 @@ async function loadCommands(names: readonly string[]): Promise<Command[]> {
     names.map(async (name) => {
       const load = COMMANDS[name];
       if (load === undefined) {
-        throw new CliError(`there is no command ${name}`);
+        throw new CliError(`unknown command ${name}`);
       }
       return await load();
     }),
   );
 }
 
-/** Tells the user what went wrong; the exit code that follows from it. */
+/** Prints an error; returns the exit code. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) {
-    // Commander has written its message already; asking for help or the version is no error.
+    // Commander has printed its message. Help and version exit with 0.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
-  // Servers and policies have a say in messages: they must not be able to move the cursor.
+  // Messages may contain text of servers and policies, which must not control the terminal.
   const message = manyLines(error instanceof Error ? error.message : String(error));
   process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
   if (error instanceof CliError && error.hint !== undefined) {

@@ -1,27 +1,26 @@
-// What commands print on standard output.
 import { dump } from 'js-yaml';
 import { type Option, Option as CommandOption } from 'commander';
 
-/** Forms of a result for programs. */
+/** Output formats for programs. */
 export type DataFormat = 'json' | 'yaml';
-/** Forms of a result: a table is for people. */
+/** Output formats; `table` is for people. */
 export type OutputFormat = 'table' | DataFormat;
 
-/** `-o` of commands that print a table unless told otherwise. */
+/** The flag `-o`, with `table` as its default. */
 export function outputOption(): Option {
-  return new CommandOption('-o, --output <format>', 'form of the result')
+  return new CommandOption('-o, --output <format>', 'output format')
     .choices(['table', 'json', 'yaml'])
     .default('table');
 }
 
-/** A value as a text that ends in a newline: YAML, or JSON on one line or (`pretty`) on many. */
+/** A value as YAML or JSON, indented when `pretty`, that ends in a newline. */
 export function dataText(value: unknown, format: DataFormat, { pretty = false }: { pretty?: boolean } = {}): string {
   return format === 'yaml'
     ? dump(value, { lineWidth: -1, noRefs: true })
     : `${JSON.stringify(value, undefined, pretty ? 2 : 0)}\n`;
 }
 
-/** A size as people read it: `20.4 KiB`. */
+/** A size in bytes, such as `20.4 KiB`. */
 export function sizeText(bytes: number): string {
   const units = ['KiB', 'MiB', 'GiB'];
   let value = bytes;
@@ -33,7 +32,7 @@ export function sizeText(bytes: number): string {
   return unit === 'bytes' ? `${bytes} bytes` : `${value.toFixed(value < 100 ? 1 : 0)} ${unit}`;
 }
 
-/** A whole number with separators: `12,345`. */
+/** A whole number with separators, such as `12,345`. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: 0 });
 }

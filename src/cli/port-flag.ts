@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Reads the value of a flag that names a port; 0 stands for any free one. */
+/** Parses the value of a port flag; 0 means any free port. */
 export function portNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value > 65_535) {

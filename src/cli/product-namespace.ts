@@ -1,2 +1,2 @@
-/** Where the product keeps its own objects (revisions, replicas, leases), unless it was installed elsewhere. */
+/** The default namespace of Portcullis itself: of its revisions, replicas and leases. */
 export const PRODUCT_NAMESPACE = 'portcullis';

@@ -1,16 +1,15 @@
-// One line on a terminal that says what is being waited for.
 import { stripVTControlCharacters, styleText } from 'node:util';
 
-/** Nothing is said of what is done within this time: a line that flashes is worse than none. Milliseconds. */
-const PATIENCE_MS = 200;
+/** Delay before progress is shown, so that quick work does not flash a line. Milliseconds. */
+const DELAY_MS = 200;
 const FRAME_MS = 100;
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const CLEAR_LINE = '\r\u001B[2K';
 
-/** The stream of a terminal, as far as progress needs it. */
+/** The part of a terminal stream that {@link Progress} needs. */
 export type Terminal = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>;
 
-/** Says on standard error what is being done, when that is a terminal; and keeps out of the way of other lines there. */
+/** A spinner with a label on standard error; without a terminal it prints nothing. */
 export class Progress {
   readonly #stream: Terminal;
   readonly #isShown: boolean;
@@ -18,19 +17,19 @@ export class Progress {
   #frame = 0;
   #isDrawn = false;
 
-  /** `terminal` is the kind of the terminal; a dumb one cannot clear a line. */
+  /** @param terminal the value of $TERM; a `dumb` terminal cannot clear a line */
   constructor(stream: Terminal = process.stderr, terminal: string | undefined = process.env['TERM']) {
     this.#stream = stream;
     this.#isShown = stream.isTTY && terminal !== 'dumb';
   }
 
-  /** Writes a line to standard error, above the progress if there is one. */
+  /** Writes a line to standard error, above the spinner. */
   line(text: string): void {
     this.#clear();
     this.#stream.write(`${text}\n`);
   }
 
-  /** Shows `label` as long as the work takes; the work may refine it. */
+  /** Shows `label` while the work runs; the work may update it. */
   async during<T>(label: string, work: (update: (label: string) => void) => Promise<T>): Promise<T> {
     const update = (text: string): void => {
       this.#label = text;
@@ -40,14 +39,14 @@ export class Progress {
       return await work(update);
     }
     let frames: NodeJS.Timeout | undefined;
-    const patience = setTimeout(() => {
+    const delay = setTimeout(() => {
       this.#draw();
       frames = setInterval(() => this.#draw(), FRAME_MS);
-    }, PATIENCE_MS);
+    }, DELAY_MS);
     try {
       return await work(update);
     } finally {
-      clearTimeout(patience);
+      clearTimeout(delay);
       clearInterval(frames);
       this.#clear();
     }

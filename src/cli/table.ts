@@ -1,13 +1,12 @@
-// Tables as kubectl prints them: upper-case headers, columns as wide as their widest cell, three spaces between.
+// Tables in the layout of kubectl: upper-case headers, columns as wide as their widest cell, three spaces between.
 import { stripVTControlCharacters } from 'node:util';
 
-/** A column: its header, and how a row is shown in it. */
 interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => string;
 }
 
-/** The rows as lines, with a header; cells are printed as they are, without control characters of others' making. */
+/** The rows as lines below a header. Cells must be free of control characters: see {@link oneLine}. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [columns.map(({ header }) => header), ...rows.map((row) => columns.map(({ cell }) => cell(row)))];
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => width(line[index] ?? ''))));
@@ -25,12 +24,12 @@ function width(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 
-/** Text from outside, made safe for a terminal: no control characters but line breaks and tabs. */
+/** Untrusted text for a terminal, without control characters other than line breaks and tabs. */
 export function manyLines(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/(?![\n\t])\p{Cc}/gu, '');
 }
 
-/** Text from outside, made safe for a terminal: no control characters, one line. */
+/** Untrusted text for a terminal on one line, without control characters. */
 export function oneLine(text: string, maxLength = Infinity): string {
   const clean = stripVTControlCharacters(text)
     .replaceAll(/\s+/g, ' ')

@@ -84,7 +84,7 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
     {
       what: 'a replica that nobody finds',
       args: ['serve', '--policy-server', 'default', '--context', 'x', ...CONTROL],
-      message: /--control-addr 0\.0\.0\.0 does not say where others find this replica/,
+      message: /--control-addr 0\.0\.0\.0 is not an address that others can connect to/,
     },
     {
       what: 'a replica of no cluster',

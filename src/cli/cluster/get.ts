@@ -32,7 +32,7 @@ export function getCommand(): Command {
       .description('show objects of a cluster')
       .argument('<resources...>', 'TYPE[,TYPE…] [NAME…], or TYPE/NAME…')
       .addOption(
-        new Option('-o, --output <format>', 'form of the result')
+        new Option('-o, --output <format>', 'output format')
           .choices(['table', 'wide', 'json', 'yaml', 'name'])
           .default('table'),
       )

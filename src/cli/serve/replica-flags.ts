@@ -1,4 +1,4 @@
-// `portcullis serve --policy-server NAME`: the policy server as a replica of a PolicyServer of a cluster.
+// Flags of `portcullis serve --policy-server NAME`: a replica of a PolicyServer of a cluster.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
@@ -16,13 +16,13 @@ import {
 import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 
-/** The usual port of the control endpoint. */
+/** The default port of the control endpoint. */
 const CONTROL_PORT = 8444;
-/** Random bytes behind the host's name: another one for each of a few processes of one host. */
+/** Random bytes of the suffix that tells processes of one host apart. */
 const SUFFIX_BYTES = 4;
-/** What is left of a host's name: with the suffix, a name has at most 63 characters, as those of pods. */
+/** Longest part of the host name: with the suffix, a DNS label of at most 63 characters. */
 const MAX_HOST_LENGTH = 63 - 1 - 2 * SUFFIX_BYTES;
-/** Addresses that say where to listen, and not where to be found. */
+/** Wildcard addresses, which others cannot connect to. */
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '[::]']);
 
 export interface ReplicaFlags extends MemberFlags, ControlFlags {
@@ -41,7 +41,7 @@ export function addReplicaFlags(command: Command): Command {
     .addOption(
       new Option(
         '--policy-server <name>',
-        'serve what a cluster declares for this PolicyServer, instead of a file',
+        'serve the policies of this PolicyServer of a cluster, instead of a file',
       ).conflicts('policies'),
     )
     .addOption(productNamespaceOption())
@@ -50,22 +50,26 @@ export function addReplicaFlags(command: Command): Command {
         'POD_NAME',
       ),
     )
-    .option('--control-addr <address>', 'with --policy-server: where controllers and other replicas call', '0.0.0.0')
+    .option(
+      '--control-addr <address>',
+      'with --policy-server: address of the control endpoint, for controllers and other replicas',
+      '0.0.0.0',
+    )
     .option('--control-port <port>', 'port for them, mutual TLS', portNumber, CONTROL_PORT)
-    .addOption(new Option('--control-advertise <host>', 'host that they reach it by').env('POD_IP'));
+    .addOption(new Option('--control-advertise <host>', 'host of the control endpoint for others').env('POD_IP'));
   return addControlFlags(command)
     .option(
       '--modules-dir <folder>',
-      'with --policy-server: folder of the modules of file://./ (default: those are refused)',
+      'with --policy-server: folder for file://./ references (default: they are refused)',
     )
     .option(
       '--namespaced-policies-capabilities <patterns>',
-      'with --policy-server: what policies of namespaces may use of the host, as oci/*,net/v1/*; none when empty (default: all)',
+      'with --policy-server: host capabilities of namespaced policies, such as oci/*,net/v1/*; none when empty (default: all)',
       (text) => text.split(',').filter((pattern) => pattern !== ''),
     );
 }
 
-/** What the flags say of the replica; undefined when they ask for none. @throws CliError, ClusterError */
+/** The options of the replica; undefined without `--policy-server`. @throws CliError, ClusterError */
 export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOptions | undefined> {
   const { policyServer, controlAddr: host, controlAdvertise: advertise } = flags;
   if (policyServer === undefined) {
@@ -73,7 +77,7 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
   }
   if (WILDCARDS.has(host) && (advertise === undefined || advertise === '')) {
     throw usageError(
-      `--control-addr ${host} does not say where others find this replica`,
+      `--control-addr ${host} is not an address that others can connect to`,
       'Name the host that they reach it by with --control-advertise (in a pod: POD_IP in its environment).',
     );
   }
@@ -95,13 +99,13 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
   };
 }
 
-/** The pod that this process runs in, as the downward API tells it. */
+/** The pod of this process, from the downward API. */
 function owningPod(): ReplicaOptions['pod'] {
   const { POD_NAME: name = '', POD_UID: uid = '' } = process.env;
   return name === '' || uid === '' ? undefined : { name, uid };
 }
 
-/** A name that objects can have (DNS label) and no other process has. */
+/** A unique DNS label. */
 function replicaName(): string {
   const host = hostname()
     .toLowerCase()

@@ -1,4 +1,4 @@
-// `portcullis serve`: a policy server for production. Flags and environment variables are Kubewarden's (contract 3.2).
+// `portcullis serve`: a policy server for production, with the flags and environment variables of Kubewarden's policy server.
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/index.ts';
@@ -33,7 +33,7 @@ interface ServeFlags extends LogFlags, ReplicaFlags {
 export function serveCommand(): Command {
   const command = new Command('serve')
     .description(
-      'serve policies over HTTPS: those of a policies.yml, or of a cluster; takes the flags of Kubewarden’s policy server',
+      'serve the policies of a policies.yml or of a cluster over HTTPS, with the flags of Kubewarden’s policy server',
     )
     .addOption(
       new Option('--policies <file>', 'the policies file; watched').default('policies.yml').env('KUBEWARDEN_POLICIES'),
@@ -48,7 +48,7 @@ export function serveCommand(): Command {
     .addOption(
       new Option(
         '--operations-addr <address>',
-        'address of the readiness probe port (default: that of --addr); bind it where only operators reach it',
+        'address of the readiness probe port (default: that of --addr); only operators should reach it',
       ),
     )
     .addOption(
@@ -73,7 +73,7 @@ export function serveCommand(): Command {
       ).env('KUBEWARDEN_CLIENT_CA_FILE'),
     )
     .addOption(
-      new Option('--policies-download-dir <folder>', 'folder for the module cache and the record of what serves')
+      new Option('--policies-download-dir <folder>', 'folder for the module cache and the record of served policies')
         .default('.')
         .env('KUBEWARDEN_POLICIES_DOWNLOAD_DIR'),
     )
@@ -83,7 +83,7 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(
-      new Option('--policy-timeout <seconds>', 'how long a policy may take unless it says otherwise')
+      new Option('--policy-timeout <seconds>', 'default timeout of a policy')
         .default(DEFAULT_TIMEOUT_SECONDS)
         .env('KUBEWARDEN_POLICY_TIMEOUT')
         .argParser(count),
@@ -96,7 +96,7 @@ export function serveCommand(): Command {
     )
     .option(
       '--shutdown-delay <seconds>',
-      'after SIGTERM: go on answering for so long, while others learn that it is not ready',
+      'after SIGTERM: keep answering for this time, until load balancers see that it is not ready',
       seconds,
       0,
     );
@@ -149,7 +149,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info('stopped');
 }
 
-/** What an operator expects of SIGHUP: files are read again now, and what failed is tried again now. */
+/** On SIGHUP, files are read again and failed loads are retried at once. */
 async function reload(server: PolicyServer, log: Logger): Promise<void> {
   log.info({ signal: 'SIGHUP' }, 'reloading');
   await server.reload();
@@ -161,7 +161,7 @@ async function reload(server: PolicyServer, log: Logger): Promise<void> {
   );
 }
 
-/** Loads the parser when it is asked for: the main thread of a server needs nothing else of getting modules. */
+/** Loads the parser lazily: the main thread needs no other code of src/modules. */
 async function readSources(file: string): Promise<SourcesConfig> {
   const { parseSources } = await import('../../modules/index.ts');
   return parseSources(readFileSync(file, 'utf8'), file);
@@ -169,7 +169,7 @@ async function readSources(file: string): Promise<SourcesConfig> {
 
 async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {
   if ((flags.certFile === undefined) !== (flags.keyFile === undefined)) {
-    throw new CliError('--cert-file and --key-file go together, and only one of them is given', {
+    throw new CliError('--cert-file and --key-file must be given together', {
       exitCode: EXIT.usage,
     });
   }
@@ -204,7 +204,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
   };
 }
 
-/** Whoever names a context means a kubeconfig, the usual one if no other. */
+/** A context without a kubeconfig is one of the default kubeconfig. */
 function clusterOption({ kubeconfig: file, context, inCluster }: MemberFlags): Pick<PolicyServerOptions, 'cluster'> {
   const { env } = process;
   if (inCluster === true) {
@@ -239,7 +239,7 @@ function wholeNumber(text: string, least: number): number {
   return value;
 }
 
-/** A flag of Kubewarden's that must not be ignored: without it, modules would run that it was to keep out. */
+/** Refuses a flag of Kubewarden: ignoring it would run modules whose signatures it was to verify. */
 function notYet(): never {
   throw new InvalidArgumentError('signature verification is not supported yet, and ignoring it would not be safe');
 }

@@ -1,5 +1,4 @@
-// Who is who in the cluster of `portcullis start`: its controller and its policy server have users of their own, with no
-// more rights than they would have in any other cluster.
+// Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster.
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
@@ -15,14 +14,13 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
 export const REPLICA_USER = serviceAccount(REPLICA);
 
-/** Makes the product's namespace, and grants its parts what they need. */
+/** Creates the namespace of Portcullis, its service accounts and their roles. */
 export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
   for (const object of accessObjects()) {
     await applyObject(cluster, object);
   }
 }
 
-/** The product's namespace, its service accounts, and their rights. */
 function accessObjects(): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
@@ -34,7 +32,7 @@ function accessObjects(): readonly KubernetesObject[] {
   ];
 }
 
-/** A service account, as API servers know it. */
+/** The user of a service account: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/ */
 function serviceAccount(name: string): UserInfo {
   return {
     username: `system:serviceaccount:${PRODUCT_NAMESPACE}:${name}`,
@@ -46,7 +44,7 @@ function serviceAccountObject(name: string): KubernetesObject {
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: PRODUCT_NAMESPACE } };
 }
 
-/** Rights of a service account in the whole cluster, or in the product's namespace. */
+/** A role and its binding, for the cluster or for the namespace of Portcullis. */
 function grant(name: string, kind: 'ClusterRole' | 'Role', rules: readonly AccessRule[]): readonly KubernetesObject[] {
   const namespace = PRODUCT_NAMESPACE;
   const metadata = kind === 'Role' ? { name, namespace } : { name };

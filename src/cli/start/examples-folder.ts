@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The examples that come with the package. */
+/** The folder `examples/` of the package. */
 export const EXAMPLES = fileURLToPath(new URL('../../../examples/', import.meta.url));

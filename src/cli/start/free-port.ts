@@ -1,11 +1,9 @@
-// Servers of `portcullis start` take the next port when one is busy.
-
-/** How many ports are tried from the first one on. */
+/** Consecutive ports that are tried. */
 const PORTS_TRIED = 20;
 
 /**
- * Starts something on the first port that is free, and says so of each that is not.
- * @param start fails with an error whose `code` is `port-busy` when the port is in use
+ * Starts a server on the first free port, and prints each port that is in use.
+ * @param start rejects with an error whose `code` is `port-busy` when the port is in use
  */
 export async function onFreePort<T>(first: number, start: (port: number) => Promise<T>): Promise<T> {
   for (let port = first; ; port += 1) {

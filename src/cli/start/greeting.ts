@@ -1,4 +1,3 @@
-// What `portcullis start` prints once everything runs: where it is, and a tour of four lines.
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
@@ -6,7 +5,7 @@ import { EXAMPLES } from './examples-folder.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import { headed, pathFromHere, type StartedServer } from './start-server.ts';
 
-/** A change that looks right until it is tried: nobody has put the new module there. */
+/** A change that passes validation and fails at load: the module does not exist. */
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
 const IS_DEGRADED = "'--for=jsonpath={.status.phase}=Degraded'";
 

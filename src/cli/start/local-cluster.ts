@@ -1,4 +1,4 @@
-// The cluster of `portcullis start`: an embedded one in a file, with our kinds, served for kubectl on this machine.
+// The cluster of `portcullis start`: an embedded one in a file, with our kinds, served for kubectl on loopback.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,31 +16,30 @@ import type { LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { onFreePort } from './free-port.ts';
 
-/** Who owns the fields of what `start` puts into its cluster. */
+/** The field manager of objects that `start` applies. */
 const FIELD_MANAGER = 'portcullis-start';
-/** A token that nobody guesses: twice the 128 bits that are enough. Bytes. */
+/** Length of tokens: twice the 128 bits that cannot be guessed. Bytes. */
 const TOKEN_BYTES = 32;
 
 interface LocalClusterOptions {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
-  /** First port to try for kubectl. */
+  /** The first port to try for kubectl. */
   readonly port: number;
   readonly log: Logger;
 }
 
-/** A running cluster on this machine. */
 export interface LocalCluster {
   readonly cluster: EmbeddedCluster;
-  /** File for kubectl, which only this user can read. */
+  /** The kubeconfig, readable by this user only. */
   readonly kubeconfig: string;
   readonly url: string;
-  /** Nothing was in it yet. */
+  /** Whether the cluster was empty. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
 
-/** Opens the cluster of a data folder, installs our kinds, and serves it for kubectl. */
+/** Opens the cluster of a data folder, installs our CRDs, and serves it for kubectl. */
 export async function startLocalCluster({
   dataDir,
   certificates,
@@ -52,8 +51,10 @@ export async function startLocalCluster({
     file: join(dataDir, 'cluster.sqlite'),
     tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
     onRecovery: ({ file, movedTo, reason }) => {
-      const kept = movedTo === undefined ? '' : ` It is kept as ${movedTo}.`;
-      process.stderr.write(`The cluster's file ${file} is damaged (${reason}).${kept} An empty cluster begins.\n`);
+      const kept = movedTo === undefined ? '' : ` It was moved to ${movedTo}.`;
+      process.stderr.write(
+        `The cluster's file ${file} is damaged (${reason}).${kept} Starting with an empty cluster.\n`,
+      );
     },
   });
   try {
@@ -87,7 +88,7 @@ export async function startLocalCluster({
   }
 }
 
-/** Makes the cluster know our kinds, in this version of them. Whether it knew none before. */
+/** Installs or updates our CRDs; returns whether the cluster had none of them. */
 async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
   const type = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
   if (type === undefined) {
@@ -103,7 +104,7 @@ async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
 }
 
 /**
- * Puts an object of a kind that the cluster serves into it.
+ * Applies an object, of a kind that the cluster serves.
  * @throws ApiError
  */
 export async function applyObject(cluster: EmbeddedCluster, object: KubernetesObject): Promise<void> {

@@ -1,4 +1,4 @@
-// `portcullis reset`: start over, by removing the folder in which `portcullis start` keeps its data.
+// `portcullis reset`: removes the data folder of `portcullis start`.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -7,7 +7,7 @@ import { DATA_DIR, DATA_MARKER } from './start-flags.ts';
 
 export function resetCommand(): Command {
   return new Command('reset')
-    .description('remove the data of `portcullis start`: certificates, module cache, record of what serves')
+    .description('remove the data of `portcullis start`: cluster, certificates, module cache')
     .option('--data-dir <folder>', 'the folder to remove', DATA_DIR)
     .addHelpText(
       'after',
@@ -22,7 +22,7 @@ Example:
         return;
       }
       if (!existsSync(join(folder, DATA_MARKER)) && readdirSync(folder).length > 0) {
-        throw new CliError(`${folder} was not made by \`portcullis start\` and is left alone`, {
+        throw new CliError(`${folder} was not created by \`portcullis start\` and is not removed`, {
           hint: 'Remove it by hand if it is what you mean.',
         });
       }

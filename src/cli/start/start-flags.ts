@@ -1,8 +1,6 @@
-// What the commands that start, stop and use a data folder agree on.
-
-/** Where `start` keeps its data unless told otherwise. */
+/** The default data folder of `start`. */
 export const DATA_DIR = '.portcullis';
-/** A file that says that a folder was made by `start`, so that `reset` removes nothing else. */
+/** A file that marks a folder as created by `start`; `reset` removes only such folders. */
 export const DATA_MARKER = 'README.txt';
 
 /** The flags of `start`. */

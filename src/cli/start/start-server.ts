@@ -1,4 +1,3 @@
-// What both forms of `portcullis start` share: a policy server on free ports, and how its policies are shown.
 import { basename, dirname, join, relative } from 'node:path';
 import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
@@ -12,13 +11,13 @@ import { oneLine, table } from '../table.ts';
 
 export interface StartedServer {
   readonly server: PolicyServer;
-  /** What its page of metrics shows. */
+  /** The registry of its metrics page. */
   readonly registry: Registry;
   readonly admission: string;
   readonly operations: string;
 }
 
-/** Starts a policy server on the first pair of ports that is free. */
+/** Starts a policy server on the first free pair of ports. */
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
@@ -26,10 +25,10 @@ export function startServer(
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {
-    // 0 is any that is free, each time.
+    // Port 0 stays 0: any free port.
     const operationsPort = flags.operationsPort === 0 ? 0 : flags.operationsPort + port - first;
     collectGarbageAlone();
-    // Each attempt counts in one of its own: a metric cannot be registered twice.
+    // A new registry for each attempt, because a metric cannot be registered twice.
     const registry = new Registry();
     const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, registry });
     const { admission, operations } = await server.start();
@@ -37,7 +36,7 @@ export function startServer(
   });
 }
 
-/** Warnings and errors, for people. */
+/** A log of warnings and errors in text form. */
 export function startLog(): ReturnType<typeof createLog> {
   return createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
 }
@@ -73,13 +72,13 @@ function moduleNames({ desired, serving }: PolicyStatus): string {
   );
 }
 
-/** A path as somebody in the working directory would write it. */
+/** A path relative to the working directory, if that is shorter. */
 export function pathFromHere(path: string): string {
   const short = relative(process.cwd(), path);
   return short.startsWith('..') ? path : short;
 }
 
-/** `Name    text`, under each other. */
+/** Lines of bold headings and texts, aligned. */
 export function headed(rows: readonly (readonly [heading: string, text: string])[]): string {
   const width = Math.max(...rows.map(([heading]) => heading.length));
   return rows

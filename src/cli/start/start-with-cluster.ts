@@ -20,26 +20,26 @@ import { greeting } from './greeting.ts';
 import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
-/** The only PolicyServer, and the only replica of it: nobody else opens the file of the cluster. */
+/** The only PolicyServer and its only replica: no other process opens the file of the cluster. */
 const POLICY_SERVER = 'default';
 const REPLICA = 'local';
-/** Where parts of this process call each other. */
+/** The host of connections within this process. */
 const HOST = '127.0.0.1';
-/** Where earlier versions kept the policies of the cluster for the policy server. */
+/** A file of earlier versions, which is removed. */
 const FORMER_POLICIES_FILE = 'policies.yml';
-/** How long the first table waits for the policies of the cluster. Milliseconds. */
+/** How long the first table waits until all policies are loaded. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
-/** How often it looks. Milliseconds. */
+/** Interval of that check. Milliseconds. */
 const POLL_MS = 10;
 
-/** Runs until it is told to stop. */
+/** Runs until a signal stops it. */
 export async function startWithCluster(
   flags: StartFlags,
   dataDir: string,
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
-  // What runs already is stopped when the rest cannot start.
+  // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
   const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
@@ -75,7 +75,7 @@ interface Parts {
   readonly local: LocalCluster;
   readonly certificates: LocalCertificates;
   readonly log: Logger;
-  /** Where `file://./…` leads. */
+  /** The base of `file://./…` references. */
   readonly modulesUrl: URL;
 }
 
@@ -124,14 +124,14 @@ function localController(
   });
 }
 
-/** Puts in what the cluster does not have yet: its PolicyServer; and into a new one the examples, when they are wanted. */
+/** Creates the PolicyServer if it is missing, and in a new cluster the examples if the flag is set. */
 async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean): Promise<void> {
   if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
     await applyObject(cluster, {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'PolicyServer',
       metadata: { name: POLICY_SERVER },
-      // It is this process: nothing is run of an image.
+      // Unused: this process is the replica.
       spec: { image: 'portcullis', replicas: 1 },
     });
   }
@@ -143,11 +143,11 @@ async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean):
   }
 }
 
-/** Waits until it is known of every policy of the policy server what became of it. */
+/** Waits until every policy of the policy server has loaded or failed. */
 async function settled({ cluster }: LocalCluster): Promise<void> {
   const isSettled = (): boolean =>
     POLICY_KINDS.every((kind) =>
-      // The schema of the kind has checked them.
+      // Validated by the schema of the kind.
       ([...cluster.state.list(kind)] as AdmissionPolicyObject[])
         .filter(({ spec }) => spec.policyServer === POLICY_SERVER)
         .every(hasSettled),
@@ -158,7 +158,7 @@ async function settled({ cluster }: LocalCluster): Promise<void> {
   }
 }
 
-/** What an earlier version wrote names no revision. */
+/** Reports of earlier versions have no revision. */
 function hasSettled({ metadata, status }: AdmissionPolicyObject): boolean {
   const { phase = 'Pending', desiredRevision = 0, observedGeneration = 0 } = status ?? {};
   const isUnderWay = phase === 'Pending' || phase === 'Updating';

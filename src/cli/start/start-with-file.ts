@@ -1,11 +1,11 @@
-// `portcullis start --policies FILE`: a policy server for a file, and no cluster.
+// `portcullis start --policies FILE`: a policy server for a file, without a cluster.
 import { resolve } from 'node:path';
 import type { LocalCertificates } from '../../control/index.ts';
 import { stopSignal } from '../signals.ts';
 import { headed, pathFromHere, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
-/** Runs until it is told to stop. */
+/** Runs until a signal stops it. */
 export async function startWithFile(
   flags: StartFlags,
   policiesFile: string,
@@ -23,7 +23,7 @@ export async function startWithFile(
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
     [
       'Policies',
-      `${pathFromHere(resolve(policiesFile))}   edit it while this runs: a good change serves at once, a bad one never does`,
+      `${pathFromHere(resolve(policiesFile))}   edit it at any time: a valid change serves at once, an invalid one never does`,
     ],
     ['Data', `${pathFromHere(dataDir)}   (\`portcullis reset\` removes it)`],
   ] as const;

@@ -1,5 +1,5 @@
-// `portcullis start`: everything on this machine, for trying things out. A cluster of its own that kubectl can use, with a
-// policy server that serves its policies; or, with --policies, only a policy server for a file. All data in one folder.
+// `portcullis start`: a local cluster for kubectl with a controller and a policy server; or, with --policies, only a policy
+// server for a file. All data is in one folder.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -10,9 +10,9 @@ import { DATA_DIR, DATA_MARKER, type StartFlags } from './start-flags.ts';
 
 export function startCommand(): Command {
   return new Command('start')
-    .description('run everything on this machine: a cluster for kubectl, and a policy server that serves its policies')
-    .option('--examples', 'put the example policies that come with Portcullis into a new cluster')
-    .option('--policies <file>', 'no cluster: serve the policies of this file; watched')
+    .description('run a local cluster for kubectl, with a policy server for its policies')
+    .option('--examples', 'add the example policies of Portcullis to a new cluster')
+    .option('--policies <file>', 'serve the policies of this file, without a cluster; watched')
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
     .option('--operations-port <port>', 'first port to try for status and metrics', portNumber, 8081)
     .option('--cluster-port <port>', 'first port to try for kubectl', portNumber, 6443)
@@ -36,7 +36,7 @@ async function start(flags: StartFlags): Promise<void> {
   }
   makeDataDir(dataDir);
   const certificates = await ensureLocalCertificates(join(dataDir, 'pki'));
-  // Only the one that is wanted is loaded: a server for a file needs nothing of clusters.
+  // Loaded lazily: a server for a file needs no cluster code.
   await (flags.policies === undefined
     ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)
     : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
@@ -46,7 +46,7 @@ function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new CliError(`the data folder ${dataDir} cannot be made: ${fileProblem(error)}`, {
+    throw new CliError(`the data folder ${dataDir} cannot be created: ${fileProblem(error)}`, {
       hint: 'Name another one with --data-dir.',
       cause: error,
     });

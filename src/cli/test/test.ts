@@ -67,7 +67,7 @@ export function testCommand(): Command {
       ).argParser(seconds),
     )
     .addOption(
-      new Option('-o, --output <format>', 'form of the results')
+      new Option('-o, --output <format>', 'output format')
         .choices([...FORMATS])
         .default('table' satisfies Format),
     )
