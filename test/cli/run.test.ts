@@ -180,7 +180,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     }
     const cached = await run([`${origin}/accept.wasm`, '-r', REQUEST], { env });
     assert.equal(responseOf(cached).allowed, true);
-    assert.match(cached.stderr, /note: the copy of http.*accept\.wasm in the cache is used/);
+    assert.match(cached.stderr, /note: using the cached copy of http.*accept\.wasm/);
     const pinned = await run([`${GUEST('accept')}@sha256:${'0'.repeat(64)}`, '-r', REQUEST]);
     assert.equal(pinned.code, 1);
     assert.match(pinned.stderr, /is not the pinned module/);

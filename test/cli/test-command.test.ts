@@ -556,7 +556,7 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
     for (const [name, message] of [
       ['bad.yml', /ValidatingAdmissionPolicy\/replicas: spec\.validations\[0\]\.expression: .*objct/],
       ['none.yml', /no policy among the manifests/],
-      ['text.yml', /document 1 is no manifest/],
+      ['text.yml', /document 1 is not a manifest/],
       ['broken.yml', /broken\.yml:1:5 is not YAML/],
       ['nope.yml', /nope\.yml cannot be read/],
     ] as const) {

@@ -1,4 +1,4 @@
-// `portcullis annotate`: writes a policy's metadata into its module. Flags are those of `kwctl annotate` (contract 5).
+// `portcullis annotate`: writes the metadata of a policy into its module, with the flags of `kwctl annotate`.
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
@@ -22,9 +22,9 @@ import { targetReference } from './module-source.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 
-/** The annotation that holds what `-u` names. */
+/** The annotation for the text of `-u`. */
 const USAGE_ANNOTATION = 'io.kubewarden.policy.usage';
-/** Keys that a metadata file may have. `contextAware` is an older form that says nothing any more. */
+/** Keys of a metadata file. `contextAware` is obsolete and has no effect. */
 const METADATA_KEYS = new Set([
   'protocolVersion',
   'rules',
@@ -52,9 +52,9 @@ export function annotateCommand(): Command {
     .requiredOption('-m, --metadata-path <file>', 'the metadata, YAML or JSON')
     .option(
       '-u, --usage-path <file>',
-      `a text on how to use the policy, usually its README.md; becomes the annotation ${USAGE_ANNOTATION}`,
+      `usage of the policy, usually its README.md; becomes the annotation ${USAGE_ANNOTATION}`,
     )
-    .requiredOption('-o, --output-path <file>', 'where to write the annotated module; may be the module itself')
+    .requiredOption('-o, --output-path <file>', 'file for the annotated module; may be the module itself')
     .addHelpText(
       'after',
       `
@@ -71,14 +71,14 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
   const progress = new Progress();
   const reference = targetReference(file);
   if (reference.kind !== 'file') {
-    throw usageError(`${file} is not a file`, 'Download it first; annotate works on files of this machine.');
+    throw usageError(`${file} is not a file`, 'Download it first: annotate works on local files.');
   }
   const [bytes, stated, usage] = await Promise.all([
     readModuleFile(reference, DEFAULT_MAX_MODULE_BYTES),
     readMetadataFile(flags.metadataPath, progress),
     flags.usagePath === undefined ? undefined : readText(flags.usagePath),
   ]);
-  const metadata = await progress.during(`looking at ${file}`, () => completed(file, bytes, stated));
+  const metadata = await progress.during(`inspecting ${file}`, () => completed(file, bytes, stated));
   const annotations =
     usage === undefined ? metadata.annotations : { ...metadata.annotations, [USAGE_ANNOTATION]: usage };
   const annotated = writeMetadata(bytes, { ...metadata, annotations });
@@ -92,7 +92,7 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
 async function readMetadataFile(path: string, progress: Progress): Promise<PolicyMetadata> {
   const { value } = await readDocument(path, 'core');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CliError(`${path} holds no metadata: expected a mapping with rules, mutating, annotations, …`);
+    throw new CliError(`${path} has no metadata: expected a mapping with rules, mutating, annotations, …`);
   }
   for (const key of Object.keys(value)) {
     if (!METADATA_KEYS.has(key)) {
@@ -100,7 +100,7 @@ async function readMetadataFile(path: string, progress: Progress): Promise<Polic
         (known) => known.toLowerCase() === key.toLowerCase().replaceAll(/[_-]/g, ''),
       );
       progress.line(
-        `note: ${path}: ${key} is not a key of metadata and is left out${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+        `note: ${path}: ${key} is not a key of metadata and is ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`,
       );
     }
   }
@@ -115,7 +115,7 @@ async function readMetadataFile(path: string, progress: Progress): Promise<Polic
   }
 }
 
-/** The metadata with what can be found out about the module. @throws ModuleError, CliError */
+/** The metadata, completed by inspecting the module. @throws ModuleError, CliError */
 async function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): Promise<PolicyMetadata> {
   const executionMode = modeOf(file, bytes, stated);
   const metadata = { ...stated, executionMode };
@@ -143,19 +143,14 @@ function modeOf(
       throw error;
     }
     const isRego = executionMode === undefined && /Rego/.test(error.message);
-    throw new CliError(
-      isRego
-        ? `${file} is a Rego policy, and nothing says whether for OPA or for Gatekeeper`
-        : `${file}: ${error.message}`,
-      {
-        cause: error,
-        ...(isRego ? { hint: 'Add "executionMode: opa" or "executionMode: gatekeeper" to the metadata.' } : {}),
-      },
-    );
+    throw new CliError(isRego ? `${file} is a Rego policy, for OPA or for Gatekeeper` : `${file}: ${error.message}`, {
+      cause: error,
+      ...(isRego ? { hint: 'Add "executionMode: opa" or "executionMode: gatekeeper" to the metadata.' } : {}),
+    });
   }
 }
 
-/** Whoever looks at `path` sees the old file or the new one, never a part. */
+/** Replaces a file atomically. */
 async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {

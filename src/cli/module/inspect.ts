@@ -1,4 +1,4 @@
-// `portcullis inspect`: what a module says about itself, and what the sandbox makes of it.
+// `portcullis inspect`: the metadata of a module, and how the sandbox runs it.
 import { styleText } from 'node:util';
 import { Command } from 'commander';
 import { FUEL_PER_SECOND } from '../../engine/index.ts';
@@ -25,7 +25,7 @@ import { oneLine, table } from '../table.ts';
 type Obstacle = NonNullable<ModuleShape['obstacle']>;
 
 const PAGE_BYTES = 64 * 1024;
-/** Annotations that have a line of their own, or are too long for one. */
+/** Annotations that have a line of their own, or are too long to print. */
 const ANNOTATION = 'io.kubewarden.policy.';
 const SHOWN_ELSEWHERE = new Set(['title', 'version', 'description', 'usage'].map((name) => `${ANNOTATION}${name}`));
 
@@ -34,7 +34,7 @@ interface InspectFlags {
   readonly output: OutputFormat;
 }
 
-/** What is printed for programs. */
+/** The output as JSON and YAML. */
 interface ModuleReport {
   readonly location: string;
   readonly digest: string;
@@ -42,7 +42,7 @@ interface ModuleReport {
   readonly executionMode: ExecutionMode | null;
   readonly metadata: PolicyMetadata | null;
   readonly imports: readonly { readonly module: string; readonly name: string }[];
-  /** The host's builtins that a Rego module uses; null for others. */
+  /** Rego builtins that the module imports from its host; null for other modes. */
   readonly builtins: readonly string[] | null;
   readonly sandbox: SandboxReport | null;
   /** Why a policy server would not load the module. */
@@ -51,18 +51,18 @@ interface ModuleReport {
 
 interface SandboxReport {
   readonly isolation: ModuleShape['isolation'];
-  /** Why an instance cannot be used again. */
+  /** Why an instance cannot be restored. */
   readonly obstacle: Obstacle | null;
   readonly functions: number;
   readonly memoryLimitBytes: number;
-  /** What an evaluation may use up for each second that it has; null where the kind of the module cannot be told. */
+  /** Fuel of an evaluation for each second of its timeout; null when the execution mode is unknown. */
   readonly fuelPerSecond: number | null;
   readonly rewrittenBytes: number;
 }
 
 export function inspectCommand(): Command {
   return new Command('inspect')
-    .description('show what a module says about itself, and how it will be run')
+    .description('show the metadata of a module, and how the sandbox runs it')
     .argument('<target>', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
     .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
     .addOption(outputOption())
@@ -95,7 +95,7 @@ async function inspect(target: string, flags: InspectFlags): Promise<void> {
   }
 }
 
-/** As much as can be told; what cannot becomes a problem. */
+/** Inspects the module as far as possible; what fails is listed in `problems`. */
 async function reportOf({ location, digest, bytes }: ModuleSource, runner: ModuleRunner): Promise<ModuleReport> {
   const problems: string[] = [];
   const attempt = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
@@ -242,7 +242,7 @@ function rulesText(rules: readonly PolicyRule[]): string {
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {
   'table-mutation': 'its code changes a table',
   'segment-drop': 'its code drops a segment',
-  'no-memory': 'it has no memory to put back',
+  'no-memory': 'it has no memory to restore',
 };
 
 function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[] {
@@ -250,7 +250,7 @@ function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[
   const reason = obstacle === null ? (mode === 'wasi' ? 'a command runs once' : undefined) : OBSTACLES[obstacle];
   const fresh = `a new instance for every call${reason === undefined ? '' : `: ${reason}`}`;
   return [
-    ['Isolation', `${isolation} (${isolation === 'restore' ? 'one instance, put back after every call' : fresh})`],
+    ['Isolation', `${isolation} (${isolation === 'restore' ? 'one instance, restored after every call' : fresh})`],
     ['Memory', `at most ${sizeText(memoryLimitBytes)}`],
     ...(fuelPerSecond === null
       ? []

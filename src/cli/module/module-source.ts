@@ -1,4 +1,4 @@
-// Module code for commands: from a file as it is, from a server by way of the user's cache.
+// Modules for commands: read from a file, or downloaded through the cache of the user.
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
@@ -20,26 +20,23 @@ import { usageError } from '../errors.ts';
 import { sizeText } from '../output.ts';
 import type { Progress } from '../progress.ts';
 
-/** A module as a command has it. */
 export interface ModuleSource {
-  /** The reference that names it, as it may be shown. */
+  /** Its reference without credentials. */
   readonly location: string;
-  /** `sha256:…` of the bytes. */
+  /** The digest of the bytes. */
   readonly digest: string;
   readonly bytes: Uint8Array;
 }
 
-/** How to get modules. */
 export interface ModuleSourceOptions {
   readonly progress: Progress;
-  /** Absolute folder that relative `file://./…` references start from. */
+  /** Absolute folder for relative references such as `file://./x.wasm`. */
   readonly baseDir: string;
   readonly sources?: SourcesConfig;
 }
 
 /**
- * The reference that a target means: a URL, or the path of a file, which starts from `baseDir`; either may end in
- * `@sha256:…`.
+ * The reference of a target: a URL, or the path of a file relative to `baseDir`; both may end in `@sha256:…`.
  * @throws CliError, ModuleError
  */
 export function targetReference(target: string, baseDir: string = process.cwd()): ModuleReference {
@@ -54,19 +51,19 @@ export function targetReference(target: string, baseDir: string = process.cwd())
 }
 
 /**
- * Gets a module.
+ * Reads or downloads a module.
  * @throws ModuleError
  */
 export async function readModule(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
   return reference.kind === 'file' ? await readFileModule(reference) : await download(reference, options);
 }
 
-/** The sources that `--sources-path` names. @throws CliError, ModuleError */
+/** The sources of `--sources-path`. @throws CliError, ModuleError */
 export async function readSources(path: string | undefined): Promise<SourcesConfig | undefined> {
   return path === undefined ? undefined : parseSources(await readText(path), path);
 }
 
-/** A file is there already: it is not copied to the cache. */
+/** Reads a file directly: the cache needs no copy. */
 async function readFileModule(reference: FileReference): Promise<ModuleSource> {
   const bytes = await readModuleFile(reference, DEFAULT_MAX_MODULE_BYTES);
   const digest = digestOf(bytes);
@@ -94,7 +91,7 @@ async function download(reference: ModuleReference, options: ModuleSourceOptions
     }),
   );
   if (fetched.sourceError !== undefined) {
-    progress.line(`note: the copy of ${fetched.url} in the cache is used: ${fetched.sourceError.message}`);
+    progress.line(`note: using the cached copy of ${fetched.url}: ${fetched.sourceError.message}`);
   }
   return { location: fetched.url, digest: fetched.digest, bytes: fetched.bytes };
 }

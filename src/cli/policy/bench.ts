@@ -1,4 +1,4 @@
-// `portcullis bench`: how fast one policy answers one request, in one thread, without a network.
+// `portcullis bench`: measures evaluations of one request by one policy, in one thread, without a network.
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -19,7 +19,7 @@ interface BenchFlags extends PolicyFlags {
   readonly output: OutputFormat;
 }
 
-/** What the bench prints for programs. Times in microseconds. */
+/** The output as JSON and YAML. Times in microseconds. */
 interface BenchReport {
   readonly policy: string;
   readonly allowed: boolean;
@@ -36,7 +36,7 @@ interface BenchReport {
   readonly machine: {
     readonly processor: string;
     readonly processors: number;
-    /** Averages of 1, 5 and 15 minutes before the bench. */
+    /** Load averages of 1, 5 and 15 minutes before the bench. */
     readonly load: readonly number[];
     readonly node: string;
   };
@@ -44,10 +44,10 @@ interface BenchReport {
 
 export function benchCommand(): Command {
   return addPolicyFlags(
-    new Command('bench').description('evaluate one request again and again, in one thread, and print how fast that is'),
+    new Command('bench').description('measure how fast a policy evaluates a request, in one thread'),
   )
     .addOption(
-      new Option('-n, --iterations <count>', 'stop after so many evaluations')
+      new Option('-n, --iterations <count>', 'stop after this number of evaluations')
         .argParser(positive)
         .conflicts('duration'),
     )
@@ -113,12 +113,12 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   );
 }
 
-/** Measuring how fast a policy fails helps nobody. @throws CliError when it gave no verdict */
+/** Whether the policy allowed the request. @throws CliError when it gave no verdict, which is not worth measuring */
 function verdictOf({ body, observation }: BenchResult): boolean {
   const { response, message } = JSON.parse(body) as { response?: AdmissionResponse; message?: string };
   if (response === undefined || observation?.outcome !== 'verdict') {
     throw new CliError(
-      `there is nothing to measure, the policy gives no verdict: ${response?.status?.message ?? message ?? ''}`,
+      `nothing to measure, the policy gives no verdict: ${response?.status?.message ?? message ?? ''}`,
       {
         hint: 'Look at it with "portcullis run" and the same flags first.',
       },

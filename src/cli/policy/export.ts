@@ -1,4 +1,4 @@
-// `portcullis export`: policies of builtin:cel as manifests for clusters that can run them in the API server.
+// `portcullis export`: policies of builtin:cel as manifests for the admission policies of API servers.
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ExportedPolicy, exportPolicy, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
@@ -21,11 +21,9 @@ export function exportCommand(): Command {
     .description('print policies of builtin:cel as ValidatingAdmissionPolicies or MutatingAdmissionPolicies')
     .argument('[policies]', 'the policies file', 'policies.yml')
     .option('--policy <id>', `the policy to export (default: all of ${CEL})`)
+    .addOption(new Option('--kubernetes-version <version>', 'version of the API server, such as 1.34').argParser(minor))
     .addOption(
-      new Option('--kubernetes-version <version>', 'the API server that is to take it, such as 1.34').argParser(minor),
-    )
-    .addOption(
-      new Option('-o, --output <format>', 'form of the manifests; json prints a List')
+      new Option('-o, --output <format>', 'output format; json prints a List')
         .choices(['yaml', 'json'])
         .default('yaml'),
     )
@@ -61,9 +59,11 @@ async function exportPolicies(file: string, flags: ExportFlags): Promise<void> {
       );
     }
     if (exported.manifests.length === 0) {
-      throw new CliError(`${policy.id} cannot be exported`, { hint: 'Mend its settings in the policies file first.' });
+      throw new CliError(`${policy.id} cannot be exported`, {
+        hint: 'Correct its settings in the policies file first.',
+      });
     }
-    // Problems of the manifests themselves name one: an API server would say the same.
+    // These problems name a manifest: an API server would refuse it with the same message.
     if (exported.problems.some((problem) => 'manifest' in problem)) {
       process.exitCode = EXIT.failed;
     }
@@ -76,7 +76,7 @@ async function exportPolicies(file: string, flags: ExportFlags): Promise<void> {
   );
 }
 
-/** The policy with an id, or all that can be exported. */
+/** The policy with this id, or all policies of builtin:cel. */
 function policiesOf(text: string, file: string, id: string | undefined): readonly PolicyDefinition[] {
   if (id !== undefined) {
     return [findPolicy(text, file, id)];
@@ -85,7 +85,7 @@ function policiesOf(text: string, file: string, id: string | undefined): readonl
     (policy) => policy.kind === 'policy' && policy.module === CEL,
   );
   if (found.length === 0) {
-    throw new CliError(`${file} has no policy of ${CEL}: only such ones can be exported`);
+    throw new CliError(`${file} has no policy of ${CEL}, and no other can be exported`);
   }
   return found;
 }

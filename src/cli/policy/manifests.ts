@@ -1,4 +1,5 @@
-// Kubernetes' own admission policies, in files: ValidatingAdmissionPolicy and MutatingAdmissionPolicy with what they need.
+// Kubernetes' own admission policies in files: ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings,
+// parameters and namespaces.
 import {
   isJsonObject,
   type JsonObject,
@@ -12,16 +13,16 @@ import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
 import type { ModuleInput } from '../module/module-job.ts';
 
-/** What a definition names as its module when its code are manifests. */
+/** Stands for the module of a definition whose code is manifests. */
 const MANIFESTS = 'manifests';
 
-/** A policy whose code are manifests, as the module thread takes it. */
+/** A policy whose code is manifests, for the module thread. */
 interface ManifestsPolicy {
   readonly definition: PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
 }
 
-/** All manifests in a text of YAML documents; the items of a List are manifests of their own. @throws CliError */
+/** The manifests of a YAML text, with the items of each List. @throws CliError */
 export function manifestsOf(text: string, name: string): JsonObject[] {
   let documents: unknown[];
   try {
@@ -38,14 +39,16 @@ export function manifestsOf(text: string, name: string): JsonObject[] {
       return [];
     }
     if (!isJsonObject(document) || typeof document['kind'] !== 'string') {
-      throw new CliError(`${name}: document ${index + 1} is no manifest: expected a mapping with apiVersion and kind`);
+      throw new CliError(
+        `${name}: document ${index + 1} is not a manifest: expected a mapping with apiVersion and kind`,
+      );
     }
     const items = document['kind'] === 'List' ? document['items'] : undefined;
     return Array.isArray(items) ? items.filter(isJsonObject) : [document];
   });
 }
 
-/** All manifests of files. @throws CliError */
+/** The manifests of files. @throws CliError */
 export async function readManifests(paths: readonly string[]): Promise<JsonObject[]> {
   const manifests: JsonObject[] = [];
   for (const path of paths) {
@@ -54,7 +57,7 @@ export async function readManifests(paths: readonly string[]): Promise<JsonObjec
   return manifests;
 }
 
-/** `version` is that of an API server: `1.34`. */
+/** @param version of the API server, such as `1.34` */
 export function manifestsPolicy(
   id: string,
   manifests: readonly JsonObject[],
@@ -63,7 +66,7 @@ export function manifestsPolicy(
   const entry = { module: MANIFESTS, allowedToMutate: true };
   const [definition] = parsePolicies(JSON.stringify({ [id]: entry }), id).policies;
   if (definition === undefined) {
-    throw new CliError(`${id} is no name of a policy`);
+    throw new CliError(`${id} is not a valid name of a policy`);
   }
   const minor = version === undefined ? {} : { kubernetesVersion: Number(version.split('.')[1]) };
   return { definition, modules: { [MANIFESTS]: { manifests, ...minor } } };

@@ -1,10 +1,9 @@
-// Policies that commands take out of a policies file.
 import { parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
 import { CliError } from '../errors.ts';
 
 /**
- * A policy of a policies file; `file` is what messages call it.
- * @throws CliError when the file has no such policy, or it is not valid; EngineError when the file cannot be used
+ * A policy of a policies file. `file` is its name for messages.
+ * @throws CliError when the file has no such policy, or it is invalid; EngineError when the file is unusable
  */
 export function findPolicy(text: string, file: string, id: string): PolicyDefinition {
   const { policies, problems } = parsePolicies(text, file);

@@ -1,4 +1,4 @@
-// The flags of `run` and `bench` that say which policy is asked, with which settings, about what.
+// The flags of `run` and `bench` that select a policy, its settings and a request.
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS, modulesOf, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
@@ -20,10 +20,9 @@ import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
 import { readRequest } from './request-document.ts';
 
-/** Longest name of a policy that a title makes, as in a policies file. */
+/** Longest policy id made of a title, as in a policies file. */
 export const MAX_ID_LENGTH = 253;
 
-/** What the flags hold. */
 export interface PolicyFlags {
   readonly requestPath: string;
   readonly settingsPath?: string;
@@ -41,7 +40,7 @@ export interface PolicyFlags {
   readonly kubernetesVersion?: string;
 }
 
-/** Flags that say what an entry of a policies file says. */
+/** Flags that an entry of a policies file replaces. */
 const DEFINITION_FLAGS = [
   'settingsPath',
   'settingsJson',
@@ -50,7 +49,7 @@ const DEFINITION_FLAGS = [
   'allowedHostCapabilities',
 ];
 
-/** Adds the flags, which are those of `kwctl run`, and `--policies`, `--policy` and `--timeout`. */
+/** Adds the flags of `kwctl run`, and those that only Portcullis has. */
 export function addPolicyFlags(command: Command): Command {
   return command
     .argument(
@@ -68,12 +67,12 @@ export function addPolicyFlags(command: Command): Command {
     )
     .addOption(new Option('--settings-json <json>', 'settings of the policy, as JSON'))
     .addOption(
-      new Option('-e, --execution-mode <mode>', 'kind of the module, when its metadata do not say')
+      new Option('-e, --execution-mode <mode>', 'execution mode of the module, if its metadata has none')
         .choices(['opa', 'gatekeeper', 'kubewarden', 'wasi'])
         .argParser(executionMode),
     )
     .option('--raw', 'the request is any JSON or YAML, not an admission request')
-    .option('--allow-context-aware', 'let the policy read the kinds of objects that its metadata name')
+    .option('--allow-context-aware', 'let the policy read the kinds of objects in its metadata')
     .addOption(
       new Option(
         '--allowed-host-capabilities <patterns>',
@@ -87,29 +86,29 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       new Option(
         '--timeout <seconds>',
-        `how long one evaluation may take (default: what the policies file says, or ${DEFAULT_TIMEOUT_SECONDS})`,
+        `timeout of one evaluation (default: that of the policies file, or ${DEFAULT_TIMEOUT_SECONDS})`,
       ).argParser(seconds),
     )
-    .addOption(new Option('--policies <file>', 'take the policy out of this policies file').conflicts(DEFINITION_FLAGS))
+    .addOption(new Option('--policies <file>', 'take the policy from this policies file').conflicts(DEFINITION_FLAGS))
     .option('--policy <id>', 'the policy or group of the policies file')
     .addOption(
       new Option(
         '--manifests <files...>',
-        'ask Kubernetes’ own admission policies in these files; with their bindings, parameters and namespaces',
+        'evaluate Kubernetes’ own admission policies in these files, with their bindings, parameters and namespaces',
       ).conflicts([...DEFINITION_FLAGS, 'policies', 'policy', 'raw']),
     )
     .addOption(
       new Option(
         '--kubernetes-version <version>',
-        'with --manifests: the API server to be like, such as 1.34',
+        'with --manifests: version of the API server, such as 1.34',
       ).argParser(kubernetesVersion),
     );
 }
 
-/** The policy and the request that the command line means, with all code fetched. */
+/** The policy and the request of the command line, with all modules fetched. */
 interface PolicyUnderTest {
   readonly job: PolicyJob;
-  /** What users should know before it runs. */
+  /** Notes for the user. */
   readonly notes: readonly string[];
 }
 
@@ -157,18 +156,16 @@ function checkCombination(target: string | undefined, flags: PolicyFlags): void 
     );
   }
   if (target !== undefined && flags.manifests !== undefined) {
-    throw usageError(`both a module (${target}) and manifests are named: expected one of them`);
+    throw usageError(`expected a module or manifests, got both (${target} and --manifests)`);
   }
   if (flags.kubernetesVersion !== undefined && flags.manifests === undefined) {
     throw usageError('--kubernetes-version is only used with --manifests');
   }
   if (target !== undefined && flags.policies !== undefined) {
-    throw usageError(
-      `both a module (${target}) and a policies file (${flags.policies}) are named: expected one of them`,
-    );
+    throw usageError(`expected a module or a policies file, got both (${target} and ${flags.policies})`);
   }
   if (flags.policy !== undefined && flags.policies === undefined) {
-    throw usageError('--policy needs --policies, the file in which to look for it');
+    throw usageError('--policy needs --policies, the file that defines it');
   }
   if (flags.requestPath === '-' && flags.settingsPath === '-') {
     throw usageError('request and settings cannot both come from standard input');
@@ -197,7 +194,7 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     contextAwareResources: isAllowed ? wanted : [],
     ...(flags.timeout === undefined ? {} : { timeoutEvalSeconds: flags.timeout }),
   };
-  // The reader of policies files has all the checks; its messages are for files, so they get the flags' names here.
+  // The reader of policies files makes all checks; its messages name fields of a file, which are replaced by flags.
   const { policies, problems } = parsePolicies(JSON.stringify({ [id]: entry }), 'the command line');
   const [definition] = policies;
   if (definition === undefined) {
@@ -208,7 +205,7 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
   const kinds = wanted.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`).join(', ');
   const notes =
     wanted.length > 0 && !isAllowed
-      ? [`the policy reads ${kinds} from the cluster, which it may only with --allow-context-aware`]
+      ? [`the policy reads ${kinds} from the cluster, which needs --allow-context-aware`]
       : [];
   return { definition, modules: { [location]: input }, notes };
 }
@@ -229,7 +226,7 @@ async function codeOf(target: string, flags: PolicyFlags, options: ModuleSourceO
   return { location, input, metadata: readMetadata(bytes) };
 }
 
-/** What messages call the policy: its title, or the name of its file. */
+/** The title of the policy, or the name of its file. */
 function policyId(metadata: PolicyMetadata | undefined, location: string): string {
   const title = metadata?.annotations['io.kubewarden.policy.title'] ?? '';
   const name = title === '' ? basename(new URL(location).pathname, '.wasm') : title;
@@ -282,12 +279,15 @@ function onlyId(text: string, file: string): string {
   const ids = [...new Set([...policies, ...problems].map(({ id }) => id))];
   const [only] = ids;
   if (only === undefined || ids.length > 1) {
-    throw usageError(`${file} has ${ids.length} policies: expected --policy to name one`, `It has ${ids.join(', ')}.`);
+    throw usageError(
+      `${file} has ${ids.length} policies: expected --policy with one of them`,
+      `It has ${ids.join(', ')}.`,
+    );
   }
   return only;
 }
 
-/** A definition whose evaluations may take another time. */
+/** The definition with this timeout, if there is one. */
 export function withTimeout(definition: PolicyDefinition, timeout: number | undefined): PolicyDefinition {
   if (timeout === undefined) {
     return definition;
@@ -305,7 +305,7 @@ function executionMode(text: string): ExecutionMode {
   return mode;
 }
 
-/** May be given once with commas, or several times. */
+/** The flag may be repeated, and its value may have commas. */
 function capabilities(text: string, previous: readonly string[] | undefined): readonly string[] {
   const patterns = text.split(',').filter((pattern) => pattern !== '');
   return isDefault(previous) ? patterns : [...previous, ...patterns];

@@ -1,11 +1,11 @@
-// Requests for policies, as users have them: an AdmissionReview, the AdmissionRequest inside of one, or anything (raw).
+// Requests in files: an AdmissionReview, an AdmissionRequest, or any document for raw policies.
 import type { Route } from '../../engine/index.ts';
 import { type Document, readDocument } from '../document.ts';
 import { CliError, errorText } from '../errors.ts';
 
 /**
- * The body that a server would have been sent. JSON is handed on as it is written: parsing and writing it again could
- * change what the policy sees.
+ * The body of the request to a policy server. JSON is passed on unchanged: serializing it again could change numbers and
+ * the order of keys.
  * @throws CliError when the file cannot be read or understood
  */
 export async function readRequest(path: string, route: Route): Promise<Uint8Array> {
@@ -29,7 +29,7 @@ function jsonText({ name, value }: Document): string {
   try {
     return JSON.stringify(value ?? null);
   } catch (error) {
-    // An alias can make a value contain itself.
+    // YAML aliases can make a value contain itself.
     throw new CliError(`${name} cannot be written as JSON: ${errorText(error)}`, { cause: error });
   }
 }

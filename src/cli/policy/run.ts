@@ -1,4 +1,4 @@
-// `portcullis run`: one policy, one request, on this machine. Flags and output are those of `kwctl run` (contract 5).
+// `portcullis run`: evaluates one request by one policy, with the flags and output of `kwctl run`.
 import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
@@ -22,22 +22,22 @@ interface RunFlags extends PolicyFlags {
 }
 
 export function runCommand(): Command {
-  return addPolicyFlags(new Command('run').description('ask one policy about one request, and print its response'))
+  return addPolicyFlags(new Command('run').description('evaluate a request by a policy, and print the response'))
     .addOption(
       new Option(
         '--record-host-capabilities-interactions <file>',
-        'write what the policy asks the host, and the answers, to this file',
+        'record calls of host capabilities and their answers in this file',
       ).conflicts('replayHostCapabilitiesInteractions'),
     )
     .addOption(new Option('--fail-on <what>', 'exit with 1 when the request is denied').choices(['deny']))
     .addOption(
-      new Option('--log-level <level>', 'least important line of the policy’s log to show')
+      new Option('--log-level <level>', 'show log lines of the policy of this level and above')
         .choices([...LEVELS])
         .default('info'),
     )
-    .addOption(new Option('-o, --output <format>', 'form of the response').choices(['json', 'yaml']).default('json'))
-    .addOption(new Option('--disable-wasmtime-cache', 'nothing of the kind is used').hideHelp())
-    .addOption(new Option('--docker-config-json-path <file>', 'registries are not asked yet').hideHelp())
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('json'))
+    .addOption(new Option('--disable-wasmtime-cache', 'has no effect').hideHelp())
+    .addOption(new Option('--docker-config-json-path <file>', 'registries are not supported yet').hideHelp())
     .addOption(new Option('--sigstore-trust-config <file>', 'signatures are not verified yet').hideHelp())
     .addOption(refused('--verification-config-path <file>'))
     .addOption(refused('-k, --verification-key <file>'))
@@ -57,11 +57,11 @@ Examples:
     .action(run);
 }
 
-/** A flag of kwctl's that must not be ignored: without it, modules would run that it was to keep out. */
+/** Refuses a flag of kwctl: ignoring it would run modules whose signatures it was to verify. */
 function refused(flags: string): Option {
   return new Option(flags).hideHelp().argParser(() => {
     throw usageError(
-      'signatures cannot be verified yet, and not looking at them would not be safe',
+      'signature verification is not supported yet, and ignoring it would not be safe',
       'Pin the module instead: name it with @sha256:… at its end.',
     );
   });
@@ -107,7 +107,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   }
 }
 
-/** Runs the policy; what is ended at its deadline answers as it would on a server: as timed out. */
+/** Evaluates the policy; at its deadline the response is that of a server: timed out. */
 async function evaluate(runner: ModuleRunner, policy: PolicyJob, record: boolean): Promise<RunResult> {
   for (let timedOut: readonly string[] = []; ;) {
     try {
@@ -129,11 +129,11 @@ async function saveSession(path: string, session: string | undefined): Promise<v
   }
 }
 
-/** A gate must not open because a policy broke: an answer that is no verdict is an error. */
+/** Fails when the response is not a verdict of the policy, so that a broken policy does not pass a pipeline. */
 function requireVerdict({ policy, outcome }: Observation, message: string, unanswered: readonly string[]): void {
   if (unanswered.length > 0) {
     throw new CliError(
-      `the policy asked for ${unanswered.join(', ')}, and there is no cluster here to answer: do not trust the response`,
+      `the policy called ${unanswered.join(', ')}, and there is no cluster to answer it: do not trust the response`,
       {
         hint: 'Give it recorded answers with --replay-host-capabilities-interactions FILE.',
       },
@@ -170,12 +170,12 @@ function showLog({ policy, level, message, fields }: PolicyLogEntry, least: Leve
   );
 }
 
-/** Whether the engine says here why a policy gave no verdict; for a single policy that is told at the end. */
+/** Whether the entry says why a policy gave no verdict, which is printed at the end. */
 function isFailure({ level, message }: PolicyLogEntry): boolean {
   return level === 'error' && (message === 'the policy failed' || message === 'the policy timed out');
 }
 
-/** The response in a few lines, for people. */
+/** The response in a few lines, for a terminal. */
 function summary(response: AdmissionResponse): string {
   const { allowed, status, patch, warnings } = response;
   const verdict = allowed ? label('green', '✔ allowed') : label('red', '✘ denied');

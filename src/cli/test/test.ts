@@ -67,9 +67,7 @@ export function testCommand(): Command {
       ).argParser(seconds),
     )
     .addOption(
-      new Option('-o, --output <format>', 'output format')
-        .choices([...FORMATS])
-        .default('table' satisfies Format),
+      new Option('-o, --output <format>', 'output format').choices([...FORMATS]).default('table' satisfies Format),
     )
     .option(
       '--output-file <format=file>',
