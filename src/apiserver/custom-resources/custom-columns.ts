@@ -12,19 +12,19 @@ const NAME_COLUMN: TableColumn = {
   description: 'The name of the object, unique in its namespace.',
 };
 
-/** Columns that are printed: every one of them is searched for in every object of a list. */
+/** Columns of a table: each is evaluated for every object of a list. */
 export const MAX_COLUMNS = 250;
 
-/** What kinds have that declare no columns. */
+/** The columns of kinds that declare none. */
 const DEFAULT_COLUMNS: readonly CustomColumn[] = [
   { name: 'Age', type: 'date', description: 'When the object was created.', jsonPath: '.metadata.creationTimestamp' },
 ];
 
-/** Prints objects by the columns of their definition, the name in front. */
+/** A printer for the columns of a definition, after the name. */
 export function customPrinter(declared: readonly CustomColumn[]): TablePrinter {
   const columns = declared.length === 0 ? DEFAULT_COLUMNS : declared.slice(0, MAX_COLUMNS);
   const paths = columns.map(({ jsonPath }) => parseJsonPath(jsonPath));
-  // A path that is none leaves objects with their names only, as in API servers.
+  // As in API servers, one malformed path leaves only the name.
   const shown = paths.includes(undefined) ? [] : columns;
   return {
     columns: [NAME_COLUMN, ...shown.map(({ jsonPath, ...column }) => describedColumn(column, jsonPath))],
@@ -47,7 +47,7 @@ function describedColumn(column: TableColumn, jsonPath: string): TableColumn {
   };
 }
 
-/** The first value found; null where there is none or it is of another type. */
+/** The first value of the path; null without one, or of another type. */
 function cellOf({ type }: CustomColumn, path: JsonPath | undefined, object: unknown, now: number): unknown {
   const value = path?.find(object)[0] ?? null;
   if (value === null) {

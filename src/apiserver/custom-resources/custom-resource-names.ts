@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import { namesOf } from './custom-resource.ts';
 import type { KindNames } from './custom-resource.ts';
 
-/** Which names a CustomResourceDefinition gets, and why not all (`status.acceptedNames`, the condition `NamesAccepted`). */
+/** The accepted names of a CustomResourceDefinition (`status.acceptedNames`, the condition `NamesAccepted`). */
 export interface AcceptedNames {
   readonly names: KindNames;
   readonly status: 'True' | 'False';
@@ -18,10 +18,10 @@ export interface AcceptedNames {
 }
 
 /**
- * The names that a CustomResourceDefinition gets beside others: each name of its group belongs to the first that asked for
- * it.
+ * Resolves name conflicts between CustomResourceDefinitions of a group: each name belongs to the first definition that
+ * requested it.
  *
- * @param others the other definitions, as far as their names are accepted in their status
+ * @param others the other definitions, whose accepted names are in their status
  */
 export function acceptNames(crd: KubernetesObject, others: Iterable<KubernetesObject>): AcceptedNames {
   const resources = new Set<string>();

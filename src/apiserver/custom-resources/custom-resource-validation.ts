@@ -1,4 +1,4 @@
-// What API servers ask of a CustomResourceDefinition (apiextensions 0.34, `apis/apiextensions/validation`), in their words.
+// Validation of CustomResourceDefinitions (apiextensions 0.34, `apis/apiextensions/validation`), with its messages.
 import { jsonText } from '../../go/index.ts';
 import {
   addErrors,
@@ -25,12 +25,12 @@ import { checkStructural } from './structural-schemas/structural.ts';
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
 
-/** Fields by which objects of a kind may be selected. */
+/** Maximum number of selectable fields. */
 export const MAX_SELECTABLE_FIELDS = 8;
 
 /**
- * What is wrong with a CustomResourceDefinition that has its defaults (`applyCustomResourceDefaults`); its metadata apart. Shapes
- * are those of the builtin schema: that has been checked.
+ * Validates a CustomResourceDefinition with its defaults (`applyCustomResourceDefaults`), but not its metadata. It must
+ * already follow the builtin schema.
  */
 export function customResourceErrors(crd: KubernetesObject, old?: KubernetesObject): FieldError[] {
   const spec = objectOf(crd['spec']);
@@ -78,7 +78,7 @@ function scopeErrors(scope: string): FieldError[] {
   return scopes.includes(scope) ? [] : [notSupported('spec.scope', scope, scopes)];
 }
 
-/** What differs between versions is theirs; what is the same in all is checked once, under the name that it once had. */
+/** Validates versions. Fields that are equal in all versions are reported once, under their v1beta1 path. */
 function versionsErrors(spec: JsonObject): FieldError[] {
   const versions = listOf(spec['versions']).map(objectOf);
   const errors: FieldError[] = [];
@@ -90,7 +90,7 @@ function versionsErrors(spec: JsonObject): FieldError[] {
     const problems = dns1035LabelProblems(names[index] ?? '');
     if (problems.length > 0) {
       errors.push(invalid(`${at(index)}.name`, names[index], problems.join(',')));
-      // The first version has a field of its own in what API servers keep.
+      // API servers' internal type has a separate field for the first version.
       errors.push(...(index === 0 ? [invalid('spec.version', names[index], problems.join(','))] : []));
     }
     errors.push(...deprecationErrors(version, at(index)));
@@ -120,7 +120,7 @@ function versionsErrors(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-/** Versions as API servers print them: as they keep them, what all have in common apart. */
+/** Versions as API servers print their internal type: without the common fields. */
 function printedVersions(versions: readonly JsonObject[]): string {
   const texts = versions.map(({ name, served, storage, deprecated, deprecationWarning }) => {
     const parts: readonly (readonly [string, unknown])[] = [
@@ -170,7 +170,7 @@ function deprecationErrors(version: JsonObject, path: string): FieldError[] {
   return problems.map((problem) => invalid(`${path}.deprecationWarning`, warning, problem));
 }
 
-/** Keywords that the root of a schema may have where `status` is a subresource: others would say something of it, too. */
+/** Keywords of the root schema that are allowed with the `status` subresource. */
 const ROOT_KEYWORDS = [
   'description',
   'type',
@@ -216,7 +216,7 @@ function schemaErrors(holder: JsonObject, path: string, hasStatus: boolean): Fie
   return [...errors, ...checkStructural(schema, at)];
 }
 
-/** `x-kubernetes-validations` as messages have it: `XValidations`. */
+/** The Go field of a keyword: `XValidations` for `x-kubernetes-validations`. */
 function goName(keyword: string): string {
   const words = keyword.replace(/^x-kubernetes-/u, 'x-').split('-');
   return words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('');
@@ -377,7 +377,7 @@ function reviewVersionErrors(versions: readonly JsonValue[], field: string): Fie
     : [invalid(field, versions, 'must include at least one of v1, v1beta1')];
 }
 
-/** Groups of Kubernetes itself need a reviewer's word. */
+/** Groups of Kubernetes need the annotation `api-approved.kubernetes.io`. */
 function approvalErrors(crd: KubernetesObject, group: string): FieldError[] {
   const isProtected = group === 'k8s.io' || group === 'kubernetes.io' || /\.(?:k8s|kubernetes)\.io$/u.test(group);
   const annotation = 'api-approved.kubernetes.io';

@@ -1,4 +1,4 @@
-// CustomResourceDefinitions: what they have by default, and the kinds that they define. What is wrong with them is in
+// CustomResourceDefinitions: their defaults, and the kinds that they define. Validation is in
 // custom-resource-validation.ts.
 import { jsonText, numberText } from '../../go/index.ts';
 import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
@@ -25,7 +25,7 @@ export interface KindNames {
   readonly categories: readonly string[];
 }
 
-/** One version of a kind, as its CustomResourceDefinition has it. */
+/** A version of a kind in its CustomResourceDefinition. */
 interface DeclaredVersion {
   readonly name: string;
   readonly served: boolean;
@@ -37,7 +37,7 @@ interface DeclaredVersion {
   readonly selectableFields: readonly string[];
 }
 
-/** Fills in what a CustomResourceDefinition need not say. Changes the object. */
+/** Sets the defaults of a CustomResourceDefinition. Changes the object. */
 export function applyCustomResourceDefaults(crd: MutableObject): void {
   const spec = objectAt(crd, 'spec');
   if (spec === undefined) {
@@ -63,7 +63,7 @@ export function applyCustomResourceDefaults(crd: MutableObject): void {
   }
 }
 
-/** The names that a CustomResourceDefinition asks for. */
+/** The requested or accepted names of a CustomResourceDefinition. */
 export function namesOf(crd: KubernetesObject, part: 'spec' | 'status' = 'spec'): KindNames {
   const names =
     part === 'spec' ? objectAt(objectAt(crd, 'spec'), 'names') : objectAt(objectAt(crd, 'status'), 'acceptedNames');
@@ -78,8 +78,7 @@ export function namesOf(crd: KubernetesObject, part: 'spec' | 'status' = 'spec')
 }
 
 /**
- * The kinds that a CustomResourceDefinition defines: one for each version that is served. Its names are taken as accepted.
- * What a definition has that is not valid is left out.
+ * The kinds of a CustomResourceDefinition, one per served version, as if its names were accepted. Invalid parts are left out.
  */
 export function definitionsOfCustomResource(crd: KubernetesObject): ResourceDefinition[] {
   const spec = objectAt(crd, 'spec');
@@ -148,7 +147,7 @@ function readVersion(version: JsonObject): DeclaredVersion {
   };
 }
 
-/** What the scale subresource asks of objects (apiextensions, `ValidateScaleSpec` and `ValidateScaleStatus`). */
+/** Validates the fields of the scale subresource (apiextensions, `ValidateScaleSpec` and `ValidateScaleStatus`). */
 function scaleErrors(object: KubernetesObject, scale: NonNullable<ResourceDefinition['scale']>): FieldError[] {
   return [scale.specReplicasPath, scale.statusReplicasPath].flatMap((path) => replicasErrors(object, path));
 }
@@ -175,7 +174,7 @@ function replicasErrors(object: KubernetesObject, path: string): FieldError[] {
   return replicas > MAX_INT32 ? [invalid(path, replicas, `should be less than or equal to ${MAX_INT32}`)] : [];
 }
 
-/** A value as `%v` prints it, as far as it is a scalar. */
+/** A scalar as Go's `%v` prints it. */
 function printed(value: unknown): string {
   if (typeof value === 'number') {
     return numberText(value);

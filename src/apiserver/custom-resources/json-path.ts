@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../resources/index.ts';
 
-/** A path that finds values in an object. */
+/** A parsed JSONPath. */
 export interface JsonPath {
-  /** The values found, in order; fields that are not there are no error. */
+  /** The matching values, in order; missing fields are not an error. */
   find(root: unknown): readonly unknown[];
 }
 
@@ -17,10 +17,10 @@ type Step =
 type Operator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'exists';
 type Operand = { readonly path: readonly Step[] } | { readonly value: unknown };
 
-/** Values that one step may find: `..*` of a large object must not become larger than it. */
+/** Values per step: a bound for `..*` in large objects. */
 const MAX_FOUND = 100_000;
 
-/** A path that is longer is none: fields of Kubernetes' kinds have fewer than a hundred characters. */
+/** Longest path; paths of Kubernetes' fields have fewer than a hundred characters. */
 const MAX_PATH_LENGTH = 4_096;
 
 const FIELD = /^\.((?:\\.|[^.[\]\\\s])+)/su;
@@ -32,10 +32,10 @@ const FILTER = /^\[\s*\?\s*\(((?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'"()])*)\
 const COMPARISON = /^(.*?)(==|!=|<=|>=|<|>)(.*)$/su;
 
 /**
- * Reads a path in the dialect of JSONPath that printer columns of CustomResourceDefinitions and kubectl have: `.a.b`, `\.` in
+ * Parses a path in the JSONPath dialect of printer columns and kubectl: `.a.b`, `\.` in
  * names, `['a']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `..name`, `[?(@.type=="Ready")]`.
  *
- * @returns undefined when it is none.
+ * @returns undefined when it is malformed.
  */
 export function parseJsonPath(text: string): JsonPath | undefined {
   if (text.length > MAX_PATH_LENGTH) {
@@ -162,7 +162,7 @@ function childrenOf(value: unknown): readonly unknown[] {
   return isJsonObject(value) ? Object.values(value) : [];
 }
 
-/** A value and all that is in it. */
+/** A value and all its descendants. */
 function* descendants(root: unknown): Iterable<unknown> {
   const open = [root];
   for (let at = 0; at < open.length && at < MAX_FOUND; at += 1) {

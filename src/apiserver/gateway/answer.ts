@@ -1,4 +1,4 @@
-// Writing answers: JSON or YAML, compressed where it pays, with the headers that clients of the Kubernetes API read.
+// Writes answers: JSON or YAML, compressed if large, with the headers of the Kubernetes API.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
@@ -8,19 +8,19 @@ import type { ApiError } from '../../cluster/index.ts';
 import { PLAIN_JSON } from './negotiation.ts';
 import type { Representation } from './negotiation.ts';
 
-/** From here on answers are compressed for clients that take it. Bytes: what an API server has (128 KiB). */
+/** Answers from this size are compressed, as in API servers. Bytes. */
 export const GZIP_FROM_BYTES = 128 * 1024;
 
 /** The fastest level: answers go over loopback or a local network. */
 const GZIP_LEVEL = 1;
 
-/** Warnings of one answer together; the rest is left out, as an API server does with more than 4 KiB. Bytes. */
+/** Total size of an answer's warnings, as in API servers; the rest is dropped. Bytes. */
 const MAX_WARNINGS_BYTES = 4 * 1024;
 
-/** What is to be answered. */
+/** An answer to a request. */
 export interface Answer {
   readonly status: number;
-  /** An object is written as JSON or YAML, anything else as it is. */
+  /** Objects are written as JSON or YAML; texts and bytes unchanged. */
   readonly body: object | string | Buffer;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,13 +28,13 @@ export interface Answer {
 
 const compress = promisify(gzip);
 
-/** What every answer has. */
+/** Sets the headers of all answers. */
 export function setCommonHeaders(response: ServerResponse): void {
   response.setHeader('audit-id', randomUUID());
   response.setHeader('cache-control', 'no-cache, private');
 }
 
-/** Writes an answer. Resolves when it is handed over; a client that has gone is no error. */
+/** Writes an answer. Resolves when it is written; a closed connection is not an error. */
 export async function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -72,9 +72,9 @@ function acceptsGzip(request: IncomingMessage): boolean {
   return typeof accepted === 'string' && accepted.split(',').some((part) => part.trim().split(';', 1)[0] === 'gzip');
 }
 
-/** The answer to a request that was refused. */
+/** The answer for an error. */
 export function errorAnswer(error: ApiError): Answer {
-  // Webhooks write details, too: anything may be in them.
+  // Details may come from a webhook, with values of any type.
   const retryAfter: unknown = error.details?.retryAfterSeconds;
   return {
     status: error.code,
@@ -92,7 +92,7 @@ export function setWarnings(response: ServerResponse, warnings: readonly string[
       '',
     );
     const quoted = printable.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
-    // Node writes headers byte by byte as Latin-1; clients read UTF-8.
+    // Node writes headers as Latin-1; clients read UTF-8.
     const header = Buffer.from(`299 - "${quoted}"`).toString('latin1');
     room -= header.length;
     if (room < 0) {

@@ -1,10 +1,10 @@
-// What a server serves, as clients ask for it: group by group, and all at once (Kubernetes API concepts, "API discovery"; KEP-3352).
+// Discovery documents: by group, and aggregated (Kubernetes API concepts, "API discovery"; KEP-3352).
 import { createHash } from 'node:crypto';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { mediaRanges } from './negotiation.ts';
 import { subresourcesOf, verbsOf } from './subresources.ts';
 
-/** A version of a group, with what it has. */
+/** A version of a group, with its kinds. */
 interface ServedVersion {
   readonly version: string;
   readonly definitions: readonly ResourceDefinition[];
@@ -20,7 +20,7 @@ interface ServedGroup {
 export class DiscoveryDocuments {
   readonly #groups: readonly ServedGroup[];
 
-  /** Definitions of one group and version may be anywhere; the first version of a group is the preferred one. */
+  /** @param definitions in any order, but the preferred version of a group before its others */
   constructor(definitions: readonly ResourceDefinition[]) {
     const groups = new Map<string, Map<string, ResourceDefinition[]>>();
     for (const definition of definitions) {
@@ -102,7 +102,7 @@ export class DiscoveryDocuments {
   }
 }
 
-/** Which form of `/api` and `/apis` a client asks for. Undefined: the plain one. */
+/** The version of aggregated discovery that a client accepts. Undefined: the plain documents. */
 export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' | undefined {
   for (const { type, parameters } of mediaRanges(accept)) {
     if (type !== 'application/json' && type !== '*/*') {
@@ -120,7 +120,7 @@ export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' 
   return undefined;
 }
 
-/** The content type of such a document. */
+/** The content type of an aggregated document. */
 export function aggregatedContentType(version: 'v2' | 'v2beta1'): string {
   return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 }
@@ -167,7 +167,7 @@ function withoutEmptyGroup(type: { readonly group: string; readonly version: str
   return group === '' ? { kind } : { group, version, kind };
 }
 
-/** Tells clients whether versions of a group are stored the same way; opaque to them. */
+/** An opaque hash by which clients notice a change of the storage version. */
 function storageVersionHash({ group, version, kind }: ResourceDefinition): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }

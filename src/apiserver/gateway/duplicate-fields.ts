@@ -1,23 +1,23 @@
-/** More are not named: a message is for people. */
+/** Duplicate fields that a message names. */
 const MAX_NAMED = 100;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
-/** An object or list that is being read. */
+/** An object or list during the scan. */
 interface Level {
   /** The keys of an object so far; undefined for lists. */
   readonly keys: Set<string> | undefined;
-  /** The member that is being read: a key, or an index. */
+  /** The current key or index. */
   at: string | number;
-  /** Whether the next text is a key. */
+  /** Whether the next string is a key. */
   isKeyNext: boolean;
 }
 
 /**
- * The paths of members that an object of a JSON text has twice, as API servers write them: `spec.containers[0].name`.
- * JSON.parse keeps the last one without a word. The text must be JSON.
+ * The paths of duplicate members in a JSON text, as API servers write them: `spec.containers[0].name`. JSON.parse silently
+ * keeps the last one. The text must be valid JSON.
  */
 export function duplicateFields(text: string): readonly string[] {
   const found = new Set<string>();

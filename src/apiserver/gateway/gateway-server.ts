@@ -1,33 +1,33 @@
-// The HTTPS server under a gateway: its limits, and what it says to those who send no HTTP.
+// The HTTPS server of a gateway: its limits, and its answer to malformed HTTP.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { ClusterError } from '../../cluster/index.ts';
 
-/** Headers of one request. A bearer token of a service account has about 1 KiB; bytes. */
+/** Size of a request's headers; a service account token has about 1 KiB. Bytes. */
 const MAX_HEADERS_BYTES = 32 * 1024;
-/** A client that has not sent its headers by then, or ended its handshake, is cut off. Milliseconds. */
+/** Time limit for the TLS handshake and the headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** A client that has not sent its whole request by then is cut off: 3 MiB over a slow line. Milliseconds. */
+/** Time limit for a whole request: 3 MiB over a slow line. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** How often slow clients are looked for. Milliseconds. */
+/** Interval of the checks for slow clients. Milliseconds. */
 const CONNECTION_CHECK_MS = 2_000;
 /** Longer than Go clients keep idle connections (90 s), so that the server is never the one to close them. Milliseconds. */
 const KEEP_ALIVE_MS = 120_000;
-/** A connection on which nothing moves for so long is cut off, unless it watches. Longer than any webhook takes. Milliseconds. */
+/** Time limit for silent connections, but for watches. Longer than any webhook takes. Milliseconds. */
 const SILENT_SOCKET_MS = 90_000;
-/** Connections at once. */
+/** Concurrent connections. */
 const MAX_CONNECTIONS = 5_000;
 
-/** The certificate of a gateway, and whose client certificates it believes. PEM. */
+/** The certificate of a gateway, and the authorities of its clients' certificates. PEM. */
 export interface GatewayTls {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates. Default: client certificates are not asked for. */
+  /** Authorities of client certificates. Default: no client certificates. */
   readonly clientCa?: string;
 }
 
-/** Makes the server; it does not listen yet. */
+/** Creates the server, without listening. */
 export function createGatewayServer(
   { cert, key, clientCa }: GatewayTls,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -37,7 +37,7 @@ export function createGatewayServer(
       cert,
       key,
       ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true }),
-      // Clients without a certificate have a token: who they are is the authenticator's business.
+      // The authenticator checks certificates and tokens.
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       maxHeaderSize: MAX_HEADERS_BYTES,
@@ -71,7 +71,7 @@ export async function listen(server: Server, port: number, host: string): Promis
   return (server.address() as AddressInfo).port;
 }
 
-/** What is no HTTP, or too large in its head. */
+/** Answers malformed HTTP, and headers that are too large. */
 function refuseGarbage(
   error: NodeJS.ErrnoException,
   socket: { writable: boolean; end(text: string): unknown; destroy(): unknown },

@@ -1,4 +1,4 @@
-// An embedded cluster over the Kubernetes protocol, so that kubectl and every other client of Kubernetes can use it.
+// Serves an embedded cluster over the Kubernetes API, for kubectl and other clients.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,48 +25,48 @@ import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
-/** Requests at once that are not watches: with the largest bodies they hold 600 MiB. */
+/** Concurrent requests, watches excluded: 600 MiB with the largest bodies. */
 export const MAX_REQUESTS = 200;
-/** Watches at once. A user with kubectl, the console and all controllers has about fifty. */
+/** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 export const MAX_WATCHES = 2_000;
-/** How long a stopping gateway waits for the requests that it holds. Milliseconds. */
+/** How long a stopping gateway waits for requests in flight. Milliseconds. */
 const DEFAULT_DRAIN_MS = 10_000;
-/** How often a stopping gateway looks for connections that have nothing left to do. Milliseconds. */
+/** How often a stopping gateway closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
 
-/** What users of old kinds are told, by group, version and resource. */
+/** Deprecation warnings by group, version and resource. */
 const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
   ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
 ]);
 
-/** What is asked for with an object or patch in the body. */
+/** Verbs whose request has an object or a patch as its body. */
 const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
-/** Parts of pods that only a context that runs them has. */
+/** Subresources of pods that need a node. */
 const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
-/** What a gateway tells of a request that it answered. */
+/** The log record of a request. */
 export interface RequestRecord {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
-  /** Undefined for requests that were refused before that was known. */
+  /** Undefined for requests that were not authenticated. */
   readonly user: string | undefined;
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** How a {@link Gateway} is set up. */
+/** Options of a {@link Gateway}. */
 export interface GatewayOptions {
   readonly cluster: ServedCluster;
-  /** Tells who makes a request. */
+  /** Authenticates requests. */
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly tls: GatewayTls;
-  /** Called when a request is answered; a watch when it ended. Default: nothing. */
+  /** Called after each answer, and at the end of a watch. Default: nothing. */
   readonly onRequest?: (record: RequestRecord) => void;
-  /** Called with errors that are none of the client's. Default: nothing. */
+  /** Called for internal errors. Default: nothing. */
   readonly onError?: (error: unknown, method: string, path: string) => void;
-  /** A watcher that reads nothing for so long is cut off. Milliseconds. Default: 30,000. */
+  /** Time limit for clients of watches that do not read. Milliseconds. Default: 30,000. */
   readonly slowWatcherMs?: number;
   /** Default: {@link MAX_WATCHES}. */
   readonly maxWatches?: number;
@@ -76,7 +76,7 @@ export interface GatewayOptions {
   readonly now?: () => number;
 }
 
-/** Where a gateway listens. */
+/** The address of a gateway. */
 export interface GatewayAddress {
   /** `https://127.0.0.1:6443` */
   readonly url: string;
@@ -120,7 +120,7 @@ export class Gateway {
     this.#server.setSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
   }
 
-  /** Takes no new connections, ends watches, answers the requests that it holds. Idempotent. */
+  /** Closes the port, ends watches, and waits for requests in flight. Idempotent. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -148,7 +148,7 @@ export class Gateway {
     const path = cut === -1 ? url : url.slice(0, cut);
     const gone = new AbortController();
     response.once('close', () => {
-      // Also told of answers that are complete: nobody waits for those any more.
+      // The event comes after complete answers, too.
       if (!response.writableFinished) {
         gone.abort(new Error('the client has gone'));
       }
@@ -222,7 +222,7 @@ export class Gateway {
     const verb = verbOf(request.method ?? '', target, isWatch);
     checkServed(target, definition, verb);
     if (WITH_BODY.has(verb ?? '')) {
-      // The cluster asks, too; but nobody's body is read who may not send one.
+      // The cluster authorizes again; this keeps the bodies of unauthorized clients unread.
       this.#authorize(call, target, isWatch);
     }
     const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
@@ -253,7 +253,7 @@ export class Gateway {
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
       } finally {
-        // Refusals have warnings, too.
+        // Errors can have warnings, too.
         setWarnings(response, warnings);
       }
       await send(request, response, answer, representation);
@@ -346,7 +346,7 @@ export class Gateway {
   }
 }
 
-/** A request on its way, and what is known of it so far. */
+/** A request in progress. */
 interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -358,7 +358,7 @@ function tooMany(message: string): ApiError {
   return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 });
 }
 
-/** Errors of the cluster are made for readers; others are for the log only. */
+/** The message of an internal error: a ClusterError's own, a general one for others. */
 function internalMessage(error: unknown): string {
   return error instanceof ClusterError ? error.message : 'the request failed; the log of the server says why';
 }

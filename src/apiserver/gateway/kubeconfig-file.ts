@@ -1,10 +1,10 @@
-// The kubeconfig with which a user reaches a gateway.
+// Kubeconfigs for a gateway.
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { dump } from 'js-yaml';
 
-/** Who reaches what. */
+/** A kubeconfig's cluster and user. */
 export interface KubeconfigEntry {
   /** `https://127.0.0.1:6443` */
   readonly server: string;
@@ -29,7 +29,7 @@ export function kubeconfigText({ server, ca, name = 'portcullis', token, namespa
   });
 }
 
-/** Writes a kubeconfig that only this user can read, whole or not at all; folders are made. */
+/** Writes a kubeconfig atomically, readable for this user only. Creates folders. */
 export async function writeKubeconfig(file: string, entry: KubeconfigEntry): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${randomBytes(6).toString('hex')}`;

@@ -1,20 +1,20 @@
-// Content negotiation as an API server does it (RFC 9110 section 12.5.1; Kubernetes API concepts, "Alternate representations").
+// Content negotiation (RFC 9110 section 12.5.1; Kubernetes API concepts, "Alternate representations").
 import { ApiError } from '../../cluster/index.ts';
 
-/** How an answer is written. */
+/** The negotiated form of an answer. */
 export interface Representation {
   readonly format: 'json' | 'yaml';
-  /** What an object or list is turned into. Undefined: nothing, it is sent as it is. */
+  /** The requested transformation. Undefined: the object or list itself. */
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined;
-  /** Version of `meta.k8s.io` that the client knows the Table of. */
+  /** The version of `meta.k8s.io` for Tables and metadata. */
   readonly version: 'v1' | 'v1beta1';
   readonly isPretty: boolean;
 }
 
-/** How errors and everything else that is not negotiated are sent. */
+/** The form of errors, and of all answers without negotiation. */
 export const PLAIN_JSON: Representation = { format: 'json', as: undefined, version: 'v1', isPretty: false };
 
-/** More clauses than any client sends; the rest is not read. */
+/** Clauses of an Accept header that are read; no client sends so many. */
 const MAX_ACCEPT_CLAUSES = 32;
 
 /** One clause of an Accept header. */
@@ -24,7 +24,7 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** The clauses of an Accept header, the most wanted first. Empty for an absent header. */
+/** The clauses of an Accept header, by preference. Empty for an absent header. */
 export function mediaRanges(accept: string | undefined): readonly MediaRange[] {
   if (accept === undefined || accept.trim() === '') {
     return [];
@@ -52,7 +52,7 @@ const FORMATS: ReadonlyMap<string, 'json' | 'yaml'> = new Map([
 ]);
 
 /**
- * What a client wants of an answer with objects.
+ * Negotiates the form of an answer with objects.
  * @throws ApiError 406 when it accepts nothing that is served.
  */
 export function negotiate(
@@ -91,7 +91,7 @@ function transformationOf(parameters: ReadonlyMap<string, string>): Representati
   return isKnown ? as : 'unknown';
 }
 
-/** People at a terminal or in a browser get lines. */
+/** Whether to indent JSON: as the parameter `pretty` says, else for browsers, curl and wget. */
 function wantsPretty(userAgent: string | undefined, query: URLSearchParams): boolean {
   const asked = query.get('pretty');
   if (asked !== null) {

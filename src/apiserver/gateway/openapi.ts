@@ -1,5 +1,5 @@
-// The OpenAPI documents of a server: version 3 group by group (KEP-2896), version 2 in one. kubectl reads them for `explain`, to
-// make strategic merge patches, and to learn whether a server checks fields and knows dry runs.
+// The OpenAPI documents of a server: version 3 by group (KEP-2896), version 2 as one. kubectl reads them for `explain`, to
+// make strategic merge patches, and to detect field validation and dry run.
 import { createHash } from 'node:crypto';
 import { apiVersionOf, isJsonObject, kubernetesOpenApi } from '../../resources/index.ts';
 import type { OpenApiSchema } from '../../resources/index.ts';
@@ -9,7 +9,7 @@ import { subresourcesOf, verbsOf } from './subresources.ts';
 /** A document as it is sent. */
 export interface OpenApiDocument {
   readonly text: string;
-  /** Of the text: the document at a URL with it never changes. */
+  /** Hash of the text. The document at a URL with this hash is immutable. */
   readonly hash: string;
 }
 
@@ -24,7 +24,7 @@ const KIND_DESCRIPTION =
 const METADATA_DESCRIPTION =
   "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/** The documents of a set of definitions. Made when they are asked for, and kept while their definitions stay the same. */
+/** The documents of a set of definitions, created on demand and cached until the definitions change. */
 export class OpenApiDocuments {
   #kept = new Map<
     string,
@@ -50,7 +50,7 @@ export class OpenApiDocuments {
     return served === undefined ? undefined : this.#document(path, served);
   }
 
-  /** `/openapi/v2`: the same, for old clients. Not kept: few ask. */
+  /** `/openapi/v2`, for old clients. Not cached. */
   swagger(definitions: readonly ResourceDefinition[], gitVersion: string): OpenApiDocument {
     const paths = definitions.flatMap((definition) => pathsOf(definition));
     const swagger = {
@@ -63,8 +63,8 @@ export class OpenApiDocuments {
   }
 
   /**
-   * `/openapi/v2` in protobuf (gnostic's openapi.v2.Document), which kubectl asks for only to look up kinds that it does not
-   * find in version 3: a document without any, which is true of those.
+   * `/openapi/v2` in protobuf (gnostic's openapi.v2.Document). kubectl requests it only for kinds that it does not find in
+   * version 3, so an empty document is enough.
    */
   emptySwagger(gitVersion: string): Buffer {
     const info = Buffer.concat([textField(1, 'Kubernetes'), textField(2, gitVersion)]);
@@ -115,7 +115,7 @@ function rootOf({ group, version }: Pick<ResourceDefinition, 'group' | 'version'
   return group === '' ? `api/${version}` : `apis/${group}/${version}`;
 }
 
-/** The schemas of kinds, and all that they refer to. */
+/** The schemas of kinds, with all references. */
 function componentsOf(definitions: readonly ResourceDefinition[]): Readonly<Record<string, OpenApiSchema>> {
   const published = kubernetesOpenApi();
   const versions = new Set(definitions.map((definition) => apiVersionOf(definition)));
@@ -153,7 +153,7 @@ function typesOf(schema: OpenApiSchema): readonly GroupVersionKind[] {
   return Array.isArray(types) ? (types as unknown as GroupVersionKind[]) : [];
 }
 
-/** The components that a schema names. Published schemas are a few levels deep: what is deeper is a reference. */
+/** The components that a schema refers to. */
 function referencesOf(value: unknown): string[] {
   if (Array.isArray(value)) {
     return value.flatMap((item) => referencesOf(item));
@@ -190,7 +190,7 @@ function customComponent(definition: ResourceDefinition): OpenApiSchema {
   };
 }
 
-/** The paths of a kind: what can be done at which, and with which parameters. */
+/** The paths of a kind with their operations and parameters. */
 function pathsOf(definition: ResourceDefinition): readonly (readonly [string, object])[] {
   const verbs = new Set(verbsOf(definition));
   const { namespaced, resource } = definition;

@@ -1,4 +1,4 @@
-// Requests for paths that are no resources: health, version, discovery, OpenAPI.
+// Non-resource requests: health, version, discovery, OpenAPI.
 import type { IncomingMessage } from 'node:http';
 import { ApiError, EMBEDDED_BUILD } from '../../cluster/index.ts';
 import { kubernetesVersion } from '../../resources/index.ts';
@@ -18,15 +18,15 @@ interface VersionInfo {
   readonly [field: string]: string;
 }
 
-/** What kubectl asks `/openapi/v2` for. */
+/** The protobuf type that kubectl accepts for `/openapi/v2`. */
 const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 
-/** What it is called in answers, where it has to be a media type. */
+/** The same as a valid media type, for answers. */
 const SWAGGER_PROTOBUF_ANSWER = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
-/** Answers paths from what a cluster serves. */
+/** Answers non-resource requests. */
 export class PathRequests {
   readonly #definitions: () => readonly ResourceDefinition[];
   readonly #isReady: () => boolean;
@@ -162,12 +162,12 @@ function versionInfo(): VersionInfo {
   };
 }
 
-/** What an API server answers for paths of nobody: a text. */
+/** The answer for unknown paths: plain text, as in API servers. */
 export function pageNotFound(): Answer {
   return { status: 404, body: '404 page not found\n', headers: { 'x-content-type-options': 'nosniff' } };
 }
 
-/** A document that clients keep: not sent again while it is the one that they have. */
+/** A cacheable document: 304 when the client has it. */
 function documentAnswer(document: OpenApiDocument, query: URLSearchParams, request: IncomingMessage): Answer {
   const { text, hash } = document;
   const etag = `"${hash}"`;

@@ -1,4 +1,4 @@
-// Bodies of requests: read under a limit, and decoded from JSON or YAML.
+// Request bodies: size limit, and decoding of JSON and YAML.
 import type { IncomingMessage } from 'node:http';
 import {
   boolYaml11Tag,
@@ -21,22 +21,22 @@ import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
 import { WireError } from './protobuf/wire-reader.ts';
 
-/** Largest body of a request. Bytes: what an API server takes, twice the largest object that etcd stores. */
+/** Largest request body, as in API servers: twice etcd's largest object. Bytes. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
-/** Objects in objects. The schemas of large CustomResourceDefinitions have about 60; what reads objects recurses so deep. */
+/** Maximum nesting, a bound for recursive code. Large CustomResourceDefinitions have about 60 levels. */
 export const MAX_BODY_DEPTH = 500;
 
-/** Values in a YAML body once its aliases are followed: as many as a JSON body of the largest size can have (`[1,1,…]`). */
+/** Values in a YAML body with expanded aliases: as many as in a JSON body of the largest size (`[1,1,…]`). */
 const MAX_YAML_VALUES = MAX_BODY_BYTES / 2;
 
-/** Escapes that JSON makes of halves of characters (surrogates): two of them need not be a whole. */
+/** An escaped surrogate in JSON, which may be unpaired. */
 const HALF_CHARACTER = /\\u[dD][89a-fA-F]/;
 
-/** Longest part of a body that a message repeats. */
+/** Longest excerpt of a body in a message. */
 const MAX_QUOTED_BYTES = 200;
 
-/** Scalars as kubectl and API servers read them: YAML 1.1 booleans and nulls; dates stay text. */
+/** The YAML schema of kubectl and API servers: YAML 1.1 booleans and nulls; dates stay strings. */
 function kubernetesSchema(): Schema {
   return new Schema([strTag, seqTag, mapTag, nullYaml11Tag, boolYaml11Tag, intCoreTag, floatCoreTag, mergeTag]);
 }
@@ -53,7 +53,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // Not destroyed when it is too large: the client is to read why.
+    // Keeps the connection after an oversized body, so that the client can read the error.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       const bytes = chunk as Buffer;
       size += bytes.length;
@@ -75,16 +75,16 @@ function tooLarge(): ApiError {
   return new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`);
 }
 
-/** How a body is written. */
+/** The encoding of a body. */
 export type BodyFormat = 'json' | 'yaml' | 'protobuf';
 
-/** Why a body cannot be decoded: what an API server's decoder says. */
+/** A decoding error, with the message of an API server's decoder. */
 export class BodySyntaxError extends Error {
   override readonly name = 'BodySyntaxError';
 }
 
 /**
- * The format that a Content-Type names; JSON without one.
+ * The format of a Content-Type; JSON without one.
  * @throws ApiError 415 for all others, CBOR among them.
  */
 export function objectFormat(contentType: string | undefined): BodyFormat {
@@ -112,7 +112,7 @@ export function mediaType(contentType: string | undefined): string {
 
 /**
  * The object in a body.
- * @throws ApiError 400 in an API server's words when there is none.
+ * @throws ApiError 400 with an API server's message when it is malformed.
  */
 export function decodeObject(body: Buffer, format: BodyFormat, kind: string): JsonObject {
   let value: JsonValue;
@@ -164,7 +164,7 @@ export function decode(body: Buffer, format: 'json' | 'yaml'): JsonValue {
     if (format === 'json') {
       throw error;
     }
-    // Flow mappings of YAML begin like JSON.
+    // YAML flow mappings begin like JSON.
     return decodeYaml(text);
   }
 }
@@ -190,7 +190,7 @@ function decodeJson(text: string): JsonValue {
   }
 }
 
-/** The commonest mistakes in the words of an API server, the others in ours. */
+/** Go's message for common syntax errors; our own for others. */
 function goSyntaxError(text: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const isCutOff = text.trim() === '' || message.includes('end of JSON input') || message.startsWith('Unterminated');
@@ -200,7 +200,7 @@ function goSyntaxError(text: string, error: unknown): string {
   return message.slice(0, MAX_QUOTED_BYTES);
 }
 
-/** JSON.parse takes any depth, what works on its results does not. */
+/** Checks the nesting: JSON.parse has no limit, but recursive code on its result does. */
 function checkDepth(text: string): void {
   let depth = 0;
   let isInString = false;
@@ -242,8 +242,8 @@ function decodeYaml(text: string): JsonValue {
 }
 
 /**
- * A tree of its own for each alias, with keys, numbers and characters that JSON has; halves of characters are replaced, as Go's
- * decoder does. Within a budget, since aliases can multiply or be cycles.
+ * A JSON value from a YAML value, with aliases expanded, and unpaired surrogates replaced, as in Go's decoder. Limited by a
+ * budget, as aliases can multiply or be cyclic.
  */
 function copied(value: unknown): JsonValue {
   let budget = MAX_YAML_VALUES;

@@ -1,4 +1,4 @@
-// The options of requests, from the query and from DeleteOptions bodies, checked as an API server checks them (meta.k8s.io/v1).
+// Request options from queries and DeleteOptions bodies, validated as in API servers (meta.k8s.io/v1).
 import { ApiError } from '../../cluster/index.ts';
 import type { DeleteOptions, FieldValidation, ListOptions, WatchOptions, WriteOptions } from '../../cluster/index.ts';
 import { forbidden, notSupported, required } from '../../resources/index.ts';
@@ -8,23 +8,23 @@ import { managerOf } from '../server-side-apply/manager-name.ts';
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions';
 
-/** Options that change what a request does, with what is absent left out. */
+/** Options without absent fields. */
 export type Parsed<T, K extends keyof T> = { readonly [P in K]?: Exclude<T[P], undefined> };
 
-/** What a write may be asked for in its query. */
+/** Options of a write. */
 export interface ParsedWriteOptions extends Parsed<WriteOptions, 'dryRun' | 'fieldManager' | 'fieldValidation'> {
-  /** Of server-side apply. */
+  /** For server-side apply. */
   readonly force?: boolean;
 }
 
-/** The longest that timers can wait: 24 days. */
+/** Longest delay of a timer: 24 days. */
 const MAX_TIMEOUT_SECONDS = Math.trunc((2 ** 31 - 1) / 1000);
 
 const FIELD_VALIDATIONS: readonly string[] = ['Ignore', 'Strict', 'Warn'] satisfies FieldValidation[];
 
 /**
  * The options of a POST, PUT or PATCH.
- * @throws ApiError 422 with what is wrong.
+ * @throws ApiError 422
  */
 export function writeOptions(
   query: URLSearchParams,
@@ -65,7 +65,7 @@ function refuse(kind: OptionsKind, errors: readonly FieldError[]): void {
   }
 }
 
-/** Which objects a list, a watch or a deletion of a collection is about. */
+/** The selectors of a list, a watch or a collection's deletion. */
 export function selectionOf(query: URLSearchParams): Parsed<ListOptions, 'labelSelector' | 'fieldSelector'> {
   const labelSelector = query.get('labelSelector') ?? '';
   const fieldSelector = query.get('fieldSelector') ?? '';
@@ -75,7 +75,7 @@ export function selectionOf(query: URLSearchParams): Parsed<ListOptions, 'labelS
   };
 }
 
-/** Whether a GET of a collection asks for changes. */
+/** Whether a GET is a watch. */
 export function isWatchRequest(query: URLSearchParams): boolean {
   const watch = query.get('watch');
   return watch !== null && isTrue(watch);
@@ -85,7 +85,7 @@ type Match = Exclude<ListOptions['resourceVersionMatch'], undefined>;
 
 /**
  * The options of a list.
- * @throws ApiError 400 or 422 with what is wrong.
+ * @throws ApiError 400 or 422
  */
 export function listOptions(
   query: URLSearchParams,
@@ -116,7 +116,7 @@ export function listOptions(
 
 /**
  * The options of a watch.
- * @throws ApiError 400 or 422 with what is wrong.
+ * @throws ApiError 400 or 422
  */
 export function watchOptions(
   query: URLSearchParams,
@@ -167,7 +167,7 @@ function matchOf(query: URLSearchParams): Match | undefined {
   return match;
 }
 
-/** A text as Go's API servers read booleans of queries: everything but `false` and `0` is true. */
+/** A boolean of a query, as API servers parse it: everything but `false` and `0` is true. */
 function isTrue(text: string): boolean {
   return text.toLowerCase() !== 'false' && text !== '0';
 }
@@ -186,7 +186,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 
 const PROPAGATION_POLICIES = ['Foreground', 'Background', 'Orphan'] as const;
 
-/** What a deletion may be asked for. */
+/** Options of a deletion. */
 export type ParsedDeleteOptions = Parsed<
   DeleteOptions,
   'dryRun' | 'gracePeriodSeconds' | 'propagationPolicy' | 'preconditions'
@@ -194,7 +194,7 @@ export type ParsedDeleteOptions = Parsed<
 
 /**
  * The options of a DELETE: those of the body when there is one, else those of the query.
- * @throws ApiError 400 or 422 with what is wrong.
+ * @throws ApiError 400 or 422
  */
 export function deleteOptions(query: URLSearchParams, body: JsonObject | undefined): ParsedDeleteOptions {
   if (body === undefined) {
@@ -283,7 +283,7 @@ function typed<K extends keyof TypeNames>(value: unknown, type: K, field: string
 function texts(value: JsonValue | undefined, field: string): readonly string[] {
   const list = value ?? [];
   if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) {
-    // Not passed over: whoever misspells `dryRun` does not mean to delete.
+    // Not ignored: a malformed `dryRun` must not delete.
     throw wrongType(list, 'a list of strings', field);
   }
   return list;

@@ -1,7 +1,7 @@
-// What a URL is about: an object, a collection, or a path that is no resource (Kubernetes API concepts, "Resource URIs").
+// The target of a URL: an object, a collection, or a non-resource path (Kubernetes API concepts, "Resource URIs").
 import type { AccessAttributes } from '../embedded/request.ts';
 
-/** A resource, one object of it, or a part of that object. */
+/** A collection, an object, or a subresource. */
 export interface ResourceTarget {
   readonly kind: 'resource';
   /** Empty for the core group. */
@@ -22,13 +22,13 @@ export interface PathTarget {
 
 export type RequestTarget = ResourceTarget | PathTarget;
 
-/** Longest URL that is read. kubectl's longest have selectors of a few hundred bytes; bytes, as received. */
+/** Longest URL, in bytes as received. kubectl's longest have selectors of a few hundred bytes. */
 export const MAX_URL_BYTES = 8 * 1024;
 
-/** More parts than any URL of the API has: group, version, namespace, resource, name and subresource are eight. */
+/** Maximum number of path segments; URLs of the API have at most eight. */
 const MAX_SEGMENTS = 16;
 
-/** Parts of a namespace that are not resources in it. */
+/** Subresources of namespaces, which are not resources in them. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
 
 /** The target of a URL's path. Undefined when it cannot be decoded or cannot be one. */
@@ -71,14 +71,14 @@ function resourceOf(
 
 function decode(path: string): string | undefined {
   try {
-    // Control characters, too: roles may have them in their names, and who could create one is to delete it.
+    // Names of roles may have control characters, and must remain deletable.
     return decodeURIComponent(path);
   } catch {
     return undefined;
   }
 }
 
-/** The verb of a request for a resource, as authorisers see it. Undefined for methods that the API does not know. */
+/** The verb of a resource request for authorization. Undefined for methods that the API does not have. */
 export function verbOf(method: string, target: ResourceTarget, isWatch: boolean): string | undefined {
   switch (method) {
     case 'GET':
@@ -97,7 +97,7 @@ export function verbOf(method: string, target: ResourceTarget, isWatch: boolean)
   }
 }
 
-/** What an authoriser is asked about a target. */
+/** The authorization attributes of a target. */
 export function attributesOf(
   user: AccessAttributes['user'],
   method: string,
@@ -108,7 +108,7 @@ export function attributesOf(
     return { user, verb: method.toLowerCase(), path: target.path };
   }
   const { group, version, resource, name, subresource } = target;
-  // A request for one namespace is one in that namespace: its roles count.
+  // A request for a Namespace is authorized in that namespace.
   const namespace = target.namespace ?? (group === '' && resource === 'namespaces' ? name : undefined);
   return {
     user,

@@ -1,4 +1,4 @@
-// Requests for resources: from HTTP to the methods of a cluster, and back.
+// Resource requests: translates HTTP to the methods of the Cluster port, and back.
 import type { IncomingMessage } from 'node:http';
 import { quote } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
@@ -17,7 +17,7 @@ import { subresourcesOf, verbsOf } from './subresources.ts';
 import { listView, objectView } from './table.ts';
 import type { View } from './table.ts';
 
-/** A request for a resource that is served. */
+/** A request for a served resource. */
 export interface ResourceRequest {
   readonly request: IncomingMessage;
   readonly target: ResourceTarget;
@@ -25,7 +25,7 @@ export interface ResourceRequest {
   readonly definition: ResourceDefinition;
   /** As the user of the request. */
   readonly cluster: Cluster;
-  /** For what an answer says beyond the result: whether an object was there before, and which. */
+  /** For status codes and answers that depend on the state before the request. */
   readonly state: ClusterState;
   readonly view: View;
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface ResourceRequest {
   readonly now: number;
 }
 
-/** What an API server answers when a path names nothing that it has. */
+/** The answer for a missing resource. */
 export function resourceNotFound(): ApiError {
   return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -45,7 +45,7 @@ export function methodNotAllowed(): ApiError {
 }
 
 /**
- * Refuses what a resource or subresource does not have, before anything is asked of the cluster.
+ * Checks that the resource has the subresource and supports the verb.
  * @throws ApiError 404 or 405.
  */
 export function checkServed(target: ResourceTarget, definition: ResourceDefinition, verb: string | undefined): void {
@@ -327,7 +327,7 @@ function metadataInPlace(metadata: JsonObject, definition: ResourceDefinition, t
   return { ...named, namespace };
 }
 
-/** The kind of what is written at a URL. */
+/** The kind that a URL's body must have. */
 function expectedType(
   definition: ResourceDefinition,
   subresource: string | undefined,

@@ -2,13 +2,13 @@ import type { Cluster } from '../../cluster/index.ts';
 import type { Authorizer, ClusterState, UserInfo } from '../embedded/request.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
-/** What a gateway serves: an embedded cluster. */
+/** The part of an embedded cluster that a gateway uses. */
 export interface ServedCluster {
-  /** The cluster as that user may use it. */
+  /** The cluster as a user sees it. */
   as(user: UserInfo): Cluster;
   readonly state: ClusterState;
-  /** Decides about paths and unknown resources; about all else the cluster decides itself. */
+  /** Authorizes non-resource paths and unknown resources; the cluster authorizes all else. */
   readonly authorizer: Authorizer;
-  /** All kinds in all versions that are served, a group's preferred version first. The same array while nothing changes. */
+  /** All served kinds in all versions, a group's preferred version first. The same array until one changes. */
   definitions(): readonly ResourceDefinition[];
 }

@@ -1,17 +1,17 @@
-// The parts of objects that have URLs of their own, as discovery and OpenAPI tell of them.
+// Subresources, for discovery and OpenAPI.
 import type { ResourceDefinition } from '../resource-definition.ts';
 
-/** A part of the objects of a resource. */
+/** A subresource. */
 export interface Subresource {
   readonly name: string;
   readonly verbs: readonly string[];
-  /** The kind of what is read and written there; absent for the resource's own kind. */
+  /** The kind of its objects; absent for the resource's own kind. */
   readonly kind?: { readonly group: string; readonly version: string; readonly kind: string };
 }
 
 const READ_WRITE = ['get', 'patch', 'update'] as const;
 
-/** By group and resource: what cannot be told from a definition. */
+/** Subresources that can only be created, by group and resource. */
 const CREATED: ReadonlyMap<string, readonly Subresource[]> = new Map([
   ['/namespaces', [{ name: 'finalize', verbs: ['update'] }]],
   [
@@ -48,10 +48,10 @@ export function subresourcesOf(definition: ResourceDefinition): readonly Subreso
   ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What every stored kind can be asked, in the order in which discovery tells it. */
+/** Verbs of stored kinds, in discovery's order. */
 const STORED_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 
-/** The same for kinds of CustomResourceDefinitions, whose order is another one. */
+/** Verbs of custom resources, in discovery's order. */
 const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const;
 
 /** The verbs of a resource. */

@@ -1,4 +1,4 @@
-// Other shapes of objects: tables, and metadata alone (Kubernetes API concepts, "Receiving resources as Tables").
+// Tables and PartialObjectMetadata (Kubernetes API concepts, "Receiving resources as Tables").
 import { ApiError } from '../../cluster/index.ts';
 import type { ObjectList } from '../../cluster/index.ts';
 import { ageOf, isJsonObject } from '../../resources/index.ts';
@@ -6,12 +6,12 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition, TablePrinter } from '../resource-definition.ts';
 import type { Representation } from './negotiation.ts';
 
-/** What rows carry besides their cells. */
+/** The `object` of a table's rows. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 /**
  * The `includeObject` parameter.
- * @throws ApiError 400 for values that it does not have.
+ * @throws ApiError 400 for unknown values.
  */
 export function includeObjectOf(query: URLSearchParams): IncludeObject {
   const value = query.get('includeObject') ?? '';
@@ -26,7 +26,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
   );
 }
 
-/** How objects of a request are shown. */
+/** The form in which a request's objects are returned. */
 export interface View {
   readonly representation: Representation;
   readonly printer: TablePrinter;
@@ -36,7 +36,7 @@ export interface View {
 const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name' } as const;
 const AGE_COLUMN = { name: 'Age', type: 'string' } as const;
 
-/** Of a subresource `scale`. */
+/** For the subresource `scale`. */
 const SCALE_PRINTER: TablePrinter = {
   columns: [NAME_COLUMN, { name: 'Desired', type: 'integer' }, { name: 'Available', type: 'integer' }, AGE_COLUMN],
   cells: (object, now) => [
@@ -51,13 +51,13 @@ function replicasOf(part: unknown): number {
   return isJsonObject(part) && typeof part['replicas'] === 'number' ? part['replicas'] : 0;
 }
 
-/** Of objects whose kind has no printer of its own: those of other subresources. */
+/** For objects of other subresources. */
 const GENERIC_PRINTER: TablePrinter = {
   columns: [NAME_COLUMN, { name: 'Created At', type: 'date' }],
   cells: (object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? ''],
 };
 
-/** The printer of what a request for a resource or its subresource answers. */
+/** The printer for a resource or its subresource. */
 export function printerOf(definition: ResourceDefinition, subresource: string | undefined): TablePrinter {
   if (subresource === undefined || subresource === 'status' || subresource === 'finalize') {
     return definition.printer;
@@ -66,8 +66,8 @@ export function printerOf(definition: ResourceDefinition, subresource: string | 
 }
 
 /**
- * An object as the client wants it.
- * @throws ApiError 406 when it asked for the shape of a list.
+ * An object in the requested form.
+ * @throws ApiError 406 for the form of a list.
  */
 export function objectView(view: View, object: KubernetesObject, now: number): object {
   const { as } = view.representation;
@@ -88,8 +88,8 @@ export function objectView(view: View, object: KubernetesObject, now: number): o
 }
 
 /**
- * A list as the client wants it.
- * @throws ApiError 406 when it asked for the shape of an object.
+ * A list in the requested form.
+ * @throws ApiError 406 for the form of an object.
  */
 export function listView(view: View, definition: ResourceDefinition, list: ObjectList, now: number): object {
   const { as, version } = view.representation;
@@ -119,7 +119,7 @@ function apiVersionText({ group, version }: ResourceDefinition): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** A table; without column definitions where the client has them already. */
+/** A table, without column definitions if the client has them already. */
 export function tableOf(
   view: View,
   metadata: object,

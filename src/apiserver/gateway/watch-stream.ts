@@ -1,4 +1,4 @@
-// A watch as an HTTP answer: one JSON object a line, for as long as the client reads it.
+// A watch as an HTTP stream: one JSON object per line.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,8 +11,8 @@ import { objectView, tableOf } from './table.ts';
 import type { View } from './table.ts';
 
 /**
- * A client that takes nothing for so long is cut off. Its kernel holds some MiB for it besides; what comes after that
- * waits in the history of the cluster, not here. Milliseconds.
+ * Time limit for a client that does not read. Its kernel buffers a few MiB; later events wait in the cluster's history, not
+ * here. Milliseconds.
  */
 export const SLOW_WATCHER_MS = 30_000;
 
@@ -27,14 +27,14 @@ export interface WatchStream {
   /** Default: {@link SLOW_WATCHER_MS}. */
   readonly slowWatcherMs?: number;
   readonly now: () => number;
-  /** Ends the watch without a word: the client has gone, or the gateway stops. */
+  /** Ends the watch: the client is gone, or the gateway stops. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends events until there are no more or the client does not read. What is refused at once is an answer with that status;
- * later the stream says it (`ERROR`), as it does when the version to go on from is not known any more.
- * @throws ApiError when the watch is refused before it began.
+ * Sends events until the watch ends or the client stops reading. An error before the first event is an error answer;
+ * later errors, and expired versions, are `ERROR` events.
+ * @throws ApiError when the watch fails before it begins.
  */
 export async function sendWatch(stream: WatchStream, events: AsyncIterable<WatchEvent>): Promise<WatchEnd> {
   const { response } = stream;
@@ -46,7 +46,7 @@ export async function sendWatch(stream: WatchStream, events: AsyncIterable<Watch
     if (early !== undefined && early.code !== 410) {
       throw early;
     }
-    // Events may not come for hours; the client is to know now that it watches.
+    // Sends headers now, as the first event may come much later.
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     response.socket?.setTimeout(0);
@@ -76,12 +76,12 @@ export async function sendWatch(stream: WatchStream, events: AsyncIterable<Watch
     response.write(`${JSON.stringify({ type: 'ERROR', object: refusal.toStatus() })}\n`);
     return 'failed';
   } finally {
-    // Not awaited: a generator that waits for its next event ends when its signal says so.
+    // Not awaited: a waiting generator ends with its signal.
     void Promise.resolve(iterator.return?.()).catch(() => undefined);
   }
 }
 
-/** The refusal of a watch that fails before anything could happen. */
+/** The error of a watch that fails at once. */
 async function refusedAtOnce(next: Promise<unknown>): Promise<ApiError | undefined> {
   const settled = next.then(
     () => undefined,
@@ -90,7 +90,7 @@ async function refusedAtOnce(next: Promise<unknown>): Promise<ApiError | undefin
   return await Promise.race([settled, nextTurn(undefined)]);
 }
 
-/** Waits until the client has read what was written. False when it does not, or is gone. */
+/** Waits until the client has read the written events. False when it does not read, or is gone. */
 async function drained({ response, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
   const limit = AbortSignal.timeout(slowWatcherMs);
   const closed = new AbortController();

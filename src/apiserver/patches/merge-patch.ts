@@ -2,9 +2,9 @@ import { checkDepth, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
 /**
- * Applies a JSON merge patch (RFC 7386) as API servers do: null removes, objects merge, everything else replaces. As there,
- * nulls inside of objects that are new vanish, within lists, too. The inputs stay as they are; unchanged parts are shared,
- * and an object that nothing changes is returned itself. Throws PatchError.
+ * Applies a JSON merge patch (RFC 7386) as API servers do: null removes, objects merge, other values replace. As in API servers,
+ * nulls in new objects are dropped, within lists as well. The inputs are not changed; unchanged parts are shared,
+ * and an unchanged object is returned itself. Throws PatchError.
  */
 export function applyMergePatch(object: JsonObject, patch: JsonObject): JsonObject {
   return merged(object, patch, 0);
@@ -36,7 +36,7 @@ function mergedValue(before: JsonValue | undefined, patch: JsonValue, depth: num
   return isJsonObject(patch) ? merged(before, patch, depth) : patch;
 }
 
-/** A value without the keys that are null. */
+/** A value without null fields. */
 function withoutNulls(value: JsonValue, depth: number): JsonValue {
   checkDepth(depth);
   if (Array.isArray(value)) {

@@ -9,9 +9,9 @@ const DELETE_FROM = '$deleteFromPrimitiveList';
 const ELEMENT_ORDER = '$setElementOrder';
 
 /**
- * Applies a strategic merge patch, Kubernetes' own: lists whose schema says so (`x-kubernetes-patch-strategy: merge`) are
+ * Applies a strategic merge patch: lists with `x-kubernetes-patch-strategy: merge` are
  * merged by their key (`x-kubernetes-patch-merge-key`), and directives (`$patch`, `$retainKeys`, `$setElementOrder/…`,
- * `$deleteFromPrimitiveList/…`) say what merging cannot. The inputs stay as they are; unchanged parts are shared.
+ * `$deleteFromPrimitiveList/…`) express other changes. The inputs are not changed; unchanged parts are shared.
  * Throws PatchError.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
@@ -53,7 +53,7 @@ function directed(patch: JsonObject): JsonObject {
   throw unknownDirective(directive, patch);
 }
 
-/** Drops from `result` what is not in the list of keys to retain; all that the patch sets has to be in there. */
+/** Drops the keys of `result` that are not in `$retainKeys`, which must have all keys of the patch. */
 function retainKeys(result: Map<string, JsonValue>, changes: Map<string, JsonValue>): void {
   const list = changes.get(RETAIN_KEYS);
   if (list === undefined) {
@@ -73,7 +73,7 @@ function retainKeys(result: Map<string, JsonValue>, changes: Map<string, JsonVal
   }
 }
 
-/** Merges the list that `$setElementOrder/list` is about, and brings it into that order. */
+/** Merges a list with `$setElementOrder`, and sorts it accordingly. */
 function orderElements(
   result: Map<string, JsonValue>,
   changes: Map<string, JsonValue>,
@@ -103,7 +103,7 @@ function orderElements(
   changes.delete(field);
 }
 
-/** All elements of the patch have to be in the list of the order, in that order. */
+/** Checks that the elements of the patch are in `$setElementOrder`, in that order. */
 function checkOrder(patch: readonly JsonValue[], order: readonly JsonValue[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) {
     return;
@@ -218,7 +218,7 @@ function mergeLists(
   return ordered(mine, others, changes, elements, mergeKey);
 }
 
-/** Carries out the `$patch` directives among the elements of a list: what is left to be merged, and into what. */
+/** Applies the `$patch` directives among a list's elements. Returns the remaining patch, and the list to merge it into. */
 function withoutDirected(
   before: readonly JsonObject[],
   patch: readonly JsonObject[],
@@ -245,9 +245,9 @@ function withoutDirected(
   return isReplaced ? { elements: changes, changes: [] } : { elements: before.filter(isKept), changes };
 }
 
-/** How a field is patched, and the schema of it or of its elements. */
+/** A field's patch strategy, and its schema or that of its elements. */
 interface PatchMeta {
-  /** `retainKeys` apart, which says nothing to a server. */
+  /** Without `retainKeys`, which concerns only clients. */
   readonly strategy: 'merge' | 'replace' | undefined;
   readonly mergeKey: string | undefined;
   readonly schema: Schema | undefined;
@@ -269,7 +269,7 @@ function patchMetaOf(schema: Schema | undefined, field: string): PatchMeta {
   };
 }
 
-/** Schemas with a description of their own around one that is shared. */
+/** The shared schema in an `allOf` with an own description. */
 function soleSchema(schema: Schema | undefined): Schema | undefined {
   const [only, ...others] = schema?.allOf ?? [];
   return schema?.properties === undefined && only !== undefined && others.length === 0 ? only : schema;
@@ -292,7 +292,7 @@ function elementKindOf(elements: readonly JsonValue[]): string {
   return kind;
 }
 
-/** What identifies an element: its value of the merge key, or itself where there is none. */
+/** The identity of an element: its value of the merge key, or the element itself without one. */
 function keyIn(element: JsonValue, mergeKey: string | undefined): JsonValue {
   if (mergeKey === undefined) {
     return element;
@@ -305,7 +305,7 @@ function keyIn(element: JsonValue, mergeKey: string | undefined): JsonValue {
   return key;
 }
 
-/** The field behind the slash of a directive. */
+/** The field name in a directive. */
 function fieldOf(directive: string, prefix: string): string {
   if (!directive.startsWith(`${prefix}/`)) {
     const list = prefix === DELETE_FROM ? 'primitive' : 'setElementOrder';
@@ -341,7 +341,7 @@ function goTypeOf(value: JsonValue): string {
   }
 }
 
-/** A new value without nulls in objects. */
+/** A new value without null fields. */
 function withoutNulls(value: JsonValue, depth: number): JsonValue {
   checkDepth(depth);
   if (Array.isArray(value)) {
@@ -354,7 +354,7 @@ function withoutNulls(value: JsonValue, depth: number): JsonValue {
   return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one, depth + 1)]));
 }
 
-/** A new value without the parts that are directives; undefined when it is one itself. */
+/** A new value without directives; undefined when it is one itself. */
 function withoutDirectives(value: JsonValue | readonly JsonValue[], depth: number): JsonValue | undefined {
   checkDepth(depth);
   if (Array.isArray(value)) {

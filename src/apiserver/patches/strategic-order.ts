@@ -1,8 +1,8 @@
-// The order of merged lists: what the patch says comes first, what only the server knows keeps its place as well as it can.
+// The order of merged lists: elements of the patch in its order, the others near their former place.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonValue } from '../../resources/index.ts';
 
-/** Splits elements into those that are in `known` and the others. */
+/** Splits elements by membership in `known`. */
 export function partition(
   elements: readonly JsonValue[],
   known: readonly JsonValue[],
@@ -17,7 +17,7 @@ export function partition(
   return [mine, others];
 }
 
-/** Both lists in one: `mine` in the order of the patch, `others` in that of the server and before what they preceded there. */
+/** Merges `mine`, in the patch's order, and `others`, which stay before the elements that they preceded. */
 export function ordered(
   mine: readonly JsonValue[],
   others: readonly JsonValue[],
@@ -56,7 +56,7 @@ function positionsOf(list: readonly JsonValue[], mergeKey: string | undefined): 
   return positions;
 }
 
-/** Stable; what has no position comes first, as -1. */
+/** A stable sort. Elements without a position (-1) come first. */
 function sortedBy(
   elements: readonly JsonValue[],
   positions: ReadonlyMap<JsonValue, number>,

@@ -3,7 +3,7 @@ import { pathText } from '../../resources/structured-merge/index.ts';
 import type { Manager } from './managed-fields.ts';
 import type { Conflict } from './ownership.ts';
 
-/** Why a server-side apply is refused with 409: what the status of the answer says. */
+/** The conflicts of a server-side apply, for the 409. */
 export interface ApplyConflicts {
   readonly message: string;
   readonly causes: readonly {
@@ -15,7 +15,7 @@ export interface ApplyConflicts {
   }[];
 }
 
-/** The conflicts in the words of an API server. */
+/** The conflicts with an API server's messages. */
 export function conflictsOf(conflicts: ReadonlyMap<string, Conflict>): ApplyConflicts {
   const groups = [...conflicts]
     .sort(([a], [b]) => compareStrings(a, b))

@@ -11,7 +11,7 @@ import {
 } from '../../resources/structured-merge/index.ts';
 import type { ListType, MapType, MergeType, PathElement } from '../../resources/structured-merge/index.ts';
 
-/** What is different between two objects. No path is in two of the sets. */
+/** The difference of two objects. The sets are disjoint. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
@@ -43,7 +43,7 @@ class Comparer implements Comparison {
     } else if (before === undefined || kind === kindAfter) {
       isLeaf = this.#compareAs(kindAfter, before, after, type);
     } else {
-      // One is of another kind than the other: what was is gone, what is is new.
+      // Values of different kinds: the old one is removed, the new one added.
       this.#compareAs(kind, before, after, type);
       isLeaf = this.#compareAs(kindAfter, before, after, type);
     }
@@ -54,7 +54,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Whether the values were compared as a whole. */
+  /** Returns whether the values were compared as a whole. */
   #compareAs(kind: 'map' | 'scalar' | 'list' | undefined, before: Maybe, after: Maybe, type: MergeType): boolean {
     const { map, list } = type;
     switch (kind ?? anyKindOf(type)) {
@@ -116,7 +116,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Elements that are there twice are one, as a whole. */
+  /** Duplicate elements are compared as one value. */
   #compareGroups(
     element: PathElement,
     before: readonly JsonValue[],
@@ -145,7 +145,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Fields that the schema does not know do not count: nothing stores them. */
+  /** Ignores unknown fields, which are not stored. */
   #compareBelow(element: PathElement, before: Maybe, after: Maybe, type: MergeType | undefined): void {
     if (type !== undefined) {
       this.#path.push(element);

@@ -1,4 +1,4 @@
-// The annotation of client-side `kubectl apply`, where the same kubectl goes on with server-side apply.
+// The last-applied annotation, for users who switch from client-side to server-side `kubectl apply`.
 import { jsonText } from '../../go/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
@@ -9,10 +9,10 @@ import type { Kind } from './ownership.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Bytes of all annotations of an object: the limit of API servers. */
+/** Total size of an object's annotations, as in API servers. Bytes. */
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 
-/** The fields that kubectl set according to its annotation, and that are still as it set them. Undefined without one. */
+/** The fields of the annotation whose values are unchanged. Undefined without the annotation. */
 export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | undefined {
   const text = annotationsOf(live)[LAST_APPLIED];
   if (typeof text !== 'string' || text === '') {
@@ -35,7 +35,7 @@ export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | un
   }
 }
 
-/** The object with its annotation, where it has one, saying what was applied now. */
+/** The object with an updated annotation, if it has one. */
 export function syncLastApplied(object: KubernetesObject, applied: KubernetesObject): KubernetesObject {
   const annotations = object.metadata.annotations ?? {};
   if (!Object.hasOwn(annotations, LAST_APPLIED) || annotations[LAST_APPLIED] === '') {

@@ -3,13 +3,13 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { ManagedFieldsEntry } from '../../resources/index.ts';
 import { FieldSet, MergeError } from '../../resources/structured-merge/index.ts';
 
-/** One manager of an object, and what it has set. */
+/** A field manager, and its fields. */
 export interface Manager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly apiVersion: string;
   readonly subresource: string;
-  /** RFC 3339; absent when no write of it has changed anything. */
+  /** RFC 3339; absent when none of its writes changed anything. */
   readonly time: string | undefined;
   readonly fields: FieldSet;
 }
@@ -18,8 +18,8 @@ export interface Manager {
 export type Managers = Map<string, Manager>;
 
 /**
- * Tells managers apart: by name, operation and subresource, and those that update by version, too.
- * Conflicts are told in the order of these texts.
+ * The identity of a manager: name, operation, subresource, and for updates the version.
+ * Conflicts are sorted by it.
  */
 export function managerId(manager: Omit<Manager, 'fields' | 'time'>): string {
   const { manager: name, operation, apiVersion, subresource } = manager;
@@ -71,7 +71,7 @@ function textOf(entry: Readonly<Record<string, unknown>>, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether the managedFields of a request ask to forget all managers: `[{}]`, and `[]` for Kubernetes' own kinds. */
+/** Whether the managedFields of a request reset all managers: `[{}]`, and `[]` for builtin kinds. */
 export function isReset(entries: unknown, origin: 'builtin' | 'custom'): boolean {
   if (!Array.isArray(entries)) {
     return false;
@@ -82,7 +82,7 @@ export function isReset(entries: unknown, origin: 'builtin' | 'custom'): boolean
     : others.length === 0 && isJsonObject(only) && Object.keys(only).length === 0;
 }
 
-/** As `metadata.managedFields` has it: who applies first, then by time and name. */
+/** The managers as `metadata.managedFields`: Apply first, then by time and name. */
 export function managedFieldsOf(managers: Managers): ManagedFieldsEntry[] {
   return [...managers.values()]
     .sort(compareManagers)
@@ -107,13 +107,13 @@ function compareManagers(left: Manager, right: Manager): number {
   );
 }
 
-/** When the manager last changed something, in seconds since 1970; 0 when that is not known. */
+/** Time of the last change in seconds since 1970; 0 when unknown. */
 function secondsOf({ time }: Manager): number {
   const milliseconds = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000);
 }
 
-/** Managers that update and are kept apart. Kubernetes merges the oldest into one when there are more. */
+/** Separate Update managers; beyond this the oldest are merged, as in Kubernetes. */
 export const MAX_UPDATE_MANAGERS = 10;
 
 const ANCIENT = 'ancient-changes';
@@ -127,7 +127,7 @@ export function capManagers(managers: Managers): void {
   }
   updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareStrings(a, b));
   const firstOf = new Map<string, string>();
-  // What goes into the one that is left, by its id: united at the end, as there may be thousands.
+  // The sets to merge, by the remaining manager's ID: united at the end, as there may be thousands.
   const parts = new Map<string, FieldSet[]>();
   for (const [id, { apiVersion, time, fields }] of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) {

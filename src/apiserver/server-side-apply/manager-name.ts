@@ -1,10 +1,10 @@
-/** Bytes of the name of a manager (`FieldManagerMaxLength` of Kubernetes). */
+/** Longest manager name in bytes (Kubernetes' `FieldManagerMaxLength`). */
 export const MAX_MANAGER_LENGTH = 128;
 
-/** Letters, marks, numbers, punctuation, symbols and the space: what Go calls printable. */
+/** Characters that are not printable in Go: all but letters, marks, numbers, punctuation, symbols and the space. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
-/** Who writes: the field manager that the request names, or else what its user agent begins with, up to the first slash. */
+/** The manager of a request: its field manager, or else its user agent up to the first slash. */
 export function managerOf(fieldManager: string | undefined, userAgent: string | undefined): string {
   if (fieldManager !== undefined && fieldManager !== '') {
     return fieldManager;

@@ -8,24 +8,24 @@ import type { Kind } from './ownership.ts';
 import { resetFieldsOf } from './reset-fields.ts';
 import { emptyStruct, withStructs } from './struct-shape.ts';
 
-/** What merging has to know of a kind. */
+/** The part of a kind that merging needs. */
 export type MergedKind = Pick<
   ResourceDefinition,
   'group' | 'version' | 'resource' | 'kind' | 'schema' | 'origin' | 'hasStatus'
 >;
 
-/** What all writes say that change who owns which fields. */
+/** A write that changes field ownership. */
 export interface ManagedWrite {
   readonly definition: MergedKind;
   /** `status`, `scale`; absent for the object itself. */
   readonly subresource?: string | undefined;
-  /** Who writes; see `managerOf`. */
+  /** See `managerOf`. */
   readonly manager: string;
   /** Milliseconds since 1970. */
   readonly now: number;
   /**
-   * The schema of the kind in another version, which other managers may have written in; undefined when that is not served,
-   * and their fields are forgotten. Default: no other version is served.
+   * The schema of the kind in another version, for managers that wrote in it; undefined when it is not served,
+   * which drops their fields. Default: no other version is served.
    */
   readonly schemaOf?: ((apiVersion: string) => Schema | undefined) | undefined;
 }
@@ -39,7 +39,7 @@ export function kindOf({ definition, subresource, schemaOf = () => undefined }: 
   };
 }
 
-/** The object as it is compared: without its managers, and with what Go has anyway. */
+/** The object for comparison: without managers, and with the structs that Go always has. */
 export function comparable(object: KubernetesObject | undefined, definition: MergedKind): JsonObject {
   const isBuiltin = definition.origin === 'builtin';
   if (object === undefined) {
@@ -59,7 +59,7 @@ function withoutManagedFields(object: KubernetesObject): JsonObject {
   return { ...json, metadata: metadata as JsonObject };
 }
 
-/** The object with these managers and no others. */
+/** The object with these managers. */
 export function withManagers(object: JsonObject, managers: Managers): KubernetesObject {
   const { managedFields: _managedFields, ...metadata } = (object['metadata'] ?? {}) as JsonObject;
   const managedFields = managedFieldsOf(managers);

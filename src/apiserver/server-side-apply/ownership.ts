@@ -1,4 +1,4 @@
-// Who owns which fields after a write: the rules that applying and updating share.
+// Field ownership after a write: the rules that apply and update share.
 import type { JsonObject, Schema } from '../../resources/index.ts';
 import { mergeTypeOf } from '../../resources/structured-merge/index.ts';
 import type { FieldSet, MergeType } from '../../resources/structured-merge/index.ts';
@@ -6,7 +6,7 @@ import { compareObjects } from './compare.ts';
 import type { Manager, Managers } from './managed-fields.ts';
 import { reconcileFields } from './reconcile-fields.ts';
 
-/** What is known about the kind in the version of a request. */
+/** The kind, in the version of a request. */
 export interface Kind {
   readonly apiVersion: string;
   readonly type: MergeType;
@@ -25,7 +25,7 @@ export function typeIn(kind: Kind, apiVersion: string): MergeType | undefined {
   return schema === undefined ? undefined : mergeTypeOf(schema);
 }
 
-/** The managers, their fields as the schemas of now have them. Those of versions that are gone are left out. */
+/** The managers with their fields under the present schemas, without those of versions that are no longer served. */
 export function reconciled(managers: Managers, kind: Kind): Managers {
   const result: Managers = new Map();
   for (const [id, manager] of managers) {
@@ -38,30 +38,30 @@ export function reconciled(managers: Managers, kind: Kind): Managers {
   return result;
 }
 
-/** What a write does to an object, apart from the fields that it resets. */
+/** The changes of a write, without reset fields. */
 export interface Change {
-  /** What is new or different. */
+  /** Added and changed fields. */
   readonly set: FieldSet;
   readonly removed: FieldSet;
 }
 
-/** The fields of another manager that a write sets to something else. */
+/** The fields of another manager that a write changes. */
 export interface Conflict {
   readonly manager: Manager;
   readonly fields: FieldSet;
 }
 
-/** What a write means for all. */
+/** The effects of a write on all managers. */
 export interface Effects {
   /** In the version of the request. */
   readonly change: Change;
   /** By {@link managerId}. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
-  /** The others as they are when they lose those fields and all that were removed. Those that have nothing left are gone. */
+  /** The other managers without these and the removed fields. Managers without fields are dropped. */
   readonly others: Managers;
 }
 
-/** Compares an object with what it becomes, and takes from all managers but `ownId` what is not theirs any more. */
+/** Compares two versions of an object, and removes changed fields from all managers but `ownId`. */
 export function effectsOf(
   before: JsonObject,
   after: JsonObject,

@@ -2,8 +2,8 @@ import { anyKindOf, FieldSet } from '../../resources/structured-merge/index.ts';
 import type { FieldPath, MergeType, PathElement } from '../../resources/structured-merge/index.ts';
 
 /**
- * The set as it is under the schema of now: who owned parts of what has become atomic owns all of it.
- * The set itself when nothing has changed.
+ * The set under the present schema: owners of a part of a value that became atomic own all of it.
+ * Returns the set itself when nothing changes.
  */
 export function reconcileFields(fields: FieldSet, type: MergeType): FieldSet {
   const atomic: FieldPath[] = [];
@@ -17,7 +17,7 @@ export function reconcileFields(fields: FieldSet, type: MergeType): FieldSet {
 
 interface Place {
   readonly path: readonly PathElement[];
-  /** Whether the set has the place itself, and nothing below it. */
+  /** Whether the set has the path itself, and nothing below it. */
   readonly isWhole: boolean;
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../resources/structured-merge/index.ts';
 import type { ListType, MapType, MergeType } from '../../resources/structured-merge/index.ts';
 
-/** An object without these fields and elements. What has nothing left is null; atomic values go as a whole or not at all. */
+/** An object without these fields and elements. Emptied values become null; atomic values are removed as a whole or not. */
 export function removeFields(object: JsonObject, fields: FieldSet, type: MergeType): JsonObject {
   const result = removed(object, fields, type, 0);
   return isJsonObject(result) ? result : {};
@@ -64,7 +64,7 @@ function fromList(values: JsonValue[], fields: FieldSet, list: ListType, depth: 
   return kept.length === 0 ? null : isChanged ? kept : values;
 }
 
-/** The set, and in it the fields above its paths that the schema names: those are removed when nothing is left of them. */
+/** The set with the named fields above its paths, so that these are removed when they become empty. */
 export function withNamedFields(fields: FieldSet, type: MergeType | undefined): FieldSet {
   const result = new FieldSet();
   for (const { element, isMember, children } of fields.nodes()) {

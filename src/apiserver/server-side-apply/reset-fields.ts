@@ -2,7 +2,7 @@ import { groupResourceOf } from '../../resources/index.ts';
 import { fieldElement, FieldSet } from '../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
-/** What a write of `status` leaves alone besides `spec`, where Kubernetes' own kinds say so: the paths in their metadata. */
+/** Paths in metadata that a write of `status` resets, besides `spec`, for builtin kinds. */
 const STATUS_RESETS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   pods: [
     ['metadata', 'deletionTimestamp'],
@@ -13,7 +13,7 @@ const STATUS_RESETS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   'validatingadmissionpolicies.admissionregistration.k8s.io': [['metadata']],
 };
 
-/** The fields that a write to this part of an object never changes: nobody comes to own them by it. */
+/** The fields that a write to this subresource does not change or own (`GetResetFields`). */
 export function resetFieldsOf(
   definition: Pick<ResourceDefinition, 'group' | 'resource' | 'hasStatus'>,
   subresource: string | undefined,
@@ -28,7 +28,7 @@ export function resetFieldsOf(
   return FieldSet.of(paths.map((path) => path.map(fieldElement)));
 }
 
-/** Fields of metadata that belong to the server, and of which nobody is an owner. */
+/** Server-owned fields of metadata, which have no manager. */
 export const UNTRACKED_FIELDS: readonly (readonly string[])[] = [
   ['apiVersion'],
   ['kind'],

@@ -17,29 +17,29 @@ import { ownersAfter } from './track-update.ts';
 
 /** A server-side apply. */
 export interface ApplyRequest extends ManagedWrite {
-  /** The object before; undefined when there is none and it is created. */
+  /** The present object; undefined when it is created. */
   readonly live: KubernetesObject | undefined;
-  /** What the manager wants: its `apiVersion` and `kind` are those of the request, it has no `managedFields`. */
+  /** The applied configuration, with the request's `apiVersion` and `kind`, without `managedFields`. */
   readonly applied: KubernetesObject;
-  /** Take fields from other managers instead of telling the conflicts. */
+  /** Takes over fields of other managers, without conflicts. */
   readonly force?: boolean;
 }
 
-/** The object as it shall be, with its managers and without defaults; or what stands in the way (409). */
+/** The merged object with its managers, without defaults; or the conflicts (409). */
 export type ApplyResult =
   | { readonly object: KubernetesObject; readonly conflicts?: undefined }
   | { readonly conflicts: ApplyConflicts; readonly object?: undefined };
 
-/** The manager of what was there before the first apply. */
+/** The manager of fields that were set before the first apply. */
 const BEFORE_FIRST_APPLY = 'before-first-apply';
 
-/** The manager whose `kubectl apply` turns into server-side apply without conflicts. */
+/** The manager of `kubectl apply --server-side`, which takes over from client-side apply. */
 const KUBECTL = 'kubectl';
 
 /**
- * Applies a configuration as API servers do (KEP-555): merges it into the object, removes what the manager applied before
- * and does not any more unless others own it, and keeps the books of who owns what. The live object itself comes back when
- * nothing changes at all. Throws MergeError.
+ * Applies a configuration as API servers do (KEP-555): merges it into the object, removes fields that the manager no longer
+ * applies unless others own them, and updates the managers. Returns the live object itself when
+ * nothing changes. Throws MergeError.
  */
 export function applyServerSide(request: ApplyRequest): ApplyResult {
   checkRequest(request);
@@ -61,7 +61,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
 interface Outcome {
   readonly object: JsonObject;
   readonly managers: Managers;
-  /** None when it was forced. */
+  /** Empty when forced. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
 }
 
@@ -83,7 +83,7 @@ class Apply {
     this.#managers = reconciled(this.#startingManagers(), this.#kind);
   }
 
-  /** Who manages the object; what nobody does is of a manager of its own. */
+  /** The present managers; unmanaged fields get {@link BEFORE_FIRST_APPLY}. */
   #startingManagers(): Managers {
     const managers = parsedManagers(this.#request.live);
     if (managers.size > 0) {
@@ -107,7 +107,7 @@ class Apply {
     const isChanged = live === undefined || !isSameJson(object, this.#live);
     const tracked = trackedFields(fields);
     if (!tracked.isEmpty) {
-      // A manager that only comes to own what is there already has no time.
+      // A manager that changed nothing has no time.
       others.set(id, { ...self, time: isChanged ? timeText(now) : before?.time, fields: tracked });
     }
     return {
@@ -117,7 +117,7 @@ class Apply {
     };
   }
 
-  /** Conflicts about fields that kubectl itself set with its annotation are none. */
+  /** Resolves conflicts about fields that client-side kubectl apply set. */
   resolvedByLastApplied(outcome: Outcome): Outcome {
     const allowed = fieldsOfLastApplied(this.#live, this.#kind);
     if (allowed === undefined) {
@@ -169,7 +169,7 @@ function checked(what: string, { applied, live, definition }: ApplyRequest, chec
   }
 }
 
-/** `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`: as messages name a kind. */
+/** `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`: a kind in messages. */
 function typeText(group: string, version: string, kind: unknown): string {
   return `${group}/${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
 }

@@ -1,9 +1,9 @@
-// Kubernetes' own kinds are Go structs: parts of them are always there, even where nobody has set them.
+// Builtin kinds are Go structs, whose nested structs are always present.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, Schema } from '../../resources/index.ts';
 import { checkMergeDepth } from '../../resources/structured-merge/index.ts';
 
-/** An object of the kind before anything is set: what a new object is compared with. */
+/** An empty object of the kind, with which a new object is compared. */
 export function emptyStruct(schema: Schema, depth = 0): JsonObject {
   checkMergeDepth(depth);
   const required = new Set(schema.required);
@@ -17,7 +17,7 @@ export function emptyStruct(schema: Schema, depth = 0): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** The object with the parts that are always there; itself when it has them. */
+/** The object with all nested structs; itself when it has them. */
 export function withStructs(object: JsonObject, schema: Schema): JsonObject {
   const result = shaped(object, schema, 0);
   return isJsonObject(result) ? result : object;
@@ -57,7 +57,7 @@ function shapedList(values: JsonValue[], items: Schema, depth: number): JsonValu
   return shapes.every((one, index) => one === values[index]) ? values : shapes;
 }
 
-/** OpenAPI says so with a default: other objects have none. */
+/** In OpenAPI, only structs have an object as their default. */
 function isStruct(schema: Schema): boolean {
   return isJsonObject(schema.default) && Object.keys(schema.default).length === 0;
 }

@@ -8,22 +8,22 @@ import type { ManagedWrite } from './merge-request.ts';
 import { effectsOf, reconciled } from './ownership.ts';
 import { trackedFields } from './reset-fields.ts';
 
-/** A create, an update, or a patch that is no apply. */
+/** A create, an update, or a patch other than apply. */
 export interface TrackedUpdate extends ManagedWrite {
-  /** The object before; undefined when it is created. */
+  /** The present object; undefined at creation. */
   readonly live: KubernetesObject | undefined;
-  /** The object as it shall be, with defaults. What it says of its managers counts, as far as API servers let it. */
+  /** The new object, with defaults. Its managedFields count where API servers accept them. */
   readonly updated: KubernetesObject;
 }
 
 /**
- * The updated object with its managers (`metadata.managedFields`): the writer comes to own what it changes, others lose it.
- * Never throws: an object whose fields cannot be told has no managers, as with API servers.
+ * The updated object with its managers (`metadata.managedFields`): the writer owns the fields that it changes, others lose
+ * them. Never throws: as in API servers, an object with malformed fields has no managers.
  */
 export function trackUpdate(update: TrackedUpdate): KubernetesObject {
   const { live, updated } = update;
   const managers = startingManagers(update);
-  // Objects that were never tracked are not from here on, either.
+  // Objects without managers are not tracked.
   if (managers.size === 0 && live !== undefined) {
     return withManagers(updated as unknown as JsonObject, new Map());
   }
@@ -34,7 +34,7 @@ export function trackUpdate(update: TrackedUpdate): KubernetesObject {
   }
 }
 
-/** Who manages the object before the write: the request may say so, unless it is for a subresource. */
+/** The managers before the write, which a request for the main resource may set. */
 function startingManagers({ definition, live, updated, subresource }: TrackedUpdate): Managers {
   const ofLive = (): Managers => parsedOrNone(live?.metadata.managedFields) ?? new Map();
   if (subresource !== undefined && subresource !== '') {
@@ -61,7 +61,7 @@ function managersAfter(update: TrackedUpdate, before: Managers): Managers {
   return ownersAfter(update, before, comparable(live, definition), comparable(updated, definition));
 }
 
-/** The managers after a write that makes `after` of `before`. */
+/** The managers after a write from `before` to `after`. */
 export function ownersAfter(write: ManagedWrite, managers: Managers, before: JsonObject, after: JsonObject): Managers {
   const { manager, subresource = '', now } = write;
   const kind = kindOf(write);
@@ -83,8 +83,8 @@ export function ownersAfter(write: ManagedWrite, managers: Managers, before: Jso
 }
 
 /**
- * To be called just before an update is stored: the live object itself when nothing is different, or nothing but the times
- * of managers. Then there is nothing to store.
+ * Called before an update is stored. Returns the live object itself when at most the times of managers differ: then there is
+ * nothing to store.
  */
 export function keepManagerTimes(live: KubernetesObject, updated: KubernetesObject): KubernetesObject {
   const before = live.metadata.managedFields ?? [];

@@ -2,7 +2,7 @@ import { addErrors, invalid, isJsonObject } from '../../../resources/index.ts';
 import type { FieldError, JsonValue, Schema } from '../../../resources/index.ts';
 import { embeddedErrors, SchemaValidator, unknownFields } from '../../../resources/validation/index.ts';
 
-/** What is wrong with the defaults of a schema that is structural: they must be values that it accepts. */
+/** Validates the defaults of a structural schema: it must accept them. */
 export function defaultErrors(schema: Schema, path: string): FieldError[] {
   return nodeErrors(schema, path, new SchemaValidator());
 }

@@ -5,7 +5,7 @@ import type { FieldError, Schema } from '../../../resources/index.ts';
 const LIST_TYPES = ['atomic', 'set', 'map'];
 const MAP_TYPES = ['atomic', 'granular'];
 
-/** What is wrong with `x-kubernetes-list-type`, `-list-map-keys` and `-map-type` of a schema. */
+/** Validates `x-kubernetes-list-type`, `-list-map-keys` and `-map-type` of a schema. */
 export function listTypeErrors(schema: Schema, path: string): FieldError[] {
   return [...mapTypeErrors(schema, path), ...typeErrors(schema, path), ...keysErrors(schema, path)];
 }
@@ -45,7 +45,7 @@ function setItemErrors(items: Schema, path: string): FieldError[] {
   if (items.type === 'array' && listType !== undefined && listType !== 'atomic') {
     return [invalid(`${path}.x-kubernetes-list-type`, listType, why)];
   }
-  // API servers show the wrong one of the two here, which is not there.
+  // API servers print the absent one of the two here.
   return items.type === 'object' && mapType !== 'atomic'
     ? [invalid(`${path}.x-kubernetes-map-type`, listType ?? null, why)]
     : [];
@@ -87,9 +87,9 @@ function keysErrors(schema: Schema, path: string): FieldError[] {
 interface Key {
   readonly items: Schema;
   readonly path: string;
-  /** All keys as messages show them. */
+  /** All keys, for messages. */
   readonly shown: string;
-  /** Whether elements have to have it. */
+  /** Whether the key is a required property. */
   readonly isAlways: boolean;
   readonly isRepeated: boolean;
 }

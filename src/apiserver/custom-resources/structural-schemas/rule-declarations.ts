@@ -7,20 +7,20 @@ import type { CompiledRule } from '../../../resources/validation/index.ts';
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 
-/** Rules that cost less of the budget than this share are not listed when it is exceeded. */
+/** Rules below this share of the budget are not listed when it is exceeded. */
 const EXPENSIVE_SHARE = 0.01;
 const MAX_LISTED = 4;
 
-/** Where a node is, for its rules. */
+/** The position of a node, for its rules. */
 interface Place {
-  /** How many values of the node an object may have; undefined when nothing bounds it. */
+  /** Maximum number of the node's values in an object; undefined when unbounded. */
   readonly count: number | undefined;
-  /** The list around it whose elements cannot be told from each other between two versions of an object. */
+  /** The list around it whose elements have no identity between two versions of an object. */
   readonly uncorrelated: string | undefined;
   readonly isResource: boolean;
 }
 
-/** Checks the rules of a schema as a CustomResourceDefinition declares them: they compile, and cannot cost too much. */
+/** Validates the CEL rules of a schema: they must compile, within the cost budget. */
 export class RuleDeclarations {
   readonly #errors: FieldError[] = [];
   readonly #expensive: { readonly field: string; readonly cost: number }[] = [];
@@ -139,7 +139,7 @@ function declarationErrors(rule: ValidationRule, schema: Schema, path: string): 
   return errors;
 }
 
-/** A rule as API servers print it: as they keep it. */
+/** A rule as API servers print their internal type. */
 function printedRule(rule: ValidationRule): string {
   const parts: readonly (readonly [string, unknown])[] = [
     ['Rule', rule.rule],

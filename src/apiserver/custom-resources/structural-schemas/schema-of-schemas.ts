@@ -1,6 +1,6 @@
 import type { Schema } from '../../../resources/index.ts';
 
-/** What a schema in a CustomResourceDefinition looks like: the types of its keywords, nothing of their meaning. */
+/** The schema of schemas in CustomResourceDefinitions: only the types of keywords. */
 export const SCHEMA_OF_SCHEMAS: Schema = makeSchemaOfSchemas();
 
 function makeSchemaOfSchemas(): Schema {

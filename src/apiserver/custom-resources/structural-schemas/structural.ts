@@ -1,5 +1,5 @@
-// What a schema must be to be one of a CustomResourceDefinition (apiextensions, `schema/validation.go`, `schema/complete.go` and
-// `apis/apiextensions/validation`), in the words of API servers.
+// Validation of structural schemas (apiextensions, `schema/validation.go`, `schema/complete.go` and
+// `apis/apiextensions/validation`), with its messages.
 import {
   addErrors,
   forbidden,
@@ -24,7 +24,7 @@ import { SCHEMA_OF_SCHEMAS } from './schema-of-schemas.ts';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 
-/** Keywords that API servers know and do not take. */
+/** Keywords that API servers reject. */
 const UNSUPPORTED: readonly (keyof never | string)[] = [
   'id',
   'additionalItems',
@@ -36,18 +36,18 @@ const UNSUPPORTED: readonly (keyof never | string)[] = [
 
 const INT_OR_STRING = [{ type: 'integer' }, { type: 'string' }];
 
-/** Where in a schema a node is. */
+/** The position of a node in a schema. */
 interface Place {
   readonly level: 'root' | 'item' | 'field';
-  /** Within `metadata` of an object, or its `kind` and `apiVersion`. */
+  /** Inside `metadata`, `kind` or `apiVersion` of an object. */
   readonly isInsideMetadata: boolean;
-  /** Why there may be no defaults: `in top-level metadata`. */
+  /** Why defaults are forbidden: `in top-level metadata`. */
   readonly noDefaults: string | undefined;
 }
 
 /**
- * What is wrong with the schema of a CustomResourceDefinition at a path: it must be structural, its defaults must be right, its
- * rules must compile and not cost too much.
+ * Validates the schema of a CustomResourceDefinition: it must be structural, with valid defaults, and rules that compile within
+ * the cost budget.
  */
 export function checkStructural(schema: unknown, path: string): FieldError[] {
   const shape = new SchemaValidator().validate(schema as JsonValue, SCHEMA_OF_SCHEMAS, path, undefined);
@@ -84,7 +84,7 @@ class StructuralChecker {
     this.#resource(schema, path, place);
     addErrors(this.errors, listTypeErrors(schema, path));
     this.#children(schema, path, place, depth);
-    // API servers compare the alternatives of the root only with what the schema has itself.
+    // At the root, API servers compare the alternatives only with the schema's own fields.
     const base = place.level === 'root' ? schema : ANY_FIELDS;
     this.#alternatives(schema, base, path, path, depth, {
       isAnyOfSkipped: equalJson(schema.anyOf, INT_OR_STRING),
@@ -163,7 +163,7 @@ class StructuralChecker {
     }
   }
 
-  /** What holds where an object of its own kind is: at the root, and where one is embedded. */
+  /** Validates the schema of an object: the root, or an embedded resource. */
   #resource(schema: Schema, path: string, { level }: Place): void {
     const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;
     const { properties = {} } = schema;
@@ -222,7 +222,7 @@ class StructuralChecker {
     }
   }
 
-  /** `allOf`, `anyOf`, `oneOf` and `not`: they may only say of fields that the schema itself has, what their values are. */
+  /** Validates `allOf`, `anyOf`, `oneOf` and `not`: they may only restrict values of fields that the schema specifies. */
   #alternatives(
     schema: Schema,
     base: Schema | undefined,
@@ -284,7 +284,7 @@ class StructuralChecker {
   }
 }
 
-/** Stands for a schema that any field may be in. */
+/** A schema that allows any field. */
 const ANY_FIELDS: Schema = {};
 
 const NO_TYPE: Readonly<Record<Place['level'], string>> = {
@@ -293,7 +293,7 @@ const NO_TYPE: Readonly<Record<Place['level'], string>> = {
   field: 'must not be empty for specified object fields',
 };
 
-/** Keywords that say what a value is rather than what it must be, and what they have to be in alternatives. */
+/** Keywords that are forbidden in alternatives, with the required value in messages. */
 const NESTED_FORBIDDEN: readonly (readonly [keyof Schema, string])[] = [
   ['type', 'empty'],
   ['additionalProperties', 'undefined'],

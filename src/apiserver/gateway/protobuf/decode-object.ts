@@ -5,17 +5,17 @@ import type { MessageField, Messages } from './message-data.ts';
 import { WireError, WireReader } from './wire-reader.ts';
 import type { WireField } from './wire-reader.ts';
 
-/** What objects in protobuf begin with. */
+/** The prefix of objects in protobuf. */
 const MAGIC = Buffer.from('k8s\0');
 
-/** Messages in messages. Pods have twelve levels. */
+/** Maximum nesting of messages; Pods have twelve levels. */
 const MAX_DEPTH = 100;
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
 type Decode = (fields: JsonObject) => JsonValue;
 
-/** Messages that are not objects in JSON. */
+/** Messages with a JSON form of their own. */
 const SPECIAL: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['io.k8s.apimachinery.pkg.api.resource.Quantity', ({ string = '0' }) => string],
   [
@@ -28,7 +28,7 @@ const SPECIAL: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', ({ raw }) => rawJson(raw)],
 ]);
 
-/** Decodes objects of the kinds whose messages it is given. */
+/** Decodes objects in protobuf. */
 export class ProtobufDecoder {
   readonly #messages: Messages;
 
@@ -37,8 +37,8 @@ export class ProtobufDecoder {
   }
 
   /**
-   * The object in a body, as JSON would have it; empty fields that JSON would leave out may be there.
-   * @throws WireError when the body is not an object of a kind that Kubernetes has.
+   * The object in a body, in its JSON form, possibly with empty fields that JSON would omit.
+   * @throws WireError when the body is not an object of a Kubernetes kind.
    */
   decode(body: Buffer): JsonObject {
     if (!body.subarray(0, MAGIC.length).equals(MAGIC)) {
@@ -74,7 +74,7 @@ export class ProtobufDecoder {
       return special(object);
     }
     const [only] = fields;
-    // Lists that are messages of their own in protobuf.
+    // Lists that have a message of their own in protobuf.
     return fields.length === 1 && only?.[1] === 'items' && only[3] === 'many' ? (object['items'] ?? []) : object;
   }
 
@@ -196,7 +196,7 @@ function apiVersionText({ group, version }: JsonObject): string | undefined {
   return apiVersionOf({ group, version });
 }
 
-/** Times are seconds and nanoseconds; none at all is no time. */
+/** RFC 3339 text of seconds and nanoseconds; null for zero. */
 function timeText({ seconds = 0, nanos = 0 }: JsonObject, digits: 0 | 6): JsonValue {
   const milliseconds = Number(seconds) * 1000;
   if ((seconds === 0 && nanos === 0) || Math.abs(milliseconds) > 8.64e15) {
@@ -217,7 +217,7 @@ function rawJson(base64: JsonValue | undefined): JsonValue {
   }
 }
 
-/** Go writes the empty fields of metadata, too. */
+/** Removes empty fields of metadata, which Go encodes as well. */
 function withoutEmpty(metadata: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(metadata).filter(([, value]) => value !== '' && value !== 0 && value !== null),

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 
 /**
- * A field of a message: its number, its name in JSON (empty: JSON has the fields of the message in its parent), its type (a
- * scalar of protobuf or a message), and whether there are many or a map of them.
+ * A field of a message: its number, its JSON name (empty: inlined into the parent), its type (a protobuf scalar or a message),
+ * and whether it is repeated or a map.
  */
 export type MessageField = readonly [number: number, name: string, type: string, label?: 'many' | 'map'];
 
-/** Messages by the names that their types have among the published schemas: `io.k8s.api.core.v1.Pod`. */
+/** Messages by OpenAPI component: `io.k8s.api.core.v1.Pod`. */
 export type Messages = Readonly<Record<string, readonly MessageField[]>>;
 
-/** Reads the file when it is first asked, once per thread: 3 ms, 100 KB of text. */
+/** Reads the file on first use, once per thread: 3 ms, 100 KB of text. */
 class LazyMessages {
   #messages: Messages | undefined;
 
@@ -23,7 +23,7 @@ class LazyMessages {
 
 const MESSAGES = new LazyMessages();
 
-/** The protobuf form of Kubernetes' kinds, made by tools/kubernetes-protobuf.ts. Shared: not to be changed. */
+/** The protobuf messages of Kubernetes' kinds, from tools/kubernetes-protobuf.ts. Shared: do not change. */
 export function kubernetesMessages(): Messages {
   return MESSAGES.get();
 }

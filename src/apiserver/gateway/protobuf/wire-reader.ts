@@ -1,20 +1,20 @@
-/** A text that is not what its format says. */
+/** Malformed protobuf. */
 export class WireError extends Error {
   override readonly name = 'WireError';
 }
 
-/** One field of a message as it is on the wire. */
+/** A field on the wire. */
 export interface WireField {
   readonly number: number;
   /** Varints and fixed-size numbers as bits; the rest as bytes. */
   readonly value: bigint | Buffer;
-  /** How wide a fixed-size number is. */
+  /** Width of a fixed-size number in bits. */
   readonly fixed: 32 | 64 | undefined;
 }
 
 const MAX_VARINT_BYTES = 10;
 
-/** Reads the fields of a protobuf message (protobuf.dev, "Encoding"), one after the other. */
+/** Reads the fields of a protobuf message (protobuf.dev, "Encoding"). */
 export class WireReader {
   readonly #bytes: Buffer;
   #at = 0;

@@ -1,7 +1,7 @@
 import { WIDGET_SCHEMA } from '../../../resources/structured-merge/testing/index.ts';
 import type { MergedKind } from '../merge-request.ts';
 
-/** A custom kind of that schema. */
+/** A custom kind with this schema. */
 export const WIDGET: MergedKind = {
   group: 'example.com',
   version: 'v1',
