@@ -4,21 +4,21 @@ import type { Schema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { quantityOf } from './quantities.ts';
 
-/** A value that is to be read, and what messages call its place. */
+/** A value to decode, and its path in messages. */
 interface Reading {
   readonly value: unknown;
   readonly schema: Schema;
-  /** The Go type of the value where it has a name that the schema does not tell. */
+  /** The value's named Go type, if the schema does not have it. */
   readonly goType: string | undefined;
-  /** The Go struct that the value is in a field of. */
+  /** The Go struct around the value. */
   readonly struct: string;
-  /** `spec.containers.image`: without indexes, as messages have it. */
+  /** `spec.containers.image`: without indexes, as in messages. */
   readonly path: string;
 }
 
 /**
- * Why an API server cannot read an object as one of its kind: the message of the 400 that it answers when a value has
- * another JSON type than its field. Undefined when it can.
+ * The message of an API server's 400 for a value whose JSON type does not fit its field. Undefined when the object can be
+ * decoded.
  */
 export function decodeError(
   definition: Pick<ResourceDefinition, 'kind' | 'version' | 'schema'>,
@@ -38,7 +38,7 @@ function readProblem(object: unknown, schema: Schema, kind: string): string | un
     if (problem !== undefined) {
       return problem;
     }
-    // The first field is to be read first. One by one: they may be more than a call takes arguments.
+    // In document order. Pushed one by one: there may be more than a call takes arguments.
     for (const inside of insideOf(reading).reverse()) {
       stack.push(inside);
     }
@@ -118,7 +118,7 @@ function jsonType(value: unknown, type: string): string {
     return 'array';
   }
   if (typeof value === 'number') {
-    // A number of the right kind that does not fit is shown.
+    // Messages show numbers that are out of range.
     return type.startsWith('int') ? numberIfIntended(value) : 'number';
   }
   return typeof value === 'boolean' ? 'bool' : typeof value;
@@ -126,7 +126,7 @@ function jsonType(value: unknown, type: string): string {
 
 const numberIfIntended = (value: number): string => `number ${value}`;
 
-/** The type of a text as Go has it. */
+/** The Go type of a string. */
 function scalarType({ schema, goType }: Reading): string {
   if (schema.format === 'byte') {
     return '[]uint8';
@@ -167,10 +167,10 @@ function textProblem(text: string, schema: Schema): string | undefined {
     : undefined;
 }
 
-/** Where a text stops to be base64. Line ends may be anywhere. */
+/** Go's message for malformed base64. Line ends may be anywhere. */
 function base64Problem(text: string): string | undefined {
   const wrong = (at: number): string => `illegal base64 data at input byte ${at}`;
-  // Places of the letters that count, in groups of four.
+  // Position in a group of four significant characters.
   let group = 0;
   let padding = 0;
   for (let index = 0; index < text.length; index += 1) {

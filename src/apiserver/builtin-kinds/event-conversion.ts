@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../resources/index.ts';
 
-/** Fields of an event by their names in `events.k8s.io/v1`, and what `v1` calls them. */
+/** Fields of an event in `events.k8s.io/v1`, with their names in `v1`. */
 const NAMES: Readonly<Record<string, string>> = {
   regarding: 'involvedObject',
   note: 'message',

@@ -1,9 +1,9 @@
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 
-/** Quantities that are written as they are: at most three digits, and a unit. */
+/** Quantities that are canonical for sure: at most three digits, and a unit. */
 const CANONICAL = /^[1-9]\d{0,2}(?:[mkMGTPE]|[KMGTPE]i)?$/;
 
-/** The amount that a JSON value of a field for quantities stands for; undefined when it is none. */
+/** The quantity of a JSON value; undefined when it is malformed. */
 export function quantityOf(value: unknown): Quantity | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') {
     return undefined;
@@ -12,7 +12,7 @@ export function quantityOf(value: unknown): Quantity | undefined {
   return parsed instanceof Quantity ? parsed : undefined;
 }
 
-/** A quantity in its shortest form: `1000m` is `1`, `1024Mi` is `1Gi`. Returns what is no quantity as it is. */
+/** A quantity in canonical form: `1000m` is `1`, `1024Mi` is `1Gi`. Returns other values unchanged. */
 export function canonicalQuantity(value: unknown): unknown {
   return typeof value === 'string' && CANONICAL.test(value) ? value : (quantityOf(value)?.toString() ?? value);
 }

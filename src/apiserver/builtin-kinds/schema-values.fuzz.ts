@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import type { Schema } from '../../resources/index.ts';
 
-/** Deeper than any field whose content has rules of its own. */
+/** Deeper than any validated field. */
 const MAX_DEPTH = 9;
 
-/** Texts that rules look into. */
+/** Strings that validation treats differently. */
 const TEXTS = [
   '',
   'a',
@@ -25,7 +25,7 @@ const TEXTS = [
   '2026-01-02T03:04:05Z',
 ];
 
-/** Any value at all, or one that has the types of a schema: to find what rules do not expect. */
+/** Arbitrary values, or values with the types of a schema, for fuzz tests of validation. */
 export function valuesOf(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
   const any = fc.oneof(
     fc.constantFrom(...TEXTS),

@@ -11,7 +11,7 @@ import { applyBuiltinDefaults } from './defaults/apply-defaults.ts';
 import { cellsOf } from './printers/kind-cells.ts';
 import { validateBuiltin } from './validation/validate-builtin.ts';
 
-/** What a kind has beyond its names. */
+/** The properties of a kind beyond its names. */
 type Details = Partial<Pick<ResourceDefinition, 'hasStatus' | 'scale' | 'nameRule' | 'countsGenerations' | 'verbs'>>;
 
 const REPLICAS_SCALE = {
@@ -27,7 +27,7 @@ const SCALED: Details = { ...WORKLOAD, scale: REPLICAS_SCALE };
 const REVIEW: Details = { verbs: ['create'] };
 const RBAC: Details = { nameRule: 'path-segment' };
 
-/** By group, in the order in which API servers list them: kinds in the order of `kubectl api-resources`. */
+/** By group, in API servers' order; kinds in the order of `kubectl api-resources`. */
 const SERVED: Readonly<Record<string, Readonly<Record<string, Details>>>> = {
   '': {
     ConfigMap: {},
@@ -77,7 +77,7 @@ const SERVED: Readonly<Record<string, Readonly<Record<string, Details>>>> = {
   'storage.k8s.io': { StorageClass: {} },
 };
 
-/** The kinds of Kubernetes that an embedded cluster has. docs/embedded-kinds.md lists them. */
+/** The builtin kinds of an embedded cluster; docs/embedded-kinds.md lists them. */
 export const SERVED_KINDS: readonly ResourceDefinition[] = Object.entries(SERVED).flatMap(([group, kinds]) =>
   Object.entries(kinds).map(([kind, details]) => definition(group, kind, details)),
 );
@@ -86,7 +86,7 @@ const BY_NAME: ReadonlyMap<string, ResourceDefinition> = new Map(
   SERVED_KINDS.map((entry) => [`${apiVersionOf(entry)}/${entry.kind}`, entry]),
 );
 
-/** The definition of a kind of Kubernetes: `servedKind('apps/v1', 'Deployment')`. Undefined when there is none. */
+/** The definition of a builtin kind: `servedKind('apps/v1', 'Deployment')`. Undefined when it is not served. */
 export function servedKind(apiVersion: string, kind: string): ResourceDefinition | undefined {
   return BY_NAME.get(`${apiVersion}/${kind}`);
 }

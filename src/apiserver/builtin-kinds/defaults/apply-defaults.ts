@@ -14,18 +14,18 @@ const DEFAULTS: ReadonlyMap<string, TypeDefaults> = new Map(
   ]),
 );
 
-/** What is to be done with the fields of a struct: worked out once per schema. */
+/** The normalization of a struct's fields, computed once per schema. */
 interface StructPlan {
   readonly properties: ReadonlyMap<string, Schema>;
   readonly defaults: readonly (readonly [name: string, value: unknown])[];
-  /** Fields that vanish when they are empty. */
+  /** Fields that are dropped when empty (`omitempty`). */
   readonly drop: ReadonlySet<string>;
-  /** Fields that are null when they are absent. */
+  /** Fields that are null when absent. */
   readonly null: readonly string[];
   readonly fill: TypeDefaults | undefined;
 }
 
-/** Memory of the plans: schemas are shared and live as long as the program. */
+/** Cached plans; schemas are shared and live as long as the process. */
 const PLANS = new WeakMap<Schema, StructPlan>();
 
 function planOf(schema: Schema): StructPlan {
@@ -54,7 +54,7 @@ function makePlan(schema: Schema): StructPlan {
   };
 }
 
-/** Whether a field is a struct in Go, which stays when it is empty. */
+/** Whether a field is a Go struct, which stays when empty. */
 function isStruct(schema: Schema | undefined): boolean {
   return (
     schema?.properties !== undefined ||
@@ -64,19 +64,19 @@ function isStruct(schema: Schema | undefined): boolean {
 }
 
 /**
- * Makes of an object what an API server stores when it reads it: fills in the defaults of its types, writes quantities in
- * their shortest form, and lets empty fields vanish or appear as the types of Kubernetes have it.
+ * Normalizes an object as an API server does when it decodes it: sets the defaults of its types, writes quantities in their
+ * canonical form, and drops or adds empty fields as the Go types do.
  */
 export function applyBuiltinDefaults(object: MutableObject, schema: Schema): void {
-  // First all of what is read, then what is missing: types look at what is inside of them.
+  // Decoding first, then defaults, as defaults depend on nested values.
   walk(object, schema, readStruct);
   walk(object, schema, fillStruct);
 }
 
-/** What is done with a struct before what is inside of it. */
+/** Called for a struct before its fields. */
 type VisitStruct = (fields: Fields, plan: StructPlan) => void;
 
-/** With a list of its own rather than recursion: schemas of custom resources nest as deep as their author likes. */
+/** Without recursion, as schemas in CustomResourceDefinitions may nest deeply. */
 function walk(object: unknown, schema: Schema, visitStruct: VisitStruct): void {
   const queue: [value: unknown, schema: Schema][] = [[object, schema]];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -97,7 +97,7 @@ function walk(object: unknown, schema: Schema, visitStruct: VisitStruct): void {
   }
 }
 
-/** Reads scalars as they are stored, and puts containers into the queue. */
+/** Normalizes scalars, and queues lists, maps and structs. */
 function visitEntries(
   container: Fields,
   schemaOf: (name: string) => Schema | undefined,
@@ -119,7 +119,7 @@ function visitEntries(
   }
 }
 
-/** Entries of lists and maps that are null are empty ones. */
+/** Drops null and empty fields; null entries of lists and maps become empty values. */
 function readStruct(fields: Fields, { drop, properties }: StructPlan): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
@@ -166,7 +166,7 @@ function fillStruct(fields: Fields, { defaults, drop, fill, null: nulls }: Struc
 
 const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime';
 
-/** A time in UTC, of whole seconds or with six digits behind the point; what is no time stays as it is. */
+/** A time in UTC, with whole seconds or six decimal places; other text unchanged. */
 function canonicalTime(text: string, schema: Schema): string {
   const milliseconds = Date.parse(text);
   if (Number.isNaN(milliseconds)) {
@@ -180,7 +180,7 @@ function canonicalTime(text: string, schema: Schema): string {
   return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}Z`;
 }
 
-/** Whether Go takes a value for none: false, 0, an empty text, list or map. */
+/** Whether a value is empty in Go: false, 0, an empty string, list or map. */
 function isZero(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) {
     return Object.keys(value).length === 0;

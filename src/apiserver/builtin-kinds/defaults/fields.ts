@@ -1,10 +1,10 @@
-// Reading and filling in fields of objects that nobody has checked yet.
+// Reads and sets fields of unvalidated objects.
 import { isJsonObject } from '../../../resources/index.ts';
 
-/** A JSON object while it is filled in. */
+/** A mutable JSON object. */
 export type Fields = Record<string, unknown>;
 
-/** Fills in one type of Kubernetes wherever it occurs, before what is inside of it. */
+/** Sets the defaults of a Kubernetes type, before those of its fields. */
 export type TypeDefaults = (fields: Fields) => void;
 
 export function setDefault(fields: Fields, name: string, value: unknown): void {
@@ -13,19 +13,19 @@ export function setDefault(fields: Fields, name: string, value: unknown): void {
   }
 }
 
-/** An object in a field; undefined when there is none. */
+/** The object in a field, if any. */
 export function fieldsAt(fields: Fields | undefined, name: string): Fields | undefined {
   const value = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
   return isJsonObject(value) ? value : undefined;
 }
 
-/** The objects in a list in a field. */
+/** The objects in a list. */
 export function listAt(fields: Fields | undefined, name: string): readonly Fields[] {
   const value = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
   return Array.isArray(value) ? value.filter((item) => isJsonObject(item)) : [];
 }
 
-/** An object in a field, made when there is none. */
+/** The object in a field, created if absent. */
 export function madeAt(fields: Fields, name: string): Fields {
   const found = fieldsAt(fields, name);
   if (found !== undefined) {

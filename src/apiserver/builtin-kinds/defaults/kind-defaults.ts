@@ -1,4 +1,4 @@
-// All kinds but pods: what they get when their author does not say it.
+// Defaults of all kinds but pods.
 import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 
@@ -44,7 +44,7 @@ function statefulSetSpec(spec: Fields): void {
   const retention = madeAt(spec, 'persistentVolumeClaimRetentionPolicy');
   setDefault(retention, 'whenDeleted', 'Retain');
   setDefault(retention, 'whenScaled', 'Retain');
-  // Claims in a template are objects with names of their kind.
+  // Claim templates get their apiVersion and kind.
   for (const claim of listAt(spec, 'volumeClaimTemplates')) {
     setDefault(claim, 'apiVersion', 'v1');
     setDefault(claim, 'kind', 'PersistentVolumeClaim');
@@ -52,7 +52,7 @@ function statefulSetSpec(spec: Fields): void {
   }
 }
 
-/** Fills in the labels of an object, and its selector, from its pod template. */
+/** Defaults the labels and the selector from the pod template. */
 function replicationController(object: Fields): void {
   const spec = fieldsAt(object, 'spec');
   const labels = templateLabels(spec);
@@ -84,7 +84,7 @@ function job(object: Fields): void {
   }
   jobSpec(spec);
   const { uid, name, resourceVersion } = madeAt(object, 'metadata');
-  // An object that has a version is one that is changed: what selects its pods is settled.
+  // With a resourceVersion it is an update, whose selector is fixed.
   if (spec['manualSelector'] !== true && typeof uid === 'string' && resourceVersion === undefined) {
     selectOwnPods(spec, uid, name);
   }
@@ -94,7 +94,7 @@ function job(object: Fields): void {
   }
 }
 
-/** Pods of a job are those with its unique id. */
+/** Selects a job's pods by its uid. */
 function selectOwnPods(spec: Fields, uid: string, name: unknown): void {
   const labels = madeAt(madeAt(madeAt(spec, 'template'), 'metadata'), 'labels');
   for (const label of ['job-name', 'batch.kubernetes.io/job-name']) {
@@ -152,7 +152,7 @@ function servicePort(port: Fields): void {
   port['targetPort'] ||= port['port'];
 }
 
-/** `stringData` is for writing only: it becomes `data`. */
+/** Moves the write-only `stringData` into `data`. */
 function secret(object: Fields): void {
   setDefault(object, 'type', 'Opaque');
   const texts = fieldsAt(object, 'stringData');
@@ -169,7 +169,7 @@ function namespace(object: Fields): void {
     madeAt(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata['name'];
   }
   const spec = madeAt(object, 'spec');
-  // The one that its deletion waits for; while that goes on, it may be gone.
+  // The finalizer `kubernetes`, which may be absent during deletion.
   if (metadata['deletionTimestamp'] === undefined) {
     setDefault(spec, 'finalizers', ['kubernetes']);
   }
@@ -182,7 +182,7 @@ function nodeStatus(status: Fields): void {
   }
 }
 
-/** The first range is also a field of its own, which is older and decides. */
+/** Syncs `podCIDR`, the older field, which wins, with the first of `podCIDRs`. */
 function nodeSpec(spec: Fields): void {
   const { podCIDR, podCIDRs } = spec;
   const [first] = Array.isArray(podCIDRs) ? (podCIDRs as readonly unknown[]) : [];
@@ -258,7 +258,7 @@ function customResourceDefinition(object: Fields): void {
   }
 }
 
-/** Counts changes of the template. A field of old API versions, which lives on in an annotation. */
+/** Sets the annotation for `templateGeneration`, a field of old API versions. */
 function daemonSet(object: Fields): void {
   setDefault(madeAt(madeAt(object, 'metadata'), 'annotations'), 'deprecated.daemonset.template.generation', '1');
 }
@@ -270,7 +270,7 @@ const withRoleGroup: TypeDefaults = (object) => {
 
 const withHttpsPort: TypeDefaults = (fields) => setDefault(fields, 'port', 443);
 
-/** By component name without `io.k8s.api.`, or in full where it begins differently. */
+/** By component name, without the prefix `io.k8s.api.`. */
 export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'admissionregistration.v1.MatchResources': matchResources,
   'admissionregistration.v1.MutatingWebhook': (fields) => {

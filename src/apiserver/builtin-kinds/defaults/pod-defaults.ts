@@ -1,9 +1,9 @@
-// Pods, in a pod or in a template: what they get when their author does not say it.
+// Defaults of pods and pod templates.
 import { canonicalQuantity } from '../quantities.ts';
 import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 
-/** 0644: what files of config maps and secrets get. */
+/** Default mode of files from ConfigMaps and Secrets. */
 const FILE_MODE = 0o644;
 
 function podSpec(spec: Fields): void {
@@ -12,7 +12,7 @@ function podSpec(spec: Fields): void {
   setDefault(spec, 'securityContext', {});
   setDefault(spec, 'terminationGracePeriodSeconds', 30);
   setDefault(spec, 'schedulerName', 'default-scheduler');
-  // The same field under its old name.
+  // `serviceAccount` is the old name of the field.
   const account = spec['serviceAccountName'] ?? spec['serviceAccount'];
   if (account !== undefined) {
     spec['serviceAccountName'] = account;
@@ -20,7 +20,7 @@ function podSpec(spec: Fields): void {
   }
 }
 
-/** What only pods get: templates leave it open. */
+/** Defaults of pods that templates do not get. */
 function pod(object: Fields): void {
   const spec = fieldsAt(object, 'spec');
   if (spec === undefined) {
@@ -47,7 +47,7 @@ function pod(object: Fields): void {
   setDefault(status, 'qosClass', qosClassOf(spec));
 }
 
-/** The first address is also a field of its own, which is older and decides. */
+/** Syncs `podIP`, the older field, which wins, with the first of `podIPs`. */
 function podStatus(status: Fields): void {
   const { podIP } = status;
   const first = listAt(status, 'podIPs')[0]?.['ip'];
@@ -58,7 +58,7 @@ function podStatus(status: Fields): void {
   }
 }
 
-/** Requests what is limited and not requested. */
+/** Defaults requests to limits. */
 function requestLimits(resources: Fields | undefined): void {
   const limits = resources === undefined ? undefined : fieldsAt(resources, 'limits');
   if (resources !== undefined && limits !== undefined && Object.keys(limits).length > 0) {
@@ -66,7 +66,7 @@ function requestLimits(resources: Fields | undefined): void {
   }
 }
 
-/** A pod stays five minutes on a node that is lost, unless it says otherwise: what the admission of API servers adds. */
+/** Adds the five-minute tolerations for lost nodes (admission plugin DefaultTolerationSeconds). */
 function tolerateLostNodes(spec: Fields): void {
   const tolerations = listAt(spec, 'tolerations');
   const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
@@ -81,7 +81,7 @@ function tolerateLostNodes(spec: Fields): void {
   }
 }
 
-/** How a pod is treated when its node runs short. */
+/** The quality of service class of a pod. */
 function qosClassOf(spec: Fields): 'BestEffort' | 'Burstable' | 'Guaranteed' {
   const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
   const own = fieldsAt(spec, 'resources');
@@ -115,7 +115,7 @@ function container(fields: Fields): void {
   setDefault(fields, 'terminationMessagePolicy', 'File');
 }
 
-/** `Always` for the tag `latest`, said or meant. */
+/** `Always` for the tag `latest`, also as the default tag. */
 function pullPolicyOf(image: unknown): string {
   const name = typeof image === 'string' ? image : '';
   const lastPart = name.slice(name.lastIndexOf('/') + 1);

@@ -13,7 +13,7 @@ interface MetricSource {
   readonly current?: MetricTarget;
 }
 
-/** A metric in `spec` or `status`: its type, and under the name that goes with it what it is of. */
+/** A metric in `spec` or `status`: its type, and its source in the field of that type. */
 interface Metric {
   readonly type?: string;
   readonly external?: MetricSource;

@@ -1,4 +1,4 @@
-// Kinds of configuration, storage, access and the cluster itself.
+// Tables of kinds for configuration, storage, access and the cluster.
 import { ageOf } from '../../../resources/index.ts';
 import { age, nameOf } from './table-cells.ts';
 import type { Cells, Condition } from './table-cells.ts';
@@ -43,7 +43,7 @@ interface Event {
   readonly reportingInstance?: string;
 }
 
-/** Of an event in the form of `v1`. */
+/** For events in their `v1` form. */
 export const eventCells: Cells = (object, now) => {
   const event = object as unknown as Event;
   const { series, involvedObject, source } = event;
@@ -127,7 +127,7 @@ function accessModes(modes: readonly string[] | undefined): string {
   return ACCESS_MODES.flatMap(([mode, text]) => (modes?.includes(mode) === true ? text : [])).join(',');
 }
 
-/** The annotation that named the class before there was a field. */
+/** The annotation for the storage class, older than the field. */
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
 interface Volume {
@@ -240,7 +240,7 @@ export const roleBindingCells: Cells = (object, now) => {
   ];
 };
 
-/** A date, which kubectl makes an age of, for kinds that API servers have no columns for. */
+/** The generic columns of API servers: the name, and a date that kubectl shows as an age. */
 export const createdAtCells: Cells = (object) => [nameOf(object), object.metadata.creationTimestamp ?? null];
 
 export const webhookConfigurationCells: Cells = (object, now) => {
@@ -289,7 +289,7 @@ function parameterText(reference: NonNullable<AdmissionPolicyBinding['spec']>['p
   return reference?.selector === undefined ? '<unset>' : structText(reference.selector);
 }
 
-/** A LabelSelector as API servers print a Go struct, which they do in this column only. */
+/** A LabelSelector printed as a Go struct, as API servers do in this column only. */
 function structText({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string {
   const labels = Object.entries(matchLabels).map(([key, value]) => `${key}: ${value},`);
   const expressions = matchExpressions.map(

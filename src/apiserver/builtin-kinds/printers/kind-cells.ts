@@ -40,7 +40,7 @@ import {
   statefulSetCells,
 } from './workloads.ts';
 
-/** By kind: names of kinds are unique among those that are served, but for events, which are one kind in two groups. */
+/** By kind, which is unique among the served kinds but for the two groups of events. */
 const CELLS: Readonly<Record<string, Cells>> = {
   ClusterRoleBinding: roleBindingCells,
   ConfigMap: configMapCells,
@@ -78,7 +78,7 @@ const CELLS: Readonly<Record<string, Cells>> = {
   ValidatingWebhookConfiguration: webhookConfigurationCells,
 };
 
-/** What `kubectl get` shows of objects of a kind. */
+/** The cells of `kubectl get` for a kind. */
 export function cellsOf(kind: string): Cells {
   return CELLS[kind] ?? createdAtCells;
 }

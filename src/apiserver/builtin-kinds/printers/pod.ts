@@ -41,7 +41,7 @@ interface Pod {
   };
 }
 
-/** How often containers were started again, and when last. */
+/** The restarts of containers, and the time of the last one. */
 class Restarts {
   count = 0;
   #last: string | undefined;
@@ -88,7 +88,7 @@ export const podCells: Cells = (object, now) => {
   ];
 };
 
-/** What the pod waits for, or how it ended: the init containers in turn, then the containers, then the deletion. */
+/** The state of a pod: from its init containers in order, then its containers, then its deletion. */
 function progressOf(pod: Pod): Progress {
   const { status = {}, metadata } = pod;
   const gated = status.conditions?.some(({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulingGated');
@@ -108,7 +108,7 @@ function progressOf(pod: Pod): Progress {
 
 interface InitProgress extends Progress {
   readonly waiting: boolean;
-  /** Of the init containers that run beside the others. */
+  /** Restarts of sidecars (restartable init containers). */
   readonly sidecarRestarts: Restarts;
 }
 

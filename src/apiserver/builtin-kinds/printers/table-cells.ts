@@ -1,11 +1,11 @@
-// What the cells of several kinds have in common.
+// Cells that several kinds share.
 import { ageOf, labelSelector } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 
 /** The cells of an object, one per column, those of `-o wide` included. `now` in milliseconds since 1970. */
 export type Cells = (object: KubernetesObject, now: number) => readonly unknown[];
 
-/** What the printers read of a container. */
+/** The fields of a container that printers read. */
 export interface PrintedContainer {
   readonly name?: string;
   readonly image?: string;
@@ -41,7 +41,7 @@ export function labelsText(labels: Readonly<Record<string, string>> | undefined)
   return pairs.length === 0 ? '<none>' : pairs.sort().join(',');
 }
 
-/** A LabelSelector as text; `empty` when it selects everything. Undefined selects nothing, which has no text either. */
+/** A LabelSelector as text; `empty` for one that selects everything, or is absent. */
 export function selectorText(selector: unknown, empty = '<none>', invalid = '<error>'): string {
   try {
     const text = selector === undefined || selector === null ? '' : labelSelector(selector).toString();
@@ -51,7 +51,7 @@ export function selectorText(selector: unknown, empty = '<none>', invalid = '<er
   }
 }
 
-/** The first three entries, and how many there are beyond. */
+/** The first three entries, and the number of others. */
 export function firstThree(list: readonly string[], none: string, total = list.length): string {
   const text = list.slice(0, 3).join(',');
   return total > 3 ? `${text} + ${total - 3} more...` : text || none;

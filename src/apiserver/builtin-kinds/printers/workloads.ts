@@ -111,7 +111,7 @@ export const jobCells: Cells = (object, now) => {
   ];
 };
 
-/** Conditions of a job in the order in which they matter, and what they are called. */
+/** Conditions of a job by precedence, with their text. */
 const JOB_STATES: readonly (readonly [condition: string, state: string])[] = [
   ['Complete', 'Complete'],
   ['Failed', 'Failed'],

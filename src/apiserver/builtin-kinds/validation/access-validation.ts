@@ -1,16 +1,16 @@
-// Roles, bindings, autoscalers and admission.
+// Validation of roles, bindings, autoscalers and admission configurations.
 import { isDeepStrictEqual } from 'node:util';
 import { dnsSubdomainProblems, pathSegmentProblems, qualifiedNameProblems } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { Place } from './place.ts';
+import type { CheckedValue } from './checked-value.ts';
 
 type Old = KubernetesObject | undefined;
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-export const checkRole = (object: Place): void => checkRules(object.at('rules'), true);
+export const checkRole = (object: CheckedValue): void => checkRules(object.at('rules'), true);
 
-export function checkClusterRole(object: Place): void {
+export function checkClusterRole(object: CheckedValue): void {
   checkRules(object.at('rules'), false);
   const selectors = object.at('aggregationRule').at('clusterRoleSelectors');
   if (object.at('aggregationRule').isSet) {
@@ -21,7 +21,7 @@ export function checkClusterRole(object: Place): void {
   }
 }
 
-function checkRules(rules: Place, isNamespaced: boolean): void {
+function checkRules(rules: CheckedValue, isNamespaced: boolean): void {
   for (const rule of rules.items) {
     const [groups, resources, urls] = [rule.at('apiGroups'), rule.at('resources'), rule.at('nonResourceURLs')];
     rule.at('verbs').needed('verbs must contain at least one value');
@@ -39,11 +39,13 @@ function checkRules(rules: Place, isNamespaced: boolean): void {
   }
 }
 
-export const checkRoleBinding = (object: Place, old: Old): void => checkBinding(object, old, ['Role', 'ClusterRole']);
+export const checkRoleBinding = (object: CheckedValue, old: Old): void =>
+  checkBinding(object, old, ['Role', 'ClusterRole']);
 
-export const checkClusterRoleBinding = (object: Place, old: Old): void => checkBinding(object, old, ['ClusterRole']);
+export const checkClusterRoleBinding = (object: CheckedValue, old: Old): void =>
+  checkBinding(object, old, ['ClusterRole']);
 
-function checkBinding(object: Place, old: Old, kinds: readonly string[]): void {
+function checkBinding(object: CheckedValue, old: Old, kinds: readonly string[]): void {
   const reference = object.at('roleRef');
   reference.at('apiGroup').oneOf([RBAC_GROUP]);
   if (reference.at('kind').text === '' || !kinds.includes(reference.at('kind').text)) {
@@ -61,7 +63,7 @@ function checkBinding(object: Place, old: Old, kinds: readonly string[]): void {
   }
 }
 
-function checkSubject(subject: Place, isNamespaced: boolean): void {
+function checkSubject(subject: CheckedValue, isNamespaced: boolean): void {
   const [kind, name, group] = [subject.at('kind').text, subject.at('name'), subject.at('apiGroup')];
   name.needed();
   if (kind === 'ServiceAccount') {
@@ -87,7 +89,7 @@ const METRIC_SOURCES: Readonly<Record<string, string>> = {
   Resource: 'resource',
 };
 
-export function checkHorizontalPodAutoscaler(object: Place): void {
+export function checkHorizontalPodAutoscaler(object: CheckedValue): void {
   const spec = object.at('spec');
   const [least, most] = [spec.at('minReplicas'), spec.at('maxReplicas')];
   const metrics = spec.at('metrics');
@@ -113,7 +115,7 @@ export function checkHorizontalPodAutoscaler(object: Place): void {
   }
 }
 
-function checkScaleTarget(target: Place): void {
+function checkScaleTarget(target: CheckedValue): void {
   for (const field of ['kind', 'name']) {
     if (target.at(field).needed()) {
       target.at(field).follows(pathSegmentProblems);
@@ -126,11 +128,11 @@ function checkScaleTarget(target: Place): void {
   }
 }
 
-function checkMetric(metric: Place): void {
+function checkMetric(metric: CheckedValue): void {
   const type = metric.at('type').text;
   const field = Object.hasOwn(METRIC_SOURCES, type) ? METRIC_SOURCES[type] : undefined;
   if (field === undefined) {
-    // Said twice, as API servers do.
+    // API servers report this error twice.
     for (let count = 0; count < 2; count += 1) {
       metric.at('type').unsupported(type, Object.keys(METRIC_SOURCES));
     }
@@ -157,12 +159,12 @@ function checkMetric(metric: Place): void {
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
-export function checkWebhooks(object: Place): void {
+export function checkWebhooks(object: CheckedValue): void {
   object.at('webhooks').items.forEach(checkWebhook);
   object.at('webhooks').uniqueNames();
 }
 
-function checkWebhook(webhook: Place): void {
+function checkWebhook(webhook: CheckedValue): void {
   checkWebhookName(webhook.at('name'));
   const effects = webhook.at('sideEffects');
   if (effects.needed('must specify one of None, NoneOnDryRun')) {
@@ -188,8 +190,8 @@ function checkWebhook(webhook: Place): void {
   checkConditions(webhook.at('matchConditions'));
 }
 
-/** Names of webhooks are domains of three parts at least. */
-function checkWebhookName(name: Place): void {
+/** Webhook names are domain names with at least three segments. */
+function checkWebhookName(name: CheckedValue): void {
   if (!name.needed()) {
     return;
   }
@@ -200,7 +202,7 @@ function checkWebhookName(name: Place): void {
   }
 }
 
-function checkRule(rule: Place): void {
+function checkRule(rule: CheckedValue): void {
   const operations = rule.at('operations');
   operations.needed();
   checkWildcard(operations, 'operations');
@@ -225,13 +227,13 @@ function checkRule(rule: Place): void {
   rule.at('scope').oneOf(['*', 'Cluster', 'Namespaced']);
 }
 
-function checkWildcard(list: Place, what: string): void {
+function checkWildcard(list: CheckedValue, what: string): void {
   if (list.items.length > 1 && list.items.some(({ text }) => text === '*')) {
     list.invalid(`if '*' is present, must not specify other ${what}`);
   }
 }
 
-function checkClient(client: Place): void {
+function checkClient(client: CheckedValue): void {
   const [url, service] = [client.at('url'), client.at('service')];
   if (url.isSet === service.isSet) {
     client.required('exactly one of url or service is required');
@@ -246,7 +248,7 @@ function checkClient(client: Place): void {
 
 const URL_FORM = '; desired format: https://host[/path]';
 
-function checkUrl(place: Place): void {
+function checkUrl(place: CheckedValue): void {
   const url = URL.parse(place.text);
   if (url === null) {
     place.invalid(`url must be a valid URL${URL_FORM}`);
@@ -269,7 +271,7 @@ function checkUrl(place: Place): void {
   }
 }
 
-function checkConditions(conditions: Place): void {
+function checkConditions(conditions: CheckedValue): void {
   for (const condition of conditions.items) {
     condition.at('expression').needed();
     if (condition.at('name').needed()) {
@@ -279,7 +281,7 @@ function checkConditions(conditions: Place): void {
   conditions.uniqueNames();
 }
 
-export function checkValidatingAdmissionPolicy(object: Place): void {
+export function checkValidatingAdmissionPolicy(object: CheckedValue): void {
   const spec = object.at('spec');
   const [validations, annotations] = [spec.at('validations'), spec.at('auditAnnotations')];
   if (validations.isEmpty && annotations.isEmpty) {
@@ -301,7 +303,7 @@ export function checkValidatingAdmissionPolicy(object: Place): void {
   checkConditions(spec.at('matchConditions'));
 }
 
-export function checkValidatingAdmissionPolicyBinding(object: Place): void {
+export function checkValidatingAdmissionPolicyBinding(object: CheckedValue): void {
   const spec = object.at('spec');
   if (spec.at('policyName').needed()) {
     spec.at('policyName').follows(dnsSubdomainProblems);

@@ -1,20 +1,20 @@
-// Config maps, secrets, storage, quotas and events.
+// Validation of ConfigMaps, Secrets, storage, quotas and events.
 import { isDeepStrictEqual } from 'node:util';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { configKeyProblems } from './place.ts';
-import type { Place } from './place.ts';
+import { configKeyProblems } from './checked-value.ts';
+import type { CheckedValue } from './checked-value.ts';
 import { checkHostPath, checkNfs } from './volume-validation.ts';
 import { immutable, oldField } from './workload-validation.ts';
 
 type Old = KubernetesObject | undefined;
 
-/** 1 MiB: what the data of a config map or a secret may have. */
+/** Total size of the data of a ConfigMap or Secret. */
 export const MAX_DATA_BYTES = 1024 ** 2;
 
 const FIXED = 'field is immutable when `immutable` is set';
 
-export function checkConfigMap(object: Place, old: Old): void {
+export function checkConfigMap(object: CheckedValue, old: Old): void {
   const [data, binary] = [object.at('data'), object.at('binaryData')];
   const binaryKeys = new Set(binary.entries.map(([key]) => key));
   let bytes = 0;
@@ -31,7 +31,7 @@ export function checkConfigMap(object: Place, old: Old): void {
   checkFixed(object, old, ['data', 'binaryData']);
 }
 
-/** What is in `data` of secrets of a type. */
+/** Required keys of a Secret's data by type. */
 const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/dockercfg': ['.dockercfg'],
   'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
@@ -41,7 +41,7 @@ const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 const ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name';
 
-export function checkSecret(object: Place, old: Old): void {
+export function checkSecret(object: CheckedValue, old: Old): void {
   const data = object.at('data');
   let bytes = 0;
   for (const [key, value] of data.entries) {
@@ -69,7 +69,7 @@ export function checkSecret(object: Place, old: Old): void {
   checkFixed(object, old, ['data']);
 }
 
-function checkSize(object: Place, bytes: number): void {
+function checkSize(object: CheckedValue, bytes: number): void {
   if (bytes > MAX_DATA_BYTES) {
     const kind = object.at('kind').text;
     const place = kind === 'Secret' ? 'data' : '';
@@ -81,7 +81,7 @@ function checkSize(object: Place, bytes: number): void {
   }
 }
 
-function checkFixed(object: Place, old: Old, fields: readonly string[]): void {
+function checkFixed(object: CheckedValue, old: Old, fields: readonly string[]): void {
   if (old?.['immutable'] !== true) {
     return;
   }
@@ -97,7 +97,7 @@ function checkFixed(object: Place, old: Old, fields: readonly string[]): void {
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 
-function checkAccessModes(modes: Place): void {
+function checkAccessModes(modes: CheckedValue): void {
   for (const mode of modes.items) {
     mode.named(modes.path).oneOf(ACCESS_MODES);
   }
@@ -109,7 +109,7 @@ function checkAccessModes(modes: Place): void {
 const CLAIM_UPDATE =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-export function checkPersistentVolumeClaim(object: Place, old: Old): void {
+export function checkPersistentVolumeClaim(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   spec.at('accessModes').needed('at least 1 access mode is required');
   checkAccessModes(spec.at('accessModes'));
@@ -139,7 +139,7 @@ export function checkPersistentVolumeClaim(object: Place, old: Old): void {
   }
 }
 
-function checkShrinking(spec: Place, old: KubernetesObject): void {
+function checkShrinking(spec: CheckedValue, old: KubernetesObject): void {
   const place = spec.at('resources').at('requests').at('storage');
   const [now, had] = [place.quantity, oldField(old, 'status', 'capacity', 'storage')];
   const before = place.read(oldField(old, 'spec', 'resources', 'requests', 'storage')).quantity;
@@ -154,7 +154,7 @@ function checkShrinking(spec: Place, old: KubernetesObject): void {
 const cleaned = (fields: Record<string, unknown>): unknown =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Fields of a volume that say where it is; all others are sources. */
+/** Fields of a volume that are not sources. */
 const VOLUME_FIELDS = new Set([
   'accessModes',
   'capacity',
@@ -167,7 +167,7 @@ const VOLUME_FIELDS = new Set([
   'volumeMode',
 ]);
 
-export function checkPersistentVolume(object: Place, old: Old): void {
+export function checkPersistentVolume(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   spec.at('accessModes').needed();
   checkAccessModes(spec.at('accessModes'));
@@ -206,7 +206,7 @@ function sourcesOf(spec: unknown): object {
 
 const STORAGE_UPDATES = ['parameters', 'provisioner', 'reclaimPolicy'];
 
-export function checkStorageClass(object: Place, old: Old): void {
+export function checkStorageClass(object: CheckedValue, old: Old): void {
   object.at('provisioner').needed();
   object.at('reclaimPolicy').oneOf(['Delete', 'Retain']);
   object.at('volumeBindingMode').oneOf(['Immediate', 'WaitForFirstConsumer']);
@@ -242,7 +242,7 @@ const QUOTA_RESOURCES = new Set([
   'services.nodeports',
 ]);
 
-export function checkResourceQuota(object: Place, old: Old): void {
+export function checkResourceQuota(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   for (const [name, amount] of spec.at('hard').entries) {
     qualifiedNameProblems(name).forEach((problem) => amount.invalid(problem, name));
@@ -271,7 +271,7 @@ export function checkResourceQuota(object: Place, old: Old): void {
   }
 }
 
-export function checkLimitRange(object: Place): void {
+export function checkLimitRange(object: CheckedValue): void {
   for (const item of object.at('spec').at('limits').items) {
     const type = item.at('type').text;
     item.at('type').needed();
@@ -291,21 +291,21 @@ export function checkLimitRange(object: Place): void {
   }
 }
 
-/** The smallest amount is not above any other one, nor the largest below. */
-function checkLimits(item: Place, defaults: readonly (readonly [field: string, text: string])[]): void {
+/** Checks the order of minimum, defaults and maximum. */
+function checkLimits(item: CheckedValue, defaults: readonly (readonly [field: string, text: string])[]): void {
   const names = new Set(
     ['max', 'min', ...defaults.map(([field]) => field)].flatMap((field) =>
       item.at(field).entries.map(([name]) => name),
     ),
   );
   for (const name of names) {
-    const amount = (field: string): Place => item.at(field).at(name).named(`${item.path}.${field}[${name}]`);
+    const amount = (field: string): CheckedValue => item.at(field).at(name).named(`${item.path}.${field}[${name}]`);
     const [least, most] = [amount('min'), amount('max')];
     above(least, most, least, `min value ${String(least.value)} is greater than max value ${String(most.value)}`);
     for (const [field, text] of defaults) {
       const place = amount(field);
       const detail = `min value ${String(least.value)} is greater than ${text} value ${String(place.value)}`;
-      // API servers show the smallest amount here where the other one is meant.
+      // API servers print the minimum here instead of the other amount.
       above(least, place, field === 'default' ? place.read(least.value) : place, detail);
     }
     for (const [field, text] of defaults) {
@@ -324,14 +324,14 @@ function checkLimits(item: Place, defaults: readonly (readonly [field: string, t
   }
 }
 
-function above(left: Place, right: Place, place: Place, detail: string): void {
+function above(left: CheckedValue, right: CheckedValue, place: CheckedValue, detail: string): void {
   const [one, other] = [left.quantity, right.quantity];
   if (one !== undefined && other !== undefined && one.compareTo(other) > 0) {
     place.invalid(detail);
   }
 }
 
-export function checkPriorityClass(object: Place, old: Old): void {
+export function checkPriorityClass(object: CheckedValue, old: Old): void {
   const [name, value] = [object.at('metadata').at('name').text, object.at('value')];
   if (name.startsWith('system-')) {
     if (!['system-cluster-critical', 'system-node-critical'].includes(name)) {
@@ -354,7 +354,7 @@ export function checkPriorityClass(object: Place, old: Old): void {
   }
 }
 
-export function checkLease(object: Place): void {
+export function checkLease(object: CheckedValue): void {
   const spec = object.at('spec');
   const seconds = spec.at('leaseDurationSeconds');
   if (seconds.number !== undefined && seconds.number <= 0) {
@@ -363,8 +363,8 @@ export function checkLease(object: Place): void {
   spec.at('leaseTransitions').nonNegative();
 }
 
-/** Of `v1` events. */
-export function checkEvent(object: Place): void {
+/** For `v1` events. */
+export function checkEvent(object: CheckedValue): void {
   const place = object.at('involvedObject').at('namespace');
   const namespace = object.at('metadata').at('namespace').text;
   if (place.text !== namespace && !(place.text === '' && namespace === 'default')) {

@@ -1,19 +1,19 @@
-// Containers of pods and of templates.
+// Validation of containers.
 import { dnsLabelProblems, dnsSubdomainProblems, qualifiedNameProblems } from '../../../resources/index.ts';
-import { configKeyProblems, portNameProblems } from './place.ts';
-import type { Place } from './place.ts';
+import { configKeyProblems, portNameProblems } from './checked-value.ts';
+import type { CheckedValue } from './checked-value.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-/** What an int32 takes. */
+/** The largest int32. */
 const MAX_ID = 2 ** 31 - 1;
 
-/** What the containers of a pod must agree about with the rest of it. */
+/** The parts of a pod that its containers refer to. */
 export interface ContainerContext {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
 }
 
-export function checkContainers(spec: Place, context: ContainerContext): void {
+export function checkContainers(spec: CheckedValue, context: ContainerContext): void {
   const containers = spec.at('containers');
   containers.needed();
   const names = new Set<string>();
@@ -37,14 +37,14 @@ export function checkContainers(spec: Place, context: ContainerContext): void {
   }
 }
 
-function checkName(name: Place, names: Set<string>): void {
+function checkName(name: CheckedValue, names: Set<string>): void {
   if (name.text !== '' && names.has(name.text)) {
     name.duplicate();
   }
   names.add(name.text);
 }
 
-function checkContainer(container: Place, context: ContainerContext): void {
+function checkContainer(container: CheckedValue, context: ContainerContext): void {
   if (container.at('name').needed()) {
     container.at('name').follows(dnsLabelProblems);
   }
@@ -64,7 +64,7 @@ function checkContainer(container: Place, context: ContainerContext): void {
   checkSecurityContext(container.at('securityContext'));
 }
 
-function checkPorts(ports: Place, { hostNetwork }: ContainerContext): void {
+function checkPorts(ports: CheckedValue, { hostNetwork }: ContainerContext): void {
   const names = new Set<string>();
   for (const port of ports.items) {
     const name = port.at('name');
@@ -89,7 +89,7 @@ function checkPorts(ports: Place, { hostNetwork }: ContainerContext): void {
 
 const VARIABLE_SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
 
-/** What `fieldRef` of a variable may name; labels and annotations one at a time. */
+/** Fields that `fieldRef` of a variable may name, besides single labels and annotations. */
 const FIELDS = new Set([
   'metadata.name',
   'metadata.namespace',
@@ -103,7 +103,7 @@ const FIELDS = new Set([
 ]);
 const FIELD_WITH_KEY = /^metadata\.(?:labels|annotations)\['[^']*'\]$/;
 
-function checkVariable(variable: Place): void {
+function checkVariable(variable: CheckedValue): void {
   const name = variable.at('name');
   if (name.needed() && !/^[ -<>-~]+$/.test(name.text)) {
     name.invalid("a valid environment variable name must consist only of printable ASCII characters other than '='");
@@ -133,7 +133,7 @@ function checkVariable(variable: Place): void {
   }
 }
 
-function checkKeySelector(selector: Place): void {
+function checkKeySelector(selector: CheckedValue): void {
   if (!selector.isSet) {
     return;
   }
@@ -144,7 +144,7 @@ function checkKeySelector(selector: Place): void {
   }
 }
 
-function checkVariablesFrom(source: Place, all: Place): void {
+function checkVariablesFrom(source: CheckedValue, all: CheckedValue): void {
   const references = ['configMapRef', 'secretRef'].map((name) => source.at(name)).filter(({ isSet }) => isSet);
   for (const name of references.map((reference) => reference.at('name'))) {
     dnsSubdomainProblems(name.text).forEach((problem) => name.invalid(problem, name.text));
@@ -156,7 +156,7 @@ function checkVariablesFrom(source: Place, all: Place): void {
   }
 }
 
-function checkMounts(mounts: Place, { volumes }: ContainerContext): void {
+function checkMounts(mounts: CheckedValue, { volumes }: ContainerContext): void {
   const paths = new Set<string>();
   for (const mount of mounts.items) {
     const [name, path] = [mount.at('name'), mount.at('mountPath')];
@@ -179,7 +179,7 @@ function checkMounts(mounts: Place, { volumes }: ContainerContext): void {
   }
 }
 
-export function checkNoBacksteps(path: Place): void {
+export function checkNoBacksteps(path: CheckedValue): void {
   if (path.text.split('/').includes('..')) {
     path.invalid("must not contain '..'");
   }
@@ -191,8 +191,8 @@ function isStandard(name: string): boolean {
   return STANDARD_RESOURCES.has(name) || name.startsWith('hugepages-');
 }
 
-/** Resources besides those of every node have a domain, are counted in whole numbers and cannot be overcommitted. */
-export function checkResources(resources: Place): void {
+/** Validates resources. Extended ones have a domain, whole numbers, and cannot be overcommitted. */
+export function checkResources(resources: CheckedValue): void {
   const [limits, requests] = [resources.at('limits'), resources.at('requests')];
   for (const [name, amount] of [...limits.entries, ...requests.entries]) {
     checkResourceName(amount, name);
@@ -211,7 +211,7 @@ export function checkResources(resources: Place): void {
   }
 }
 
-function checkResourceName(place: Place, name: string): void {
+function checkResourceName(place: CheckedValue, name: string): void {
   const problems = qualifiedNameProblems(name);
   problems.forEach((problem) => place.invalid(problem, name));
   if (problems.length === 0 && !name.includes('/') && !isStandard(name)) {
@@ -220,7 +220,7 @@ function checkResourceName(place: Place, name: string): void {
   }
 }
 
-function checkAmount(place: Place, name: string): void {
+function checkAmount(place: CheckedValue, name: string): void {
   const amount = place.quantity;
   if (amount === undefined) {
     return;
@@ -233,7 +233,7 @@ function checkAmount(place: Place, name: string): void {
   }
 }
 
-function checkSecurityContext(context: Place): void {
+function checkSecurityContext(context: CheckedValue): void {
   for (const field of ['runAsUser', 'runAsGroup']) {
     context.at(field).between(0, MAX_ID);
   }
@@ -242,7 +242,7 @@ function checkSecurityContext(context: Place): void {
   context.at('procMount').oneOf(['Default', 'Unmasked']);
 }
 
-/** Fields of a security context in the order in which messages show them. */
+/** Fields of a security context in the order of messages. */
 const CONTEXT_FIELDS = [
   'Capabilities',
   'Privileged',
@@ -258,7 +258,7 @@ const CONTEXT_FIELDS = [
   'AppArmorProfile',
 ];
 
-function checkEscalation(context: Place): void {
+function checkEscalation(context: CheckedValue): void {
   if (context.at('allowPrivilegeEscalation').value !== false) {
     return;
   }
@@ -282,7 +282,7 @@ function checkEscalation(context: Place): void {
 }
 
 /** The seccomp and AppArmor profiles of a security context. */
-export function checkProfiles(context: Place): void {
+export function checkProfiles(context: CheckedValue): void {
   const seccomp = context.at('seccompProfile');
   if (seccomp.isSet && seccomp.at('type').needed('type is required when seccompProfile is set')) {
     seccomp.at('type').oneOf(['Localhost', 'RuntimeDefault', 'Unconfined']);
@@ -304,7 +304,7 @@ export function checkProfiles(context: Place): void {
 
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
 
-function checkHandlers(container: Place): void {
+function checkHandlers(container: CheckedValue): void {
   for (const name of ['preStop', 'postStart']) {
     checkHandler(container.at('lifecycle').at(name));
   }
@@ -313,7 +313,7 @@ function checkHandlers(container: Place): void {
   }
 }
 
-function checkProbe(probe: Place, isForLife: boolean): void {
+function checkProbe(probe: CheckedValue, isForLife: boolean): void {
   if (!probe.isSet) {
     return;
   }
@@ -337,7 +337,7 @@ function checkProbe(probe: Place, isForLife: boolean): void {
   }
 }
 
-function checkHandler(handler: Place): void {
+function checkHandler(handler: CheckedValue): void {
   if (!handler.isSet) {
     return;
   }

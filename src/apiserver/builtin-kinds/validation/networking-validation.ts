@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { portNameProblems } from './place.ts';
-import type { Place } from './place.ts';
+import { portNameProblems } from './checked-value.ts';
+import type { CheckedValue } from './checked-value.ts';
 import { immutable, oldField } from './workload-validation.ts';
 
 type Old = KubernetesObject | undefined;
@@ -11,7 +11,7 @@ const SERVICE_TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'";
 
-export function checkService(object: Place, old: Old): void {
+export function checkService(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   const type = spec.at('type').text;
   const ports = spec.at('ports');
@@ -46,7 +46,7 @@ export function checkService(object: Place, old: Old): void {
   }
 }
 
-function checkServicePorts(ports: Place, type: string): void {
+function checkServicePorts(ports: CheckedValue, type: string): void {
   const seen = new Set<string>();
   for (const port of ports.items) {
     const [name, number, protocol] = [port.at('name'), port.at('port'), port.at('protocol')];
@@ -76,7 +76,7 @@ function checkServicePorts(ports: Place, type: string): void {
   ports.uniqueNames();
 }
 
-function checkAddresses(spec: Place, type: string): void {
+function checkAddresses(spec: CheckedValue, type: string): void {
   if (type !== 'ExternalName') {
     const one = spec.at('clusterIP');
     const all = spec.at('clusterIPs').items;
@@ -94,7 +94,7 @@ function checkAddresses(spec: Place, type: string): void {
   spec.at('ipFamilyPolicy').oneOf(['PreferDualStack', 'RequireDualStack', 'SingleStack']);
 }
 
-function checkTraffic(spec: Place, type: string): void {
+function checkTraffic(spec: CheckedValue, type: string): void {
   const external = spec.at('externalTrafficPolicy');
   const isExternal = type === 'LoadBalancer' || type === 'NodePort' || !spec.at('externalIPs').isEmpty;
   if (external.isSet) {
@@ -107,8 +107,8 @@ function checkTraffic(spec: Place, type: string): void {
   spec.at('internalTrafficPolicy').oneOf(['Cluster', 'Local']);
 }
 
-/** The address of a service stays, unless it becomes one without. */
-function checkServiceUpdate(spec: Place, old: KubernetesObject): void {
+/** A Service keeps its address, unless it is or was an ExternalName. */
+function checkServiceUpdate(spec: CheckedValue, old: KubernetesObject): void {
   const before = oldField(old, 'spec', 'clusterIPs');
   const isNamed = [spec.at('type').text, oldField(old, 'spec', 'type')].includes('ExternalName');
   const [was] = Array.isArray(before) ? (before as readonly unknown[]) : [];
@@ -118,7 +118,7 @@ function checkServiceUpdate(spec: Place, old: KubernetesObject): void {
   }
 }
 
-export function checkIngress(object: Place): void {
+export function checkIngress(object: CheckedValue): void {
   const spec = object.at('spec');
   const backend = spec.at('defaultBackend');
   if (!backend.isSet && spec.at('rules').isEmpty) {
@@ -142,7 +142,7 @@ export function checkIngress(object: Place): void {
   spec.at('ingressClassName').follows(dnsSubdomainProblems);
 }
 
-function checkHost(host: Place): void {
+function checkHost(host: CheckedValue): void {
   if (isIP(host.text) !== 0) {
     host.invalid('must be a DNS name, not an IP address');
   } else if (host.text.includes('*')) {
@@ -156,11 +156,11 @@ function checkHost(host: Place): void {
   }
 }
 
-/** What no path may have in it: it would not be what it seems. */
+/** Sequences that paths must not have, as they would be normalized. */
 const BAD_SEQUENCES = ['//', '/./', '/../', '%2f', '%2F'];
 const BAD_ENDS = ['/..', '/.'];
 
-function checkIngressPath(path: Place): void {
+function checkIngressPath(path: CheckedValue): void {
   const [type, text] = [path.at('pathType'), path.at('path')];
   if (!type.isSet) {
     type.required('pathType must be specified');
@@ -184,7 +184,7 @@ function checkIngressPath(path: Place): void {
   checkBackend(path.at('backend'));
 }
 
-function checkBackend(backend: Place): void {
+function checkBackend(backend: CheckedValue): void {
   const [service, resource] = [backend.at('service'), backend.at('resource')];
   if (service.isSet && resource.isSet) {
     backend.invalid('cannot set both resource and service backends', '');
@@ -198,7 +198,7 @@ function checkBackend(backend: Place): void {
   }
 }
 
-function checkServiceBackend(backend: Place, service: Place): void {
+function checkServiceBackend(backend: CheckedValue, service: CheckedValue): void {
   if (service.at('name').needed()) {
     service.at('name').follows(dns1035LabelProblems);
   }
@@ -214,7 +214,7 @@ function checkServiceBackend(backend: Place, service: Place): void {
   }
 }
 
-export function checkIngressClass(object: Place, old: Old): void {
+export function checkIngressClass(object: CheckedValue, old: Old): void {
   const controller = object.at('spec').at('controller');
   if (old !== undefined) {
     immutable(controller, oldField(old, 'spec', 'controller'));
@@ -231,7 +231,7 @@ export function checkIngressClass(object: Place, old: Old): void {
   }
 }
 
-export function checkNetworkPolicy(object: Place): void {
+export function checkNetworkPolicy(object: CheckedValue): void {
   const spec = object.at('spec');
   spec.at('podSelector').labelSelector();
   for (const [direction, peers] of [['ingress', 'from'] as const, ['egress', 'to'] as const]) {
@@ -249,7 +249,7 @@ export function checkNetworkPolicy(object: Place): void {
   }
 }
 
-function checkPolicyPort(port: Place): void {
+function checkPolicyPort(port: CheckedValue): void {
   const protocol = port.at('protocol');
   if (protocol.isSet && !PROTOCOLS.includes(protocol.text)) {
     protocol.oneOf(['TCP', 'UDP', 'SCTP']);
@@ -264,14 +264,14 @@ function checkPolicyPort(port: Place): void {
     } else if (typeof from.value === 'string') {
       to.invalid('may not be specified when `port` is non-numeric');
     } else if ((to.number ?? 0) < (from.number ?? 0)) {
-      // The value in the message is that of `port`, as API servers have it.
+      // API servers print the value of `port` here.
       to.invalid('must be greater than or equal to `port`', from.value);
     }
     to.port();
   }
 }
 
-function checkPeer(peer: Place): void {
+function checkPeer(peer: CheckedValue): void {
   const [pods, namespaces, block] = [peer.at('podSelector'), peer.at('namespaceSelector'), peer.at('ipBlock')];
   pods.labelSelector();
   namespaces.labelSelector();
@@ -287,7 +287,7 @@ function checkPeer(peer: Place): void {
 
 const NOT_A_BLOCK = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
-function checkBlock(block: Place): void {
+function checkBlock(block: CheckedValue): void {
   const cidr = block.at('cidr');
   const range = cidrOf(cidr.text);
   if (!cidr.needed()) {
@@ -328,7 +328,7 @@ function isWithin(inner: Cidr, outer: Cidr): boolean {
   return inner.family === outer.family && inner.bits > outer.bits && list.check(inner.address, inner.family);
 }
 
-export function checkEndpoints(object: Place): void {
+export function checkEndpoints(object: CheckedValue): void {
   for (const subset of object.at('subsets').items) {
     const addresses = [...subset.at('addresses').items, ...subset.at('notReadyAddresses').items];
     if (addresses.length === 0) {
@@ -347,7 +347,7 @@ export function checkEndpoints(object: Place): void {
   }
 }
 
-export function checkEndpointSlice(object: Place, old: Old): void {
+export function checkEndpointSlice(object: CheckedValue, old: Old): void {
   const type = object.at('addressType');
   if (type.needed()) {
     type.oneOf(['FQDN', 'IPv4', 'IPv6']);

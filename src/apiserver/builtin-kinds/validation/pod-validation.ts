@@ -1,4 +1,4 @@
-// Pods and pod templates.
+// Validation of pods and pod templates.
 import { isDeepStrictEqual } from 'node:util';
 import {
   dnsLabelProblems,
@@ -9,19 +9,19 @@ import {
 } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { checkContainers, checkProfiles } from './container-validation.ts';
-import type { Place } from './place.ts';
+import type { CheckedValue } from './checked-value.ts';
 import { checkVolumes } from './volume-validation.ts';
 
 const MAX_ID = 2 ** 31 - 1;
 const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 
-/** A pod template: its labels and its pods. Errors in labels are said to be at `labels` of the template. */
-export function checkTemplate(template: Place): void {
+/** Validates a pod template. Errors in labels have the path `labels` of the template. */
+export function checkTemplate(template: CheckedValue): void {
   template.at('metadata').at('labels').named(`${template.path}.labels`).labels();
   checkPodSpec(template.at('spec'));
 }
 
-export function checkPodSpec(spec: Place): void {
+export function checkPodSpec(spec: CheckedValue): void {
   const volumes = checkVolumes(spec.at('volumes'));
   const hostNetwork = spec.at('hostNetwork').value === true;
   checkContainers(spec, { volumes, hostNetwork });
@@ -50,7 +50,7 @@ export function checkPodSpec(spec: Place): void {
   checkTokenProjections(spec);
 }
 
-function checkDns(spec: Place): void {
+function checkDns(spec: CheckedValue): void {
   spec.at('dnsPolicy').oneOf(['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']);
   if (spec.at('dnsPolicy').text === 'None') {
     const config = spec.at('dnsConfig');
@@ -65,7 +65,7 @@ function checkDns(spec: Place): void {
   }
 }
 
-function checkSecurityContext(context: Place): void {
+function checkSecurityContext(context: CheckedValue): void {
   for (const field of ['fsGroup', 'runAsUser', 'runAsGroup']) {
     context.at(field).between(0, MAX_ID);
   }
@@ -83,8 +83,8 @@ function checkSecurityContext(context: Place): void {
   checkProfiles(context);
 }
 
-/** A token is of an account, so there has to be one. */
-function checkTokenProjections(spec: Place): void {
+/** Projected tokens need a service account. */
+function checkTokenProjections(spec: CheckedValue): void {
   if (spec.at('serviceAccountName').text !== '') {
     return;
   }
@@ -97,7 +97,7 @@ function checkTokenProjections(spec: Place): void {
   }
 }
 
-function checkToleration(toleration: Place): void {
+function checkToleration(toleration: CheckedValue): void {
   const [key, operator, effect] = [toleration.at('key'), toleration.at('operator'), toleration.at('effect')];
   const value = toleration.at('value').text;
   key.follows(qualifiedNameProblems);
@@ -124,7 +124,7 @@ function checkToleration(toleration: Place): void {
   }
 }
 
-function checkAffinity(affinity: Place): void {
+function checkAffinity(affinity: CheckedValue): void {
   const nodes = affinity.at('nodeAffinity');
   const must = nodes.at('requiredDuringSchedulingIgnoredDuringExecution');
   if (must.isSet) {
@@ -144,14 +144,14 @@ function checkAffinity(affinity: Place): void {
   }
 }
 
-function checkWeight(weight: Place): void {
+function checkWeight(weight: CheckedValue): void {
   const value = weight.number ?? 0;
   if (value < 1 || value > 100) {
     weight.invalid('must be in the range 1-100');
   }
 }
 
-function checkNodeTerm(term: Place): void {
+function checkNodeTerm(term: CheckedValue): void {
   for (const expression of term.at('matchExpressions').items) {
     const operator = expression.at('operator');
     const values = expression.at('values');
@@ -179,7 +179,7 @@ function checkNodeTerm(term: Place): void {
   }
 }
 
-function checkPodTerm(term: Place): void {
+function checkPodTerm(term: CheckedValue): void {
   term.at('labelSelector').labelSelector();
   term.at('namespaceSelector').labelSelector();
   const key = term.at('topologyKey');
@@ -187,7 +187,7 @@ function checkPodTerm(term: Place): void {
   qualifiedNameProblems(key.text).forEach((problem) => key.invalid(problem, key.text));
 }
 
-function checkSpread(constraints: Place): void {
+function checkSpread(constraints: CheckedValue): void {
   for (const constraint of constraints.items) {
     const skew = constraint.at('maxSkew');
     if ((skew.number ?? 0) <= 0) {
@@ -202,8 +202,8 @@ function checkSpread(constraints: Place): void {
 const UPDATABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** What an update may change of a pod: images, the deadline, and more tolerations. */
-export function checkPodUpdate(pod: Place, old: KubernetesObject): void {
+/** Validates an update of a pod, which may change images, the deadline, and add tolerations. */
+export function checkPodUpdate(pod: CheckedValue, old: KubernetesObject): void {
   const spec = pod.at('spec');
   const before = (old['spec'] ?? {}) as Readonly<Record<string, unknown>>;
   for (const name of ['containers', 'initContainers']) {
@@ -235,7 +235,7 @@ export function checkPodUpdate(pod: Place, old: KubernetesObject): void {
   }
 }
 
-function checkAddedTolerations(tolerations: Place, before: readonly unknown[]): void {
+function checkAddedTolerations(tolerations: CheckedValue, before: readonly unknown[]): void {
   const now = listOf(tolerations.value);
   const isSame = (left: unknown, right: unknown): boolean =>
     isDeepStrictEqual(left, right) ||

@@ -1,9 +1,9 @@
-// Schedules of cron jobs: five fields, or `@daily` and its like.
+// Schedules of CronJobs: five fields, or `@daily` and the like.
 
 interface FieldRange {
   readonly least: number;
   readonly most: number;
-  /** Names that stand for numbers from `least` on. */
+  /** Names of the numbers from `least` on. */
   readonly names?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ const DESCRIPTORS = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@da
 const EVERY = '@every ';
 const DURATION = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))*$/;
 
-/** What is wrong with a schedule, in the words of API servers; undefined when nothing is. */
+/** An API server's message for a malformed schedule; undefined for a valid one. */
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(?:CRON_)?TZ=\S* */, '').trim();
   if (text.startsWith('@')) {
@@ -113,7 +113,7 @@ function boundsProblem({ start, end, every, text }: Bounds, { least, most }: Fie
   return every === 0 ? `step of range should be a positive number: ${text}` : undefined;
 }
 
-/** A number, or what is wrong with the text. */
+/** The number, or a message. */
 function numberOf(text: string, { least = 0, names = [] }: Partial<FieldRange>): number | string {
   const named = names.indexOf(text.toLowerCase());
   if (named !== -1) {

@@ -29,7 +29,7 @@ import {
   checkNetworkPolicy,
   checkService,
 } from './networking-validation.ts';
-import { Place } from './place.ts';
+import { CheckedValue } from './checked-value.ts';
 import { checkPodSpec, checkPodUpdate } from './pod-validation.ts';
 import {
   checkCronJob,
@@ -42,9 +42,9 @@ import {
   checkStatefulSet,
 } from './workload-validation.ts';
 
-type Check = (object: Place, old: KubernetesObject | undefined) => void;
+type Check = (object: CheckedValue, old: KubernetesObject | undefined) => void;
 
-/** By `apiVersion/kind`. Kinds without rules of their own are not there. */
+/** By `apiVersion/kind`; kinds without rules are absent. */
 const CHECKS: Readonly<Record<string, Check>> = {
   'admissionregistration.k8s.io/v1/MutatingWebhookConfiguration': checkWebhooks,
   'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy': checkValidatingAdmissionPolicy,
@@ -87,10 +87,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'v1/Service': checkService,
 };
 
-/** What is wrong with an object of Kubernetes beyond its metadata, in the words of API servers. */
+/** Validates an object of a builtin kind, without its metadata, with API servers' messages. */
 export function validateBuiltin(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
   const name = `${object.apiVersion}/${object.kind}`;
-  const place = new Place(object);
+  const place = new CheckedValue(object);
   if (Object.hasOwn(CHECKS, name)) {
     CHECKS[name]?.(place, old);
   }

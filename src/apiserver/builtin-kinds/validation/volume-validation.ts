@@ -1,7 +1,7 @@
 import { dnsLabelProblems } from '../../../resources/index.ts';
 import { checkNoBacksteps } from './container-validation.ts';
-import { configKeyProblems } from './place.ts';
-import type { Place } from './place.ts';
+import { configKeyProblems } from './checked-value.ts';
+import type { CheckedValue } from './checked-value.ts';
 
 const HOST_PATH_TYPES = [
   '',
@@ -17,8 +17,8 @@ const HOST_PATH_TYPES = [
 /** 0777 */
 const MAX_MODE = 0o777;
 
-/** Sources of volumes that are looked into, in the order in which API servers do. */
-const SOURCES: Readonly<Record<string, (source: Place) => void>> = {
+/** Volume sources with validation, in API servers' order. */
+const SOURCES: Readonly<Record<string, (source: CheckedValue) => void>> = {
   emptyDir: (source) => {
     if ((source.at('sizeLimit').quantity?.sign ?? 0) < 0) {
       source.at('sizeLimit').forbidden('SizeLimit field must be a valid resource quantity');
@@ -45,8 +45,8 @@ const SOURCES: Readonly<Record<string, (source: Place) => void>> = {
   csi: (source) => void source.at('driver').needed(),
 };
 
-/** Checks the volumes of a pod. Returns their names. */
-export function checkVolumes(volumes: Place): ReadonlySet<string> {
+/** Validates the volumes of a pod. Returns their names. */
+export function checkVolumes(volumes: CheckedValue): ReadonlySet<string> {
   const names = new Set<string>();
   for (const volume of volumes.items) {
     const name = volume.at('name');
@@ -68,26 +68,26 @@ export function checkVolumes(volumes: Place): ReadonlySet<string> {
   return names;
 }
 
-export function checkHostPath(source: Place): void {
+export function checkHostPath(source: CheckedValue): void {
   if (source.at('path').needed()) {
     checkNoBacksteps(source.at('path'));
   }
   source.at('type').oneOf(HOST_PATH_TYPES);
 }
 
-export function checkNfs(source: Place): void {
+export function checkNfs(source: CheckedValue): void {
   source.at('server').needed();
   if (source.at('path').needed() && !source.at('path').text.startsWith('/')) {
     source.at('path').invalid('must be an absolute path');
   }
 }
 
-function checkFiles(source: Place): void {
+function checkFiles(source: CheckedValue): void {
   checkMode(source.at('defaultMode'));
   source.at('items').items.forEach(checkKeyToPath);
 }
 
-function checkKeyToPath(item: Place): void {
+function checkKeyToPath(item: CheckedValue): void {
   if (item.at('key').needed()) {
     item.at('key').follows(configKeyProblems);
   }
@@ -101,13 +101,13 @@ function checkKeyToPath(item: Place): void {
   checkMode(item.at('mode'));
 }
 
-function checkMode(mode: Place): void {
+function checkMode(mode: CheckedValue): void {
   if (mode.number !== undefined && (mode.number < 0 || mode.number > MAX_MODE)) {
     mode.invalid('must be a number between 0 and 0777 (octal), both inclusive');
   }
 }
 
-function checkProjection(projection: Place): void {
+function checkProjection(projection: CheckedValue): void {
   for (const name of ['secret', 'configMap']) {
     const source = projection.at(name);
     if (source.isSet) {

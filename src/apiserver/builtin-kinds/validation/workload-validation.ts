@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { labelSelector } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { amountOf, percentOrNumber } from './place.ts';
-import type { Place } from './place.ts';
+import { amountOf, percentOrNumber } from './checked-value.ts';
+import type { CheckedValue } from './checked-value.ts';
 import { checkTemplate } from './pod-validation.ts';
 import { isTimeZone, scheduleProblem } from './schedule.ts';
 
@@ -18,15 +18,15 @@ export function oldField(old: Old, ...path: readonly string[]): unknown {
   return value;
 }
 
-/** Refuses any change of a field. */
-export function immutable(place: Place, before: unknown): void {
+/** Reports a change of an immutable field. */
+export function immutable(place: CheckedValue, before: unknown): void {
   if (!isDeepStrictEqual(place.value ?? null, before ?? null)) {
     place.invalid('field is immutable');
   }
 }
 
-/** The selector must be there, be valid, and select what the template makes. */
-function checkSelector(spec: Place, what: string): void {
+/** Requires a valid selector that selects the template's pods. */
+function checkSelector(spec: CheckedValue, what: string): void {
   const selector = spec.at('selector');
   const errors = selector.errors.length;
   if (!selector.isSet) {
@@ -46,8 +46,8 @@ function checkSelector(spec: Place, what: string): void {
   checkSelected(spec, (labels) => selects(selector, labels));
 }
 
-/** Whether a LabelSelector selects labels. What is no selector is said elsewhere, and not judged here. */
-function selects(selector: Place, labels: Record<string, string>): boolean {
+/** Whether a LabelSelector selects labels; true for a malformed one, which is reported elsewhere. */
+function selects(selector: CheckedValue, labels: Record<string, string>): boolean {
   try {
     return selector.isSet && labelSelector(selector.value).matches(labels);
   } catch {
@@ -55,15 +55,15 @@ function selects(selector: Place, labels: Record<string, string>): boolean {
   }
 }
 
-function checkSelected(spec: Place, matches: (labels: Record<string, string>) => boolean): void {
+function checkSelected(spec: CheckedValue, matches: (labels: Record<string, string>) => boolean): void {
   const labels = spec.at('template').at('metadata').at('labels');
   if (!matches((labels.value ?? {}) as Record<string, string>)) {
     labels.invalid('`selector` does not match template `labels`');
   }
 }
 
-/** Pods of controllers that run forever are started again always. */
-function checkLongRunning(spec: Place): void {
+/** Requires `restartPolicy: Always`. */
+function checkLongRunning(spec: CheckedValue): void {
   const pod = spec.at('template').at('spec');
   const policy = pod.at('restartPolicy');
   if (['Never', 'OnFailure'].includes(policy.text)) {
@@ -74,7 +74,7 @@ function checkLongRunning(spec: Place): void {
   }
 }
 
-export function checkDeployment(object: Place, old: Old): void {
+export function checkDeployment(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   for (const field of ['replicas', 'minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds']) {
     spec.at(field).nonNegative();
@@ -92,12 +92,12 @@ export function checkDeployment(object: Place, old: Old): void {
   }
 }
 
-/** A strategy as messages show it: the names of the fields are those of Go. */
-function strategyText(strategy: Place): object {
+/** A strategy in messages, with Go's field names. */
+function strategyText(strategy: CheckedValue): object {
   return { Type: strategy.at('type').text, RollingUpdate: strategy.at('rollingUpdate').value ?? null };
 }
 
-function checkDeploymentStrategy(strategy: Place): void {
+function checkDeploymentStrategy(strategy: CheckedValue): void {
   const type = strategy.at('type').text;
   const rolling = strategy.at('rollingUpdate');
   if (type === 'RollingUpdate') {
@@ -109,7 +109,7 @@ function checkDeploymentStrategy(strategy: Place): void {
   }
 }
 
-function checkRollingUpdate(rolling: Place): void {
+function checkRollingUpdate(rolling: CheckedValue): void {
   const [unavailable, surge] = [rolling.at('maxUnavailable'), rolling.at('maxSurge')];
   percentOrNumber(unavailable);
   percentOrNumber(surge);
@@ -118,7 +118,7 @@ function checkRollingUpdate(rolling: Place): void {
   }
 }
 
-const isAmount = ({ value }: Place): boolean => typeof value === 'number' || /^\d+%$/.test(String(value));
+const isAmount = ({ value }: CheckedValue): boolean => typeof value === 'number' || /^\d+%$/.test(String(value));
 
 const STATEFUL_UPDATE =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -133,7 +133,7 @@ const STATEFUL_CHANGEABLE = [
   'minReadySeconds',
 ];
 
-export function checkStatefulSet(object: Place, old: Old): void {
+export function checkStatefulSet(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   const management = spec.at('podManagementPolicy');
   if (!['OrderedReady', 'Parallel'].includes(management.text)) {
@@ -170,7 +170,7 @@ function fixed(spec: unknown): unknown {
   return rest;
 }
 
-export function checkDaemonSet(object: Place, old: Old): void {
+export function checkDaemonSet(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   checkSelector(spec, 'daemonset');
   checkTemplate(spec.at('template'));
@@ -197,7 +197,7 @@ export function checkDaemonSet(object: Place, old: Old): void {
   }
 }
 
-export function checkReplicaSet(object: Place, old: Old): void {
+export function checkReplicaSet(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   for (const field of ['replicas', 'minReadySeconds']) {
     spec.at(field).nonNegative();
@@ -210,7 +210,7 @@ export function checkReplicaSet(object: Place, old: Old): void {
   }
 }
 
-export function checkReplicationController(object: Place): void {
+export function checkReplicationController(object: CheckedValue): void {
   const spec = object.at('spec');
   for (const field of ['replicas', 'minReadySeconds']) {
     spec.at(field).nonNegative();
@@ -235,7 +235,7 @@ const JOB_COUNTS = [
   'maxFailedIndexes',
 ];
 
-function checkJobSpec(spec: Place): void {
+function checkJobSpec(spec: CheckedValue): void {
   for (const field of JOB_COUNTS) {
     spec.at(field).nonNegative();
   }
@@ -266,7 +266,7 @@ function checkJobSpec(spec: Place): void {
 
 const UID_LABEL = 'batch.kubernetes.io/controller-uid';
 
-export function checkJob(object: Place, old: Old): void {
+export function checkJob(object: CheckedValue, old: Old): void {
   const spec = object.at('spec');
   const selector = spec.at('selector');
   if (spec.at('manualSelector').value !== true && selector.isSet) {
@@ -304,10 +304,10 @@ export function checkJob(object: Place, old: Old): void {
   }
 }
 
-/** Jobs get eleven more characters in their names. */
+/** Longest name of a CronJob: its Jobs' names have eleven more characters. */
 const MAX_CRON_JOB_NAME = 52;
 
-export function checkCronJob(object: Place): void {
+export function checkCronJob(object: CheckedValue): void {
   const spec = object.at('spec');
   const name = object.at('metadata').at('name');
   if (name.text.length > MAX_CRON_JOB_NAME) {
@@ -339,7 +339,7 @@ export function checkCronJob(object: Place): void {
   checkJobSpec(spec.at('jobTemplate').at('spec'));
 }
 
-export function checkPodDisruptionBudget(object: Place): void {
+export function checkPodDisruptionBudget(object: CheckedValue): void {
   const spec = object.at('spec');
   const [least, most] = [spec.at('minAvailable'), spec.at('maxUnavailable')];
   if (least.isSet && most.isSet) {

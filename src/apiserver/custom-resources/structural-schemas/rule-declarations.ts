@@ -12,7 +12,7 @@ const EXPENSIVE_SHARE = 0.01;
 const MAX_LISTED = 4;
 
 /** The position of a node, for its rules. */
-interface Place {
+interface NodePosition {
   /** Maximum number of the node's values in an object; undefined when unbounded. */
   readonly count: number | undefined;
   /** The list around it whose elements have no identity between two versions of an object. */
@@ -38,7 +38,7 @@ export class RuleDeclarations {
     return this.#errors;
   }
 
-  #node(schema: Schema, path: string, place: Place): void {
+  #node(schema: Schema, path: string, place: NodePosition): void {
     const rules = schema['x-kubernetes-validations'] ?? [];
     if (rules.length > 0) {
       this.#rules(rules, schema, `${path}.x-kubernetes-validations`, place);
@@ -63,7 +63,7 @@ export class RuleDeclarations {
     }
   }
 
-  #rules(rules: readonly ValidationRule[], schema: Schema, path: string, place: Place): void {
+  #rules(rules: readonly ValidationRule[], schema: Schema, path: string, place: NodePosition): void {
     const wrong = rules.flatMap((rule, index) => declarationErrors(rule, schema, `${path}[${index}]`));
     if (wrong.length > 0) {
       addErrors(this.#errors, wrong);
@@ -75,7 +75,7 @@ export class RuleDeclarations {
     }
   }
 
-  #compiled(compiled: CompiledRule, compiler: RuleCompiler, path: string, place: Place): void {
+  #compiled(compiled: CompiledRule, compiler: RuleCompiler, path: string, place: NodePosition): void {
     const { rule, error, messageError, program, message } = compiled;
     if (program !== undefined) {
       const cost = program.estimate.max * (place.count ?? compiler.mostInRequest);

@@ -37,7 +37,7 @@ const UNSUPPORTED: readonly (keyof never | string)[] = [
 const INT_OR_STRING = [{ type: 'integer' }, { type: 'string' }];
 
 /** The position of a node in a schema. */
-interface Place {
+interface NodePosition {
   readonly level: 'root' | 'item' | 'field';
   /** Inside `metadata`, `kind` or `apiVersion` of an object. */
   readonly isInsideMetadata: boolean;
@@ -73,7 +73,7 @@ export function checkStructural(schema: unknown, path: string): FieldError[] {
 class StructuralChecker {
   readonly errors: FieldError[] = [];
 
-  node(schema: Schema, path: string, place: Place, depth: number): void {
+  node(schema: Schema, path: string, place: NodePosition, depth: number): void {
     if (depth > MAX_NESTING) {
       this.errors.push(forbidden(path, `is nested more than ${MAX_NESTING} levels deep`));
       return;
@@ -92,7 +92,7 @@ class StructuralChecker {
     });
   }
 
-  #keywords(schema: Schema, path: string, { noDefaults, isInsideMetadata }: Place): void {
+  #keywords(schema: Schema, path: string, { noDefaults, isInsideMetadata }: NodePosition): void {
     this.#commonKeywords(schema, path);
     if (schema.default !== undefined && noDefaults !== undefined) {
       this.errors.push(forbidden(`${path}.default`, `must not be set ${noDefaults}`));
@@ -134,7 +134,7 @@ class StructuralChecker {
     }
   }
 
-  #type(schema: Schema, path: string, { level }: Place): void {
+  #type(schema: Schema, path: string, { level }: NodePosition): void {
     const { type, items } = schema;
     if (type === 'array' && items === undefined) {
       this.errors.push(required(`${path}.items`, 'must be specified'));
@@ -164,7 +164,7 @@ class StructuralChecker {
   }
 
   /** Validates the schema of an object: the root, or an embedded resource. */
-  #resource(schema: Schema, path: string, { level }: Place): void {
+  #resource(schema: Schema, path: string, { level }: NodePosition): void {
     const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;
     const { properties = {} } = schema;
     const additional = `${path}.additionalProperties`;
@@ -199,7 +199,7 @@ class StructuralChecker {
     }
   }
 
-  #children(schema: Schema, path: string, place: Place, depth: number): void {
+  #children(schema: Schema, path: string, place: NodePosition, depth: number): void {
     const { isInsideMetadata, noDefaults } = place;
     if (schema.items !== undefined) {
       this.node(schema.items, `${path}.items`, { level: 'item', isInsideMetadata, noDefaults }, depth + 1);
@@ -207,13 +207,13 @@ class StructuralChecker {
     const additional = additionalOf(schema);
     if (additional !== undefined) {
       const why = isInsideMetadata ? 'inside additionalProperties applying to object metadata' : noDefaults;
-      const inner: Place = { level: 'field', isInsideMetadata, noDefaults: why };
+      const inner: NodePosition = { level: 'field', isInsideMetadata, noDefaults: why };
       this.node(additional, `${path}.additionalProperties`, inner, depth + 1);
     }
     const isResource = place.level === 'root' || schema['x-kubernetes-embedded-resource'] === true;
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const isMeta = isResource && (name === 'metadata' || name === 'kind' || name === 'apiVersion');
-      const inner: Place = {
+      const inner: NodePosition = {
         level: 'field',
         isInsideMetadata: isInsideMetadata || isMeta,
         noDefaults: isMeta && place.level === 'root' ? `in top-level ${name}` : noDefaults,
@@ -287,7 +287,7 @@ class StructuralChecker {
 /** A schema that allows any field. */
 const ANY_FIELDS: Schema = {};
 
-const NO_TYPE: Readonly<Record<Place['level'], string>> = {
+const NO_TYPE: Readonly<Record<NodePosition['level'], string>> = {
   root: 'must not be empty at the root',
   item: 'must not be empty for specified array items',
   field: 'must not be empty for specified object fields',

@@ -15,8 +15,8 @@ import {
 import type { FieldError } from '../../../resources/index.ts';
 import { quantityOf } from '../quantities.ts';
 
-/** A place in an object that is being checked. All places of an object add to the same list of errors. */
-export class Place {
+/** A value under validation, with its path. All values of an object share one list of errors. */
+export class CheckedValue {
   /** `spec.containers[0].name` */
   readonly path: string;
   readonly value: unknown;
@@ -28,33 +28,36 @@ export class Place {
     this.errors = errors;
   }
 
-  /** A field of an object; of anything else, a place without a value. */
-  at(name: string): Place {
+  /** A field of an object; without a value if there is none. */
+  at(name: string): CheckedValue {
     const value = isJsonObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
-    return new Place(value, this.path === '' ? name : `${this.path}.${name}`, this.errors);
+    return new CheckedValue(value, this.path === '' ? name : `${this.path}.${name}`, this.errors);
   }
 
-  /** The same value under another path: messages of API servers are not always where the value is. */
-  named(path: string): Place {
-    return new Place(this.value, path, this.errors);
+  /** The same value under another path, for messages with a different path. */
+  named(path: string): CheckedValue {
+    return new CheckedValue(this.value, path, this.errors);
   }
 
   /** Another value at the same path. */
-  read(value: unknown): Place {
-    return new Place(value, this.path, this.errors);
+  read(value: unknown): CheckedValue {
+    return new CheckedValue(value, this.path, this.errors);
   }
 
   /** The entries of a list. */
-  get items(): readonly Place[] {
+  get items(): readonly CheckedValue[] {
     return Array.isArray(this.value)
-      ? this.value.map((item, index) => new Place(item, `${this.path}[${index}]`, this.errors))
+      ? this.value.map((item, index) => new CheckedValue(item, `${this.path}[${index}]`, this.errors))
       : [];
   }
 
   /** The entries of a map, with their keys. */
-  get entries(): readonly (readonly [key: string, value: Place])[] {
+  get entries(): readonly (readonly [key: string, value: CheckedValue])[] {
     return isJsonObject(this.value)
-      ? Object.entries(this.value).map(([key, value]) => [key, new Place(value, `${this.path}[${key}]`, this.errors)])
+      ? Object.entries(this.value).map(([key, value]) => [
+          key,
+          new CheckedValue(value, `${this.path}[${key}]`, this.errors),
+        ])
       : [];
   }
 
@@ -62,7 +65,7 @@ export class Place {
     return this.value !== undefined && this.value !== null;
   }
 
-  /** Whether there is nothing in it: no value, or an empty text, list or object. */
+  /** Whether it is absent, or an empty string, list or object. */
   get isEmpty(): boolean {
     return (
       !this.isSet || this.value === '' || (typeof this.value === 'object' && Object.keys(this.value ?? {}).length === 0)
@@ -105,7 +108,7 @@ export class Place {
     this.add(duplicate(this.path, value));
   }
 
-  /** Requires that something is there. Returns whether it is. */
+  /** Requires a value. Returns whether there is one. */
   needed(detail = ''): boolean {
     if (this.isEmpty) {
       this.required(detail);
@@ -113,14 +116,14 @@ export class Place {
     return !this.isEmpty;
   }
 
-  /** Requires one of some texts, where there is any. */
+  /** Requires one of these strings, if there is a value. */
   oneOf(supported: readonly string[]): void {
     if (this.isSet && !supported.includes(this.text)) {
       this.add(notSupported(this.path, this.value, supported));
     }
   }
 
-  /** A value that messages show as a Go struct: in the order of its fields, by their names in Go. */
+  /** Reports an invalid value that messages print as a Go struct, with Go's field names and order. */
   invalidStruct(struct: object, detail: string): void {
     this.add(withStruct(invalid(this.path, '', detail), struct));
   }
@@ -137,7 +140,7 @@ export class Place {
     this.add(notSupported(this.path, value, supported));
   }
 
-  /** Requires what a rule for names does, where there is a text. */
+  /** Applies a rule for names, if there is a string. */
   follows(problems: (text: string) => readonly string[]): void {
     for (const problem of this.text === '' ? [] : problems(this.text)) {
       this.invalid(problem);
@@ -184,7 +187,7 @@ export class Place {
     addErrors(this.errors, labelSelectorErrors(this.value, this.path));
   }
 
-  /** Names of entries must differ; says so at the second one. */
+  /** Requires unique names of entries; reports the second one. */
   uniqueNames(field = 'name'): void {
     const seen = new Set<string>();
     for (const name of this.items.map((item) => item.at(field))) {
@@ -200,7 +203,7 @@ function withStruct(error: FieldError, struct: object): FieldError {
   return { ...error, message: error.message.replace('""', () => JSON.stringify(struct)) };
 }
 
-/** Names of ports of containers: `http`, `web-1`. */
+/** Validates names of container ports: `http`, `web-1`. */
 export function portNameProblems(name: string): string[] {
   const problems: string[] = [];
   if (name.length > 15) {
@@ -221,7 +224,7 @@ export function portNameProblems(name: string): string[] {
   return problems;
 }
 
-/** Keys of config maps and secrets. */
+/** Validates keys of ConfigMaps and Secrets. */
 export function configKeyProblems(key: string): string[] {
   const problems: string[] = [];
   if (key.length > 253) {
@@ -242,8 +245,8 @@ export function configKeyProblems(key: string): string[] {
   return problems;
 }
 
-/** `50%`, or a number that is not negative. */
-export function percentOrNumber(place: Place): void {
+/** Requires `50%`, or a number that is not negative. */
+export function percentOrNumber(place: CheckedValue): void {
   if (typeof place.value === 'string') {
     if (!/^[0-9]+%$/.test(place.value)) {
       place.invalid(
@@ -257,7 +260,7 @@ export function percentOrNumber(place: Place): void {
   }
 }
 
-/** The number that {@link percentOrNumber} accepts, percent as such. */
-export function amountOf(place: Place): number {
+/** The number in a value that {@link percentOrNumber} accepts; percentages without the sign. */
+export function amountOf(place: CheckedValue): number {
   return Number.parseInt(String(place.value), 10) || 0;
 }
