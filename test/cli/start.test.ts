@@ -136,7 +136,7 @@ describe('portcullis start', () => {
       for (const command of ['apply', 'delete']) {
         const { code, stderr } = await started.portcullis([command, '-f', '-', '-n', 'default'], placed);
         assert.equal(code, 1);
-        assert.match(stderr, /ConfigMap placed is in namespace kube-public, and --namespace says default/);
+        assert.match(stderr, /ConfigMap placed is in namespace kube-public, but --namespace is default/);
         succeeded(await started.portcullis([command, '-f', '-'], placed));
       }
     });
@@ -147,7 +147,7 @@ describe('portcullis start', () => {
       succeeded(await started.portcullis(['apply', '-f', '-'], held));
       const { code, stderr } = await started.portcullis(['delete', 'cm', 'held', '--timeout=200ms']);
       assert.equal(code, 1);
-      assert.match(stderr, /configmap\/held is not gone after 200ms: something has to remove its finalizers first/);
+      assert.match(stderr, /configmap\/held is not gone after 200ms: its finalizers have to be removed first/);
       const shown = succeeded(await started.portcullis(['describe', 'cm', 'held']));
       assert.match(shown, /held by example\.com\/hold/);
     });

@@ -1,4 +1,3 @@
-// The manifests that `-f` names: files, folders, standard input.
 import { readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
@@ -7,7 +6,7 @@ import { readManifests } from '../policy/manifests.ts';
 
 const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
 
-/** All objects of the files, in the order of the files; of a folder those with an extension of YAML or JSON, by name. */
+/** The objects of `-f`: of files, standard input, and the YAML and JSON files of folders in the order of their names. */
 export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
   if (paths.length === 0) {
     throw usageError(

@@ -1,4 +1,3 @@
-// Server-side apply of one object, and what came of it.
 import { type Cluster, unlessGone, type WriteOptions } from '../../cluster/index.ts';
 import {
   type JsonObject,
@@ -12,13 +11,13 @@ type ApplyOutcome = 'configured' | 'created' | 'unchanged';
 
 interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
-  /** Take fields from other managers. */
+  /** Take over fields of other managers. */
   readonly force: boolean;
-  /** Default: that of the object. */
+  /** Default: the namespace of the object. */
   readonly key?: ObjectKey;
 }
 
-/** What the object is now, or would be with `dryRun`. @throws ApiError */
+/** Applies an object by server-side apply. @throws ApiError */
 export async function applyObject(
   cluster: Cluster,
   type: ResourceType,

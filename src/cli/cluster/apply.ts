@@ -1,4 +1,4 @@
-// `portcullis apply`: makes a cluster have the objects of manifests, by server-side apply.
+// `portcullis apply`: server-side apply of manifests.
 import { Command } from 'commander';
 import { ApiError } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
@@ -20,12 +20,12 @@ interface ApplyFlags extends ClusterFlags {
 export function applyCommand(): Command {
   return addClusterFlags(
     new Command('apply')
-      .description('make a cluster have the objects of manifests (server-side apply)')
+      .description('apply manifests to a cluster (server-side apply)')
       .requiredOption('-f, --filename <file...>', 'manifests: files, folders, or - for standard input')
-      .option('-R, --recursive', 'look into the folders of folders')
-      .option('--dry-run', 'let the server do everything except storing it')
-      .option('--force-conflicts', 'take fields that others manage')
-      .option('--field-manager <name>', 'who owns the fields that are applied', 'portcullis'),
+      .option('-R, --recursive', 'include subfolders')
+      .option('--dry-run', 'send requests that the server checks and does not store')
+      .option('--force-conflicts', 'take over fields of other managers')
+      .option('--field-manager <name>', 'field manager of the applied fields', 'portcullis'),
   )
     .addHelpText(
       'after',

@@ -1,4 +1,4 @@
-// Which cluster a command talks to, as kubectl's flags name it.
+// The cluster of a command, by the flags of kubectl.
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -13,16 +13,15 @@ export interface ClusterFlags {
   readonly namespace?: string;
 }
 
-/** A cluster that a command talks to. */
 export interface Connected extends Disposable {
   readonly cluster: KubernetesCluster;
-  /** That of `--namespace`, or else of the kubeconfig's context. */
+  /** The namespace of `--namespace`, else of the context. */
   readonly namespace: string;
-  /** It is that of `--namespace`. */
+  /** Whether `--namespace` was given. */
   readonly isNamespaceDemanded: boolean;
 }
 
-/** Who owns the fields that these commands set. */
+/** The field manager of these commands. */
 const FIELD_MANAGER = 'portcullis';
 
 /** Adds the flags that {@link connect} reads. */
@@ -30,14 +29,14 @@ export function addClusterFlags(command: Command): Command {
   return addConnectionFlags(command).option('-n, --namespace <name>', 'namespace (default: that of the context)');
 }
 
-/** Those of them that say which cluster. */
+/** Adds the flags that select a cluster. */
 export function addConnectionFlags(command: Command): Command {
   return command
     .option('--kubeconfig <file>', `kubeconfig to use (default: $KUBECONFIG, ${DATA_DIR}/kubeconfig, ~/.kube/config)`)
     .option('--context <name>', 'context of the kubeconfig (default: its current one)');
 }
 
-/** The kubeconfig files to read: the first of flag, environment, the cluster that `portcullis start` made here, and the user's. */
+/** The kubeconfig files: of the flag, else $KUBECONFIG, else of `portcullis start` in this folder, else ~/.kube/config. */
 function kubeconfigPaths(flag: string | undefined): readonly string[] {
   const named = flag ?? process.env['KUBECONFIG'] ?? '';
   if (named !== '') {
@@ -48,7 +47,7 @@ function kubeconfigPaths(flag: string | undefined): readonly string[] {
 }
 
 /**
- * Connects to the cluster that the flags name.
+ * Connects to the cluster of the flags.
  * @throws CliError when there is none, or its kubeconfig cannot be used
  */
 export async function connect(flags: ClusterFlags): Promise<Connected> {

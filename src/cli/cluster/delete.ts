@@ -26,7 +26,7 @@ interface Target {
   readonly key: { readonly namespace?: string; readonly name: string };
 }
 
-/** An object that is to go, and waits for its finalizers. */
+/** A deleted object that waits for its finalizers. */
 interface Held extends Target {
   readonly uid: string | undefined;
 }
@@ -38,19 +38,19 @@ export function deleteCommand(): Command {
     new Command('delete')
       .description('delete objects of a cluster')
       .argument('[resources...]', 'TYPE NAME…, or TYPE/NAME…')
-      .option('-f, --filename <file...>', 'delete what manifests name: files, folders, or - for standard input')
-      .option('-R, --recursive', 'look into the folders of folders')
+      .option('-f, --filename <file...>', 'delete the objects of manifests: files, folders, or - for standard input')
+      .option('-R, --recursive', 'include subfolders')
       .option('-l, --selector <selector>', 'delete the objects with these labels')
       .option('--all', 'delete all objects of the type in the namespace')
-      .option('--ignore-not-found', 'objects that are not there are no error')
+      .option('--ignore-not-found', 'do not fail when an object does not exist')
       .addOption(
-        new Option('--cascade <how>', 'what happens to objects that belong to it')
+        new Option('--cascade <how>', 'deletion of dependent objects')
           .choices(['background', 'foreground', 'orphan'])
           .default('background'),
       )
-      .option('--dry-run', 'let the server do everything except deleting')
+      .option('--dry-run', 'send requests that the server checks and does not execute')
       .option('--no-wait', 'do not wait until the objects are gone')
-      .option('--timeout <duration>', 'how long to wait for it, such as 30s or 5m', '1m'),
+      .option('--timeout <duration>', 'timeout of that wait, such as 30s or 5m', '1m'),
   )
     .addHelpText(
       'after',
@@ -94,7 +94,7 @@ async function remove(resources: readonly string[], flags: DeleteFlags): Promise
   report(failures, targets.length);
 }
 
-/** Nothing, or what finalizers still hold. */
+/** Undefined, or the object with its remaining finalizers. */
 async function removeOne(cluster: Cluster, { type, key }: Target, flags: DeleteFlags): Promise<readonly Held[]> {
   const options: DeleteOptions = { propagationPolicy: PROPAGATION[flags.cascade], dryRun: flags.dryRun === true };
   const left = await cluster.delete(type, key, options);
@@ -117,7 +117,7 @@ async function waitForAll(
         throw error;
       }
       const name = objectName(type, key.name);
-      throw new CliError(`${name} is not gone after ${timeout}: something has to remove its finalizers first`, {
+      throw new CliError(`${name} is not gone after ${timeout}: its finalizers have to be removed first`, {
         hint: 'It goes when they do. describe shows what holds it; --no-wait does not wait.',
         cause: error,
       });
@@ -167,7 +167,7 @@ async function selected(
 }
 
 /**
- * In reverse, so that a definition of a kind is deleted after the objects of the kind.
+ * In reverse order, so that a CustomResourceDefinition is deleted after its objects.
  * @throws CliError when the server has no such kind
  */
 async function declared(

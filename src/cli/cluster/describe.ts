@@ -1,4 +1,4 @@
-// `portcullis describe`: one object for people: what it is, its spec and status, its conditions, what happened to it.
+// `portcullis describe`: metadata, spec, status, conditions and events of an object.
 import { Command } from 'commander';
 import { styleText } from 'node:util';
 import { ApiError, type ApiResource, type Cluster, listAll } from '../../cluster/index.ts';
@@ -32,13 +32,13 @@ interface EventObject extends KubernetesObject {
   readonly reportingComponent?: string;
 }
 
-/** What a heading is padded to. */
+/** Width of headings. */
 const LABEL_WIDTH = 14;
 
 export function describeCommand(): Command {
   return addClusterFlags(
     new Command('describe')
-      .description('show all that is known of objects, with their conditions and events')
+      .description('show objects in detail, with conditions and events')
       .argument('<resources...>', 'TYPE [NAME…], or TYPE/NAME…'),
   )
     .addHelpText(
@@ -68,7 +68,7 @@ async function describe(resources: readonly string[], flags: ClusterFlags): Prom
   }
 }
 
-/** Those of the object, oldest first; undefined when they may not be read. */
+/** The events of an object, oldest first; undefined when reading them is forbidden. */
 async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<readonly EventObject[] | undefined> {
   const type = kubernetesKind('v1', 'Event');
   if (type === undefined) {
@@ -76,7 +76,7 @@ async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<rea
   }
   try {
     const { items } = await cluster.list(type, {
-      // Events about objects without a namespace are in this one.
+      // Events about cluster-scoped objects are in namespace default.
       namespace: object.metadata.namespace ?? 'default',
       fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,
     });
@@ -93,12 +93,12 @@ function timeOf(event: EventObject): string {
   return event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
 }
 
-/** Those of a policy, where they may be read. */
+/** The revisions of a policy; undefined when reading them is forbidden. */
 async function revisionLines(cluster: Cluster, type: ApiResource, object: KubernetesObject): Promise<string[]> {
   if (!hasRollout(type)) {
     return [];
   }
-  // The schema of the kind has checked it.
+  // Validated by the schema of the kind.
   const policy = object as AdmissionPolicyObject;
   try {
     const revisions = await listRevisions(cluster, policy, PRODUCT_NAMESPACE);
@@ -151,7 +151,7 @@ function field(name: string, value: string): string {
 
 function map(name: string, entries: Readonly<Record<string, string>> | undefined): string[] {
   const shown = Object.entries(entries ?? {})
-    // What an older kubectl keeps there is the object again.
+    // Client-side apply of kubectl stores a copy of the object there.
     .filter(([key]) => key !== 'kubectl.kubernetes.io/last-applied-configuration')
     .map(([key, value]) => `${key}=${oneLine(value, 120)}`);
   const [first = '<none>', ...others] = shown;
@@ -174,13 +174,13 @@ function section(name: string, value: unknown): string[] {
   return [title, ...text.split('\n').map((line) => `  ${withoutControls(line)}`)];
 }
 
-/** YAML escapes control characters in what it quotes, and nothing else may hold any. */
+/** YAML escapes control characters in quoted strings, and no other text may have them. */
 function withoutControls(line: string): string {
   return line.replaceAll(/\p{Cc}/gu, '');
 }
 
 function conditionLines(conditions: unknown): string[] {
-  // Kinds of others may have anything there.
+  // Other kinds may have any value there.
   const shown = Array.isArray(conditions) ? conditions.filter(isJsonObject) : [];
   if (shown.length === 0) {
     return [];

@@ -1,13 +1,13 @@
 import { usageError } from '../errors.ts';
 
-/** The longest that timers can wait: 24 days. Milliseconds. */
+/** The longest delay of timers: 24 days. Milliseconds. */
 const MAX_MS = 2 ** 31 - 1;
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /**
- * Milliseconds of `500ms`, `30s`, `5m`, `1h`, `1m30s`, `90d`.
- * @param maxMs the longest that makes sense; default: what a timer can wait
+ * Parses `500ms`, `30s`, `5m`, `1h`, `1m30s`, `90d` into milliseconds.
+ * @param maxMs the longest valid duration. Default: that of timers
  * @throws CliError
  */
 export function durationMs(text: string, flag: string, maxMs: number = MAX_MS): number {

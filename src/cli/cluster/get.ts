@@ -1,4 +1,4 @@
-// `portcullis get`: objects of a cluster as a table, as YAML or JSON, once or as they change.
+// `portcullis get`: lists or watches objects of a cluster, as a table, YAML or JSON.
 import { Command, Option } from 'commander';
 import {
   type ApiResource,
@@ -41,8 +41,8 @@ export function getCommand(): Command {
       .option('--field-selector <selector>', 'only objects with these fields, such as metadata.name=web')
       .option('-w, --watch', 'go on and show changes')
       .option('--show-labels', 'a column with labels')
-      .option('--no-headers', 'no line with the names of the columns')
-      .option('--ignore-not-found', 'an object that is not there is no error'),
+      .option('--no-headers', 'print no column headers')
+      .option('--ignore-not-found', 'do not fail when an object does not exist'),
   )
     .addHelpText(
       'after',
@@ -64,7 +64,7 @@ async function get(resources: readonly string[], flags: GetFlags): Promise<void>
     throw usageError('--watch: expected one type, or one object of it');
   }
   if (flags.allNamespaces === true && selections.some(({ names }) => names.length > 0)) {
-    throw usageError('--all-namespaces: an object is named by its namespace and name', 'Leave out the names, or -A.');
+    throw usageError('--all-namespaces cannot be combined with names', 'Leave out the names, or -A.');
   }
   await (flags.output === 'table' || flags.output === 'wide'
     ? printTables(cluster, namespace, selections, flags)
@@ -128,7 +128,7 @@ async function tableOf(
   }
 }
 
-/** What is shown of a server that makes no tables. */
+/** The table for a server that returns objects instead. */
 function namesTable(answer: unknown): ServerTable {
   const { items, metadata } = answer as {
     items?: readonly KubernetesObject[];
@@ -165,7 +165,7 @@ async function watchTable(
   for await (const { type: change, object } of events) {
     const changed: unknown = object;
     if (change !== 'BOOKMARK' && isServerTable(changed)) {
-      // Only the first table of a watch says what its columns are.
+      // Only the first table of a watch has column definitions.
       const columnDefinitions = changed.columnDefinitions ?? shown?.columnDefinitions ?? [];
       const row = { ...changed, columnDefinitions };
       process.stdout.write(`${serverTableText(row, { ...tableOptions(type, flags), withHeaders: false })}\n`);

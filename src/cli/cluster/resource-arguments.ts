@@ -1,19 +1,19 @@
-// What the arguments of commands name: `pods`, `cap/one`, `po web db`, `deployments.apps,services`.
+// Arguments that name objects: `pods`, `cap/one`, `po web db`, `deployments.apps,services`.
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
 import { groupResourceOf, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { Connected } from './cluster-flags.ts';
 
-/** Objects of one type: those that are named, or all. */
+/** Named objects of one type, or all of them. */
 export interface ResourceSelection {
   readonly type: ApiResource;
-  /** Empty: all of them. */
+  /** Empty: all objects. */
   readonly names: readonly string[];
 }
 
 /**
- * What `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…` name.
+ * Parses `TYPE[,TYPE…] [NAME…]` and `TYPE/NAME…`.
  * @throws CliError when the cluster has no such type, or the arguments mix both forms
  */
 export async function selectResources(
@@ -49,8 +49,8 @@ export async function selectResources(
 }
 
 /**
- * The type that a word means: plural, singular, kind or short name, with the group (`deployments.apps`) or version and group
- * (`deployments.v1.apps`) behind a dot where they are needed.
+ * Finds a type by its plural, singular, kind or short name, optionally with a group (`deployments.apps`), or a version and
+ * group (`deployments.v1.apps`).
  * @throws CliError when there is none
  */
 async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
@@ -66,22 +66,22 @@ async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
   const isOfGroup = (type: ApiResource): boolean =>
     rest.length === 0 || type.group === group || (type.version === version && type.group === versioned.join('.'));
   const matching = types.filter((type) => isNamed(type) && isOfGroup(type));
-  // A name that is one type's own wins over short names of others.
+  // Plural, singular and kind take precedence over short names of other types.
   const found = matching.find((type) => type.resource === name || type.singular === name) ?? matching[0];
   if (found === undefined) {
-    throw usageError(`the server has no resource type "${word}"`, 'kubectl api-resources lists what it has.');
+    throw usageError(`the server has no resource type "${word}"`, 'kubectl api-resources lists its types.');
   }
   return found;
 }
 
-/** The key of an object of a type, in the namespace where the type has one. */
+/** The key of an object; the namespace is ignored for cluster-scoped types. */
 export function keyIn(type: ApiResource, namespace: string, name: string): ObjectKey {
   return type.namespaced ? { namespace, name } : { name };
 }
 
 /**
- * The key of an object of a manifest. Its own namespace counts, if no other one is demanded.
- * @throws CliError when one is (`--namespace`)
+ * The key of an object of a manifest, in its own namespace or the default one.
+ * @throws CliError when `--namespace` names another namespace
  */
 export function keyOfManifest(
   type: ApiResource,
@@ -90,16 +90,16 @@ export function keyOfManifest(
 ): ObjectKey {
   const { name = '', namespace: own = namespace } = metadata;
   if (type.namespaced && isNamespaceDemanded && own !== namespace) {
-    throw new CliError(`${kind} ${name} is in namespace ${own}, and --namespace says ${namespace}`, {
+    throw new CliError(`${kind} ${name} is in namespace ${own}, but --namespace is ${namespace}`, {
       hint: 'Leave out --namespace to use that of each manifest.',
     });
   }
   return keyIn(type, own, name);
 }
 
-/** `pod/web`, `clusteradmissionpolicy.policies.kubewarden.io/one`: how results name an object. */
+/** The name of an object in output: `pod/web`, `clusteradmissionpolicy.policies.kubewarden.io/one`. */
 export function objectName(type: Pick<ApiResource, 'group' | 'kind'>, name: string): string {
   const kind = type.kind.toLowerCase();
-  // Names of roles may be any text.
+  // Names of RBAC objects may have any characters.
   return oneLine(`${type.group === '' ? kind : `${kind}.${type.group}`}/${name}`);
 }

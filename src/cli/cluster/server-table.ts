@@ -1,4 +1,4 @@
-// Tables as API servers make them (`meta.k8s.io/v1` Table), printed as kubectl prints them.
+// Prints tables of API servers (`meta.k8s.io/v1` Table) in the layout of kubectl.
 import type { KubernetesObject } from '../../resources/index.ts';
 import { oneLine, table } from '../table.ts';
 
@@ -12,7 +12,7 @@ interface ServerRow {
   readonly object?: KubernetesObject;
 }
 
-/** What a server answers that was asked for a table. */
+/** https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables */
 export interface ServerTable {
   readonly kind: 'Table';
   readonly metadata?: { readonly resourceVersion?: string };
@@ -21,11 +21,11 @@ export interface ServerTable {
 }
 
 interface ServerTableOptions {
-  /** Also the columns that are less important. */
+  /** Include columns with a priority above 0. */
   readonly wide: boolean;
-  /** A first column with the objects' namespaces. */
+  /** Add a first column with namespaces. */
   readonly withNamespace: boolean;
-  /** A last column with the objects' labels. */
+  /** Add a last column with labels. */
   readonly withLabels: boolean;
   readonly withHeaders: boolean;
 }
@@ -34,7 +34,7 @@ export function isServerTable(value: unknown): value is ServerTable {
   return (value as { kind?: unknown } | null)?.kind === 'Table';
 }
 
-/** The lines of a table, without a line break at the end. */
+/** The lines of a table, without a trailing line break. */
 export function serverTableText(from: ServerTable, options: ServerTableOptions): string {
   const shown = (from.columnDefinitions ?? []).flatMap((column, index) =>
     options.wide || (column.priority ?? 0) === 0 ? [{ column, index }] : [],
@@ -57,7 +57,7 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
   return options.withHeaders ? text : text.slice(text.indexOf('\n') + 1);
 }
 
-/** Cells come from tenants, columns from whoever makes kinds: they must not be able to move the cursor. */
+/** Cells and columns are untrusted: control characters are removed. */
 function cellText(cell: unknown): string {
   return cell === null || cell === undefined
     ? '<none>'

@@ -1,20 +1,19 @@
-// Waiting for objects to become something.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Cluster, isNotFound, type ObjectList } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 
-/** Between two watches: some proxies end them at once. Milliseconds. */
+/** Delay between watches: some proxies end each at once. Milliseconds. */
 const PAUSE_MS = 200;
-/** Between two looks of somebody who may not watch. Milliseconds. */
+/** Polling interval for users who may not watch. Milliseconds. */
 const LOOK_MS = 1_000;
 
-/** What is waited for: whether an object, or its absence, is it. */
+/** Whether an object, or its absence, meets the goal. */
 export type Goal = (object: KubernetesObject | undefined) => boolean;
 
 /**
- * Resolves with the object as soon as the goal holds. A watch that ends or breaks is begun anew; who may only get the object
- * looks at it again and again.
- * @throws what aborted the signal; ApiError when the object may not be read
+ * Resolves with the object as soon as the goal holds. A watch that ends is restarted; for users who may only get the object
+ * it is polled.
+ * @throws the reason of the signal; ApiError when reading the object is forbidden
  */
 export async function waitFor(
   cluster: Cluster,
@@ -47,14 +46,14 @@ export async function waitFor(
       if (error instanceof ApiError && error.code !== 410) {
         throw error;
       }
-      // A connection that broke: what has happened meanwhile is in the next list.
+      // The connection broke: the next list has the changes.
       signal.throwIfAborted();
     }
     await sleep(PAUSE_MS, undefined, { signal });
   }
 }
 
-/** What a watch begins with; undefined for who may not list. */
+/** The list before a watch; undefined when listing is forbidden. */
 async function listed(
   cluster: Cluster,
   type: ResourceType,
@@ -87,7 +86,7 @@ async function gotten(
   }
 }
 
-/** Resolves when there is no such object, or another one has its name. `known`: its uid; default: that of the one that is there. */
+/** Resolves when the object is gone or replaced. @param known its uid. Default: that of the current object */
 export async function waitUntilGone(
   cluster: Cluster,
   type: ResourceType,

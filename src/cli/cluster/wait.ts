@@ -21,7 +21,7 @@ export function waitCommand(): Command {
         '--for <what>',
         'condition=NAME[=VALUE], jsonpath=.status.phase=VALUE (also {.status.phase}), or delete',
       )
-      .option('--timeout <duration>', 'how long to wait, such as 30s or 5m', '30s'),
+      .option('--timeout <duration>', 'timeout, such as 30s or 5m', '30s'),
   )
     .addHelpText(
       'after',

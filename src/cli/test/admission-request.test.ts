@@ -92,10 +92,7 @@ describe('admissionReview', () => {
 
   it('asks for the resource of other kinds, and takes it as it is said', () => {
     const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w' } };
-    assert.throws(
-      () => requestOf(widget),
-      /Widget of example\.com\/v1 is no kind of Kubernetes’ own: expected "resource"/,
-    );
+    assert.throws(() => requestOf(widget), /Widget of example\.com\/v1 is not a builtin kind: expected "resource"/);
     assert.deepEqual(requestOf(widget, { resource: 'widgets' })['resource'], {
       group: 'example.com',
       version: 'v1',

@@ -1,12 +1,12 @@
-// Makes the admission request that the API server would send for an object.
+// Builds the admission request that an API server would send for an object.
 import { isJsonObject, type JsonObject } from '../../engine/index.ts';
 import { builtinKind } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import type { Operation, RequestDetails, Scope, User } from './suite.ts';
 
-/** Requests of tests are told apart by nothing; a constant keeps answers the same from run to run. */
+/** Constant, so that responses are the same in every run. */
 const REQUEST_UID = '00000000-0000-4000-8000-000000000000';
-/** Who asks unless the test says: as kubeadm calls its administrator. */
+/** The default user, as kubeadm names its administrator. */
 const DEFAULT_USER: User = {
   username: 'kubernetes-admin',
   groups: ['kubeadm:cluster-admins', 'system:authenticated'],
@@ -32,7 +32,7 @@ interface Kind {
   readonly kind: string;
 }
 
-/** How a kind is served. */
+/** The resource and scope of a kind. */
 interface Served {
   readonly plural: string;
   readonly scope: Scope;
@@ -41,10 +41,9 @@ interface Served {
 }
 
 /**
- * The AdmissionReview for objects. CREATE for an object, UPDATE for an object and an old one, DELETE for an old one
- * alone, unless the details say. Objects in namespaces are put into the one of the details; those without any into
- * `default`.
- * @throws CliError when an object has no kind, or one of which the resource is not known
+ * The AdmissionReview for objects. The operation defaults to CREATE for an object, UPDATE for an object and an old one, and
+ * DELETE for an old one alone. The namespace of namespaced objects is that of the details, their own, or `default`.
+ * @throws CliError when an object has no kind, or the resource of its kind is unknown
  */
 export function admissionReview({ object, oldObject }: RequestObjects, details: RequestDetails): JsonObject {
   const subject = object ?? oldObject ?? {};
@@ -111,7 +110,7 @@ function resourceOf({ group, version, kind }: Kind, { resource, scope }: Request
   if (known === undefined) {
     const apiVersion = group === '' ? version : `${group}/${version}`;
     throw new CliError(
-      `${kind} of ${apiVersion} is no kind of Kubernetes’ own: expected "resource", the plural name of its resource, and "scope: Cluster" if it is in no namespace`,
+      `${kind} of ${apiVersion} is not a builtin kind: expected "resource", the plural name of its resource, and "scope: Cluster" if it is cluster-scoped`,
     );
   }
   return { plural: known.resource, scope: scope ?? ownScope, group, version };
@@ -121,7 +120,7 @@ function namespaceOf(object: JsonObject, served: Served, details: RequestDetails
   if (served.scope === 'Namespaced') {
     return details.namespace ?? textOf(object, 'namespace') ?? DEFAULT_NAMESPACE;
   }
-  // The API server takes a namespace to be in itself.
+  // API servers set request.namespace to the name of a Namespace.
   return served.group === '' && served.plural === 'namespaces' ? textOf(object, 'name') : undefined;
 }
 

@@ -1,4 +1,4 @@
-// Compares what a policy answered with what a test expects.
+// Compares the response of a policy with the expectations of a test.
 import { dump } from 'js-yaml';
 import {
   type AdmissionResponse,
@@ -13,17 +13,17 @@ import { errorText } from '../errors.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 
-/** An expectation that was not met. */
+/** A failed expectation. */
 export interface Mismatch {
   /** Key of the expectation, or a path below it: `allowed`, `objectContains.spec.replicas`. */
   readonly field: string;
   readonly expected: string;
   readonly actual: string;
-  /** For values of many lines. */
+  /** For multi-line values. */
   readonly diff?: readonly DiffLine[];
 }
 
-/** An expectation of a response whose files have been read. */
+/** The expectations of a response, with all files read. */
 export interface ResponseExpectation {
   readonly allowed?: boolean;
   readonly message?: TextMatcher;
@@ -38,7 +38,7 @@ export interface ResponseExpectation {
 
 const NOTHING = 'nothing';
 
-/** All expectations that a response does not meet; `object` is the one that was asked about. */
+/** All failed expectations. @param object of the request */
 export function compareResponse(
   expect: ResponseExpectation,
   response: AdmissionResponse,
@@ -52,7 +52,7 @@ export function compareResponse(
   if (expect.message !== undefined) {
     mismatches.push(...compareText('message', expect.message, status?.message));
   } else if (mismatches.length > 0 && !allowed) {
-    // Whoever expected an admission wants to know why it is none.
+    // The message says why the request was denied.
     mismatches.push({ field: 'message', expected: NOTHING, actual: status?.message ?? NOTHING });
   }
   if (expect.code !== undefined && expect.code !== status?.code) {
@@ -67,7 +67,7 @@ export function compareResponse(
   return [...mismatches, ...compareChange(expect, response, object)];
 }
 
-/** A text against a matcher. */
+/** Compares a text with a matcher. */
 export function compareText(field: string, matcher: TextMatcher, actual: string | undefined): readonly Mismatch[] {
   return actual !== undefined && isMatch(matcher, actual)
     ? []
@@ -130,13 +130,13 @@ function compareChange(
   ];
 }
 
-/** Operations of a policy may be of any kind, whatever our own differ makes. */
+/** The patch of a policy may have operations that our differ never produces, such as `move`. */
 function patchStep(operation: PatchOperation): { op: string; path: string; from: string; value: unknown } {
   const { op, path, from = '', value }: { op: string; path: string; from?: string; value?: unknown } = operation;
   return { op, path, from, value };
 }
 
-/** Equality; the order of keys does not count. */
+/** Deep equality; the order of keys is ignored. */
 function compareValue(field: string, expected: JsonValue, actual: JsonValue): readonly Mismatch[] {
   if (isEqual(expected, actual)) {
     return [];
@@ -146,7 +146,7 @@ function compareValue(field: string, expected: JsonValue, actual: JsonValue): re
 }
 
 /**
- * What is expected must be there: the keys of a mapping, all elements of a list one by one. Null means: not there.
+ * The keys of an expected mapping must match, and the elements of a list one by one. Null means absent.
  */
 function compareSubset(path: string, expected: JsonValue, actual: JsonValue | undefined): readonly Mismatch[] {
   if (expected === null || actual === undefined) {
@@ -183,7 +183,7 @@ function yaml(value: JsonValue): string {
   return dump(value, { lineWidth: -1, noRefs: true, sortKeys: true });
 }
 
-/** What an expected object gets that the API server fills in before policies see it. */
+/** Adds the namespace that API servers fill in before policies see the object. */
 export function withDefaultNamespace(expected: JsonValue, asked: JsonValue): JsonValue {
   const [mine, theirs] = [metadataOf(expected), metadataOf(asked)];
   if (mine === undefined || theirs === undefined || !isJsonObject(expected)) {

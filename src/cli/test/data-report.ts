@@ -1,8 +1,7 @@
-// Results for programs.
 import { type Summary, summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
-/** What `-o json` and `-o yaml` print. Times are milliseconds. */
+/** The output of `-o json` and `-o yaml`. Times in milliseconds. */
 interface DataReport {
   readonly summary: Summary;
   readonly suites: readonly {

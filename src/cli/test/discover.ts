@@ -1,23 +1,22 @@
-// Finds test files.
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 
-/** `portcullis-test.yml`, or a name that ends so. */
+/** Matches `portcullis-test.yml` and names that end in it. */
 const TEST_FILE = /^(?:(.+)\.)?portcullis-test\.ya?ml$/;
-/** What test files are called, for messages. */
+/** The names of test files, for messages. */
 export const TEST_FILES = 'portcullis-test.yml or NAME.portcullis-test.yml';
 
 /**
- * The test files that paths name: files as they are, and what folders hold, in a fixed order, each once.
- * Folders called node_modules, hidden ones and links to folders are left out.
- * @throws CliError when a path is not there, or none of them leads to a test file
+ * The test files of paths, in a fixed order, each once: files, and the test files in folders. Skips node_modules, hidden
+ * folders and links to folders.
+ * @throws CliError when a path does not exist, or there is no test file
  */
 export async function discover(paths: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(paths.map(testFilesOf));
   const files = [...new Set(found.flat())];
   if (files.length === 0) {
-    throw new CliError(`no tests in ${paths.join(', ')}: expected files called ${TEST_FILES}`, {
+    throw new CliError(`no tests in ${paths.join(', ')}: expected files named ${TEST_FILES}`, {
       exitCode: EXIT.usage,
       hint: 'Folders are searched with all below them, but for node_modules and hidden ones. A file of another name is named itself.',
     });
@@ -25,7 +24,7 @@ export async function discover(paths: readonly string[]): Promise<readonly strin
   return files;
 }
 
-/** What a suite is called that does not say: as its file, or as the folder that it is in. */
+/** The default name of a suite: that of its file, or of its folder. */
 export function suiteName(file: string): string {
   const name = basename(file);
   const match = TEST_FILE.exec(name);

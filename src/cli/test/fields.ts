@@ -1,18 +1,18 @@
-// Reads mappings of a test file and notes what is wrong with them, and where.
+// Reads mappings of a test file, and collects faults with their paths.
 import { isJsonObject, type JsonObject, type JsonValue, unknownKeyHint } from '../../engine/index.ts';
 
-/** Something wrong with a test file; `path` leads to it. */
+/** An error in a test file, and the path of the value. */
 export interface Fault {
   readonly message: string;
   readonly path: readonly string[];
 }
 
-/** Values of a test file after its aliases are expanded: a file of megabytes has fewer, a "billion laughs" file more. */
+/** Most values after aliases are expanded: enough for megabytes of YAML, and a bound for a "billion laughs" file. */
 const MAX_VALUES = 1_000_000;
 
 /**
- * A copy in plain JSON: nothing is shared or cyclic, `__proto__` is a key like any other.
- * Faults instead of values that JSON does not have.
+ * A copy as plain JSON without shared or cyclic values; `__proto__` is an ordinary key. Values that JSON does not have
+ * become faults.
  */
 export function plainJson(value: unknown, faults: Fault[]): JsonValue {
   let left = MAX_VALUES;
@@ -32,7 +32,7 @@ export function plainJson(value: unknown, faults: Fault[]): JsonValue {
       return null;
     }
     if (typeof at === 'number' && !Number.isFinite(at)) {
-      faults.push({ message: `expected a number that JSON has, got ${at}`, path: [...path] });
+      faults.push({ message: `expected a finite number, got ${at}`, path: [...path] });
       return null;
     }
     if (Array.isArray(at)) {
@@ -51,7 +51,7 @@ export function plainJson(value: unknown, faults: Fault[]): JsonValue {
   return walk(value);
 }
 
-/** The keys of one mapping. Null counts as absent, except where any value may stand. */
+/** One mapping. A key with the value null counts as absent, except where any value is allowed. */
 export class Fields {
   readonly path: readonly string[];
   readonly #object: JsonObject;
@@ -67,12 +67,12 @@ export class Fields {
     return Object.keys(this.#object);
   }
 
-  /** Whether the key is written, with any value. */
+  /** Whether the key is present, with any value. */
   has(key: string): boolean {
     return Object.hasOwn(this.#object, key);
   }
 
-  /** The value as it is; undefined when the key is not written. */
+  /** The value as written; undefined when the key is absent. */
   any(key: string): JsonValue | undefined {
     return this.has(key) ? (this.#object[key] ?? null) : undefined;
   }
@@ -104,7 +104,7 @@ export class Fields {
       return value;
     }
     const hint = typeof value === 'object' || value === '' ? '' : ': put it in quotes';
-    this.fault(key, `expected some text, got ${describe(value)}${hint}`);
+    this.fault(key, `expected a non-empty string, got ${describe(value)}${hint}`);
     return undefined;
   }
 

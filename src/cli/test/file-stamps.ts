@@ -1,18 +1,18 @@
-// Notices changes of files by looking at them: that works on every file system, for files that come and go, too.
+// Detects changes of files by polling, which works on every file system, and for files that appear and disappear.
 import { statSync } from 'node:fs';
 
-/** The state of a set of files when they were first looked at. */
+/** The state of a set of files when each was added. */
 export class FileStamps {
   readonly #stamps = new Map<string, string>();
 
-  /** Takes a file in; call it before the file is read, so that a change in between is seen later. */
+  /** Adds a file; to be called before the file is read, so that a later change is detected. */
   add(path: string): void {
     if (!this.#stamps.has(path)) {
       this.#stamps.set(path, stampOf(path));
     }
   }
 
-  /** Whether a file has changed, come or gone since it was taken in. */
+  /** Whether a file was changed, created or deleted since it was added. */
   hasChanged(): boolean {
     return [...this.#stamps].some(([path, stamp]) => stampOf(path) !== stamp);
   }

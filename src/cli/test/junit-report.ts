@@ -1,9 +1,8 @@
-// Results as JUnit XML, which CI systems show: a test suite per file, a test case per case.
+// Results as JUnit XML: a test suite per file, a test case per case. https://github.com/testmoapp/junitxml
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { failureText } from './text-report.ts';
 
-/** The document. */
 export function junitReport(suites: readonly SuiteResult[]): string {
   const { durationMs } = summarize(suites);
   const total = countsOf(suites);
@@ -51,7 +50,7 @@ function caseElement(suite: SuiteResult, result: CaseResult): string {
   return element('testcase', attributes, children);
 }
 
-/** A file that could not be run is a case with an error. */
+/** A file that could not be run, as a case with an error. */
 function countsOf(suites: readonly SuiteResult[]): { tests: number; failures: number; errors: number } {
   const { cases, failed, errors, problems } = summarize(suites);
   return { tests: cases + problems, failures: failed, errors: errors + problems };
@@ -76,7 +75,7 @@ function firstLine(text: string): string {
   return line;
 }
 
-/** Characters that XML 1.0 cannot hold at all are replaced: the document must stay readable. */
+/** Replaces characters that XML 1.0 does not allow: https://www.w3.org/TR/xml/#charsets */
 function escapeText(text: string): string {
   return text
     .toWellFormed()

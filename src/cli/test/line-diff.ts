@@ -1,6 +1,6 @@
 import { diffHunks } from '../diff-hunks.ts';
 
-/** A line that both texts have, that only one of them has, or that stands for unchanged lines left out. */
+/** A line of both texts or of one of them; a `gap` stands for omitted unchanged lines. */
 export interface DiffLine {
   readonly kind: 'same' | 'expected' | 'actual' | 'gap';
   readonly text: string;

@@ -1,4 +1,4 @@
-// Makes a test file ready to be run: reads the files that it names, fetches modules, builds requests.
+// Prepares a test file: reads the files that it names, fetches modules, builds requests.
 import { dirname, resolve } from 'node:path';
 import {
   isJsonObject,
@@ -34,46 +34,44 @@ import { plainJson } from './fields.ts';
 import { located } from './read-suite.ts';
 import type { FileSource, Source, Subject, TestCase, TestSuite } from './suite.ts';
 
-/** A case that can be run. */
 export interface PreparedCase {
   readonly test: TestCase;
   readonly expect: ResponseExpectation & { readonly settings?: 'accepted' | 'rejected' };
-  /** What a patch is applied to. */
+  /** The object of the request, to which a patch is applied. */
   readonly object: JsonValue;
 }
 
-/** A suite that can be run. */
 export interface PreparedSuite {
   readonly suite: TestSuite;
   readonly cases: readonly PreparedCase[];
-  /** The questions are numbered as the cases. */
+  /** Questions have the indexes of their cases. */
   readonly job: SuiteJob;
 }
 
 interface PrepareOptions {
   readonly progress: Progress;
   readonly sources?: SourcesConfig;
-  /** Seconds of one evaluation, instead of what policies say. */
+  /** Timeout of an evaluation in seconds. Default: that of the policy. */
   readonly timeout?: number;
-  /** Told of every file that is read, by its absolute path: they are what a watch looks at. */
+  /** Called with the absolute path of every file before it is read, for `--watch`. */
   readonly onFile: (path: string) => void;
 }
 
 /**
- * Prepares a suite; `text` is the text of its file.
- * @throws CliError with everything that is wrong
+ * Prepares a suite from the text of its file.
+ * @throws CliError with all problems
  */
 export async function prepareSuite(suite: TestSuite, text: string, options: PrepareOptions): Promise<PreparedSuite> {
   return await new Preparation(suite, text, options).prepare();
 }
 
-/** A request, and what its patch is applied to. */
+/** A request, and its object. */
 interface Asked {
   readonly request?: NonNullable<SuiteQuestion['request']>;
   readonly object: JsonValue;
 }
 
-/** How the definition of a policy is made of its settings, and where its modules are. */
+/** The modules of a policy, and how to build its definition from settings. */
 interface PolicyPlan {
   readonly define: (settings: JsonObject | undefined) => PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
@@ -109,7 +107,7 @@ class Preparation {
     return this.#suite;
   }
 
-  /** Notes what goes wrong, and where in the test file, and goes on. */
+  /** Runs an action; an error is recorded with its position in the test file. */
   async #at<Result>(at: number, work: () => Promise<Result>): Promise<Result | undefined> {
     try {
       return await work();
@@ -121,7 +119,7 @@ class Preparation {
     }
   }
 
-  /** Errors of what a file holds are shown where the test file names it. */
+  /** Errors in the contents of a file are located where the test file names it. */
   async #inFile<Result>(
     { at }: FileSource,
     work: () => Promise<Result>,
@@ -189,7 +187,7 @@ class Preparation {
     }
   }
 
-  /** A request in a file is handed on as it is written: numbers stay what they are. */
+  /** A request in a file is passed on unchanged, so that its numbers keep their form. */
   async #body(source: Source<JsonValue>, route: Route, value: JsonObject): Promise<Uint8Array> {
     return 'path' in source ? await readRequest(this.#path(source.path), route) : jsonBytes(value);
   }
@@ -256,7 +254,7 @@ class Preparation {
           return this.#timed(found);
         }
         if (found.kind === 'group') {
-          throw new CliError('settings: a group has none of its own, its members have');
+          throw new CliError('settings: a group has no settings, its members have');
         }
         return this.#timed({ ...found, settings });
       },
@@ -276,19 +274,21 @@ class Preparation {
       modules,
       define: (settings) => {
         if (settings !== undefined) {
-          throw new CliError('settings: policies of Kubernetes have none; their parameters are among the manifests');
+          throw new CliError(
+            'settings: Kubernetes’ own policies have no settings; their parameters are in the manifests',
+          );
         }
         return this.#timed(definition);
       },
     };
   }
 
-  /** What the policy is called in messages. */
+  /** The name of the policy for messages. */
   get #id(): string {
     return this.#suite.name.replaceAll(/[/\p{Cc}\p{Cs}]/gu, '').slice(0, MAX_ID_LENGTH) || 'policy';
   }
 
-  /** A definition for an entry; the reader of test files has looked at all of it but settings that come from elsewhere. */
+  /** The definition of an entry. Only its settings can still be invalid: the rest was checked with the test file. */
   #define(entry: JsonObject): PolicyDefinition {
     const { policies, problems } = parsePolicies(JSON.stringify({ [this.#id]: entry }), this.#suite.file);
     const [definition] = policies;
@@ -330,17 +330,17 @@ class Preparation {
   async #session(source: FileSource): Promise<string> {
     return await this.#inFile(source, async () => {
       const text = await this.#read(this.#path(source.path));
-      // Only to see whether it can be read.
+      // Only checks that it can be read.
       void new ReplayPort(text);
       return text;
     });
   }
 
-  /** A mapping that is written in the test file, or in a file of its own. */
+  /** A mapping in the test file, or in a file of its own. */
   async #object(source: Source): Promise<JsonObject> {
     const value = await this.#json(source);
     if (!isJsonObject(value)) {
-      throw new CliError(`${'path' in source ? source.path : 'the value'} is no mapping: expected one`);
+      throw new CliError(`${'path' in source ? source.path : 'the value'} is not a mapping`);
     }
     return value;
   }
@@ -374,7 +374,7 @@ function withHint(error: unknown): string {
   return `${errorText(error)}${hint}`;
 }
 
-/** An error that says already where it belongs. */
+/** An error whose message has a position already. */
 class LocatedError extends CliError {}
 
 function plain(value: unknown, name: string): JsonValue {
@@ -389,14 +389,14 @@ function plain(value: unknown, name: string): JsonValue {
 
 function withSettings(entry: JsonObject, settings: JsonObject | undefined): JsonObject {
   if (settings !== undefined && Object.hasOwn(entry, 'policies')) {
-    throw new CliError('settings: a group has none of its own, its members have');
+    throw new CliError('settings: a group has no settings, its members have');
   }
   return settings === undefined ? entry : { ...entry, settings };
 }
 
 /**
- * What an entry does not say is granted in a test: it changes objects, and asks what the module's metadata name.
- * Nothing but a recorded session answers.
+ * Defaults for tests: the policy may change objects and use what the metadata of its module names. Only a recorded session
+ * answers host capabilities.
  */
 function granted(entry: JsonObject, metadata: Readonly<Record<string, PolicyMetadata | undefined>>): JsonObject {
   const members = entry['policies'];

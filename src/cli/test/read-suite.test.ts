@@ -129,9 +129,9 @@ cases:
     [
       'two cases of one name',
       suite(`{name: a, object: ${POD}, expect: {allowed: true}}`, `{name: a, object: ${POD}, expect: {allowed: true}}`),
-      /f\.yml:4:6 cases: two cases are called "a"/,
+      /f\.yml:4:6 cases: two cases are named "a"/,
     ],
-    ['a case that asks nothing', suite('{name: a, expect: {allowed: true}}'), /asks nothing/],
+    ['a case that asks nothing', suite('{name: a, expect: {allowed: true}}'), /has no request/],
     ['a case that expects nothing', suite(`{name: a, object: ${POD}}`), /expected the key "expect"/],
     [
       'an expectation without a verdict',
@@ -152,17 +152,17 @@ cases:
     [
       'an UPDATE without an old object',
       suite(`{name: a, operation: UPDATE, object: ${POD}, expect: {allowed: true}}`),
-      /UPDATE has both/,
+      /UPDATE has object and oldObject/,
     ],
     [
       'a DELETE of a new object',
       suite(`{name: a, operation: DELETE, object: ${POD}, expect: {allowed: true}}`),
-      /DELETE has an oldObject/,
+      /DELETE has oldObject/,
     ],
     [
       'a CREATE with an old object',
       suite(`{name: a, operation: CREATE, object: ${POD}, oldObject: ${POD}, expect: {allowed: true}}`),
-      /CREATE has an object, and no oldObject/,
+      /CREATE has object, and no oldObject/,
     ],
     [
       'an operation that is none',
@@ -177,7 +177,7 @@ cases:
     [
       'rejected settings with a verdict',
       suite('{name: a, expect: {settings: rejected, allowed: false}}'),
-      /allowed cannot come/,
+      /remove allowed/,
     ],
     [
       'a matcher that is none',
@@ -187,12 +187,12 @@ cases:
     [
       'a pattern that is none',
       suite(`{name: a, object: ${POD}, expect: {allowed: true, message: {matches: 'a('}}}`),
-      /expected a pattern of RE2/,
+      /expected an RE2 pattern/,
     ],
     [
       'unchanged and changed',
       suite(`{name: a, object: ${POD}, expect: {allowed: true, unchanged: true, patch: []}}`),
-      /cannot be unchanged and changed/,
+      /contradicts patch/,
     ],
     [
       'unchanged: false',
@@ -205,11 +205,7 @@ cases:
       /plural name of a resource/,
     ],
     ['a version without quotes', 'policy: {manifests: [a.yml], kubernetesVersion: 1.3}\ncases: []', /put it in quotes/],
-    [
-      'a number that JSON does not have',
-      suite(`{name: a, raw: .nan, expect: {allowed: true}}`),
-      /a number that JSON has/,
-    ],
+    ['a number that JSON does not have', suite(`{name: a, raw: .nan, expect: {allowed: true}}`), /a finite number/],
   ];
   for (const [what, text, message] of faulty) {
     it(`refuses ${what}`, () => {

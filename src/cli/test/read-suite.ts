@@ -1,4 +1,4 @@
-// Reads a test file. Docs: docs/testing.md.
+// Reads a test file; see docs/testing.md.
 import {
   isJsonObject,
   type JsonObject,
@@ -16,7 +16,7 @@ import { describe, type Fault, Fields, plainJson } from './fields.ts';
 import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
-/** Problems that are shown of one file; who has more mends these first. */
+/** Most problems that are printed for one file. */
 const MAX_SHOWN = 20;
 
 const SUITE_KEYS = ['name', 'policy', 'defaults', 'cases'];
@@ -29,7 +29,7 @@ const VERDICT_KEYS = ['allowed', 'code', 'warnings', 'auditAnnotations', ...CHAN
 const EXPECT_KEYS = ['settings', 'message', ...VERDICT_KEYS];
 const USER_KEYS = ['username', 'uid', 'groups', 'extra'];
 const MATCHER_KEYS = ['equals', 'contains', 'matches'];
-/** What says which of the three kinds of subjects a policy is. */
+/** The keys that tell the three kinds of policies apart. */
 const SUBJECT_KEYS = ['module', 'policies', 'policiesFile', 'manifests'];
 const MODES: Readonly<Record<string, ExecutionMode>> = {
   opa: 'opa',
@@ -39,8 +39,8 @@ const MODES: Readonly<Record<string, ExecutionMode>> = {
 };
 
 /**
- * Reads the text of a test file; `file` is what messages call it.
- * @throws CliError with everything that is wrong with it, each with line, column and excerpt
+ * Reads the text of a test file. `file` is its name for messages.
+ * @throws CliError with all problems, each with line, column and excerpt
  */
 export function readSuite(text: string, file: string): TestSuite {
   const { value } = parseDocument(text, file);
@@ -70,7 +70,7 @@ function problems(text: string, file: string, positions: YamlPositions, faults: 
   return new CliError(shown.join('\n') + more, { exitCode: EXIT.usage });
 }
 
-/** A message with its place in a text, and the line there. */
+/** A message with its position in a text, and the line there. */
 export function located(text: string, file: string, at: number, message: string): string {
   const { line, column, excerpt } = textPosition(text, at);
   return `${file}:${line}:${column} ${message}\n${excerpt.replaceAll(/^/gm, '  ')}`;
@@ -93,7 +93,7 @@ class SuiteReader {
     fields.knownKeys(SUITE_KEYS, 'a test file');
     const policy = fields.inside('policy');
     if (!fields.has('policy')) {
-      fields.faultHere('expected the key "policy", which is missing: say what is tested');
+      fields.faultHere('expected the key "policy", which is missing: name the policy under test');
     }
     const subject = policy === undefined ? undefined : this.#subject(policy);
     const defaults = fields.inside('defaults');
@@ -116,7 +116,7 @@ class SuiteReader {
     const seen = new Set<string>();
     for (const [index, { name }] of cases.entries()) {
       if (seen.has(name) && name !== '') {
-        fields.fault('cases', `two cases are called ${JSON.stringify(name)}: rename one`, String(index), 'name');
+        fields.fault('cases', `two cases are named ${JSON.stringify(name)}: rename one`, String(index), 'name');
       }
       seen.add(name);
     }
@@ -189,7 +189,7 @@ class SuiteReader {
         entry[key] = fields.any(key) ?? null;
       }
     }
-    // The reader of policies files knows what an entry may have.
+    // Checked by the reader of policies files.
     const { problems: wrong } = parsePolicies(JSON.stringify({ policy: entry }), this.#file);
     for (const { message, field } of wrong) {
       this.#faults.push({ message, path: [...fields.path, ...(field === '' ? [] : field.split('.'))] });
@@ -231,7 +231,7 @@ class SuiteReader {
     if (ways.length > 1 || (fields.has('oldObject') && way !== 'object' && way !== 'oldObject')) {
       fields.faultHere('expected one of object and oldObject, request, raw, rawFile, got several');
     } else if (way !== 'object' && way !== 'oldObject' && needless.length > 0) {
-      fields.faultHere(`${needless.join(', ')}: only used with object or oldObject, of which a request is made`);
+      fields.faultHere(`${needless.join(', ')}: only used with object or oldObject`);
     }
     switch (way) {
       case undefined:
@@ -265,7 +265,9 @@ class SuiteReader {
     const fields = owner.inside('expect');
     if (fields === undefined) {
       if (!owner.has('expect')) {
-        owner.faultHere('expected the key "expect", which is missing: say what must come, such as {allowed: true}');
+        owner.faultHere(
+          'expected the key "expect", which is missing: state the expected response, such as {allowed: true}',
+        );
       }
       return {};
     }
@@ -313,7 +315,7 @@ class SuiteReader {
     const [kind, ...more] = isJsonObject(value) ? Object.keys(value) : [];
     const text = isJsonObject(value) && kind !== undefined ? value[kind] : undefined;
     if (kind === undefined || more.length > 0 || !MATCHER_KEYS.includes(kind) || typeof text !== 'string') {
-      const forms = 'a text, {contains: TEXT} or {matches: PATTERN}';
+      const forms = 'a string, {contains: TEXT} or {matches: PATTERN}';
       const nearest = kind === undefined || MATCHER_KEYS.includes(kind) ? undefined : nearestKey(kind, MATCHER_KEYS);
       const hint = nearest === undefined ? '' : `: did you mean "${nearest}"?`;
       const found = isJsonObject(value) ? `the keys ${Object.keys(value).join(', ') || '{}'}` : describe(value);
@@ -326,7 +328,7 @@ class SuiteReader {
     try {
       return patternMatcher(text);
     } catch (error) {
-      fields.fault(key, `expected a pattern of RE2, got ${describe(text)}: ${errorText(error)}`, ...below, 'matches');
+      fields.fault(key, `expected an RE2 pattern, got ${describe(text)}: ${errorText(error)}`, ...below, 'matches');
       return undefined;
     }
   }
@@ -378,7 +380,7 @@ function readUser(fields: Fields): User | undefined {
   user.knownKeys(USER_KEYS, 'a user');
   const groups = user.list('groups');
   if (groups?.some((group) => typeof group !== 'string') === true) {
-    user.fault('groups', 'expected a list of texts');
+    user.fault('groups', 'expected a list of strings');
   }
   return {
     username: user.requiredText('username'),
@@ -386,40 +388,40 @@ function readUser(fields: Fields): User | undefined {
   };
 }
 
-/** The API server sends the new object, the old one, or both, by operation. */
+/** Checks which objects an API server sends for the operation. */
 function checkObjects(fields: Fields, operation: string | undefined): void {
   const [hasObject, hasOld] = [fields.has('object'), fields.has('oldObject')];
   if (operation === 'DELETE' && (hasObject || !hasOld)) {
-    fields.faultHere('operation: DELETE has an oldObject, the one that is deleted, and no object');
+    fields.faultHere('operation: DELETE has oldObject, the deleted one, and no object');
   } else if (operation === 'UPDATE' && (!hasObject || !hasOld)) {
-    fields.faultHere('operation: UPDATE has both, object and oldObject');
+    fields.faultHere('operation: UPDATE has object and oldObject');
   } else if ((operation === 'CREATE' || operation === 'CONNECT') && (!hasObject || hasOld)) {
-    fields.faultHere(`operation: ${operation} has an object, and no oldObject`);
+    fields.faultHere(`operation: ${operation} has object, and no oldObject`);
   }
 }
 
-/** An expectation that could not fail, or not be met, is a mistake. */
+/** Refuses expectations that can never fail, or never be met. */
 function checkExpectation(fields: Fields, { kind }: Question): void {
   const settings = fields.value('settings');
   const verdict = VERDICT_KEYS.filter((key) => fields.has(key));
   if (kind === 'none' && settings === undefined) {
-    fields.faultHere('the case asks nothing: expected object, oldObject, request, raw or rawFile beside expect');
+    fields.faultHere('the case has no request: expected object, oldObject, request, raw or rawFile');
   } else if (settings === 'rejected' && (kind !== 'none' || verdict.length > 0)) {
-    const odd = verdict.length > 0 ? `${verdict.join(', ')} cannot come` : 'remove the request';
-    fields.fault('settings', `settings that are rejected answer no request: ${odd}`);
+    const odd = verdict.length > 0 ? `remove ${verdict.join(', ')}` : 'remove the request';
+    fields.fault('settings', `rejected settings answer no request: ${odd}`);
   } else if (settings === 'accepted' && kind === 'none' && (verdict.length > 0 || fields.has('message'))) {
-    fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only come with a request`);
+    fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only used with a request`);
   } else if (kind !== 'none' && settings !== 'rejected' && fields.value('allowed') === undefined) {
-    fields.faultHere('expected the key "allowed", which is missing: say true or false');
+    fields.faultHere('expected the key "allowed", which is missing: set it to true or false');
   }
   if (fields.has('unchanged') && fields.any('unchanged') !== true) {
-    fields.fault('unchanged', 'expected true; say what changes with patch, object or objectContains');
+    fields.fault('unchanged', 'expected true; describe a change with patch, object or objectContains');
   } else if (fields.has('unchanged') && CHANGE_KEYS.filter((key) => fields.has(key)).length > 1) {
-    fields.fault('unchanged', 'an object cannot be unchanged and changed: remove one of them');
+    fields.fault('unchanged', 'contradicts patch, object and objectContains: remove one of them');
   }
 }
 
-/** Without the members that are undefined. */
+/** The object without undefined fields. */
 function defined<Value extends object>(value: Value): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as {
     [Key in keyof Value]?: Exclude<Value[Key], undefined>;

@@ -1,4 +1,4 @@
-// Runs suites in the module thread, and compares what came with what was expected.
+// Runs suites in the module thread, and compares responses with expectations.
 import type { PolicyLogEntry } from '../../engine/index.ts';
 import { errorText } from '../errors.ts';
 import type { SuiteAnswer, SuiteJob } from '../module/module-job.ts';
@@ -7,17 +7,17 @@ import { compareResponse, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
 
-/** Lines of a policy's log that are kept for one case. */
+/** Most log lines of a policy that are kept for one case. */
 const MAX_LOG_LINES = 20;
 
-/** How one case ended. */
+/** The result of one case. */
 export interface CaseResult {
   readonly test: TestCase;
   readonly status:
     | 'passed'
-    /** Something else came than was expected. */
+    /** An expectation was not met. */
     | 'failed'
-    /** The policy gave no verdict, whatever was expected. */
+    /** The policy gave no verdict. */
     | 'error';
   readonly mismatches: readonly Mismatch[];
   /** Why there is no verdict. */
@@ -26,12 +26,12 @@ export interface CaseResult {
   readonly durationMs: number;
 }
 
-/** How one test file ended. */
+/** The result of one test file. */
 export interface SuiteResult {
   readonly name: string;
   readonly file: string;
   readonly cases: readonly CaseResult[];
-  /** Cases that the filter left out. */
+  /** Cases that the filter excluded. */
   readonly skipped: number;
   /** Why the file could not be run. */
   readonly problem?: string;
@@ -44,7 +44,7 @@ export class SuiteRunner implements AsyncDisposable {
   #thread: ModuleRunner | undefined;
   #run: SuiteRun | undefined;
 
-  /** Runs the cases of a suite that `isWanted`. Never throws: errors are results. */
+  /** Runs the cases of a suite that `isWanted` selects. Never throws: errors are results. */
   async run(prepared: PreparedSuite, isWanted: (test: TestCase) => boolean = () => true): Promise<SuiteResult> {
     const run = new SuiteRun(prepared, isWanted);
     this.#run = run;
@@ -94,7 +94,7 @@ class SuiteRun {
     this.#isWanted = isWanted;
   }
 
-  /** What is still to be asked. */
+  /** Questions without an answer yet. */
   remaining(): SuiteJob {
     const { cases, job } = this.#prepared;
     const isLeft = ({ index }: { readonly index: number }): boolean => {
@@ -136,7 +136,7 @@ class SuiteRun {
     this.#log = [];
   }
 
-  /** The thread gave up: what it was at has no answer. The rest is asked again, where that can lead to anything. */
+  /** After the thread has ended: the current question gets an error; the others are asked again if that can succeed. */
   failed(error: unknown, job: SuiteJob): void {
     const variants = job.variants.map(({ questions }) => questions.filter(({ index }) => !this.#results.has(index)));
     const [current = []] = variants.filter((questions) => questions.length > 0);

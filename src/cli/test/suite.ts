@@ -1,34 +1,34 @@
-// What a test file says, once it has been read. Docs: docs/testing.md.
+// The contents of a test file; see docs/testing.md.
 import type { JsonObject, JsonValue } from '../../engine/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import type { TextMatcher } from './text-matcher.ts';
 
-/** A value that is written in the test file, or the path of a file that holds it. */
+/** A value in the test file, or the path of a file with it. */
 export type Source<Value extends JsonValue = JsonObject> = { readonly value: Value } | FileSource;
 
-/** A file that a test file names; `at` is where it does, an offset in the test file. */
+/** A file that a test file names. `at` is the offset of its name in the test file. */
 export interface FileSource {
-  /** As written: relative to the test file. */
+  /** Relative to the test file. */
   readonly path: string;
   readonly at: number;
 }
 
-/** What is asked. */
+/** The policy under test. */
 export type Subject =
-  /** An entry of a policies file, written in the test file. */
+  /** An inline entry of a policies file. */
   | {
       readonly kind: 'policy';
-      /** As an entry of a policies file; checked by its reader. */
+      /** Checked by the reader of policies files. */
       readonly entry: JsonObject;
       readonly settingsFile?: FileSource;
       readonly executionMode?: ExecutionMode;
     }
   /** An entry of a policies file. */
   | { readonly kind: 'entry'; readonly file: FileSource; readonly id: string }
-  /** Kubernetes' own kinds: policies, bindings, parameters, namespaces. */
+  /** Manifests of Kubernetes' own policies, bindings, parameters and namespaces. */
   | { readonly kind: 'manifests'; readonly sources: readonly Source[]; readonly kubernetesVersion?: string };
 
-/** Who asks. */
+/** The user of a request. */
 export interface User {
   readonly username: string;
   readonly uid?: string;
@@ -39,7 +39,7 @@ export interface User {
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 export type Scope = 'Namespaced' | 'Cluster';
 
-/** What is put into an admission request beside its objects. */
+/** Fields of an admission request other than its objects. */
 export interface RequestDetails {
   readonly operation?: Operation;
   readonly user?: User;
@@ -52,9 +52,9 @@ export interface RequestDetails {
   readonly options?: JsonObject;
 }
 
-/** What the policy is asked in one case. */
+/** The request of a case. */
 export type Question =
-  /** An admission request is made of objects. */
+  /** Objects, from which an admission request is built. */
   | {
       readonly kind: 'objects';
       readonly object?: Source;
@@ -64,14 +64,14 @@ export type Question =
   /** A whole AdmissionReview or AdmissionRequest. */
   | { readonly kind: 'request'; readonly request: Source }
   | { readonly kind: 'raw'; readonly request: Source<JsonValue> }
-  /** Only the settings are looked at. */
+  /** No request: only the settings are validated. */
   | { readonly kind: 'none' };
 
-/** What must come. What is absent may be anything. */
+/** The expected response. Absent fields match anything. */
 export interface Expectation {
   readonly settings?: 'accepted' | 'rejected';
   readonly allowed?: boolean;
-  /** Of the denial, or of the rejected settings. */
+  /** The message of the denial, or of the rejected settings. */
   readonly message?: TextMatcher;
   readonly code?: number;
   /** All warnings, in order. */
@@ -80,7 +80,7 @@ export interface Expectation {
   readonly auditAnnotations?: Readonly<Record<string, TextMatcher>>;
   /** The object after the patch. */
   readonly object?: Source<JsonValue>;
-  /** What the object has after the patch, among other things. */
+  /** Fields of the object after the patch; others are ignored. */
   readonly objectContains?: JsonValue;
   readonly patch?: readonly JsonValue[];
   readonly unchanged?: true;
@@ -88,12 +88,12 @@ export interface Expectation {
 
 export interface TestCase {
   readonly name: string;
-  /** Where it stands in the test file, counted from 1. */
+  /** Position in the test file, from 1. */
   readonly line: number;
   readonly column: number;
   /** Offset in the test file. */
   readonly at: number;
-  /** Instead of the policy's. */
+  /** Replaces the settings of the policy. */
   readonly settings?: Source;
   /** A recorded session that answers host capabilities. */
   readonly session?: FileSource;
@@ -104,10 +104,10 @@ export interface TestCase {
 /** One test file. */
 export interface TestSuite {
   readonly name: string;
-  /** The file, as messages call it. */
+  /** The file name for messages. */
   readonly file: string;
   readonly subject: Subject;
-  /** Where the subject stands in the file. */
+  /** Offset of the policy in the file. */
   readonly subjectAt: number;
   readonly cases: readonly TestCase[];
 }

@@ -1,4 +1,3 @@
-// Counts of results, and the exit code that follows from them.
 import { EXIT } from '../errors.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
@@ -31,7 +30,7 @@ export function summarize(suites: readonly SuiteResult[]): Summary {
   };
 }
 
-/** What could not be tested is worse than what failed. */
+/** An unusable test file counts more than a failed case. */
 export function exitCodeOf({ problems, failed, errors }: Summary): number {
   if (problems > 0) {
     return EXIT.usage;

@@ -1,4 +1,4 @@
-// `portcullis test`: declarative tests of policies. Docs: docs/testing.md.
+// `portcullis test`: declarative tests of policies; see docs/testing.md.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,11 +26,11 @@ import { stopSignal } from '../signals.ts';
 const FORMATS = ['table', 'json', 'yaml', 'junit'] as const;
 type Format = (typeof FORMATS)[number];
 
-/** How often a watch looks at its files. Milliseconds. */
+/** Polling interval of `--watch`. Milliseconds. */
 const WATCH_MS = 300;
-/** Looking takes at most this share of the time, however many files there are. */
+/** Polling takes at most this share of the time, however many files there are. */
 const WATCH_SHARE = 0.05;
-/** Clears a terminal: the screen, what is above it, and back to the first line. */
+/** Clears the screen and the scrollback of a terminal, and moves to the first line. */
 const CLEAR = '\u001B[2J\u001B[3J\u001B[H';
 
 interface TestFlags {
@@ -42,7 +42,7 @@ interface TestFlags {
   readonly outputFile?: readonly ReportFile[];
 }
 
-/** A report that is written to a file beside what is printed. */
+/** A report that is also written to a file. */
 interface ReportFile {
   readonly format: Format;
   readonly path: string;
@@ -50,7 +50,7 @@ interface ReportFile {
 
 export function testCommand(): Command {
   return new Command('test')
-    .description('run tests of policies: what they are asked and what must come, in YAML files')
+    .description('run tests of policies: requests and expected responses in YAML files')
     .argument('[path...]', `test files, or folders with ${TEST_FILES} in them or below (default: .)`)
     .addOption(
       new Option(
@@ -58,20 +58,19 @@ export function testCommand(): Command {
         'only cases whose "suite › case" matches this RE2 pattern; (?i) ignores case',
       ).argParser(pattern),
     )
-    .option('--watch', 'run again what a change of a test file, a policy or another file affects; Ctrl-C ends')
+    .option('--watch', 'run affected tests again when a file changes; Ctrl-C stops')
     .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
     .addOption(
-      new Option(
-        '--timeout <seconds>',
-        'how long one evaluation may take (default: what the policy says, or 2)',
-      ).argParser(seconds),
+      new Option('--timeout <seconds>', 'timeout of one evaluation (default: that of the policy, or 2)').argParser(
+        seconds,
+      ),
     )
     .addOption(
       new Option('-o, --output <format>', 'output format').choices([...FORMATS]).default('table' satisfies Format),
     )
     .option(
       '--output-file <format=file>',
-      'write the results in this form to a file as well, such as junit=report.xml; repeatable',
+      'also write the results to a file, such as junit=report.xml; repeatable',
       reportFile,
     )
     .addHelpText(
@@ -93,7 +92,7 @@ function pattern(text: string): RE2JS {
   try {
     return RE2JS.compile(text);
   } catch (error) {
-    throw new InvalidArgumentError(`Expected a pattern of RE2: ${errorText(error)}.`);
+    throw new InvalidArgumentError(`Expected an RE2 pattern: ${errorText(error)}.`);
   }
 }
 
@@ -108,7 +107,7 @@ function reportFile(text: string, previous: readonly ReportFile[] = []): readonl
 
 async function test(paths: readonly string[], flags: TestFlags): Promise<void> {
   if (flags.watch === true && flags.output !== 'table') {
-    throw usageError(`--watch prints for people: expected -o table, got ${flags.output}`);
+    throw usageError(`--watch needs -o table, got ${flags.output}`);
   }
   const sources = await readSources(flags.sourcesPath);
   await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, sources);
@@ -119,14 +118,14 @@ async function test(paths: readonly string[], flags: TestFlags): Promise<void> {
   const { results } = await session.run(await session.discover());
   const summary = summarize(results);
   if (flags.filter !== undefined && summary.cases === 0 && summary.problems === 0) {
-    throw usageError(`no case matches --filter ${flags.filter.pattern()}`, 'It is compared with "suite › case".');
+    throw usageError(`no case matches --filter ${flags.filter.pattern()}`, 'It is matched against "suite › case".');
   }
   process.stdout.write(reportText(results, flags.output, process.stdout));
   await session.writeFiles(results);
   process.exitCode = exitCodeOf(summary);
 }
 
-/** Runs what is affected by changes, until Ctrl-C. */
+/** Runs affected suites after each change, until Ctrl-C. */
 async function watch(session: TestSession): Promise<void> {
   const ended = new AbortController();
   void stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP']).then(() => ended.abort());
@@ -143,7 +142,7 @@ async function watch(session: TestSession): Promise<void> {
   }
 }
 
-/** What is to be shown; empty when nothing has changed. */
+/** The text to print; empty when nothing has changed. */
 async function watchRound(session: TestSession): Promise<string> {
   try {
     const { results, hasChanged } = await session.run(await session.discover());
@@ -152,19 +151,19 @@ async function watchRound(session: TestSession): Promise<string> {
     }
     await session.writeFiles(results);
     const report = reportText(results, 'table', process.stdout);
-    return `${report}\n${styleText('gray', 'Watching for changes; Ctrl-C ends.', { stream: process.stdout })}\n`;
+    return `${report}\n${styleText('gray', 'Watching for changes; Ctrl-C stops.', { stream: process.stdout })}\n`;
   } catch (error) {
     return `${errorText(error)}\n`;
   }
 }
 
 interface KnownSuite {
-  /** What the result depends on. */
+  /** The files that the result depends on. */
   readonly files: FileStamps;
   readonly result: SuiteResult;
 }
 
-/** Runs suites, and again only those of which a file has changed. */
+/** Runs suites, and reruns only those of which a file has changed. */
 class TestSession implements AsyncDisposable {
   readonly #paths: readonly string[];
   readonly #flags: TestFlags;
@@ -266,7 +265,7 @@ function reportText(results: readonly SuiteResult[], format: Format, stream: Nod
   }
 }
 
-/** As Node decides for styles: a terminal with colours, and neither NO_COLOR nor the like. */
+/** Whether Node would print styles on standard output: https://nodejs.org/api/util.html#utilstyletextformat-text-options */
 function hasColors(stream: NodeJS.WriteStream): boolean {
   return styleText('red', 'x', { stream }) !== 'x';
 }

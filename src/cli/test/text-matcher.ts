@@ -1,13 +1,12 @@
-// Expected texts: the text itself, a part of it, or a pattern.
 import { RE2JS } from 're2js';
 
-/** How a text is compared. */
+/** An expected text: the text itself, a part of it, or an RE2 pattern. */
 export type TextMatcher =
   | { readonly kind: 'equals'; readonly text: string }
   | { readonly kind: 'contains'; readonly text: string }
   | { readonly kind: 'matches'; readonly text: string; readonly pattern: RE2JS };
 
-/** A matcher of an RE2 pattern, which may match anywhere in a text. @throws Error when it is none */
+/** A matcher of an RE2 pattern, which may match anywhere in a text. @throws Error when the pattern is invalid */
 export function patternMatcher(text: string): TextMatcher {
   return { kind: 'matches', text, pattern: RE2JS.compile(text) };
 }
@@ -25,7 +24,7 @@ export function isMatch(matcher: TextMatcher, text: string): boolean {
   }
 }
 
-/** What was expected, in words. */
+/** The matcher in words, for messages. */
 export function describeMatcher(matcher: TextMatcher): string {
   switch (matcher.kind) {
     case 'equals':

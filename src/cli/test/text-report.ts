@@ -1,4 +1,3 @@
-// Results for people: what failed and how, and a table.
 import { styleText } from 'node:util';
 import { oneLine, table } from '../table.ts';
 import type { Mismatch } from './compare.ts';
@@ -6,16 +5,15 @@ import type { DiffLine } from './line-diff.ts';
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
-/** Longest text that is shown of one expectation; differences of whole objects are longer. */
+/** Longest printed text of one expectation; differences between objects may be longer. */
 const MAX_TEXT = 2_000;
 const MAX_DIFF_LINES = 200;
 
-/** How to show results. */
 interface TextReportOptions {
   readonly color: boolean;
 }
 
-/** Failures first, then a table, then one line that counts. */
+/** Failures, then a table, then a line with totals. */
 export function textReport(suites: readonly SuiteResult[], { color }: TextReportOptions): string {
   const paint = new Paint(color);
   const failures = suites.flatMap((suite) => [
@@ -27,7 +25,7 @@ export function textReport(suites: readonly SuiteResult[], { color }: TextReport
   return [...failures, suiteTable(suites, paint), totals(suites, paint)].join('\n\n').concat('\n');
 }
 
-/** What was expected of a case and what came, without colours. */
+/** The expected and actual values of a case, without colours. */
 export function failureText(result: CaseResult): string {
   return details(result, new Paint(false));
 }
@@ -121,7 +119,7 @@ function block(text: string): string {
     .replaceAll('\n', `\n${' '.repeat(12)}`);
 }
 
-/** Text from outside without control characters; its lines stay. */
+/** Untrusted text without control characters other than line breaks. */
 function clean(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
 }
