@@ -6,7 +6,7 @@ export { NamespaceLabels } from './buckets/namespace-labels.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
 export { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from './capabilities/async-capabilities.ts';
 export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities.ts';
-export { NO_CLUSTER_MESSAGE, REVISION_CAPABILITY } from './capabilities/kubernetes.ts';
+export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { RecordingPort, ReplayPort } from './capabilities/session.ts';

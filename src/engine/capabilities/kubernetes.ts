@@ -1,6 +1,5 @@
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import type { ContextAwareResource } from '../policy-definition.ts';
 
 /** A read of one object. */
 export interface GetRequest {
@@ -32,12 +31,7 @@ export interface KubernetesReader {
   canI(review: JsonObject, disableCache: boolean, signal?: AbortSignal): Promise<JsonObject>;
   /** The name of a kind in paths and in Rego's `data.kubernetes`, such as `services`. */
   pluralName(apiVersion: string, kind: string, signal?: AbortSignal): Promise<string>;
-  /** See {@link HostPort.revisionOf}; waits for nothing. */
-  revisionOf?(resources: readonly ContextAwareResource[]): string | undefined;
 }
-
-/** What threads ask besides the capabilities of policies: the payload is `{resources: [{api_version, kind}]}`, the answer a text or null. */
-export const REVISION_CAPABILITY = 'kubernetes/revision';
 
 /** Says so of every read: what a server without a cluster has. */
 export const NO_CLUSTER_MESSAGE =
@@ -65,22 +59,11 @@ export async function answerKubernetes(
       }
       return reader.canI(review, fields.disable_cache === true, signal);
     }
-    case 'revision':
-      return reader.revisionOf?.(resourcesIn(fields)) ?? null;
     case 'get_resource_plural_name':
       return reader.pluralName(textIn(fields, 'api_version'), textIn(fields, 'kind'), signal);
     default:
       throw new Error(`unknown operation: kubernetes/${operation}`);
   }
-}
-
-function resourcesIn({ resources }: JsonObject): readonly ContextAwareResource[] {
-  return Array.isArray(resources)
-    ? resources.map((resource) => {
-        const fields = payloadFields(resource);
-        return { apiVersion: textIn(fields, 'api_version'), kind: textIn(fields, 'kind') };
-      })
-    : [];
 }
 
 async function getResource(reader: KubernetesReader, fields: JsonObject, signal?: AbortSignal): Promise<JsonValue> {

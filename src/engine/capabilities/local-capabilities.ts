@@ -2,6 +2,7 @@ import { EngineError, errorText } from '../errors.ts';
 import type { HostPort, InventoryMode } from '../host-port.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
+import { AnswerCache } from './answer-cache.ts';
 import { CertificateVerifier } from './crypto.ts';
 import { InventoryCache } from './inventory-cache.ts';
 
@@ -9,11 +10,13 @@ import { InventoryCache } from './inventory-cache.ts';
 export class LocalCapabilities implements HostPort {
   readonly #verifier = new CertificateVerifier();
   readonly #remote: HostPort;
+  readonly #answers: AnswerCache;
   readonly #inventories: InventoryCache;
 
   /** `remote` answers `net/…` and `kubernetes/…`. */
   constructor(remote: HostPort) {
     this.#remote = remote;
+    this.#answers = new AnswerCache(remote);
     this.#inventories = new InventoryCache(remote);
   }
 
@@ -33,7 +36,7 @@ export class LocalCapabilities implements HostPort {
       const message = `the host capability ${capability} is not supported yet: this version cannot ask registries or verify signatures`;
       throw new EngineError('capability-failed', message);
     }
-    return this.#remote.request(capability, payloadJson);
+    return this.#answers.request(capability, payloadJson);
   }
 
   #verify(payload: JsonValue): { trusted: boolean; reason: string } {

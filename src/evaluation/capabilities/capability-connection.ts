@@ -1,14 +1,26 @@
 // How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
 // cell of shared memory, and takes the answer from the port when it is woken.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS, REVISION_CAPABILITY } from '../../engine/index.ts';
+import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
+import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
   readonly port: MessagePort;
   /** Counts the answers that were sent. */
   readonly answered: SharedArrayBuffer;
+  /** Memory of {@link KindRevisions}. */
+  readonly revisions: SharedArrayBuffer;
 }
+
+/**
+ * Asks for a kind's counter of {@link KindRevisions}: payload and answer are JSON of a ContextAwareResource, and a number or null.
+ * Without a slash, so that no guest can ask it.
+ */
+export const COUNTER_QUESTION = 'revision-counter';
+
+/** How long a counter is relied on: the thread that counts knows whether it still hears of the cluster. Milliseconds. */
+const COUNTER_MS = 10_000;
 
 /** A question on a connection. */
 export interface CapabilityQuestion {
@@ -28,12 +40,18 @@ export type CapabilityAnswer =
 export class CapabilityClient {
   readonly #connection: CapabilityConnection;
   readonly #answered: Int32Array;
+  readonly #revisions: KindRevisions;
   readonly #timeoutMs: number;
   #seq = 0;
+  /** Counters of kinds, good until then and while the epoch stays. */
+  readonly #counters = new Map<string, number>();
+  #countersUntil = 0;
+  #epoch = 0;
 
   constructor(connection: CapabilityConnection, timeoutMs: number = DEFAULT_CAPABILITY_TIMEOUT_MS) {
     this.#connection = connection;
     this.#answered = new Int32Array(connection.answered);
+    this.#revisions = new KindRevisions(connection.revisions);
     this.#timeoutMs = timeoutMs;
   }
 
@@ -64,16 +82,42 @@ export class CapabilityClient {
     }
   }
 
-  /** See HostPort. */
+  /**
+   * See HostPort. Asks for counters of kinds, and then only reads them.
+   * @throws Error when the question is not answered in time.
+   */
   revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
-    const payload = { resources: resources.map(({ apiVersion, kind }) => ({ api_version: apiVersion, kind })) };
-    try {
-      const revision = JSON.parse(this.request(REVISION_CAPABILITY, JSON.stringify(payload))) as unknown;
-      return typeof revision === 'string' ? revision : undefined;
-    } catch {
-      // Whoever asks for the objects next is told why there are none.
+    const { epoch } = this.#revisions;
+    const now = performance.now();
+    if (epoch !== this.#epoch || now > this.#countersUntil) {
+      this.#counters.clear();
+      this.#epoch = epoch;
+      this.#countersUntil = now + COUNTER_MS;
+    }
+    let revision = String(epoch);
+    for (const resource of resources) {
+      const counter = this.#counterOf(resource);
+      if (counter === undefined) {
+        return undefined;
+      }
+      revision += ` ${counter}:${this.#revisions.of(counter)}`;
+    }
+    return revision;
+  }
+
+  /** Undefined: the kind is not cached now. */
+  #counterOf({ apiVersion, kind }: ContextAwareResource): number | undefined {
+    const payload = JSON.stringify({ apiVersion, kind });
+    const known = this.#counters.get(payload);
+    if (known !== undefined) {
+      return known;
+    }
+    const counter = JSON.parse(this.request(COUNTER_QUESTION, payload)) as number | null;
+    if (counter === null) {
       return undefined;
     }
+    this.#counters.set(payload, counter);
+    return counter;
   }
 
   /** The answer to the last question, if it is there; late answers to earlier ones are dropped. */

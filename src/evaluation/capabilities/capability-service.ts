@@ -3,12 +3,15 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { ContextAwareResource } from '../../engine/index.ts';
 import type { CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
+import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {
   /** The cluster that context-aware policies read. Absent: none. */
   readonly cluster?: ClusterSource;
+  /** Memory of {@link KindRevisions}. */
+  readonly revisions: SharedArrayBuffer;
 }
 
 /** To the capability thread. */
@@ -37,10 +40,10 @@ export class CapabilityService {
   #stopped = false;
 
   /** @param onEnd the thread ended on its own: whoever holds a connection needs a new one. */
-  constructor(log: (entry: LogEntry) => void, onEnd: () => void, start: CapabilityStart = {}) {
+  constructor(log: (entry: LogEntry) => void, onEnd: () => void, { cluster }: Pick<CapabilityStart, 'cluster'> = {}) {
     this.#log = log;
     this.#onEnd = onEnd;
-    this.#start = start;
+    this.#start = { revisions: new KindRevisions().buffer, ...(cluster === undefined ? {} : { cluster }) };
   }
 
   /** The kinds that policies may read from the cluster: the thread starts with the first one. Without a cluster nothing happens. */
@@ -61,8 +64,9 @@ export class CapabilityService {
   connect(): CapabilityConnection {
     const { port1, port2 } = new MessageChannel();
     const answered = new SharedArrayBuffer(4);
-    this.#awaitQuestion(port1, answered);
-    return { port: port2, answered };
+    const { revisions } = this.#start;
+    this.#awaitQuestion(port1, { answered, revisions });
+    return { port: port2, answered, revisions };
   }
 
   async stop(): Promise<void> {
@@ -70,13 +74,13 @@ export class CapabilityService {
     await this.#worker?.terminate();
   }
 
-  #awaitQuestion(port: MessagePort, answered: SharedArrayBuffer): void {
+  #awaitQuestion(port: MessagePort, memory: Omit<CapabilityConnection, 'port'>): void {
     port.once('message', (first: CapabilityQuestion) => {
       if (this.#stopped) {
         return;
       }
       this.#worker ??= this.#spawn();
-      this.#send({ type: 'connect', connection: { port, answered }, first }, [port]);
+      this.#send({ type: 'connect', connection: { port, ...memory }, first }, [port]);
     });
     port.unref();
   }

@@ -2,16 +2,21 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
 import type { ContextAwareResource } from '../../engine/index.ts';
+import { COUNTER_QUESTION } from './capability-connection.ts';
 import type { CapabilityAnswer, CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
+import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
 
 /** Who asks gives up after the default: an answer that says why there is none must be there before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
 
-const { cluster } = workerData as CapabilityStart;
+const { cluster, revisions } = workerData as CapabilityStart;
 const say = (message: FromCapabilityThread): void => parentPort?.postMessage(message);
-const reader = cluster === undefined ? undefined : new LazyReader(cluster, (entry) => say({ type: 'log', entry }));
+const reader =
+  cluster === undefined
+    ? undefined
+    : new LazyReader(cluster, new KindRevisions(revisions), (entry) => say({ type: 'log', entry }));
 const capabilities = new AsyncCapabilities({
   timeoutMs: DEFAULT_CAPABILITY_TIMEOUT_MS - ANSWER_MARGIN_MS,
   ...(reader === undefined ? {} : { kubernetes: reader }),
@@ -20,6 +25,9 @@ const capabilities = new AsyncCapabilities({
 /** Answers one question; whatever goes wrong becomes the answer. */
 async function answer({ seq, capability, payload }: CapabilityQuestion): Promise<CapabilityAnswer> {
   try {
+    if (capability === COUNTER_QUESTION) {
+      return { seq, payload: JSON.stringify(reader?.counterOf(JSON.parse(payload) as ContextAwareResource) ?? null) };
+    }
     return { seq, payload: await capabilities.answer(capability, payload) };
   } catch (error) {
     return { seq, error: error instanceof Error ? error.message : String(error) };

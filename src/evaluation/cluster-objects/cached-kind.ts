@@ -1,5 +1,4 @@
 // One kind that policies declare: what it is called in the cluster, its objects, and why they cannot be told.
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
@@ -8,6 +7,7 @@ import type { ContextAwareResource } from '../../engine/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
+import type { KindRevisions } from './kind-revisions.ts';
 
 /** How long a cache is believed that hears nothing: past a dead connection's discovery (150 s) and a reconnection. Milliseconds. */
 export const MAX_STALE_MS = 5 * 60_000;
@@ -22,13 +22,15 @@ export interface CachedKindOptions {
   readonly resource: ContextAwareResource;
   /** How many objects it may have, now. */
   readonly room: () => number;
+  /** Counts its changes. */
+  readonly revisions: KindRevisions;
   readonly log: Logger;
 }
 
 /** Follows the objects of a kind from when it is made until it is stopped. */
 export class CachedKind {
-  /** No other one has it. */
-  readonly id = randomUUID();
+  /** Its counter of {@link KindRevisions}. */
+  readonly counter: number;
   readonly #options: CachedKindOptions;
   readonly #stopping = new AbortController();
   readonly #waiting = new Set<() => void>();
@@ -39,6 +41,7 @@ export class CachedKind {
 
   constructor(options: CachedKindOptions) {
     this.#options = options;
+    this.counter = options.revisions.assign();
     void this.#run(this.#stopping.signal);
   }
 
@@ -82,6 +85,7 @@ export class CachedKind {
 
   stop(): void {
     this.#stopping.abort(new Error('no policy declares this kind any more'));
+    this.#options.revisions.ended();
     this.#changed();
   }
 
@@ -104,6 +108,7 @@ export class CachedKind {
         if (error instanceof TooManyObjects) {
           // Followed no further, so that it is not listed again and again.
           this.#cache = undefined;
+          this.#options.revisions.ended();
           this.#options.log.warn({ kind: type.kind, error: error.message }, 'a kind is not cached');
           ending.abort(error);
         }
@@ -111,6 +116,7 @@ export class CachedKind {
       },
     });
     this.#cache = cache;
+    cache.subscribe(() => this.#options.revisions.changed(this.counter));
     cache.synced.then(
       () => this.#changed(),
       () => undefined,

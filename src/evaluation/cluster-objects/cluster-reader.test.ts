@@ -5,11 +5,12 @@ import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ClusterError } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import type { JsonObject } from '../../engine/index.ts';
+import type { ContextAwareResource, JsonObject } from '../../engine/index.ts';
 import { kubernetesKind } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { ClusterReader } from './cluster-reader.ts';
 import type { ClusterReaderOptions } from './cluster-reader.ts';
+import { KindRevisions } from './kind-revisions.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
@@ -22,7 +23,9 @@ function typeOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Res
 }
 
 /** A reader of an embedded cluster, whose requests are counted and may be made to fail. */
-async function reading(options: Omit<Partial<ClusterReaderOptions>, 'cluster'> & { user?: string } = {}) {
+async function reading(
+  options: Pick<Partial<ClusterReaderOptions>, 'maxKinds' | 'maxObjects'> & { user?: string } = {},
+) {
   const embedded = await EmbeddedCluster.open();
   const calls: string[] = [];
   const line = { intercept: undefined as ((verb: string) => Promise<never> | undefined) | undefined };
@@ -39,9 +42,17 @@ async function reading(options: Omit<Partial<ClusterReaderOptions>, 'cluster'> &
       };
     },
   });
-  const reader = new ClusterReader({ cluster, log: pino({ level: 'silent' }), ...rest });
+  const revisions = new KindRevisions();
+  const reader = new ClusterReader({ cluster, revisions, log: pino({ level: 'silent' }), ...rest });
   return {
     reader,
+    revisions,
+    /** As workers see it; undefined when one of the kinds is not cached. */
+    revisionOf(...kinds: readonly ContextAwareResource[]): string | undefined {
+      const counters = kinds.map((kind) => reader.counterOf(kind)).filter((counter) => counter !== undefined);
+      const values = counters.map((counter) => `${counter}:${revisions.of(counter)}`);
+      return values.length < kinds.length ? undefined : [revisions.epoch, ...values].join(' ');
+    },
     calls,
     line,
     admin: embedded.admin,
@@ -97,6 +108,7 @@ describe('ClusterReader', () => {
     await using test = await reading();
     test.reader.declare([NAMESPACE, CONFIG_MAP]);
     await test.reader.get(get('default'), limit(5000));
+    const { epoch } = test.revisions;
     test.reader.declare([CONFIG_MAP]);
     test.calls.length = 0;
     await test.reader.get(get('default'));
@@ -104,7 +116,8 @@ describe('ClusterReader', () => {
       test.calls.filter((verb) => verb === 'get'),
       ['get'],
     );
-    assert.equal(test.reader.revisionOf([NAMESPACE]), undefined);
+    assert.equal(test.revisionOf(NAMESPACE), undefined);
+    assert.notEqual(test.revisions.epoch, epoch, 'workers forget what they kept');
   });
 
   it('lists by namespace, label and field', async () => {
@@ -169,7 +182,7 @@ describe('ClusterReader', () => {
         versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
       },
     });
-    await until(() => test.reader.revisionOf([widget]) !== undefined);
+    await until(() => test.revisionOf(widget) !== undefined);
     assert.equal(await read(), undefined);
     assert.equal(await test.reader.pluralName('example.com/v1', 'Widget'), 'widgets');
   });
@@ -199,7 +212,7 @@ describe('ClusterReader', () => {
       test.reader.get(get('default'), limit(30)),
       /cannot read v1\/Namespace: its objects are not known yet: connection refused/,
     );
-    assert.equal(test.reader.revisionOf([NAMESPACE]), undefined);
+    assert.equal(test.revisionOf(NAMESPACE), undefined);
     const waiting = test.reader.get(get('default'), limit(20_000));
     test.line.intercept = undefined;
     assert.notEqual(await waiting, undefined);
@@ -227,27 +240,29 @@ describe('ClusterReader', () => {
     await using test = await reading({ maxObjects: 10 });
     test.reader.declare([CONFIG_MAP]);
     await test.reader.list(CONFIG_MAP, limit(5000));
+    const { epoch } = test.revisions;
     for (let number = 0; number < 12; number++) {
       await test.create(configMap(`map-${number}`));
     }
     const one = { ...CONFIG_MAP, namespace: 'default', name: 'map-11', disableCache: false };
     await until(async () => (await test.reader.get(one, limit(5000))) !== undefined);
     assert.ok(test.calls.includes('get'));
-    assert.equal(test.reader.revisionOf([CONFIG_MAP]), undefined);
+    assert.equal(test.revisionOf(CONFIG_MAP), undefined);
+    assert.notEqual(test.revisions.epoch, epoch);
   });
 
-  it('tells revisions that change with the objects', async () => {
+  it('counts the changes of each kind', async () => {
     await using test = await reading();
     test.reader.declare([NAMESPACE, CONFIG_MAP]);
     await Promise.all([test.reader.list(NAMESPACE, limit(5000)), test.reader.list(CONFIG_MAP, limit(5000))]);
-    const first = test.reader.revisionOf([NAMESPACE, CONFIG_MAP]);
+    const first = test.revisionOf(NAMESPACE, CONFIG_MAP);
     assert.equal(typeof first, 'string');
-    assert.equal(test.reader.revisionOf([NAMESPACE, CONFIG_MAP]), first);
-    const namespaces = test.reader.revisionOf([NAMESPACE]);
+    assert.equal(test.revisionOf(NAMESPACE, CONFIG_MAP), first);
+    const namespaces = test.revisionOf(NAMESPACE);
     await test.create(configMap('a'));
-    await until(() => test.reader.revisionOf([NAMESPACE, CONFIG_MAP]) !== first);
-    assert.equal(test.reader.revisionOf([NAMESPACE]), namespaces);
-    assert.equal(test.reader.revisionOf([NAMESPACE, SECRET]), undefined);
+    await until(() => test.revisionOf(NAMESPACE, CONFIG_MAP) !== first);
+    assert.equal(test.revisionOf(NAMESPACE), namespaces);
+    assert.equal(test.revisionOf(NAMESPACE, SECRET), undefined);
     assert.equal(await test.reader.pluralName('v1', 'Namespace'), 'namespaces');
   });
 

@@ -30,6 +30,7 @@ import {
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
+import type { KindRevisions } from './kind-revisions.ts';
 import { accessReviewSpec, SUBJECT_ACCESS_REVIEWS } from './subject-access-review.ts';
 
 /** Kinds that are cached: policies of a cluster share a dozen; each is a connection to the API server. Others are read from it. */
@@ -46,6 +47,8 @@ const METADATA_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata
 
 export interface ClusterReaderOptions {
   readonly cluster: Cluster;
+  /** Where changes of cached kinds are counted. */
+  readonly revisions: KindRevisions;
   readonly log: Logger;
   /** Default: {@link MAX_CACHED_KINDS}. */
   readonly maxKinds?: number;
@@ -74,6 +77,7 @@ export async function openCluster(source: ClusterSource): Promise<KubernetesClus
 /** Reads of a cluster, for policies. */
 export class ClusterReader implements KubernetesReader {
   readonly #cluster: Cluster;
+  readonly #revisions: KindRevisions;
   readonly #log: Logger;
   readonly #maxKinds: number;
   readonly #maxObjects: number;
@@ -82,6 +86,7 @@ export class ClusterReader implements KubernetesReader {
 
   constructor(options: ClusterReaderOptions) {
     this.#cluster = options.cluster;
+    this.#revisions = options.revisions;
     this.#log = options.log;
     this.#maxKinds = options.maxKinds ?? MAX_CACHED_KINDS;
     this.#maxObjects = options.maxObjects ?? MAX_CACHED_OBJECTS;
@@ -184,13 +189,10 @@ export class ClusterReader implements KubernetesReader {
       : current.type.resource;
   }
 
-  revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
-    const revisions = resources.map((resource) => {
-      const cached = this.#kinds.get(kindKey(resource));
-      const cache = cached?.current;
-      return cached === undefined || cache === undefined ? undefined : `${cached.id}:${cache.revision}`;
-    });
-    return revisions.includes(undefined) ? undefined : revisions.join(' ');
+  /** Which counter of {@link KindRevisions} moves when an object of the kind changes. Undefined: the kind is not cached now. */
+  counterOf(resource: ContextAwareResource): number | undefined {
+    const cached = this.#kinds.get(kindKey(resource));
+    return cached?.current === undefined ? undefined : cached.counter;
   }
 
   /** Stops following the cluster. */
@@ -202,6 +204,7 @@ export class ClusterReader implements KubernetesReader {
     const cached: CachedKind = new CachedKind({
       cluster: this.#cluster,
       resource,
+      revisions: this.#revisions,
       log: this.#log,
       room: () => {
         const others = [...this.#kinds.values()].filter((other) => other !== cached);

@@ -7,6 +7,7 @@ import type {
 } from '../../engine/index.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { ClusterSource } from './cluster-source.ts';
+import type { KindRevisions } from './kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 
 /** How long a cluster that could not be opened is not tried again: its kubeconfig is wrong. Milliseconds. */
@@ -15,13 +16,15 @@ const REOPEN_MS = 5_000;
 /** Opens the cluster, and loads what is needed for it, when somebody reads it or a policy declares a kind. */
 export class LazyReader implements KubernetesReader {
   readonly #source: ClusterSource;
+  readonly #revisions: KindRevisions;
   readonly #log: (entry: LogEntry) => void;
   #declared: readonly ContextAwareResource[] = [];
   #opening: Promise<ClusterReader> | undefined;
   #reader: ClusterReader | undefined;
 
-  constructor(source: ClusterSource, log: (entry: LogEntry) => void) {
+  constructor(source: ClusterSource, revisions: KindRevisions, log: (entry: LogEntry) => void) {
     this.#source = source;
+    this.#revisions = revisions;
     this.#log = log;
   }
 
@@ -52,8 +55,9 @@ export class LazyReader implements KubernetesReader {
     return (await this.#opened(signal)).pluralName(apiVersion, kind, signal);
   }
 
-  revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
-    return this.#reader?.revisionOf(resources);
+  /** See {@link ClusterReader.counterOf}. */
+  counterOf(resource: ContextAwareResource): number | undefined {
+    return this.#reader?.counterOf(resource);
   }
 
   async #opened(signal?: AbortSignal): Promise<ClusterReader> {
@@ -73,7 +77,7 @@ export class LazyReader implements KubernetesReader {
       const { ClusterReader, openCluster } = await import('./cluster-reader.ts');
       const { forwardingLog } = await import('../../log/index.ts');
       const cluster = await openCluster(this.#source);
-      const reader = new ClusterReader({ cluster, log: forwardingLog(this.#log) });
+      const reader = new ClusterReader({ cluster, revisions: this.#revisions, log: forwardingLog(this.#log) });
       reader.declare(this.#declared);
       this.#reader = reader;
       return reader;

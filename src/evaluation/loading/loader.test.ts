@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { MessageChannel } from 'node:worker_threads';
 import { digestOf } from '../../modules/index.ts';
+import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader } from './loader.ts';
 import type { LoadOutcome, LoadRequest } from './load-request.ts';
 
@@ -37,7 +37,7 @@ async function setUp(): Promise<
       modules: () => [],
       connectCapabilities: () => {
         connections += 1;
-        return { port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) };
+        return silentCapabilities();
       },
     },
     () => undefined,

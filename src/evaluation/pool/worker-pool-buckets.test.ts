@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
-import { moduleOf, tableChange, tableEntry } from '../testing/worker-tables.ts';
+import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
@@ -88,7 +87,7 @@ describe('a bucket in the worker pool', () => {
     pool = new WorkerPool({
       size: 2,
       start: { defaultTimeoutSeconds: TIMEOUT_SECONDS, hasBuckets: true },
-      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      connectCapabilities: silentCapabilities,
       log: () => undefined,
       onTimeout: (policy) => timeouts.push(policy),
       onRestart: (reason) => restarts.push(reason),

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../../engine/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
-import { moduleOf, tableChange, tableEntry } from '../testing/worker-tables.ts';
+import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
@@ -26,7 +25,7 @@ describe('the worker pool', () => {
       size: 2,
       start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
       // Nobody answers: a guest that asks the host waits until it is cut off.
-      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      connectCapabilities: silentCapabilities,
       log: () => undefined,
       onTimeout: (policy) => timeouts.push(policy),
       onRestart: (reason) => restarts.push(reason),
@@ -215,7 +214,7 @@ describe('a worker pool that has stopped', () => {
     const pool = new WorkerPool({
       size: 1,
       start: { defaultTimeoutSeconds: TIMEOUT_SECONDS },
-      connectCapabilities: () => ({ port: new MessageChannel().port2, answered: new SharedArrayBuffer(4) }),
+      connectCapabilities: silentCapabilities,
       log: () => undefined,
     });
     await pool.start();

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { MessageChannel } from 'node:worker_threads';
 import { parsePolicies } from '../../engine/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { compileModule } from '../../wasm/index.ts';
+import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
+import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 
@@ -28,4 +31,13 @@ export function tableEntry(id: string, module: CompiledPolicyModule, rest = ''):
 
 export function tableChange(upserts: readonly TableEntry[], rest: Partial<TableChange> = {}): TableChange {
   return { upserts, removals: [], modules: [], retired: [], ...rest };
+}
+
+/** A connection on which nothing is ever answered. */
+export function silentCapabilities(): CapabilityConnection {
+  return {
+    port: new MessageChannel().port2,
+    answered: new SharedArrayBuffer(4),
+    revisions: new KindRevisions().buffer,
+  };
 }

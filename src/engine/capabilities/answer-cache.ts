@@ -1,0 +1,44 @@
+import type { HostPort } from '../host-port.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonValue } from '../json-text.ts';
+import type { ContextAwareResource } from '../policy-definition.ts';
+import { RevisionCache } from './revision-cache.ts';
+
+/** Answers that a thread keeps. */
+export const MAX_KEPT_ANSWERS = 1_000;
+/** Characters of all kept answers of a thread: some thousand objects. */
+export const MAX_KEPT_ANSWERS_LENGTH = 16 * 1024 * 1024;
+
+/** Capabilities that read objects of one kind, which their payload names. */
+const READS: ReadonlySet<string> = new Set([
+  'kubernetes/get_resource',
+  'kubernetes/list_resources_by_namespace',
+  'kubernetes/list_resources_all',
+]);
+
+/** Passes host capabilities on, and answers reads of objects itself while no object of their kind has changed. */
+export class AnswerCache {
+  readonly #port: HostPort;
+  readonly #kept = new RevisionCache({ maxEntries: MAX_KEPT_ANSWERS, maxLength: MAX_KEPT_ANSWERS_LENGTH });
+
+  constructor(port: HostPort) {
+    this.#port = port;
+  }
+
+  /** See {@link HostPort.request}. */
+  request(capability: string, payloadJson: string): string {
+    const kind = READS.has(capability) ? kindOf(JSON.parse(payloadJson) as JsonValue) : undefined;
+    const revision = kind && this.#port.revisionOf?.([kind]);
+    const request = (): string => this.#port.request(capability, payloadJson);
+    return revision === undefined ? request() : this.#kept.get(`${capability} ${payloadJson}`, revision, request);
+  }
+}
+
+/** The kind that a read is of; undefined when the policy wants no cached answer. */
+function kindOf(payload: JsonValue): ContextAwareResource | undefined {
+  if (!isJsonObject(payload) || payload.disable_cache === true) {
+    return undefined;
+  }
+  const { api_version: apiVersion, kind } = payload;
+  return typeof apiVersion === 'string' && typeof kind === 'string' ? { apiVersion, kind } : undefined;
+}
