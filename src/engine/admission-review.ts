@@ -83,7 +83,7 @@ const REQUIRED_FIELDS = ['uid', 'kind', 'resource', 'operation', 'userInfo'];
 
 /**
  * Reads the body of `POST /validate/{id}` and `POST /audit/{id}`.
- * Throws {@link ReviewError}: 413 too large, 400 empty, not UTF-8 or not JSON, 422 another shape or nested too deep.
+ * Throws {@link ReviewError}.
  */
 export function parseAdmissionReview(body: Uint8Array): Review {
   const review = readBody(body, REQUEST_FIELD_NAMES);

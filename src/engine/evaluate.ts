@@ -1,42 +1,35 @@
 import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
+import type { Review } from './admission-review.ts';
 import { Evaluator } from './evaluator.ts';
 import type { Asking, Entering } from './evaluator.ts';
+import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import { observe } from './observation.ts';
 import type { Observation, Route } from './observation.ts';
-import { httpError, internalFailure, rawAnswer, reviewAnswer } from './response.ts';
-import { ReviewError } from './review-body.ts';
-import type { SettingsVerdict } from './verdict.ts';
+import type { Verdict } from './verdict.ts';
 
-/** An HTTP answer and what to note about it. No observation when no policy was asked. */
+/** A policy's verdict, and what metrics note about it. */
 export interface Evaluation {
-  readonly status: number;
-  readonly body: string;
-  readonly observation: Observation | null;
+  readonly verdict: Verdict;
+  readonly observation: Observation;
 }
 
 export interface EvaluateOptions extends Omit<Asking, 'leftMs'> {
   readonly route: Route;
 }
 
-/** Answers one request. Synchronous, keeps nothing, never throws. */
-export function evaluate(policy: LoadedPolicy, body: Uint8Array, options: EvaluateOptions): Evaluation {
+/** Reads the bytes of a request. Throws ReviewError. */
+export function readReview(route: Route, body: Uint8Array): Review {
+  return route === 'validate_raw' ? parseRawReview(body) : parseAdmissionReview(body);
+}
+
+/** Evaluates a review by one policy. Synchronous, keeps nothing; throws only for faults of the engine itself. */
+export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
   const { route } = options;
-  const isRaw = route === 'validate_raw';
   const evaluator = new Evaluator(policy.options);
-  try {
-    const review = isRaw ? parseRawReview(body) : parseAdmissionReview(body);
-    const judgement = evaluator.judge(policy, review, options);
-    const response = route === 'audit' ? judgement.response : evaluator.apply(policy, judgement);
-    const answer = isRaw ? rawAnswer(response) : reviewAnswer(response);
-    return { ...answer, observation: observe(policy, review, route, judgement) };
-  } catch (error) {
-    if (error instanceof ReviewError) {
-      return { ...httpError(error.status, error.message), observation: null };
-    }
-    evaluator.logFailure(policy.id, error);
-    return { ...internalFailure(), observation: null };
-  }
+  const judgement = evaluator.judge(policy, review, options);
+  const verdict = route === 'audit' ? judgement.verdict : evaluator.apply(policy, review, judgement);
+  return { verdict, observation: observe(policy, review, route, judgement) };
 }
 
 /**

@@ -11,21 +11,21 @@ import type { EvaluationUnit, LoadedPolicy, LoadedPolicyGroup, PolicyOptions } f
 import type { Judgement } from './observation.ts';
 import {
   allowed,
-  fromVerdict,
+  errored,
+  fromGuest,
   groupDenied,
   guestFailed,
   ignored,
   MEMBER_MUTATION_MESSAGE,
   monitored,
-  notInitialized,
   timedOut,
   TIMEOUT_MESSAGE,
   withMessage,
   withoutForbiddenPatch,
-} from './response.ts';
-import type { AdmissionResponse } from './response.ts';
+} from './verdict.ts';
+import type { Verdict } from './verdict.ts';
 import { MAX_REVIEW_BYTES } from './review-body.ts';
-import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /**
  * Fuel of one second of evaluation: what guests were measured to use in one (waPC in Rust and AssemblyScript, and Rego:
@@ -106,38 +106,35 @@ export class Evaluator {
 
   /** What a policy says about a review by itself: what `/audit` gets. */
   judge(policy: LoadedPolicy, review: Review, options: Asking): PolicyJudgement {
-    const { uid } = review;
     const namespace = review.admission?.namespace;
     if (namespace !== undefined && namespace === this.#alwaysAcceptNamespace) {
-      return { outcome: 'exempt', response: allowed(uid) };
+      return { outcome: 'exempt', verdict: allowed() };
     }
     if (policy.kind === 'failed') {
-      return { outcome: 'not-initialized', response: notInitialized(uid, policy.message) };
+      return { outcome: 'not-initialized', verdict: errored(policy.message) };
     }
     if (options.timedOut?.has(policy.id) === true) {
-      return { outcome: 'timeout', response: timedOut(uid) };
+      return { outcome: 'timeout', verdict: timedOut() };
     }
     if (policy.kind === 'group') {
       return this.#judgeGroup(policy, review, options);
     }
     const result = this.#ask(policy.unit, review, options, -1);
     if (result.kind === 'timeout') {
-      return { outcome: 'timeout', response: timedOut(uid) };
+      return { outcome: 'timeout', verdict: timedOut() };
     }
     if (result.kind === 'failed') {
-      return { outcome: 'failed', response: guestFailed(uid, result.message) };
+      return { outcome: 'failed', verdict: guestFailed(result.message) };
     }
-    const { verdict } = result;
-    const { mutatedObject } = verdict;
-    const response = fromVerdict(review, verdict);
-    return { outcome: 'verdict', response, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
+    const { mutatedObject } = result.verdict;
+    const verdict = fromGuest(review, result.verdict);
+    return { outcome: 'verdict', verdict, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
   }
 
   #judgeGroup(group: LoadedPolicyGroup, review: Review, options: Asking): PolicyJudgement {
-    const { uid } = review;
     const results = new Map<string, MemberResult>();
     const order = [...group.members.keys()];
-    const verdict = evaluateGroupExpression(group.expression, (name) => {
+    const isTrue = evaluateGroupExpression(group.expression, (name) => {
       const known = results.get(name);
       if (known !== undefined) {
         return known.accepted;
@@ -150,16 +147,16 @@ export class Evaluator {
       results.set(name, result);
       return result.accepted;
     });
-    if (verdict === true) {
-      return { outcome: 'verdict', response: allowed(uid) };
+    if (isTrue === true) {
+      return { outcome: 'verdict', verdict: allowed() };
     }
     const causes = [...results]
       .filter(([, { accepted }]) => accepted !== true)
       .map(([member, { message }]) => ({ member, message }));
     const failures = [...results.values()].filter(({ accepted }) => accepted === undefined);
-    const isFailure = verdict === undefined;
+    const isFailure = isTrue === undefined;
     const outcome = !isFailure ? 'verdict' : failures.every(({ isTimeout }) => isTimeout) ? 'timeout' : 'failed';
-    return { outcome, response: groupDenied(uid, group.message, causes, isFailure) };
+    return { outcome, verdict: groupDenied(group.message, causes, isFailure) };
   }
 
   #ask(unit: EvaluationUnit, review: Review, options: Asking, member: number): UnitResult {
@@ -196,47 +193,41 @@ export class Evaluator {
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to what it said. */
-  apply(policy: LoadedPolicy, { outcome, response }: Judgement): AdmissionResponse {
+  apply(policy: LoadedPolicy, { uid }: Pick<Review, 'uid'>, { outcome, verdict }: Judgement): Verdict {
     const { id, mode, failurePolicy } = policy;
     if (outcome === 'exempt') {
-      return response;
+      return verdict;
     }
     // A guest that fails denies, as upstream, whatever failurePolicy says: whoever writes the request could make it fail.
     if (failurePolicy === 'Ignore' && (outcome === 'not-initialized' || outcome === 'timeout')) {
-      return ignored(response.uid, id, outcome === 'timeout' ? TIMEOUT_MESSAGE : (response.status?.message ?? ''));
+      return ignored(id, outcome === 'timeout' ? TIMEOUT_MESSAGE : (verdict.message ?? ''));
     }
     if (outcome === 'not-initialized' || policy.kind === 'failed') {
-      return response;
+      return verdict;
     }
     if (mode === 'monitor') {
-      this.#logMonitored(id, response);
-      return monitored(response);
+      this.#logMonitored(id, uid, verdict);
+      return monitored(verdict);
     }
     if (policy.kind === 'group') {
-      return response;
+      return verdict;
     }
-    const permitted = policy.allowedToMutate ? response : withoutForbiddenPatch(response, id);
+    const permitted = policy.allowedToMutate ? verdict : withoutForbiddenPatch(verdict, id);
     return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
-  }
-
-  /** Notes an error that is the engine's own. */
-  logFailure(policy: string, error: unknown): void {
-    const fields = { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-    this.#log({ policy, level: 'error', message: 'the engine failed', fields });
   }
 
   #logFailed(unit: EvaluationUnit, { uid }: Review, message: string, error: string): void {
     this.#log({ policy: unit.id, level: 'error', message, fields: { uid, error } });
   }
 
-  #logMonitored(policy: string, response: AdmissionResponse): void {
-    const { uid, allowed: isAllowed, patch, status } = response;
+  #logMonitored(policy: string, uid: string, verdict: Verdict): void {
+    const { allowed: isAllowed, patch, message, code } = verdict;
     const fields = {
       uid,
       allowed: isAllowed,
       mutated: patch !== undefined,
-      ...(status?.message === undefined ? {} : { response_message: status.message }),
-      ...(status?.code === undefined ? {} : { response_code: status.code }),
+      ...(message === undefined ? {} : { response_message: message }),
+      ...(code === undefined ? {} : { response_code: code }),
     };
     this.#log({ policy, level: 'info', message: 'policy evaluation (monitor mode)', fields });
   }
@@ -263,8 +254,8 @@ function memberResult(review: Review, result: UnitResult): MemberResult {
   if (result.kind === 'failed') {
     return { accepted: undefined, message: `internal server error: ${result.message}`, isTimeout: false };
   }
-  const response = fromVerdict(review, result.verdict);
-  return response.patch === undefined
-    ? { accepted: response.allowed, message: response.status?.message, isTimeout: false }
+  const verdict = fromGuest(review, result.verdict);
+  return verdict.patch === undefined
+    ? { accepted: verdict.allowed, message: verdict.message, isTimeout: false }
     : { accepted: false, message: MEMBER_MUTATION_MESSAGE, isTimeout: false };
 }

@@ -6,15 +6,15 @@ import type { ExecutionMode } from '../modules/index.ts';
 import { compileModule } from '../wasm/index.ts';
 import type { CompiledModule } from '../wasm/index.ts';
 import { ReplayPort } from './capabilities/session.ts';
-import { checkSettings, evaluate } from './evaluate.ts';
+import { checkSettings, evaluate, readReview } from './evaluate.ts';
+import type { Verdict } from './verdict.ts';
 import { createGuest } from './guest.ts';
 import type { HostPort } from './host-port.ts';
-import { isJsonObject } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 import type { SinglePolicyDefinition } from './policy-definition.ts';
-import { TIMEOUT_MESSAGE } from './response.ts';
+import { TIMEOUT_MESSAGE } from './verdict.ts';
 import { bytes, podReview } from './testing/reviews.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
@@ -65,14 +65,12 @@ function load(
   return createPolicy(definition, () => guest, { port: NOTHING, log: () => undefined, ...options });
 }
 
-function ask(policy: LoadedPolicy, body: Uint8Array, route: 'validate' | 'validate_raw' = 'validate'): JsonObject {
-  const { response } = JSON.parse(evaluate(policy, body, { route }).body) as { response: JsonObject };
-  return response;
+function ask(policy: LoadedPolicy, body: Uint8Array, route: 'validate' | 'validate_raw' = 'validate'): Verdict {
+  return evaluate(policy, readReview(route, body), { route }).verdict;
 }
 
-function messageOf(response: JsonObject): string {
-  const message = isJsonObject(response.status) ? response.status.message : '';
-  return typeof message === 'string' ? message : '';
+function messageOf(response: Verdict): string {
+  return response.message ?? '';
 }
 
 for (const name of Object.keys(POLICIES)) {
@@ -105,7 +103,7 @@ test('a host capability that was not granted denies, naming what to change', () 
 
 test('Rego policies in OPA mode take raw requests, Gatekeeper ones do not (contract 4.3)', () => {
   const raw = bytes({ request: { uid: 'u', object: { spec: { hostNetwork: true } } } });
-  assert.equal(ask(load('host-namespaces'), raw, 'validate_raw').uid, 'u');
+  assert.equal(ask(load('host-namespaces'), raw, 'validate_raw').allowed, false);
   const refused = ask(load('container-limits'), raw, 'validate_raw');
   assert.equal(messageOf(refused), 'internal server error: Gatekeeper does not support raw validation requests');
 });

@@ -4,8 +4,8 @@ import type { CallContext, OpaGuest } from '../wasm/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError, errorText } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './verdict.ts';
-import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /** The waPC protocol that this engine speaks; answer of `protocol_version`. */
 const PROTOCOL_VERSION = 'v1';

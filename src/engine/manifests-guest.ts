@@ -4,7 +4,7 @@ import type { LoadedManifests, ManifestOptions } from './cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
 import { EngineError } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /** Kubernetes' own admission policies, from manifests: gives the verdict of an API server that has them. */
 export class ManifestsGuest implements PolicyGuest {

@@ -1,6 +1,6 @@
 import type { Review } from './admission-review.ts';
 import type { PolicyMode } from './policy-definition.ts';
-import type { AdmissionResponse } from './response.ts';
+import type { Verdict } from './verdict.ts';
 
 /** By which route a request came: `audit` gets verdicts without mode, mutation rules and message of the policy. */
 export type Route = 'validate' | 'audit' | 'validate_raw';
@@ -37,14 +37,14 @@ export interface Observation {
   /** The policy's own verdict: monitor mode does not change it. */
   readonly accepted: boolean;
   readonly mutated: boolean;
-  /** `status.code` of the policy's own answer. */
+  /** Code of the policy's own answer. */
   readonly errorCode?: number;
 }
 
 /** What a policy said by itself: before its mode, mutation rules and message apply. */
 export interface Judgement {
   readonly outcome: Outcome;
-  readonly response: AdmissionResponse;
+  readonly verdict: Verdict;
 }
 
 /** Forms of Kubernetes' names: whoever writes a review could write anything, of any length. */
@@ -61,10 +61,9 @@ export function observe(
   policy: { readonly id: string; readonly mode: PolicyMode },
   review: Review,
   route: Route,
-  { outcome, response }: Judgement,
+  { outcome, verdict }: Judgement,
 ): Observation {
   const { admission } = review;
-  const { status } = response;
   return {
     policy: policy.id,
     mode: policy.mode,
@@ -74,8 +73,8 @@ export function observe(
       ? {}
       : { kind: named(admission.kind.kind, KIND), operation: named(admission.operation, OPERATION) }),
     ...(admission?.namespace === undefined ? {} : { namespace: named(admission.namespace, NAMESPACE) }),
-    accepted: response.allowed,
-    mutated: response.patch !== undefined,
-    ...(status?.code === undefined ? {} : { errorCode: status.code }),
+    accepted: verdict.allowed,
+    mutated: verdict.patch !== undefined,
+    ...(verdict.code === undefined ? {} : { errorCode: verdict.code }),
   };
 }

@@ -3,7 +3,7 @@ import { checkPodSecurity, parsePodSecuritySettings } from './pod-security/index
 import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */
 export class PodSecurityGuest implements PolicyGuest {

@@ -1,6 +1,6 @@
 import type { PolicyCode } from '../modules/index.ts';
 import type { CallContext } from '../wasm/index.ts';
-import type { GuestVerdict, SettingsVerdict } from './verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /** One evaluation, as texts: nothing is parsed or written twice on the way to a guest. */
 export interface GuestInput {

@@ -21,13 +21,15 @@ const FIRST_OF_FALSE = 0x66;
 const FIRST_OF_NULL = 0x6e;
 const FIRST_OF_TRUE = 0x74;
 
-/** Why a body is no review: the HTTP status and the message that the caller gets. */
-export class ReviewError extends EngineError {
-  readonly status: number;
+/** Codes of {@link ReviewError}. */
+export type ReviewErrorCode = Extract<EngineErrorCode, `review-${string}` | 'nested-too-deep'>;
 
-  constructor(code: EngineErrorCode, status: number, message: string, position?: TextPosition) {
+/** Why a body is no review. */
+export class ReviewError extends EngineError {
+  declare readonly code: ReviewErrorCode;
+
+  constructor(code: ReviewErrorCode, message: string, position?: TextPosition) {
     super(code, message, position === undefined ? {} : { position });
-    this.status = status;
   }
 }
 
@@ -165,13 +167,13 @@ export class ReviewBody {
 export function readBody(body: Uint8Array, requestFields: FieldNames): ReviewBody {
   if (body.byteLength > MAX_REVIEW_BYTES) {
     const message = `the body is too large: expected at most ${MAX_REVIEW_BYTES} bytes, got ${body.byteLength}`;
-    throw new ReviewError('review-too-large', 413, message);
+    throw new ReviewError('review-too-large', message);
   }
   if (body.byteLength === 0) {
-    throw new ReviewError('review-malformed', 400, 'the body is empty: expected an AdmissionReview as JSON');
+    throw new ReviewError('review-malformed', 'the body is empty: expected an AdmissionReview as JSON');
   }
   if (!isUtf8(body)) {
-    throw new ReviewError('review-malformed', 400, 'the body is not UTF-8: expected an AdmissionReview as JSON');
+    throw new ReviewError('review-malformed', 'the body is not UTF-8: expected an AdmissionReview as JSON');
   }
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   // Written anew, no key is there twice or with escapes, and the text means the same to the engine and to every guest.
@@ -220,7 +222,7 @@ function scanReview(bytes: Buffer, requestFields: FieldNames): ReviewBody {
   });
   if (bytes[start] !== OPEN_BRACE) {
     const found = show(JSON.parse(bytes.toString()));
-    throw new ReviewError('review-wrong-shape', 422, `the body has the wrong shape: expected an object, got ${found}`);
+    throw new ReviewError('review-wrong-shape', `the body has the wrong shape: expected an object, got ${found}`);
   }
   return new ReviewBody(bytes, members, request);
 }
@@ -235,19 +237,19 @@ function scan(bytes: Buffer, recording: JsonRecording): number {
     }
     if (error.reason === 'nesting') {
       const message = `the body is nested too deep: expected at most ${MAX_NESTING} levels`;
-      throw new ReviewError('nested-too-deep', 422, message);
+      throw new ReviewError('nested-too-deep', message);
     }
     const source = bytes.toString();
     const offset = bytes.toString('utf8', 0, error.offset).length;
     const { line, column } = textPosition(source, offset);
     const found = offset < source.length ? `unexpected ${characterAt(source, offset)}` : 'unexpected end';
-    throw new ReviewError('review-malformed', 400, `the body is not JSON: ${found} at line ${line}, column ${column}`);
+    throw new ReviewError('review-malformed', `the body is not JSON: ${found} at line ${line}, column ${column}`);
   }
 }
 
 export function wrongShape(field: string, expected: string, value: unknown): ReviewError {
   const message = `the review has the wrong shape: expected ${field} to be ${expected}, got ${show(value)}`;
-  return new ReviewError('review-wrong-shape', 422, message);
+  return new ReviewError('review-wrong-shape', message);
 }
 
 /** The type of a value, and the value of short texts: bodies may hold Secrets, so no more than that. */

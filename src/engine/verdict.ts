@@ -1,230 +1,132 @@
-import { EngineError, errorText } from './errors.ts';
-import { isJsonObject, isNestedDeeper, MAX_NESTING } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
+import { diff } from './json-patch.ts';
+import type { JsonValue } from './json-text.ts';
+import type { GuestVerdict } from './guest-verdict.ts';
 
-/** What a policy says about one request, whatever kind of module said it. */
-export interface GuestVerdict {
-  readonly accepted: boolean;
+/** One reason of a denial: a member of a group, or the text that a policy's own message replaces. */
+export interface VerdictCause {
   readonly message?: string;
-  /** Goes to `status.code`. */
-  readonly code?: number;
-  /** The object as the policy wants it. */
-  readonly mutatedObject?: JsonValue;
-  /** A JSON Patch in base64, from Rego policies in OPA mode, which write patches themselves. */
+  /** Path of a field of the policy. */
+  readonly field?: string;
+}
+
+/** What a policy, or all policies of a bucket, decide about one request. */
+export interface Verdict {
+  readonly allowed: boolean;
+  /** JSON Patch (RFC 6902) as JSON text; never an empty one. */
   readonly patch?: string;
+  readonly message?: string;
+  /** The code that the client gets; policies may name any number of 16 bits. */
+  readonly code?: number;
+  readonly causes?: readonly VerdictCause[];
   readonly auditAnnotations: Readonly<Record<string, string>> | null;
   readonly warnings: readonly string[] | null;
 }
 
-/** What a policy says about settings. */
-export type SettingsVerdict = { readonly valid: true } | { readonly valid: false; readonly message: string };
+export const TIMEOUT_MESSAGE = 'Policy execution interrupted because it exceeded the allowed execution time';
+export const MUTATION_OF_NOTHING_MESSAGE =
+  'Incoming object is null, which happens only with DELETE operations, but the policy is attempting a mutation. This is not allowed';
+export const MEMBER_MUTATION_MESSAGE = 'mutation is not allowed inside of policy group';
 
-/** Said of a Gatekeeper violation without a text. Kubewarden drops all violations then and allows the request. */
-export const VIOLATION_WITHOUT_TEXT = 'the policy reported a violation whose msg is not text';
+/** The code of every answer that is no policy's verdict. */
+const INTERNAL_ERROR_CODE = 500;
 
-/**
- * Reads the answer of `validate` (contract 4.1): `{accepted, message?, code?, mutated_object?, audit_annotations?,
- * warnings?}`; null counts as missing, unknown keys are ignored. Throws `guest-error` for anything else.
- */
-export function parseGuestVerdict(answer: Uint8Array | string): GuestVerdict {
-  const fields = new AnswerFields(parseAnswer(answer));
-  const message = fields.text('message');
-  const code = fields.statusCode('code');
-  const mutatedObject = fields.value('mutated_object');
-  return {
-    accepted: fields.boolean('accepted'),
-    ...(message === undefined ? {} : { message }),
-    ...(code === undefined ? {} : { code }),
-    ...(mutatedObject === undefined ? {} : { mutatedObject }),
-    auditAnnotations: fields.texts('audit_annotations'),
-    warnings: fields.textList('warnings'),
-  };
+export function allowed(warnings: readonly string[] | null = null): Verdict {
+  return { allowed: true, auditAnnotations: null, warnings };
 }
 
-/** Reads the answer of `validate_settings`: `{valid, message?}`. Throws `guest-error` for anything else. */
-export function parseSettingsVerdict(answer: Uint8Array | string): SettingsVerdict {
-  const fields = new AnswerFields(parseAnswer(answer));
-  const message = fields.text('message');
-  return fields.boolean('valid')
-    ? { valid: true }
-    : { valid: false, message: message ?? 'the policy refuses the settings and does not say why' };
+export function denied(reason: Pick<Verdict, 'message' | 'code' | 'causes'>): Verdict {
+  return { allowed: false, ...reason, auditAnnotations: null, warnings: null };
+}
+
+/** A denial that is no verdict: the policy failed. */
+export function errored(message: string): Verdict {
+  return denied({ message, code: INTERNAL_ERROR_CODE });
+}
+
+/** A copy with the patch that turns `before` into `after`; without one when they are equal. */
+export function patched(verdict: Verdict, before: JsonValue, after: JsonValue): Verdict {
+  const operations = diff(before, after);
+  return operations.length === 0 ? verdict : { ...verdict, patch: JSON.stringify(operations) };
 }
 
 /**
- * Reads what a Rego policy in OPA mode evaluates to: `[{"result": {"response": AdmissionResponse}}]` (contract 4.3).
- * Throws `guest-error` when the result is undefined or has another shape.
+ * What a policy's answer means before its settings apply; a mutation of a DELETE request, which has no object, is a denial.
+ * The review's object is not touched unless the policy changed it: it is built when it is asked for.
  */
-export function parseOpaVerdict(answer: string): GuestVerdict {
-  const result = regoResult(answer);
-  const response = isJsonObject(result) ? result.response : undefined;
-  if (!isJsonObject(response)) {
-    throw malformed('the result of the Rego policy has no "response": expected an AdmissionReview');
+export function fromGuest(review: { readonly object: JsonValue | undefined }, verdict: GuestVerdict): Verdict {
+  const { accepted, message, code, mutatedObject, patch, auditAnnotations, warnings } = verdict;
+  const object = mutatedObject === undefined ? undefined : review.object;
+  if (mutatedObject !== undefined && object === undefined) {
+    return denied({ message: MUTATION_OF_NOTHING_MESSAGE });
   }
-  const fields = new AnswerFields(response);
-  const status = fields.object('status');
-  const message = status?.text('message');
-  const code = status?.statusCode('code');
-  const patch = fields.text('patch');
-  if (patch !== undefined) {
-    checkPatch(patch);
-  }
-  return {
-    accepted: fields.boolean('allowed'),
-    ...(message === undefined ? {} : { message }),
-    ...(code === undefined ? {} : { code }),
+  const own: Verdict = {
+    allowed: accepted,
     ...(patch === undefined ? {} : { patch }),
-    auditAnnotations: fields.texts('auditAnnotations'),
-    warnings: fields.textList('warnings'),
+    ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
+    auditAnnotations,
+    warnings,
   };
+  return patch !== undefined || mutatedObject === undefined || object === undefined
+    ? own
+    : patched(own, object, mutatedObject);
+}
+
+/** The guest trapped, or answered garbage. */
+export function guestFailed(message: string): Verdict {
+  return errored(`internal server error: ${message}`);
+}
+
+/** The guest used up its time. */
+export function timedOut(): Verdict {
+  return errored(TIMEOUT_MESSAGE);
+}
+
+/** `failurePolicy: Ignore`: no verdict, and the request is admitted with a warning that says so. */
+export function ignored(policyId: string, reason: string): Verdict {
+  return allowed([`policy ${policyId} gave no verdict and its failurePolicy is Ignore: ${reason}`]);
+}
+
+/** A policy in monitor mode admits, without patch and message. */
+export function monitored({ auditAnnotations, warnings }: Verdict): Verdict {
+  return { allowed: true, auditAnnotations, warnings };
+}
+
+/** What a policy that may not mutate gets for a patch. */
+export function withoutForbiddenPatch(verdict: Verdict, policyId: string): Verdict {
+  if (verdict.patch === undefined) {
+    return verdict;
+  }
+  const { auditAnnotations, warnings } = verdict;
+  const message = `Request rejected by policy ${policyId}. The policy attempted to mutate the request, but it is currently configured to not allow mutations.`;
+  return { allowed: false, message, auditAnnotations, warnings };
+}
+
+/** The policy's own message replaces the text of a denial; the text becomes a cause. */
+export function withMessage(verdict: Verdict, message: string): Verdict {
+  if (verdict.allowed) {
+    return verdict;
+  }
+  const { auditAnnotations, warnings, code } = verdict;
+  const causes = [...(verdict.causes ?? []), { message: verdict.message ?? '' }];
+  return { allowed: false, message, causes, ...(code === undefined ? {} : { code }), auditAnnotations, warnings };
 }
 
 /**
- * Reads what a Rego policy in Gatekeeper mode evaluates to: `[{"result": [{"msg": …}]}]` (contract 4.3). No violations
- * allow; any violation denies, also one without a text. Throws `guest-error` when the result is no list.
+ * A group that denies, with a cause for every member that was evaluated and denied; with code 500 when the group has no
+ * result because members failed.
  */
-export function parseGatekeeperVerdict(answer: string): GuestVerdict {
-  const violations = regoResult(answer);
-  if (!Array.isArray(violations)) {
-    throw malformed('the result of the Rego policy is not a list of violations');
-  }
-  const noExtras = { auditAnnotations: null, warnings: null };
-  if (violations.length === 0) {
-    return { accepted: true, ...noExtras };
-  }
-  const messages = violations.map((violation) =>
-    isJsonObject(violation) && typeof violation.msg === 'string' ? violation.msg : VIOLATION_WITHOUT_TEXT,
-  );
-  return { accepted: false, message: messages.join(', '), ...noExtras };
-}
-
-function regoResult(answer: string): JsonValue | undefined {
-  const results = parseJson(answer);
-  if (!Array.isArray(results)) {
-    throw malformed('the answer of the Rego policy is not a list of results');
-  }
-  const first = results[0];
-  if (!isJsonObject(first) || first.result === undefined) {
-    throw malformed('the result of the Rego policy is undefined: check that the entrypoint is the rule that decides');
-  }
-  return first.result;
-}
-
-function checkPatch(patch: string): void {
-  let operations: unknown;
-  try {
-    operations = JSON.parse(Buffer.from(patch, 'base64').toString());
-  } catch (error) {
-    throw malformed(`patch: expected a JSON Patch in base64: ${errorText(error)}`);
-  }
-  if (!Array.isArray(operations) || !operations.every(isJsonObject)) {
-    throw malformed('patch: expected a JSON Patch in base64, got other JSON');
-  }
-}
-
-function parseAnswer(answer: Uint8Array | string): JsonObject {
-  const value = parseJson(typeof answer === 'string' ? answer : decode(answer));
-  if (!isJsonObject(value)) {
-    throw malformed('expected an object');
-  }
-  return value;
-}
-
-function decode(answer: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(answer);
-  } catch {
-    throw malformed('expected UTF-8');
-  }
-}
-
-function parseJson(text: string): JsonValue {
-  let value: JsonValue;
-  // Answers without a mutated object are short; the check is for those with one, which the differ walks.
-  if (isNestedDeeper(text, MAX_NESTING)) {
-    throw malformed(`expected at most ${MAX_NESTING} levels of nesting`);
-  }
-  try {
-    value = JSON.parse(text) as JsonValue;
-  } catch {
-    throw malformed(text === '' ? 'expected JSON, got nothing' : 'expected JSON');
-  }
-  return value;
-}
-
-function malformed(problem: string): EngineError {
-  return new EngineError('guest-error', `the policy's answer cannot be read: ${problem}`);
-}
-
-/** Reads an answer field by field; null counts as missing. */
-class AnswerFields {
-  readonly #object: JsonObject;
-
-  constructor(object: JsonObject) {
-    this.#object = object;
-  }
-
-  value(key: string): JsonValue | undefined {
-    return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
-  }
-
-  boolean(key: string): boolean {
-    const value = this.value(key);
-    if (typeof value !== 'boolean') {
-      throw malformed(`${key}: expected true or false, got ${value === undefined ? 'nothing' : typeof value}`);
-    }
-    return value;
-  }
-
-  text(key: string): string | undefined {
-    const value = this.value(key);
-    if (value !== undefined && typeof value !== 'string') {
-      throw malformed(`${key}: expected text, got ${typeof value}`);
-    }
-    return value;
-  }
-
-  /** An unsigned 16 bit number, as in the contract. */
-  statusCode(key: string): number | undefined {
-    const value = this.value(key);
-    if (value === undefined) {
-      return undefined;
-    }
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 0xffff) {
-      throw malformed(`${key}: expected a whole number from 0 to 65535`);
-    }
-    return value;
-  }
-
-  object(key: string): AnswerFields | undefined {
-    const value = this.value(key);
-    if (value === undefined) {
-      return undefined;
-    }
-    if (!isJsonObject(value)) {
-      throw malformed(`${key}: expected an object, got ${typeof value}`);
-    }
-    return new AnswerFields(value);
-  }
-
-  texts(key: string): Record<string, string> | null {
-    const value = this.value(key);
-    if (value === undefined) {
-      return null;
-    }
-    if (!isJsonObject(value) || !Object.values(value).every((text) => typeof text === 'string')) {
-      throw malformed(`${key}: expected an object of texts`);
-    }
-    return value as Record<string, string>;
-  }
-
-  textList(key: string): string[] | null {
-    const value = this.value(key);
-    if (value === undefined) {
-      return null;
-    }
-    if (!Array.isArray(value) || !value.every((text) => typeof text === 'string')) {
-      throw malformed(`${key}: expected a list of texts`);
-    }
-    return value;
-  }
+export function groupDenied(
+  message: string,
+  causes: readonly { readonly member: string; readonly message: string | undefined }[],
+  isFailure: boolean,
+): Verdict {
+  return denied({
+    message,
+    causes: causes.map(({ member, message: cause }) => ({
+      ...(cause === undefined ? {} : { message: cause }),
+      field: `spec.policies.${member}`,
+    })),
+    ...(isFailure ? { code: INTERNAL_ERROR_CODE } : {}),
+  });
 }

@@ -1,6 +1,6 @@
 // What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
 // structured clone of a tuple costs less than that of an object with keys.
-import type { PolicyDefinition } from '../engine/index.ts';
+import type { PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
@@ -43,27 +43,25 @@ export interface TableChange {
   readonly retired: readonly string[];
 }
 
-/**
- * A review to evaluate: the how-many-eth that its worker is given, number, route, policy id or bucket, body, ids of policies
- * and members that must be answered as timed out; of a bucket also how it is to be dealt with.
- */
+/** A review to evaluate. `turn`: counts what the worker was given; `target`: a policy id, or a bucket by the route `admit`. */
 export type ReviewMessage = readonly [
   turn: number,
   seq: number,
   route: Route,
   target: string,
   body: Uint8Array,
-  timedOut: readonly string[] | null,
-  bucket?: BucketReview,
+  terms: ReviewTerms,
 ];
 
-/** How the review of a bucket is dealt with. */
-export interface BucketReview {
-  /** When the policies must have answered; {@link monotonicNow}. */
+/** Under which terms a review is evaluated. */
+export interface ReviewTerms {
+  /** Policies and members (`group/member`) that are answered as timed out; null: none. */
+  readonly timedOut: readonly string[] | null;
+  /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Policies that are not to be asked here: when the review is for one of them, it is given back as a whole. */
+  /** Policies that are not to be evaluated here: a review that is for one of them is handed back as a whole. */
   readonly slow: readonly string[] | null;
-  /** What to say of a namespace whose labels are not known; null: the cluster has not been asked about it yet. */
+  /** Why the labels of the review's namespace are unknown; null: the cluster has not been asked yet. */
   readonly namespaceProblem: string | null;
 }
 
@@ -87,22 +85,24 @@ export type ToWorker =
   | { readonly type: 'namespaces'; readonly change: NamespacesChange }
   | { readonly type: 'reviews'; readonly reviews: readonly ReviewMessage[] };
 
-/** The answer to one review: HTTP status, body, what metrics need, and the time that its evaluation took. */
-export type AnswerMessage = readonly [
-  seq: number,
-  status: number,
-  body: string,
-  observation: SentObservation,
-  evaluationMs: number,
-];
+/** What came of a review. */
+export type ReviewResult =
+  /** The AdmissionResponse as JSON text. */
+  | { readonly kind: 'response'; readonly response: string }
+  /** The bytes are no review. */
+  | { readonly kind: 'refused'; readonly code: ReviewErrorCode; readonly message: string }
+  /** There is no such policy or bucket. */
+  | { readonly kind: 'unknown-target' }
+  /** A fault of the engine itself; it is in the log. */
+  | { readonly kind: 'failed' };
 
-/** The answer to the review of a bucket. */
-export interface BucketAnswer {
+/** The answer to a review. */
+export interface ReviewAnswer {
   readonly seq: number;
-  readonly status: number;
-  readonly body: string;
+  readonly result: ReviewResult;
+  /** One for each time that a policy was asked. */
   readonly observations: readonly SentObservation[];
-  /** The time in the policy of each observation; -1 when it was not asked. Milliseconds. */
+  /** Time in the policy of each observation; -1 when its code did not run. Milliseconds. */
   readonly times: readonly number[];
   readonly evaluationMs: number;
 }
@@ -115,8 +115,7 @@ export type FromWorker =
       readonly version: number;
       readonly failures: readonly { id: string; message: string }[];
     }
-  | { readonly type: 'answer'; readonly answer: AnswerMessage }
-  | { readonly type: 'bucket'; readonly answer: BucketAnswer }
+  | { readonly type: 'answer'; readonly answer: ReviewAnswer }
   /** The review of a bucket that is for a slow policy: nothing of it was evaluated. */
   | { readonly type: 'deferred'; readonly seq: number }
   /** The review of a bucket that cannot be answered before the labels of a namespace are known. */
@@ -178,7 +177,7 @@ export interface Running {
   readonly seq: number;
   /** The member of a group; -1: not a group's. */
   readonly member: number;
-  /** The number of the policy, see ToWorker; 0: the one that the review names. */
+  /** The number of the policy, see ToWorker. */
   readonly policy: number;
   /** When the guest started; {@link monotonicNow}, whole milliseconds. */
   readonly since: number;
@@ -200,7 +199,7 @@ export class WorkerActivity {
   }
 
   /** Worker: a guest starts, and has this long. */
-  enter(seq: number, timeoutMs: number, member: number, policy = 0): void {
+  enter(seq: number, timeoutMs: number, member: number, policy: number): void {
     Atomics.store(this.#work, SEQ, seq);
     Atomics.store(this.#work, MEMBER, member);
     Atomics.store(this.#work, POLICY, policy);

@@ -1,8 +1,10 @@
+export { admissionResponse } from './admission-response.ts';
+export type { AdmissionResponse } from './admission-response.ts';
 export { CapabilityService } from './capabilities/capability-service.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';
 export { EvaluationError } from './errors.ts';
-export type { NamespacesChange, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
+export type { NamespacesChange, ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { collectGarbageAlone } from './garbage-collection.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
 export type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './loading/load-request.ts';

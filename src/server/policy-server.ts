@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
-import { DEFAULT_TIMEOUT_SECONDS, type Observation } from '../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import { type AdmissionServer, type ClientTimeouts, createAdmissionServer } from '../https/index.ts';
@@ -331,7 +331,7 @@ export class PolicyServer {
   async #listen(): Promise<Addresses> {
     const host = this.#options.host ?? '127.0.0.1';
     const handler = admissionHandler(this.#pool, {
-      reviewed: (route, answer) => this.#reviewed(route, answer),
+      reviewed: (route, answer, status) => this.#reviewed(route, answer, status),
       refused: (status, message) => {
         this.#metrics.refused(status);
         this.#log.debug({ status, reason: message }, 'request refused');
@@ -380,20 +380,11 @@ export class PolicyServer {
     this.#options.onStatusChange?.(policy);
   }
 
-  #reviewed(route: Route, answer: Answer): void {
+  #reviewed(route: Route, { observed, totalMs }: Answer, status: number): void {
     // A policy that was removed meanwhile is not told of again.
-    const isThere = ({ policy }: Observation): boolean => this.#pool.knows(policy);
-    const { status, observation, observed, evaluationMs, totalMs } = answer;
-    if (observed !== undefined) {
-      this.#metrics.reviewedBucket(
-        observed.filter((one) => isThere(one.observation)),
-        totalMs,
-      );
-    } else {
-      const counted = observation !== null && isThere(observation) ? observation : null;
-      this.#metrics.reviewed(route, counted, evaluationMs, totalMs);
-    }
-    if (observed === undefined ? observation === null : status !== 200) {
+    const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
+    this.#metrics.reviewed(route, counted, totalMs);
+    if (status !== 200) {
       this.#metrics.refused(status);
     }
   }

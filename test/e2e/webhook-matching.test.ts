@@ -7,7 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { createPolicy, loadBuckets, readPolicyDefinition, type PolicyOptions } from '../../src/engine/index.ts';
+import {
+  createPolicy,
+  loadBuckets,
+  readPolicyDefinition,
+  readReview,
+  type PolicyOptions,
+} from '../../src/engine/index.ts';
 import { policyMatch, type AdmissionPolicySpec, type PolicyMatch } from '../../src/resources/index.ts';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
@@ -215,9 +221,8 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
       .filter(({ path }) => path === '/all')
       .flatMap(({ review }) =>
         [...buckets].flatMap((bucket) => {
-          const admission = admit(table, bucket, review, {});
-          assert.ok(admission.deferred !== true);
-          assert.equal(admission.status, 200, admission.body);
+          const admission = admit(table, bucket, readReview('validate', review), {});
+          assert.ok(admission.kind === 'verdict', admission.kind);
           return admission.observations.map(({ policy }) => policy);
         }),
       )

@@ -1,13 +1,6 @@
 // What the command line and the thread that runs modules for it say to each other. Plain data.
 import type { MessagePort } from 'node:worker_threads';
-import type {
-  AdmissionResponse,
-  JsonObject,
-  Observation,
-  PolicyDefinition,
-  PolicyLogEntry,
-  Route,
-} from '../../engine/index.ts';
+import type { JsonObject, Observation, PolicyDefinition, PolicyLogEntry, Route, Verdict } from '../../engine/index.ts';
 import type { BuiltinName, ExecutionMode } from '../../modules/index.ts';
 import type { ModuleShape } from '../../wasm/index.ts';
 
@@ -59,7 +52,7 @@ export interface SuiteQuestion {
 
 /** The answer to a question of a suite. */
 export type SuiteAnswer =
-  | { readonly kind: 'response'; readonly response: AdmissionResponse }
+  | { readonly kind: 'verdict'; readonly verdict: Verdict }
   /** The settings are good, and nothing else was asked. */
   | { readonly kind: 'settings-accepted' }
   | { readonly kind: 'settings-rejected'; readonly message: string }
@@ -92,12 +85,14 @@ export interface Inspection {
   readonly problem: string | undefined;
 }
 
+/** The evaluation of one request, or why the bytes are none. */
+export type Evaluated =
+  | { readonly uid: string; readonly verdict: Verdict; readonly observation: Observation; readonly refused?: never }
+  | { readonly refused: string };
+
 /** The answer to one request. */
 export interface RunResult {
-  /** HTTP status and body that a server would answer with. */
-  readonly status: number;
-  readonly body: string;
-  readonly observation: Observation | null;
+  readonly evaluated: Evaluated;
   /** What was asked and answered, when that was to be recorded. */
   readonly session?: string;
   /** What users should know, one sentence each. */

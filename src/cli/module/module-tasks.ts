@@ -1,20 +1,22 @@
 // The work of the module thread: loading modules, evaluating, measuring.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
-  type AdmissionResponse,
   checkSettings,
   createGuest,
   createManifestsGuest,
   createPolicy,
   DEFAULT_TIMEOUT_SECONDS,
   evaluate,
-  type Evaluation,
   FUEL_PER_SECOND,
+  type EvaluateOptions,
   type HostPort,
   LocalCapabilities,
   type LoadedPolicy,
   MAX_ANSWER_BYTES,
   type PolicyGuest,
+  readReview,
+  ReviewError,
+  type Route,
   RecordingPort,
   ReplayPort,
 } from '../../engine/index.ts';
@@ -32,6 +34,7 @@ import { errorText } from '../errors.ts';
 import {
   type BenchResult,
   type CapabilityReply,
+  type Evaluated,
   type FromModuleThread,
   type Inspection,
   type JobResults,
@@ -189,12 +192,11 @@ function run(job: PolicyJob, timedOut: ReadonlySet<string>, record: boolean, por
   const capabilities = capabilitiesOf(job, port);
   const recording = record ? new RecordingPort(capabilities) : undefined;
   const { policy, notes } = loadPolicy(job, recording ?? capabilities, say);
-  const evaluation = evaluate(policy, job.body, {
-    route: job.route,
+  const evaluated = evaluateBody(policy, job, {
     timedOut,
     entering: (unit, timeoutMs) => say({ type: 'guest', stage: 'evaluating', unit, timeoutMs }),
   });
-  return { ...evaluation, notes, ...(recording === undefined ? {} : { session: recording.text() }) };
+  return { evaluated, notes, ...(recording === undefined ? {} : { session: recording.text() }) };
 }
 
 function bench(job: PolicyJob, iterations: number, durationMs: number, port: HostPort, say: Say): BenchResult {
@@ -208,15 +210,15 @@ function bench(job: PolicyJob, iterations: number, durationMs: number, port: Hos
       say({ type: 'guest', stage: 'evaluating', unit, timeoutMs: timeoutMs + RENEWAL_MS });
     }
   };
-  const once = (): Evaluation => evaluate(policy, job.body, { route: job.route, entering });
-  const first = once();
-  if (first.observation?.outcome !== 'verdict') {
-    return { ...first, ...statistics(new Float64Array(0), 0), notes, warmUpEvaluations: 1 };
+  const once = (): Evaluated => evaluateBody(policy, job, { entering });
+  const evaluated = once();
+  if (evaluated.refused !== undefined || evaluated.observation.outcome !== 'verdict') {
+    return { evaluated, ...statistics(new Float64Array(0), 0), notes, warmUpEvaluations: 1 };
   }
   const warmUp = measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
   const measured = measure(once, iterations, durationMs);
   return {
-    ...first,
+    evaluated,
     ...statistics(measured.times, measured.totalMs),
     notes,
     warmUpEvaluations: warmUp.times.length + 1,
@@ -287,29 +289,44 @@ function settingsProblem(policy: LoadedPolicy, say: Say): SuiteAnswer | undefine
 
 function ask(
   policy: LoadedPolicy,
-  { body, route }: NonNullable<SuiteQuestion['request']>,
+  request: NonNullable<SuiteQuestion['request']>,
   port: SuitePort,
   say: Say,
 ): SuiteAnswer {
   const entering = (unit: string, timeoutMs: number): void =>
     say({ type: 'guest', stage: 'evaluating', unit, timeoutMs });
-  const evaluation = evaluate(policy, body, { route, entering });
-  if (evaluation.observation === null) {
-    return { kind: 'failed', message: (JSON.parse(evaluation.body) as { message: string }).message };
+  const evaluated = evaluateBody(policy, request, { entering });
+  if (evaluated.refused !== undefined) {
+    return { kind: 'failed', message: evaluated.refused };
   }
-  const { response } = JSON.parse(evaluation.body) as { response: AdmissionResponse };
   if (port.unanswered.length > 0) {
     const asked = port.unanswered.join(', ');
     return { kind: 'failed', message: `the policy asked for what no recorded session answers: ${asked}` };
   }
-  const { outcome } = evaluation.observation;
-  if (outcome === 'timeout') {
+  const { verdict, observation } = evaluated;
+  if (observation.outcome === 'timeout') {
     return { kind: 'failed', message: 'the policy gave no verdict in time' };
   }
-  if (outcome !== 'verdict') {
-    return { kind: 'failed', message: `the policy gave no verdict: ${response.status?.message ?? ''}` };
+  if (observation.outcome !== 'verdict') {
+    return { kind: 'failed', message: `the policy gave no verdict: ${verdict.message ?? ''}` };
   }
-  return { kind: 'response', response };
+  return { kind: 'verdict', verdict };
+}
+
+function evaluateBody(
+  policy: LoadedPolicy,
+  { body, route }: { readonly body: Uint8Array; readonly route: Route },
+  options: Omit<EvaluateOptions, 'route'>,
+): Evaluated {
+  try {
+    const review = readReview(route, body);
+    return { uid: review.uid, ...evaluate(policy, review, { route, ...options }) };
+  } catch (error) {
+    if (error instanceof ReviewError) {
+      return { refused: error.message };
+    }
+    throw error;
+  }
 }
 
 /** Answers from the session of the case that is asked, and remembers what could not be answered. */

@@ -2,7 +2,6 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { AdmissionResponse } from '../../engine/index.ts';
 import { CliError } from '../errors.ts';
 import type { BenchResult } from '../module/module-job.ts';
 import { ModuleRunner } from '../module/module-runner.ts';
@@ -114,17 +113,16 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
 }
 
 /** Whether the policy allowed the request. @throws CliError when it gave no verdict, which is not worth measuring */
-function verdictOf({ body, observation }: BenchResult): boolean {
-  const { response, message } = JSON.parse(body) as { response?: AdmissionResponse; message?: string };
-  if (response === undefined || observation?.outcome !== 'verdict') {
+function verdictOf({ evaluated }: BenchResult): boolean {
+  if (evaluated.refused !== undefined || evaluated.observation.outcome !== 'verdict') {
     throw new CliError(
-      `nothing to measure, the policy gives no verdict: ${response?.status?.message ?? message ?? ''}`,
+      `nothing to measure, the policy gives no verdict: ${evaluated.refused ?? evaluated.verdict.message ?? ''}`,
       {
         hint: 'Look at it with "portcullis run" and the same flags first.',
       },
     );
   }
-  return response.allowed;
+  return evaluated.verdict.allowed;
 }
 
 function reportText(report: BenchReport): string {

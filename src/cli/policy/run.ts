@@ -2,7 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
-import type { AdmissionResponse, Observation, PatchOperation, PolicyLogEntry } from '../../engine/index.ts';
+import type { Observation, PatchOperation, PolicyLogEntry, Verdict } from '../../engine/index.ts';
+import { admissionResponse } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
 import type { PolicyJob, RunResult } from '../module/module-job.ts';
 import { GuestOverdue, ModuleRunner } from '../module/module-runner.ts';
@@ -87,8 +88,9 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   for (const note of result.notes) {
     progress.line(`${label('yellow', 'note:')} ${note}`);
   }
-  if (result.observation === null) {
-    const { message } = JSON.parse(result.body) as { message: string };
+  const { evaluated } = result;
+  if (evaluated.refused !== undefined) {
+    const message = evaluated.refused;
     const hint = 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.';
     const source = flags.requestPath === '-' ? 'standard input' : flags.requestPath;
     throw new CliError(`${source}: ${message}`, message.includes('wrong shape') ? { hint } : {});
@@ -96,13 +98,13 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   if (record !== undefined) {
     await saveSession(record, result.session);
   }
-  const { response } = JSON.parse(result.body) as { response: AdmissionResponse };
-  process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
-  requireVerdict(result.observation, response.status?.message ?? '', runner.unanswered);
+  const { uid, verdict, observation } = evaluated;
+  process.stdout.write(dataText(admissionResponse(uid, verdict), flags.output, { pretty: process.stdout.isTTY }));
+  requireVerdict(observation, verdict.message ?? '', runner.unanswered);
   if (process.stderr.isTTY) {
-    progress.line(summary(response));
+    progress.line(summary(verdict));
   }
-  if (flags.failOn === 'deny' && !response.allowed) {
+  if (flags.failOn === 'deny' && !verdict.allowed) {
     process.exitCode = EXIT.failed;
   }
 }
@@ -175,15 +177,14 @@ function isFailure({ level, message }: PolicyLogEntry): boolean {
   return level === 'error' && (message === 'the policy failed' || message === 'the policy timed out');
 }
 
-/** The response in a few lines, for a terminal. */
-function summary(response: AdmissionResponse): string {
-  const { allowed, status, patch, warnings } = response;
-  const verdict = allowed ? label('green', '✔ allowed') : label('red', '✘ denied');
-  const lines = [`${verdict}${status?.message === undefined ? '' : `: ${oneLine(status.message)}`}`];
-  for (const { field, message = '' } of status?.details?.causes ?? []) {
+/** The verdict in a few lines, for a terminal. */
+function summary({ allowed, message: reason, causes, patch, warnings }: Verdict): string {
+  const decision = allowed ? label('green', '✔ allowed') : label('red', '✘ denied');
+  const lines = [`${decision}${reason === undefined ? '' : `: ${oneLine(reason)}`}`];
+  for (const { field, message = '' } of causes ?? []) {
     lines.push(`  cause    ${field === undefined ? '' : `${field}: `}${oneLine(message)}`);
   }
-  for (const operation of patch === undefined ? [] : (JSON.parse(atob(patch)) as PatchOperation[])) {
+  for (const operation of patch === undefined ? [] : (JSON.parse(patch) as PatchOperation[])) {
     const value = 'value' in operation ? ` ${JSON.stringify(operation.value)}` : '';
     lines.push(`  patch    ${oneLine(`${operation.op} ${operation.path}${value}`, 200)}`);
   }

@@ -1,37 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type AdmissionResponse, diff, type JsonValue } from '../../engine/index.ts';
-import { compareResponse, withDefaultNamespace } from './compare.ts';
+import { diff, type Verdict, type JsonValue } from '../../engine/index.ts';
+import { compareVerdict, withDefaultNamespace } from './compare.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
-const ALLOWED: AdmissionResponse = { uid: '', allowed: true, auditAnnotations: null, warnings: null };
-const DENIED: AdmissionResponse = { ...ALLOWED, allowed: false, status: { message: 'no label', code: 403 } };
+const ALLOWED: Verdict = { allowed: true, auditAnnotations: null, warnings: null };
+const DENIED: Verdict = { ...ALLOWED, allowed: false, message: 'no label', code: 403 };
 const equals = (text: string): TextMatcher => ({ kind: 'equals', text });
 const contains = (text: string): TextMatcher => ({ kind: 'contains', text });
 
 const POD = { spec: { containers: [{ name: 'a', image: 'x' }] } };
 const MUTATED = { spec: { containers: [{ name: 'a', image: 'z' }], hostPID: false } };
-const patched = (before: JsonValue, after: JsonValue): AdmissionResponse => ({
+const patched = (before: JsonValue, after: JsonValue): Verdict => ({
   ...ALLOWED,
-  patchType: 'JSONPatch',
-  patch: Buffer.from(JSON.stringify(diff(before, after))).toString('base64'),
+  patch: JSON.stringify(diff(before, after)),
 });
-const fields = (...args: Parameters<typeof compareResponse>): string[] =>
-  compareResponse(...args).map(({ field }) => field);
+const fields = (...args: Parameters<typeof compareVerdict>): string[] =>
+  compareVerdict(...args).map(({ field }) => field);
 
-describe('compareResponse', () => {
+describe('compareVerdict', () => {
   it('finds nothing where everything is as expected', () => {
     const expect = { allowed: false, message: equals('no label'), code: 403, warnings: [], auditAnnotations: {} };
-    assert.deepEqual(compareResponse(expect, DENIED, null), []);
-    assert.deepEqual(compareResponse({ allowed: true, unchanged: true }, ALLOWED, POD), []);
+    assert.deepEqual(compareVerdict(expect, DENIED, null), []);
+    assert.deepEqual(compareVerdict({ allowed: true, unchanged: true }, ALLOWED, POD), []);
   });
 
   it('does not look at what is not expected', () => {
-    assert.deepEqual(compareResponse({ allowed: true }, { ...patched(POD, MUTATED), warnings: ['w'] }, POD), []);
+    assert.deepEqual(compareVerdict({ allowed: true }, { ...patched(POD, MUTATED), warnings: ['w'] }, POD), []);
   });
 
   it('compares the verdict, and shows the message of a denial that should be none', () => {
-    assert.deepEqual(compareResponse({ allowed: true }, DENIED, null), [
+    assert.deepEqual(compareVerdict({ allowed: true }, DENIED, null), [
       { field: 'allowed', expected: 'true', actual: 'false' },
       { field: 'message', expected: 'nothing', actual: 'no label' },
     ]);
@@ -98,13 +97,13 @@ describe('compareResponse', () => {
   });
 
   it('takes a patch that cannot be applied for a failure', () => {
-    const patch = Buffer.from('[{"op":"remove","path":"/nope"}]').toString('base64');
-    const [mismatch] = compareResponse({ unchanged: true }, { ...ALLOWED, patch }, POD);
+    const patch = '[{"op":"remove","path":"/nope"}]';
+    const [mismatch] = compareVerdict({ unchanged: true }, { ...ALLOWED, patch }, POD);
     assert.equal(mismatch?.field, 'patch');
   });
 
   it('shows differences of objects line by line', () => {
-    const [mismatch] = compareResponse({ object: POD }, patched(POD, MUTATED), POD);
+    const [mismatch] = compareVerdict({ object: POD }, patched(POD, MUTATED), POD);
     assert.deepEqual(
       mismatch?.diff?.filter(({ kind }) => kind !== 'same'),
       [

@@ -1,12 +1,12 @@
 // Compares the response of a policy with the expectations of a test.
 import { dump } from 'js-yaml';
 import {
-  type AdmissionResponse,
   isEqual,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   type PatchOperation,
+  type Verdict,
 } from '../../engine/index.ts';
 import { applyPatchSteps } from '../../resources/index.ts';
 import { errorText } from '../errors.ts';
@@ -23,8 +23,8 @@ export interface Mismatch {
   readonly diff?: readonly DiffLine[];
 }
 
-/** The expectations of a response, with all files read. */
-export interface ResponseExpectation {
+/** The expectations of a verdict, with all files read. */
+export interface VerdictExpectation {
   readonly allowed?: boolean;
   readonly message?: TextMatcher;
   readonly code?: number;
@@ -39,24 +39,20 @@ export interface ResponseExpectation {
 const NOTHING = 'nothing';
 
 /** All failed expectations. @param object of the request */
-export function compareResponse(
-  expect: ResponseExpectation,
-  response: AdmissionResponse,
-  object: JsonValue,
-): readonly Mismatch[] {
-  const { allowed, status, warnings, auditAnnotations } = response;
+export function compareVerdict(expect: VerdictExpectation, verdict: Verdict, object: JsonValue): readonly Mismatch[] {
+  const { allowed, message, code, warnings, auditAnnotations } = verdict;
   const mismatches: Mismatch[] = [];
   if (expect.allowed !== undefined && expect.allowed !== allowed) {
     mismatches.push({ field: 'allowed', expected: String(expect.allowed), actual: String(allowed) });
   }
   if (expect.message !== undefined) {
-    mismatches.push(...compareText('message', expect.message, status?.message));
+    mismatches.push(...compareText('message', expect.message, message));
   } else if (mismatches.length > 0 && !allowed) {
     // The message says why the request was denied.
-    mismatches.push({ field: 'message', expected: NOTHING, actual: status?.message ?? NOTHING });
+    mismatches.push({ field: 'message', expected: NOTHING, actual: message ?? NOTHING });
   }
-  if (expect.code !== undefined && expect.code !== status?.code) {
-    mismatches.push({ field: 'code', expected: String(expect.code), actual: String(status?.code ?? NOTHING) });
+  if (expect.code !== undefined && expect.code !== code) {
+    mismatches.push({ field: 'code', expected: String(expect.code), actual: String(code ?? NOTHING) });
   }
   if (expect.warnings !== undefined) {
     mismatches.push(...compareWarnings(expect.warnings, warnings ?? []));
@@ -64,7 +60,7 @@ export function compareResponse(
   if (expect.auditAnnotations !== undefined) {
     mismatches.push(...compareAnnotations(expect.auditAnnotations, auditAnnotations ?? {}));
   }
-  return [...mismatches, ...compareChange(expect, response, object)];
+  return [...mismatches, ...compareChange(expect, verdict, object)];
 }
 
 /** Compares a text with a matcher. */
@@ -97,11 +93,7 @@ function compareAnnotations(
   return [...missing, ...unexpected];
 }
 
-function compareChange(
-  expect: ResponseExpectation,
-  response: AdmissionResponse,
-  object: JsonValue,
-): readonly Mismatch[] {
+function compareChange(expect: VerdictExpectation, verdict: Verdict, object: JsonValue): readonly Mismatch[] {
   const { unchanged, patch: expectedPatch, object: expectedObject, objectContains } = expect;
   if (
     unchanged === undefined &&
@@ -114,10 +106,7 @@ function compareChange(
   let patch: readonly PatchOperation[];
   let changed: JsonValue;
   try {
-    patch =
-      response.patch === undefined
-        ? []
-        : (JSON.parse(Buffer.from(response.patch, 'base64').toString()) as PatchOperation[]);
+    patch = verdict.patch === undefined ? [] : (JSON.parse(verdict.patch) as PatchOperation[]);
     changed = applyPatchSteps(object, patch.map(patchStep)) as JsonValue;
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];

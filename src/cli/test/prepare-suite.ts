@@ -29,14 +29,14 @@ import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { readRequest } from '../policy/request-document.ts';
 import { admissionReview } from './admission-request.ts';
-import { type ResponseExpectation, withDefaultNamespace } from './compare.ts';
+import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
 import { plainJson } from './fields.ts';
 import { located } from './read-suite.ts';
 import type { FileSource, Source, Subject, TestCase, TestSuite } from './suite.ts';
 
 export interface PreparedCase {
   readonly test: TestCase;
-  readonly expect: ResponseExpectation & { readonly settings?: 'accepted' | 'rejected' };
+  readonly expect: VerdictExpectation & { readonly settings?: 'accepted' | 'rejected' };
   /** The object of the request, to which a patch is applied. */
   readonly object: JsonValue;
 }

@@ -3,7 +3,7 @@ import type { PolicyLogEntry } from '../../engine/index.ts';
 import { errorText } from '../errors.ts';
 import type { SuiteAnswer, SuiteJob } from '../module/module-job.ts';
 import { GuestOverdue, ModuleRunner, ThreadFailed } from '../module/module-runner.ts';
-import { compareResponse, compareText, type Mismatch } from './compare.ts';
+import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
 
@@ -162,8 +162,8 @@ function compareAnswer({ expect, object }: PreparedCase, answer: SuiteAnswer): r
       return [{ field: 'settings', expected: 'accepted', actual: `rejected: ${answer.message}` }];
     case 'settings-accepted':
       return wanted === 'rejected' ? [{ field: 'settings', expected: 'rejected', actual: 'accepted' }] : [];
-    case 'response':
-      return compareResponse(expect, answer.response, object);
+    case 'verdict':
+      return compareVerdict(expect, answer.verdict, object);
     default:
       return answer satisfies never;
   }

@@ -4,12 +4,12 @@ import { textOf } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
-import { TIMEOUT_MESSAGE } from '../response.ts';
+import { TIMEOUT_MESSAGE } from '../verdict.ts';
+import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { labelled, label, POD } from '../testing/pod-labels.ts';
-import { bytes, podReview } from '../testing/reviews.ts';
-import { admit } from './admit.ts';
-import { MAX_TOLD_DENIALS } from './merged-answer.ts';
+import { podReview } from '../testing/reviews.ts';
+import { MAX_TOLD_DENIALS } from './merged-verdict.ts';
 
 function deny(message: string, extra: JsonObject = {}): () => unknown {
   return () => ({ accepted: false, message, ...extra });
@@ -29,7 +29,7 @@ test('a review that no policy is for is allowed', () => {
     answer: deny('no'),
   });
   assert.deepEqual(table.ask(VALIDATING), {
-    response: { uid: '1299d386-525b-4032-98ae-1949f69f9cfc', allowed: true, auditAnnotations: null, warnings: null },
+    verdict: { allowed: true, auditAnnotations: null, warnings: null },
     observations: [],
   });
 });
@@ -43,11 +43,11 @@ test('all policies that a review is for are asked, and all that deny are named',
   });
   table.add({ name: 'c.d', answer: deny('not c', { code: 403 }) });
   table.add({ name: 'e', namespace: 'default', answer: deny('not e') });
-  const { response, observations } = table.ask(VALIDATING);
-  assert.deepEqual(response, {
-    uid: '1299d386-525b-4032-98ae-1949f69f9cfc',
+  const { verdict, observations } = table.ask(VALIDATING);
+  assert.deepEqual(verdict, {
     allowed: false,
-    status: { message: '2 policies: cap/b: not b; cap/c.d: not c', code: 418 },
+    message: '2 policies: cap/b: not b; cap/c.d: not c',
+    code: 418,
     auditAnnotations: { 'kw.cap.a.seen': 'yes' },
     warnings: ['cap/a: mind a', 'cap/b: mind b'],
   });
@@ -59,8 +59,8 @@ test('all policies that a review is for are asked, and all that deny are named',
       ['kw.cap.c.d', false],
     ],
   );
-  const namespaced = table.ask('validating.fail.equivalent.namespaced.v1').response;
-  assert.deepEqual(namespaced.status, { message: 'ap/e: not e' });
+  const namespaced = table.ask('validating.fail.equivalent.namespaced.v1').verdict;
+  assert.deepEqual(reasonOf(namespaced), { message: 'ap/e: not e' });
 });
 
 test('messages and causes of policies are kept, and groups answer too', () => {
@@ -71,9 +71,9 @@ test('messages and causes of policies are kept, and groups answer too', () => {
     spec: { policies: { inner: { module: 'm.wasm' } }, expression: 'inner()', message: 'the group says no' },
     answer: deny('inner because'),
   });
-  assert.deepEqual(table.ask(VALIDATING).response.status, {
+  assert.deepEqual(reasonOf(table.ask(VALIDATING).verdict), {
     message: '2 policies: cap/one: ask an administrator; capg/group: the group says no',
-    details: { causes: [{ message: 'because' }, { message: 'inner because', field: 'spec.policies.inner' }] },
+    causes: [{ message: 'because' }, { message: 'inner because', field: 'spec.policies.inner' }],
   });
 });
 
@@ -82,8 +82,8 @@ test('only so many denials are told', () => {
   for (let index = 0; index < MAX_TOLD_DENIALS + 5; index++) {
     table.add({ name: `p${index + 100}`, answer: deny('no') });
   }
-  const { message } = table.ask(VALIDATING).response.status as { message: string };
-  assert.match(message, /^25 policies: cap\/p100: no; .*cap\/p119: no; and 5 more$/);
+  const { message } = table.ask(VALIDATING).verdict;
+  assert.match(message ?? '', /^25 policies: cap\/p100: no; .*cap\/p119: no; and 5 more$/);
 });
 
 test('audit keys fit into the length that API servers take', () => {
@@ -93,7 +93,7 @@ test('audit keys fit into the length that API servers take', () => {
   for (const name of names) {
     table.add({ name, answer });
   }
-  const keys = Object.keys(table.ask(VALIDATING).response.auditAnnotations as object);
+  const keys = Object.keys(table.ask(VALIDATING).verdict.auditAnnotations as object);
   assert.equal(keys.length, 2);
   assert.ok(keys.every((key) => key.length === 63 && key.endsWith('.key') && key.startsWith('kw.cap.aaa')));
 });
@@ -101,11 +101,11 @@ test('audit keys fit into the length that API servers take', () => {
 test('a policy in monitor mode denies nothing, and changes nothing', () => {
   const table = new TestTable();
   table.add({ name: 'watched', spec: { mode: 'monitor' }, answer: deny('no') });
-  assert.equal(table.ask(VALIDATING).response.allowed, true);
+  assert.equal(table.ask(VALIDATING).verdict.allowed, true);
   assert.equal(table.log[0]?.message, 'policy evaluation (monitor mode)');
   table.add({ name: 'changing', spec: { mode: 'monitor', mutating: true }, answer: label('a') });
-  const { response, observations } = table.ask(MUTATING);
-  assert.deepEqual([response.allowed, response.patch], [true, undefined]);
+  const { verdict, observations } = table.ask(MUTATING);
+  assert.deepEqual([verdict.allowed, verdict.patch], [true, undefined]);
   assert.equal(observations[0]?.mutated, true);
 });
 
@@ -113,7 +113,7 @@ test('requests for the namespace that is always accepted are allowed', () => {
   const table = new TestTable({ alwaysAcceptNamespace: 'default' });
   table.add({ name: 'a', answer: deny('no') });
   assert.deepEqual(table.ask(VALIDATING).observations, []);
-  assert.equal(table.ask(VALIDATING, podReview({ namespace: 'other' })).response.allowed, false);
+  assert.equal(table.ask(VALIDATING, podReview({ namespace: 'other' })).verdict.allowed, false);
 });
 
 test('names that no policy could have are not found', () => {
@@ -131,17 +131,8 @@ test('names that no policy could have are not found', () => {
     'constructor',
   ]) {
     const admission = table.admit(bucket);
-    assert.deepEqual([admission.deferred, 'status' in admission && admission.status], [undefined, 404], bucket);
+    assert.deepEqual(admission, { kind: 'unknown-bucket' }, bucket);
   }
-});
-
-test('what is no review is refused, as by the other routes', () => {
-  const { table } = new TestTable();
-  const refused = (body: string): number | undefined => {
-    const admission = admit(table, VALIDATING, bytes(body), {});
-    return admission.deferred === true ? undefined : admission.status;
-  };
-  assert.deepEqual([refused('{'), refused(''), refused('{"request":{}}')], [400, 400, 422]);
 });
 
 test('a policy without a version that could be loaded answers as its failurePolicy says', () => {
@@ -149,13 +140,13 @@ test('a policy without a version that could be loaded answers as its failurePoli
   const { match } = table.add({ name: 'a', spec: { failurePolicy: 'Ignore' } });
   const failure = { id: 'kw.cap.a', message: 'no module', failurePolicy: 'Ignore' as const };
   table.table.set(createFailedPolicy(failure, table.options), match);
-  const { response } = table.ask(match.bucket);
+  const { verdict } = table.ask(match.bucket);
   assert.deepEqual(
-    [response.allowed, response.warnings],
+    [verdict.allowed, verdict.warnings],
     [true, ['cap/a: policy kw.cap.a gave no verdict and its failurePolicy is Ignore: no module']],
   );
   table.table.set(createFailedPolicy({ ...failure, failurePolicy: 'Fail' }, table.options), match);
-  assert.deepEqual(table.ask(match.bucket).response.status, { message: 'cap/a: no module', code: 500 });
+  assert.deepEqual(reasonOf(table.ask(match.bucket).verdict), { message: 'cap/a: no module', code: 500 });
 });
 
 test('policies that are named as timed out are not run, and the others give real verdicts', () => {
@@ -163,11 +154,11 @@ test('policies that are named as timed out are not run, and the others give real
   const hanging = table.add({ name: 'hanging', answer: fail(new Error('it was run')) });
   table.add({ name: 'other', answer: deny('a real no') });
   const entered: string[] = [];
-  const { response } = table.ask(VALIDATING, podReview(), {
+  const { verdict } = table.ask(VALIDATING, podReview(), {
     timedOut: new Set([hanging.id]),
     entering: (id) => entered.push(id),
   });
-  assert.deepEqual(response.status, {
+  assert.deepEqual(reasonOf(verdict), {
     message: `2 policies: cap/hanging: ${TIMEOUT_MESSAGE}; cap/other: a real no`,
     code: 500,
   });
@@ -192,13 +183,13 @@ test('a guest has the least of its own time, its webhook’s, and what is left',
 test('what is not evaluated at the deadline answers as its failurePolicy says, without being run', () => {
   const table = new TestTable();
   table.add({ name: 'fails', answer: fail(new Error('it was run')) });
-  assert.deepEqual(table.ask(VALIDATING, podReview(), { deadlineMs: 0 }).response.status, {
+  assert.deepEqual(reasonOf(table.ask(VALIDATING, podReview(), { deadlineMs: 0 }).verdict), {
     message: `cap/fails: ${TIMEOUT_MESSAGE}`,
     code: 500,
   });
   const { match } = table.add({ name: 'passes', spec: { failurePolicy: 'Ignore' }, answer: deny('it was run') });
-  const { response, observations } = table.ask(match.bucket, podReview(), { deadlineMs: -1 });
-  assert.deepEqual([response.allowed, observations[0]?.outcome], [true, 'timeout']);
+  const { verdict, observations } = table.ask(match.bucket, podReview(), { deadlineMs: -1 });
+  assert.deepEqual([verdict.allowed, observations[0]?.outcome], [true, 'timeout']);
 });
 
 test('guests that fail or time out deny, and do not keep the others from being asked', () => {
@@ -207,8 +198,8 @@ test('guests that fail or time out deny, and do not keep the others from being a
   table.add({ name: 'b', answer: fail(new Error('a trap')) });
   table.add({ name: 'c', answer: deny('no') });
   const left: number[] = [];
-  const { response, observations } = table.ask(VALIDATING, podReview(), { leaving: () => left.push(1) });
-  assert.deepEqual(response.status, {
+  const { verdict, observations } = table.ask(VALIDATING, podReview(), { leaving: () => left.push(1) });
+  assert.deepEqual(reasonOf(verdict), {
     message: `3 policies: cap/a: ${TIMEOUT_MESSAGE}; cap/b: internal server error: a trap; cap/c: no`,
     code: 500,
   });
@@ -232,7 +223,7 @@ for (const mutating of [false, true]) {
     const objectSelector = { matchLabels: { slow: 'yes' } };
     const slow = new Set([table.add({ name: 'slow', spec: { objectSelector, mutating } }).id]);
     const admission = table.admit(bucket, podReview({ object: labelled(POD, { slow: 'yes' }) }), { slow });
-    assert.deepEqual([admission, runs], [{ deferred: true }, 0]);
+    assert.deepEqual([admission, runs], [{ kind: 'deferred' }, 0]);
     assert.equal(table.ask(bucket, podReview(), { slow }).observations.length, 1);
   });
 }
@@ -241,10 +232,10 @@ test('in the bucket of another revision a policy answers whatever version it is 
   const table = new TestTable();
   const rules = [{ ...POD_RULE, apiVersions: ['v2'] }];
   table.add({ name: 'a', spec: { rules }, answer: deny('no'), alsoIn: [VALIDATING, 'validating.kw.cap.a'] });
-  assert.equal(table.ask(VALIDATING).response.allowed, false);
-  assert.equal(table.ask('validating.fail.equivalent.cluster.v2').response.allowed, true);
+  assert.equal(table.ask(VALIDATING).verdict.allowed, false);
+  assert.equal(table.ask('validating.fail.equivalent.cluster.v2').verdict.allowed, true);
   table.table.delete('kw.cap.a');
-  assert.equal(table.ask(VALIDATING).response.allowed, true);
+  assert.equal(table.ask(VALIDATING).verdict.allowed, true);
   assert.equal(table.table.size, 0);
 });
 
@@ -273,12 +264,12 @@ test('where the labels of a namespace cannot be known, failurePolicy decides', (
   const namespaceSelector = { matchLabels: { team: 'red' } };
   const fails = table.add({ name: 'a', spec: { namespaceSelector } });
   const ignores = table.add({ name: 'b', spec: { namespaceSelector, failurePolicy: 'Ignore' } });
-  const status = table.ask(fails.match.bucket).response.status as JsonObject;
+  const status = reasonOf(table.ask(fails.match.bucket).verdict);
   assert.equal(status.code, 500);
   assert.match(textOf(status.message), /^cap\/a: the labels of the namespace "default" are not known: Cannot find/);
-  const { response, observations } = table.ask(ignores.match.bucket);
-  assert.equal(response.allowed, true);
-  assert.match(JSON.stringify(response.warnings), /labels of the namespace .*default.* are not known/);
+  const { verdict, observations } = table.ask(ignores.match.bucket);
+  assert.equal(verdict.allowed, true);
+  assert.match(JSON.stringify(verdict.warnings), /labels of the namespace .*default.* are not known/);
   assert.equal(observations[0]?.outcome, 'failed');
 });
 
@@ -287,9 +278,9 @@ test('a condition that is false excludes, one that fails is for failurePolicy to
   const condition = (expression: string): JsonObject => ({ matchConditions: [{ name: 'c', expression }] });
   const isNo = { answer: deny('no') };
   table.add({ name: 'a', spec: condition('request.userInfo.username == "somebody"'), ...isNo });
-  assert.equal(table.ask(VALIDATING).response.allowed, true);
+  assert.equal(table.ask(VALIDATING).verdict.allowed, true);
   table.add({ name: 'a', spec: condition('object.spec.missing == 1'), ...isNo });
-  assert.deepEqual(table.ask(VALIDATING).response.status, {
+  assert.deepEqual(reasonOf(table.ask(VALIDATING).verdict), {
     message:
       "cap/a: its match conditions cannot be evaluated: expression 'object.spec.missing == 1' resulted in error: no such key: missing",
     code: 403,
@@ -298,7 +289,7 @@ test('a condition that is false excludes, one that fails is for failurePolicy to
   const expression = `${numbers}.all(a, ${numbers}.all(b, ${numbers}.all(c, c >= 0)))`;
   const many = Array.from({ length: 10 }, (_, index) => ({ name: `c${index}`, expression }));
   table.add({ name: 'a', spec: { matchConditions: many }, ...isNo });
-  assert.match(JSON.stringify(table.ask(VALIDATING).response.status), /running out of cost budget/);
+  assert.match(JSON.stringify(reasonOf(table.ask(VALIDATING).verdict)), /running out of cost budget/);
   const ignoring = table.add({
     name: 'b',
     spec: { ...condition('object.spec.missing == 1'), failurePolicy: 'Ignore' },
@@ -316,11 +307,8 @@ test('match conditions are looked at as long as there is time, and whoever watch
   const watching = { entering: (id: string) => told.push(id), leaving: () => told.push('left') };
   table.ask(VALIDATING, podReview(), watching);
   assert.deepEqual(told.splice(0), ['kw.cap.a', 'left', 'kw.cap.b', 'left']);
-  const { response } = table.ask(VALIDATING, podReview(), { ...watching, deadlineMs: 0 });
-  assert.equal(
-    (response.status as JsonObject).message,
-    `2 policies: cap/a: ${TIMEOUT_MESSAGE}; cap/b: ${TIMEOUT_MESSAGE}`,
-  );
+  const { verdict } = table.ask(VALIDATING, podReview(), { ...watching, deadlineMs: 0 });
+  assert.equal(verdict.message, `2 policies: cap/a: ${TIMEOUT_MESSAGE}; cap/b: ${TIMEOUT_MESSAGE}`);
   assert.deepEqual(told, []);
 });
 
@@ -333,7 +321,7 @@ test('a review is deferred before the conditions of policies that are not slow a
     const { match } = table.add({ name: 'a', ...place, spec: conditions('true') });
     const { id } = table.add({ name: 'b', ...place, spec: conditions('request.name != ""') });
     const options = { slow: new Set([id]), entering: (entered: string) => told.push(entered) };
-    return table.admit(match.bucket, podReview(), options).deferred === true;
+    return table.admit(match.bucket, podReview(), options).kind === 'deferred';
   };
   assert.deepEqual([isDeferred(), told.splice(0)], [true, ['kw.cap.b']]);
   assert.deepEqual([isDeferred('default'), told], [true, []]);
@@ -346,7 +334,7 @@ test('a policy of a namespace is for requests in it, and for nothing else', () =
   const table = new TestTable();
   const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], scope: '*' }];
   const { match } = table.add({ name: 'a', namespace: 'default', spec: { rules }, answer: deny('no') });
-  const isAllowed = (request: JsonObject): boolean => table.ask(match.bucket, podReview(request)).response.allowed;
+  const isAllowed = (request: JsonObject): boolean => table.ask(match.bucket, podReview(request)).verdict.allowed;
   assert.equal(isAllowed({}), false);
   assert.equal(isAllowed({ namespace: 'other' }), true);
   const nodes = { group: '', version: 'v1', resource: 'nodes' };

@@ -1,57 +1,55 @@
 import { policyOfBucket } from '../../resources/index.ts';
-import { parseAdmissionReview } from '../admission-review.ts';
-import { Evaluator } from '../evaluator.ts';
+import type { Review } from '../admission-review.ts';
 import type { Observation } from '../observation.ts';
-import { allowed, httpError, internalFailure, reviewAnswer } from '../response.ts';
-import { ReviewError } from '../review-body.ts';
+import { allowed } from '../verdict.ts';
+import type { Verdict } from '../verdict.ts';
 import { BucketReview, Deferred } from './bucket-review.ts';
 import type { AdmitOptions } from './bucket-review.ts';
 import type { PolicyTable } from './policy-table.ts';
 
-/** The answer to a review that an API server sent to a bucket. */
+/** What the policies of a bucket decide about a review. */
 export type Admission =
   | {
-      readonly status: number;
-      readonly body: string;
+      readonly kind: 'verdict';
+      readonly verdict: Verdict;
       /** One for each time that a policy was asked. */
       readonly observations: readonly Observation[];
-      readonly deferred?: never;
     }
-  /** A slow policy is meant: evaluate the review where slow ones are. Nothing is to be noted about it here. */
-  | { readonly deferred: true };
+  /** The review is for a slow policy: nothing of it was evaluated. */
+  | { readonly kind: 'deferred' }
+  /** No policy can have a bucket of that name now: nobody may take it for a permission. */
+  | { readonly kind: 'unknown-bucket' };
 
 /** Names of buckets that policies share, see `policyMatch`. */
 const SHARED_BUCKET =
   /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.(?:cluster|namespaced)(?:\.[a-z0-9]{1,63})?$/;
 
 /**
- * Answers a review for all policies of a bucket that it is for. Where the bucket is that of one policy alone, that one is asked
- * without looking for others: the API server did, for the webhook that is the policy's own. A name that no policy could have
- * now is not found: nobody may take it for a permission. Synchronous, never throws.
+ * Evaluates a review by all policies of a bucket that it is for. Where the bucket is that of one policy alone, that one is asked
+ * without looking for others: the API server did, for the webhook that is the policy's own. Synchronous; throws only for
+ * faults of the engine itself.
  */
-export function admit(table: PolicyTable, bucket: string, body: Uint8Array, options: AdmitOptions): Admission {
+export function admit(table: PolicyTable, bucket: string, review: Review, options: AdmitOptions): Admission {
+  const owner = table.hasBucket(bucket) ? undefined : policyOfBucket(bucket);
+  if (!isBucket(table, bucket, owner)) {
+    return { kind: 'unknown-bucket' };
+  }
+  const { target } = review;
+  if (target === undefined || target.namespace === table.options.alwaysAcceptNamespace) {
+    return { kind: 'verdict', verdict: allowed(), observations: [] };
+  }
+  const run = new BucketReview(table, { bucket, owner, review, target, options });
   try {
-    // Names of buckets that policies are in need no second look.
-    const isKnown = table.hasBucket(bucket);
-    const owner = isKnown ? undefined : policyOfBucket(bucket);
-    if (!isKnown && (owner === undefined ? !SHARED_BUCKET.test(bucket) : table.get(owner) === undefined)) {
-      return { ...httpError(404, `unknown bucket: ${bucket}`), observations: [] };
-    }
-    const review = parseAdmissionReview(body);
-    const { alwaysAcceptNamespace } = table.options;
-    if (review.target === undefined || review.target.namespace === alwaysAcceptNamespace) {
-      return { ...reviewAnswer(allowed(review.uid)), observations: [] };
-    }
-    const run = new BucketReview(table, { bucket, owner, review, target: review.target, options });
-    return { ...reviewAnswer(run.answer()), observations: run.observations };
+    return { kind: 'verdict', verdict: run.verdict(), observations: run.observations };
   } catch (error) {
     if (error instanceof Deferred) {
-      return { deferred: true };
+      return { kind: 'deferred' };
     }
-    if (error instanceof ReviewError) {
-      return { ...httpError(error.status, error.message), observations: [] };
-    }
-    new Evaluator(table.options).logFailure(bucket, error);
-    return { ...internalFailure(), observations: [] };
+    throw error;
   }
+}
+
+/** `owner`: the policy that a bucket of a policy alone names; such buckets are there while the policy is. */
+function isBucket(table: PolicyTable, bucket: string, owner: string | undefined): boolean {
+  return owner === undefined ? table.hasBucket(bucket) || SHARED_BUCKET.test(bucket) : table.get(owner) !== undefined;
 }

@@ -9,13 +9,13 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 import { observe } from '../observation.ts';
 import type { Judgement, Observation } from '../observation.ts';
-import { denied, guestFailed, ignored, patched } from '../response.ts';
-import type { AdmissionResponse } from '../response.ts';
+import { denied, guestFailed, ignored, patched } from '../verdict.ts';
+import type { Verdict } from '../verdict.ts';
 import type { BucketMember } from './bucket-member.ts';
 import { matchMember, meetsConditions } from './member-match.ts';
 import type { MemberMatch } from './member-match.ts';
-import { mergeAnswers } from './merged-answer.ts';
-import type { PolicyAnswer } from './merged-answer.ts';
+import { mergeVerdicts } from './merged-verdict.ts';
+import type { PolicyVerdict } from './merged-verdict.ts';
 import { MutationRounds } from './mutation-rounds.ts';
 import { NamespaceLookup } from './namespace-lookup.ts';
 import type { PolicyTable } from './policy-table.ts';
@@ -82,9 +82,9 @@ export class BucketReview {
   }
 
   /** Throws {@link Deferred}. */
-  answer(): AdmissionResponse {
+  verdict(): Verdict {
     if (this.#owner !== undefined) {
-      return this.#answerAlone(this.#owner);
+      return this.#judgeAlone(this.#owner);
     }
     const members = this.#table.candidates(this.#bucket, this.#subject);
     if (this.#bucket.startsWith('mutating')) {
@@ -92,9 +92,9 @@ export class BucketReview {
     }
     this.#deferEarly(members);
     const asked = members.flatMap((member) => this.#meant(member) ?? []);
-    const answers = asked.map((one) => ({ id: one.policy.id, response: this.#ask(one) }));
+    const answers = asked.map((one) => ({ id: one.policy.id, verdict: this.#ask(one) }));
     // Without patches: API servers refuse answers of validating webhooks that have one.
-    return mergeAnswers(this.#subject.review.uid, answers);
+    return mergeVerdicts(answers);
   }
 
   /**
@@ -102,7 +102,7 @@ export class BucketReview {
    * revision is for, too, while that one is on its way or not yet gone: this one does not judge what it was not made for, and
    * changes nothing for a validating webhook, which may be that of a revision that did not mutate.
    */
-  #answerAlone(id: string): AdmissionResponse {
+  #judgeAlone(id: string): Verdict {
     const policy = this.#table.get(id);
     if (policy === undefined) {
       throw new Error(`the policy ${id} is gone`);
@@ -112,25 +112,25 @@ export class BucketReview {
     const isOther =
       member !== undefined && (matchMember(member, this.#subject) === 'other' || this.#meets(member) === 'other');
     if (isOther) {
-      return mergeAnswers(this.#subject.review.uid, []);
+      return mergeVerdicts([]);
     }
     const asked: Asked = { policy, match: member?.match, matching: 'matches' };
     this.#deferSlow(asked);
-    const response = this.#ask(asked);
-    const merged = mergeAnswers(response.uid, [{ id, response }]);
-    return this.#bucket.startsWith('validating') ? merged : withPatchOf(merged, response);
+    const verdict = this.#ask(asked);
+    const merged = mergeVerdicts([{ id, verdict }]);
+    return this.#bucket.startsWith('validating') ? merged : withPatchOf(merged, verdict);
   }
 
   /**
    * Each policy sees the object as the last left it. When one changed it, those that were asked before are asked once more, in
    * order, as API servers do with webhooks whose reinvocationPolicy is IfNeeded. A denial ends it.
    */
-  #mutate(members: readonly BucketMember[]): AdmissionResponse {
+  #mutate(members: readonly BucketMember[]): Verdict {
     const original = this.#subject;
     this.#deferEarly(members);
     const rounds = new MutationRounds();
-    const answers = new Map<string, PolicyAnswer>();
-    let onlyChange: AdmissionResponse | undefined;
+    const answers = new Map<string, PolicyVerdict>();
+    let onlyChange: Verdict | undefined;
     for (const member of rounds.of(members)) {
       const asked = this.#meant(member);
       if (asked === undefined) {
@@ -138,18 +138,18 @@ export class BucketReview {
       }
       const { id } = member.policy;
       const before = this.#subject;
-      const response = this.#change(asked);
-      answers.set(id, { id, response });
-      if (!response.allowed) {
+      const verdict = this.#change(asked);
+      answers.set(id, { id, verdict });
+      if (!verdict.allowed) {
         break;
       }
       if (this.#subject !== before) {
-        onlyChange = before === original ? response : undefined;
+        onlyChange = before === original ? verdict : undefined;
         rounds.changed();
       }
       rounds.asked(id);
     }
-    const merged = mergeAnswers(original.review.uid, [...answers.values()]);
+    const merged = mergeVerdicts([...answers.values()]);
     if (!merged.allowed || this.#subject === original) {
       return merged;
     }
@@ -157,25 +157,25 @@ export class BucketReview {
   }
 
   /** With the patch that makes the object what it is now. */
-  #withDifference(merged: AdmissionResponse, { object: before }: Review): AdmissionResponse {
+  #withDifference(merged: Verdict, { object: before }: Review): Verdict {
     const { object: after } = this.#subject.review;
     return before === undefined || after === undefined ? merged : patched(merged, before, after);
   }
 
   /** Asks a policy, and makes the object what it wants. */
-  #change(asked: Asked): AdmissionResponse {
+  #change(asked: Asked): Verdict {
     let wanted: JsonValue | undefined;
-    const response = this.#ask(asked, (judgement) => (wanted = judgement.mutatedObject));
+    const verdict = this.#ask(asked, (judgement) => (wanted = judgement.mutatedObject));
     const { review } = this.#subject;
-    if (!response.allowed || response.patch === undefined) {
-      return response;
+    if (!verdict.allowed || verdict.patch === undefined) {
+      return verdict;
     }
-    const object = wanted ?? (isJsonObject(review.object) ? applied(response.patch, review.object) : undefined);
+    const object = wanted ?? (isJsonObject(review.object) ? applied(verdict.patch, review.object) : undefined);
     if (!isJsonObject(object)) {
-      return guestFailed(review.uid, 'the policy made something of the object that is none');
+      return guestFailed('the policy made something of the object that is none');
     }
     this.#subject = this.#subject.with(review.withObject(object));
-    return response;
+    return verdict;
   }
 
   /**
@@ -237,7 +237,7 @@ export class BucketReview {
     }
   }
 
-  #ask({ policy, match, matching }: Asked, heard?: (judgement: PolicyJudgement) => void): AdmissionResponse {
+  #ask({ policy, match, matching }: Asked, heard?: (judgement: PolicyJudgement) => void): Verdict {
     const { review } = this.#subject;
     if (matching !== 'matches') {
       return this.#answerUnknown(policy, match, matching);
@@ -246,7 +246,7 @@ export class BucketReview {
     const judgement = evaluator.judge(policy, review, this.#asking(match));
     heard?.(judgement);
     this.#note(policy, judgement);
-    return evaluator.apply(policy, judgement);
+    return evaluator.apply(policy, review, judgement);
   }
 
   /** Nobody can tell whether the policy is for the review: as if it gave no verdict. */
@@ -254,11 +254,10 @@ export class BucketReview {
     policy: LoadedPolicy,
     match: PolicyMatch | undefined,
     { error, code }: { readonly error: string; readonly code: number },
-  ): AdmissionResponse {
-    const { uid } = this.#subject.review;
-    const response = denied(uid, { message: error, code });
-    this.#note(policy, { outcome: 'failed', response });
-    return match?.failurePolicy === 'Ignore' ? ignored(uid, policy.id, error) : response;
+  ): Verdict {
+    const verdict = denied({ message: error, code });
+    this.#note(policy, { outcome: 'failed', verdict });
+    return match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict;
   }
 
   #asking(match: PolicyMatch | undefined): Asking {
@@ -278,10 +277,10 @@ export class BucketReview {
   }
 }
 
-/** The object that a patch in base64 makes of one; undefined when it does not apply. */
+/** The object that a patch makes of one; undefined when it does not apply. */
 function applied(patch: string, object: JsonObject): JsonValue | undefined {
   try {
-    const operations = JSON.parse(Buffer.from(patch, 'base64').toString()) as readonly JsonValue[];
+    const operations = JSON.parse(patch) as readonly JsonValue[];
     return applyJsonPatch(object, operations);
   } catch (error) {
     if (error instanceof PatchError) {
@@ -291,9 +290,6 @@ function applied(patch: string, object: JsonObject): JsonValue | undefined {
   }
 }
 
-function withPatchOf(merged: AdmissionResponse, { patchType, patch }: AdmissionResponse): AdmissionResponse {
-  const { uid, allowed: isAllowed, ...rest } = merged;
-  return patch === undefined || patchType === undefined
-    ? merged
-    : { uid, allowed: isAllowed, patchType, patch, ...rest };
+function withPatchOf(merged: Verdict, { patch }: Verdict): Verdict {
+  return patch === undefined ? merged : { ...merged, patch };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject, JsonValue } from '../json-text.ts';
+import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { label, labelled, patchedObject, POD } from '../testing/pod-labels.ts';
 import { podReview } from '../testing/reviews.ts';
@@ -10,7 +11,7 @@ test('a review is deferred when a change makes a slow policy meant', () => {
   table.add({ name: 'a', spec: { mutating: true }, answer: label('slow') });
   const objectSelector = { matchLabels: { slow: 'x' } };
   const slow = new Set([table.add({ name: 'slow', spec: { objectSelector, mutating: true } }).id]);
-  assert.deepEqual(table.admit(MUTATING, podReview(), { slow }), { deferred: true });
+  assert.deepEqual(table.admit(MUTATING, podReview(), { slow }), { kind: 'deferred' });
 });
 
 test('deletions have no object: a mutation of one is denied', () => {
@@ -20,7 +21,7 @@ test('deletions have no object: a mutation of one is denied', () => {
   table.add({ name: 'a', spec, answer: () => ({ accepted: true, mutated_object: { a: 1 } }) });
   table.add({ name: 'b', spec });
   const review = podReview({ operation: 'DELETE', object: null, oldObject: POD });
-  assert.match(JSON.stringify(table.ask(MUTATING, review).response.status), /cap\/a: Incoming object is null/);
+  assert.match(JSON.stringify(reasonOf(table.ask(MUTATING, review).verdict)), /cap\/a: Incoming object is null/);
 });
 
 test('mutating policies see what the last made, and one patch makes all of it', () => {
@@ -67,9 +68,9 @@ test('a policy that may not mutate denies, and what was changed before it is not
   table.add({ name: 'a', spec: { mutating: true }, answer: label('a') });
   const { match } = table.add({ name: 'b', spec: { mutating: true } });
   table.table.set(table.load('kw.cap.b', { module: 'm.wasm', allowedToMutate: false }, label('b')), match);
-  const { response } = table.ask(MUTATING);
-  assert.equal(response.patch, undefined);
-  assert.match(JSON.stringify(response.status), /cap\/b: Request rejected by policy kw.cap.b/);
+  const { verdict } = table.ask(MUTATING);
+  assert.equal(verdict.patch, undefined);
+  assert.match(JSON.stringify(reasonOf(verdict)), /cap\/b: Request rejected by policy kw.cap.b/);
 });
 
 test('selectors and conditions see the object as it was changed', () => {
@@ -109,14 +110,14 @@ test('no patch is made when changes undo each other', () => {
     spec: { mutating: true },
     answer: ({ object }) => ({ accepted: true, mutated_object: { ...(object as JsonObject), metadata } }),
   });
-  const { response, observations } = table.ask(MUTATING);
-  assert.deepEqual([response.allowed, response.patch, observations.length], [true, undefined, 3]);
+  const { verdict, observations } = table.ask(MUTATING);
+  assert.deepEqual([verdict.allowed, verdict.patch, observations.length], [true, undefined, 3]);
 });
 
 test('a patch of a mutating policy is not handed to a validating webhook', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { mutating: true }, answer: label('a'), alsoIn: [VALIDATING] });
-  const { response, observations } = table.ask(VALIDATING);
-  assert.deepEqual([response.allowed, response.patch, response.patchType], [true, undefined, undefined]);
+  const { verdict, observations } = table.ask(VALIDATING);
+  assert.deepEqual([verdict.allowed, verdict.patch], [true, undefined]);
   assert.equal(observations.length, 1);
 });

@@ -33,11 +33,11 @@ test('a webhook of its own gets a patch where it is a mutating one, whatever the
     });
     assert.equal(match.bucket, `${spec.mutating ? 'mutating' : 'validating'}.kw.ap.default.alone`);
     const [validating, mutating] = [table.ask(`validating.${id}`), table.ask(`mutating.${id}`)];
-    assert.deepEqual([validating.response.allowed, mutating.response.allowed], [true, true]);
-    assert.deepEqual([validating.response.patch, validating.response.patchType], [undefined, undefined]);
-    assert.deepEqual(validating.response.warnings, mutating.response.warnings);
+    assert.deepEqual([validating.verdict.allowed, mutating.verdict.allowed], [true, true]);
+    assert.equal(validating.verdict.patch, undefined);
+    assert.deepEqual(validating.verdict.warnings, mutating.verdict.warnings);
     assert.deepEqual(validating.observations, mutating.observations);
-    assert.deepEqual(mutating.response.patch === undefined ? undefined : patchedObject(mutating), mutated);
+    assert.deepEqual(mutating.verdict.patch === undefined ? undefined : patchedObject(mutating), mutated);
     // The version before did not say which kind of webhook asks.
     assert.deepEqual(table.ask(id), mutating);
   }
@@ -48,7 +48,7 @@ test('a webhook of its own that asks what another revision is for does not make 
   const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
   const isAsked = (spec: JsonObject, request: JsonObject = {}): boolean => {
     const { match } = table.add({ name: 'alone', spec: { ownWebhook: true, ...spec }, answer: deny });
-    return !table.ask(match.bucket, podReview(request)).response.allowed;
+    return !table.ask(match.bucket, podReview(request)).verdict.allowed;
   };
   assert.equal(isAsked({}), true);
   assert.equal(isAsked({}, { resource: deployments, requestResource: deployments }), false);
@@ -69,7 +69,7 @@ test('a webhook of its own is asked about events in whichever group it gets them
   const rules = [{ ...POD_RULE, resources: ['events', 'pods'] }];
   const { match } = table.add({ name: 'alone', spec: { ownWebhook: true, rules }, answer: deny });
   const isAsked = (group: string, resource: string): boolean =>
-    !table.ask(match.bucket, podReview({ resource: { group, version: 'v1', resource } })).response.allowed;
+    !table.ask(match.bucket, podReview({ resource: { group, version: 'v1', resource } })).verdict.allowed;
   assert.deepEqual([isAsked('', 'events'), isAsked('events.k8s.io', 'events')], [true, true]);
   assert.deepEqual([isAsked('events.k8s.io', 'pods'), isAsked('', 'nodes')], [false, false]);
 });

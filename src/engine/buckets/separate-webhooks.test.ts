@@ -6,7 +6,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { Dice } from '../testing/dice.ts';
 import { applyJsonPatch, textOf } from '../../resources/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
-import { evaluate } from '../evaluate.ts';
+import { evaluate, readReview } from '../evaluate.ts';
+import type { LoadedPolicy } from '../loaded-policy.ts';
+import type { Verdict } from '../verdict.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { TestTable } from '../testing/bucket-table.ts';
 import type { TestPolicy } from '../testing/bucket-table.ts';
@@ -181,6 +183,10 @@ interface Added {
   readonly match: PolicyMatch;
 }
 
+function verdictOf(policy: LoadedPolicy, request: JsonObject): Verdict {
+  return evaluate(policy, readReview('validate', bytes(podReview(request))), { route: 'validate' }).verdict;
+}
+
 function randomPolicy(dice: Dice, index: number, answer: TestPolicy['answer'], spec: JsonObject = {}): TestPolicy {
   const own = { ...randomSpec(dice), ...spec };
   return {
@@ -219,8 +225,7 @@ test('validating: the buckets ask and deny as one webhook for each policy would'
         seen[result]++;
         const policy = table.table.get(id) ?? assert.fail();
         if (result === 'yes') {
-          const { body } = evaluate(policy, bytes(podReview(request)), { route: 'validate' });
-          expected.set(id, (JSON.parse(body) as { response: { allowed: boolean } }).response.allowed);
+          expected.set(id, verdictOf(policy, request).allowed);
         } else if (result === 'error' && match.failurePolicy === 'Fail') {
           expected.set(id, false);
         }
@@ -228,8 +233,8 @@ test('validating: the buckets ask and deny as one webhook for each policy would'
       const got = new Map<string, boolean>();
       let isAllowed = true;
       for (const bucket of new Set([...added.values()].map(({ match }) => match.bucket))) {
-        const { response, observations } = table.ask(bucket, podReview(request));
-        isAllowed &&= response.allowed;
+        const { verdict, observations } = table.ask(bucket, podReview(request));
+        isAllowed &&= verdict.allowed;
         for (const { policy, accepted } of observations) {
           const { match } = added.get(policy) ?? assert.fail();
           // Of policies whose failures are ignored, there is a note when nobody could tell whether they were meant.
@@ -277,13 +282,12 @@ function mutateSeparately(table: TestTable, added: readonly Added[], request: Js
         continue;
       }
       const policy = table.table.get(id) ?? assert.fail();
-      const { body } = evaluate(policy, bytes(podReview(current)), { route: 'validate' });
-      const { response } = JSON.parse(body) as { response: { allowed: boolean; patch?: string } };
-      if (result === 'error' || !response.allowed) {
+      const verdict = verdictOf(policy, current);
+      if (result === 'error' || !verdict.allowed) {
         return undefined;
       }
-      if (response.patch !== undefined) {
-        const operations = JSON.parse(Buffer.from(response.patch, 'base64').toString()) as JsonValue[];
+      if (verdict.patch !== undefined) {
+        const operations = JSON.parse(verdict.patch) as JsonValue[];
         object = applyJsonPatch(object as JsonObject, operations);
         waiting.forEach((one) => again.add(one));
         waiting = [];
@@ -311,16 +315,16 @@ test('mutating: a bucket makes of an object what one webhook for each policy wou
     const request = randomRequest(dice);
     const context = contextOf(request, added);
     const expected = mutateSeparately(table, added, request);
-    const { response } = table.ask(bucket, podReview(request));
-    assert.equal(response.allowed, expected !== undefined, context);
-    if (response.allowed) {
-      const operations = response.patch === undefined ? '[]' : Buffer.from(textOf(response.patch), 'base64').toString();
+    const { verdict } = table.ask(bucket, podReview(request));
+    assert.equal(verdict.allowed, expected !== undefined, context);
+    if (verdict.allowed) {
+      const operations = verdict.patch ?? '[]';
       const object =
         operations === '[]'
           ? request.object
           : applyJsonPatch(request.object as JsonObject, JSON.parse(operations) as JsonValue[]);
       assert.deepEqual(object, expected, context);
-      changed += response.patch === undefined ? 0 : 1;
+      changed += verdict.patch === undefined ? 0 : 1;
     } else {
       refused++;
     }

@@ -19,7 +19,7 @@ import type { ValidationDecision } from './validate.ts';
 import type { Authorizer, CelValue } from '../../cel/index.ts';
 import { EngineError, errorText } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
-import type { GuestVerdict } from '../verdict.ts';
+import type { GuestVerdict } from '../guest-verdict.ts';
 
 /** What settings were made into: a policy, or at least one problem. */
 export type ParsedSettings =

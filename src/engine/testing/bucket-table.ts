@@ -10,6 +10,8 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
 import type { Observation } from '../observation.ts';
+import { readReview } from '../evaluate.ts';
+import type { Verdict } from '../verdict.ts';
 import { readPolicyDefinition } from '../policy-reader.ts';
 import { bytes, podReview } from './reviews.ts';
 import { ScriptedGuest } from './scripted-guest.ts';
@@ -25,7 +27,7 @@ export interface TestPolicy {
 }
 
 export interface Answered {
-  readonly response: JsonObject & { readonly allowed: boolean };
+  readonly verdict: Verdict;
   readonly observations: readonly Observation[];
 }
 
@@ -79,14 +81,14 @@ export class TestTable {
   }
 
   admit(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Admission {
-    return admit(this.table, bucket, bytes(review), options);
+    return admit(this.table, bucket, readReview('validate', bytes(review)), options);
   }
 
   ask(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Answered {
     const admission = this.admit(bucket, review, options);
-    assert.ok(admission.deferred !== true && admission.status === 200, JSON.stringify(admission));
-    const { response } = JSON.parse(admission.body) as { response: Answered['response'] };
-    return { response, observations: admission.observations };
+    assert.ok(admission.kind === 'verdict', JSON.stringify(admission));
+    const { verdict, observations } = admission;
+    return { verdict, observations };
   }
 }
 

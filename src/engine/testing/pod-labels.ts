@@ -1,4 +1,4 @@
-import { applyJsonPatch, textOf } from '../../resources/index.ts';
+import { applyJsonPatch } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { Answered } from './bucket-table.ts';
 import { podReview } from './reviews.ts';
@@ -18,7 +18,6 @@ export function labelled(object: JsonObject, labels: JsonObject): JsonObject {
 }
 
 /** What the patch of an answer makes of the object. */
-export function patchedObject({ response }: Answered, object: JsonObject = POD): JsonValue {
-  const patch = Buffer.from(textOf(response.patch), 'base64').toString();
-  return applyJsonPatch(object, JSON.parse(patch) as JsonValue[]);
+export function patchedObject({ verdict }: Answered, object: JsonObject = POD): JsonValue {
+  return applyJsonPatch(object, JSON.parse(verdict.patch ?? '') as JsonValue[]);
 }

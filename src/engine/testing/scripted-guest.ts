@@ -1,8 +1,8 @@
 import type { CallContext } from '../../wasm/index.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { GuestInput, PolicyGuest } from '../policy-guest.ts';
-import { parseGuestVerdict, parseSettingsVerdict } from '../verdict.ts';
-import type { GuestVerdict, SettingsVerdict } from '../verdict.ts';
+import { parseGuestVerdict, parseSettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 
 /** What a scripted guest sees of one call. */
 export interface ScriptedCall {

@@ -226,7 +226,7 @@ function hurried(definition: PolicyDefinition): PolicyDefinition {
 }
 
 function enter(seq: number, stage: Stage, timeoutMs: number): void {
-  activity.enter(seq, timeoutMs, STAGES.indexOf(stage));
+  activity.enter(seq, timeoutMs, STAGES.indexOf(stage), 0);
 }
 
 function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): Promise<FetchedModule> {

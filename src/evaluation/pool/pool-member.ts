@@ -2,9 +2,9 @@
 import { Worker } from 'node:worker_threads';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import {
-  type BucketReview,
   type FromWorker,
   type ReviewMessage,
+  type ReviewTerms,
   type Running,
   type ToWorker,
   WorkerActivity,
@@ -103,19 +103,15 @@ export class PoolMember {
   }
 
   /** Gives it a review, with the next {@link flush}. */
-  hand(job: ReviewJob, bucket: BucketReview | undefined): void {
+  hand(job: ReviewJob, terms: ReviewTerms): void {
     if (this.#jobs.length === 0) {
       this.busySince = performance.now();
     }
     this.#jobs.push(job);
     this.#turn = (this.#turn + 1) | 0;
     job.turn = this.#turn;
-    const { turn, seq, route, target, body, timedOut } = job;
-    this.#outbox.push(
-      bucket === undefined
-        ? [turn, seq, route, target, body, timedOut]
-        : [turn, seq, route, target, body, timedOut, bucket],
-    );
+    const { turn, seq, route, target, body } = job;
+    this.#outbox.push([turn, seq, route, target, body, terms]);
   }
 
   flush(): void {

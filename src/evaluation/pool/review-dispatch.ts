@@ -1,5 +1,5 @@
 // Which worker gets which review, and when.
-import { type BucketReview, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
+import { type ReviewTerms, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
 import type { PoolMember } from './pool-member.ts';
 import type { ReviewJob } from './review-job.ts';
 import { ReviewQueue } from './review-queue.ts';
@@ -97,8 +97,8 @@ export class ReviewDispatch {
   #next(member: PoolMember): ReviewJob | undefined {
     for (let job = this.queue.first; job !== undefined; job = this.queue.first) {
       job.expectedMs = this.#usual.get(job.usualKey) ?? WORK_AHEAD_MS;
-      if (job.route !== 'admit' && job.timedOut === null && job.expiresAt <= performance.now()) {
-        // Nobody waits for a verdict any more. What is left of the time of a bucket's review goes along with it.
+      if (job.isNamed && job.timedOut === null && job.expiresAt <= performance.now()) {
+        // Nobody waits for a verdict any more. Workers see to the time of a bucket's review.
         job.without([job.target]);
         this.#slowLane.tell(job, job.target);
       }
@@ -116,13 +116,15 @@ export class ReviewDispatch {
   }
 
   #hand(member: PoolMember, job: ReviewJob): void {
-    member.hand(job, job.route === 'admit' ? this.#bucketReview(job) : undefined);
+    member.hand(job, this.#termsOf(job));
   }
 
-  #bucketReview({ target, expiresAt, timedOut, isDeferred, namespaceProblem }: ReviewJob): BucketReview {
+  #termsOf({ target, expiresAt, timedOut, isNamed, isDeferred, namespaceProblem }: ReviewJob): ReviewTerms {
     return {
+      timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
-      slow: isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
+      // A review that names its policy was in the slow lane at once.
+      slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
       namespaceProblem,
     };
   }

@@ -1,22 +1,19 @@
 // A review on its way through the worker pool.
 import type { Observation } from '../../engine/index.ts';
-import type { Route } from '../evaluation-protocol.ts';
+import type { ReviewResult, Route } from '../evaluation-protocol.ts';
 
 /** The answer to one review. Times in milliseconds. */
 export interface Answer {
-  readonly status: number;
-  readonly body: string;
-  /** The same object for all answers of a worker that are counted alike. Null for the review of a bucket. */
-  readonly observation: Observation | null;
-  /** Of a bucket: each policy that the review was for. */
-  readonly observed?: readonly ObservedPolicy[];
-  /** Time spent in the policy, or in all policies of a bucket. */
+  readonly result: ReviewResult;
+  /** One for each time that a policy was asked; the same object for all answers of a worker that are counted alike. */
+  readonly observed: readonly ObservedPolicy[];
+  /** Time spent on the review in the worker. */
   readonly evaluationMs: number;
   /** Time from submission to answer. */
   readonly totalMs: number;
 }
 
-/** What was observed of one policy of a bucket, each time that it was asked. */
+/** What was observed of one policy, each time that it was asked. */
 export interface ObservedPolicy {
   readonly observation: Observation;
   /** Time spent in the policy; 0 when it was not asked. Milliseconds. */
@@ -51,11 +48,11 @@ export class ReviewJob {
   expectedMs = 0;
   /** Policies and members that are to be answered as timed out; null: none. */
   timedOut: readonly string[] | null = null;
-  /** Of a bucket: whether it is for a policy that was slow when the fast lane had it. */
+  /** Whether it is for a policy that was slow when the fast lane had it. */
   isDeferred = false;
-  /** See BucketReview. */
+  /** See ReviewTerms. */
   namespaceProblem: string | null = null;
-  /** Of a bucket: policies of which it was told already that they were cut off. */
+  /** Policies that were reported already as cut off. */
   readonly told = new Set<string>();
   tries = 0;
   /** The how-many-eth it is that its worker was given. */
@@ -71,6 +68,11 @@ export class ReviewJob {
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + patienceMs;
     this.#done = done;
+  }
+
+  /** Whether it names its policy, instead of a bucket. */
+  get isNamed(): boolean {
+    return this.route !== 'admit';
   }
 
   /** Adds to what is to be answered as timed out. */

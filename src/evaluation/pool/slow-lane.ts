@@ -50,14 +50,9 @@ export class SlowLane {
     this.#policies.delete(policy);
   }
 
-  /** Whether a review belongs here. That of a bucket does when the fast lane has found out that it is for a slow policy. */
-  isFor({ route, target, timedOut, isDeferred }: ReviewJob): boolean {
-    if (this.#policies.size === 0) {
-      return false;
-    }
-    return route === 'admit'
-      ? isDeferred && this.slowOf(target, timedOut) !== null
-      : timedOut === null && this.#policies.has(target);
+  /** Whether a review belongs here: it names a slow policy, or the fast lane found out that it is for one of its bucket. */
+  isFor({ target, timedOut, isNamed, isDeferred }: ReviewJob): boolean {
+    return this.#policies.size > 0 && (isNamed || isDeferred) && this.slowOf(target, timedOut) !== null;
   }
 
   /** The slow policies of a bucket but for those that are answered already; null: none. */
@@ -85,17 +80,15 @@ export class SlowLane {
   /** The policy that a worker is on, as far as that can be told. */
   policyOf(member: PoolMember): string | undefined {
     const job = member.runningJob;
-    if (job?.route !== 'admit') {
-      return job?.target;
-    }
     const { running } = member;
-    return running?.seq === job.seq ? this.#table.policyOf(running.policy) : undefined;
+    const policy = running?.seq === job?.seq ? this.#table.policyOf(running?.policy ?? 0) : undefined;
+    return policy ?? (job?.isNamed === true ? job.target : undefined);
   }
 
   /** How long one and the same policy has held a worker, or all policies of one namespace together. Milliseconds. */
   heldMs(member: PoolMember): number {
     const job = member.runningJob;
-    if (job?.route !== 'admit') {
+    if (job?.isNamed !== false) {
       return performance.now() - member.busySince;
     }
     const { running } = member;
@@ -112,7 +105,7 @@ export class SlowLane {
    * review names. Nobody, when the policy was removed meanwhile.
    */
   cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): void {
-    const policy = job.route === 'admit' ? this.#table.policyOf(running?.policy ?? 0) : job.target;
+    const policy = job.isNamed ? job.target : this.#table.policyOf(running?.policy ?? 0);
     if (policy !== undefined) {
       const culprit = this.#table.memberOf(policy, running?.member ?? -1);
       job.without([culprit === undefined ? policy : `${policy}/${culprit}`]);
@@ -132,19 +125,14 @@ export class SlowLane {
   /** Reviews that have waited for as long as anybody waits: to be answered as if the slow policies had timed out. */
   giveUp(): readonly ReviewJob[] {
     const now = performance.now();
-    const isOver = ({ route, expiresAt }: ReviewJob): boolean =>
-      expiresAt - (route === 'admit' ? LAST_CALL_MS : 0) <= now;
+    const isOver = ({ expiresAt }: ReviewJob): boolean => expiresAt - LAST_CALL_MS <= now;
     const expired = this.#parked.filter(isOver);
     if (expired.length > 0) {
       this.#parked = this.#parked.filter((job) => !isOver(job));
     }
     for (const job of expired) {
-      if (job.route === 'admit') {
-        // The others of the bucket still give their verdicts. Who is told of is known when it is answered.
-        job.without(this.slowOf(job.target, job.timedOut) ?? []);
-      } else {
-        this.cutOff(job);
-      }
+      // The other policies of a bucket still give their verdicts. Who was cut off is reported with the answer.
+      job.without(this.slowOf(job.target, job.timedOut) ?? []);
     }
     return expired;
   }

@@ -44,8 +44,11 @@ describe('the worker pool', () => {
   function ask(policy: string, request: object = { uid: 'u' }, patienceMs = 10_000): Promise<Answer> {
     return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), patienceMs, resolve));
   }
-  const responseOf = ({ body }: Answer): { uid: string; allowed: boolean; status?: { message: string } } =>
-    (JSON.parse(body) as { response: { uid: string; allowed: boolean; status?: { message: string } } }).response;
+  const responseOf = ({ result }: Answer): { uid: string; allowed: boolean; status?: { message: string } } => {
+    assert.ok(result.kind === 'response', result.kind);
+    return JSON.parse(result.response) as { uid: string; allowed: boolean; status?: { message: string } };
+  };
+  const outcomeOf = ({ observed }: Answer): string | undefined => observed[0]?.observation.outcome;
   const message = (text: string): object => ({ uid: 'u', answer: JSON.stringify({ accepted: false, message: text }) });
 
   it('answers each review once, whatever the order', async () => {
@@ -58,10 +61,13 @@ describe('the worker pool', () => {
   });
 
   it('tells what was observed, and how long it took', async () => {
-    const { status, observation, evaluationMs, totalMs } = await ask('accept');
-    assert.equal(status, 200);
-    assert.equal(observation?.policy, 'accept');
-    assert.ok(evaluationMs >= 0 && totalMs >= evaluationMs);
+    const { observed, evaluationMs, totalMs } = await ask('accept');
+    assert.deepEqual(
+      observed.map(({ observation: { policy, outcome } }) => [policy, outcome]),
+      [['accept', 'verdict']],
+    );
+    assert.ok(observed.every((one) => one.evaluationMs > 0 && one.evaluationMs <= evaluationMs));
+    assert.ok(totalMs >= evaluationMs);
   });
 
   it('serves a change to all reviews that are submitted after it', async () => {
@@ -77,7 +83,7 @@ describe('the worker pool', () => {
     assert.ok(pool.has('swapped'));
     await pool.publish(tableChange([], { removals: ['swapped'] }));
     assert.ok(!pool.has('swapped'));
-    assert.equal((await ask('swapped')).status, 404);
+    assert.deepEqual((await ask('swapped')).result, { kind: 'unknown-target' });
   });
 
   it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
@@ -90,9 +96,9 @@ describe('the worker pool', () => {
     const order: string[] = [];
     const outcomes = await Promise.all(
       ['good', 'turns', 'good', 'good', 'good'].map(async (policy) => {
-        const { observation } = await ask(policy);
+        const answer = await ask(policy);
         order.push(policy);
-        return `${policy} ${observation?.outcome}`;
+        return `${policy} ${outcomeOf(answer)}`;
       }),
     );
     assert.deepEqual(order, ['good', 'good', 'good', 'good', 'turns']);
@@ -137,7 +143,7 @@ describe('the worker pool', () => {
     const others = await Promise.all(Array.from({ length: 50 }, () => ask('accept')));
     assert.ok(others.every((answer) => responseOf(answer).allowed));
     const answer = await waiting;
-    assert.equal(answer.observation?.outcome, 'timeout');
+    assert.equal(outcomeOf(answer), 'timeout');
     assert.deepEqual(timeouts, ['waits']);
     assert.deepEqual(restarts, ['timeout']);
     // The worker that took its place has the whole table.
@@ -155,14 +161,14 @@ describe('the worker pool', () => {
     assert.ok(others.every((answer) => responseOf(answer).allowed));
     assert.ok(pool.held > 0, 'others were answered while these were held');
     for (const answer of await Promise.all(waiting)) {
-      assert.equal(answer.observation?.outcome, 'timeout');
+      assert.equal(outcomeOf(answer), 'timeout');
     }
   });
 
   it('answers a review of a slow policy when nobody waits for it any longer', async () => {
     const waiting = [ask('waits'), ask('waits', {}, 50), ask('waits', {}, 50)];
     const answers = await Promise.all(waiting);
-    assert.ok(answers.every(({ observation }) => observation?.outcome === 'timeout'));
+    assert.ok(answers.every((answer) => outcomeOf(answer) === 'timeout'));
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 

@@ -1,17 +1,14 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
-import { internalFailure } from '../../engine/index.ts';
 import { EvaluationError } from '../errors.ts';
 import {
-  type AnswerMessage,
-  type BucketAnswer,
   type FromWorker,
   type NamespacesChange,
+  type ReviewAnswer,
   type Route,
   type TableChange,
 } from '../evaluation-protocol.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { ObservationReceiver } from '../worker/observations.ts';
 import type { PoolMember } from './pool-member.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
@@ -180,10 +177,6 @@ export class WorkerPool {
         this.#answered(member, message.answer);
         this.#dispatch.soon();
         break;
-      case 'bucket':
-        this.#bucketAnswered(member.take(message.answer.seq), member.observations, message.answer);
-        this.#dispatch.soon();
-        break;
       case 'deferred':
         this.#deferred(member.take(message.seq));
         this.#dispatch.soon();
@@ -211,29 +204,10 @@ export class WorkerPool {
     }
   }
 
-  #answered(member: PoolMember, [seq, status, body, sentObservation, evaluationMs]: AnswerMessage): void {
-    const observation = member.observations.receive(sentObservation);
-    const job = member.take(seq);
-    if (job === undefined) {
-      return;
-    }
-    if (job.timedOut === null && this.#table.get(job.target) !== undefined) {
-      // What is answered without asking the policy says nothing of it.
-      this.#usual.note(job.usualKey, evaluationMs);
-    }
-    this.#release(job);
-    if (observation?.outcome === 'timeout' && job.timedOut === null) {
-      // Cut off by its fuel, before the deadline: told like the others.
-      this.#slowLane.add(job.target);
-      this.#slowLane.tell(job, job.target);
-    }
-    job.answer({ status, body, observation, evaluationMs });
-  }
-
-  #bucketAnswered(job: ReviewJob | undefined, receiver: ObservationReceiver, answer: BucketAnswer): void {
-    const { status, body, times, evaluationMs } = answer;
+  #answered(member: PoolMember, { seq, result, observations: sent, times, evaluationMs }: ReviewAnswer): void {
     // Also of an answer that nobody waits for any more: later ones name them by their numbers.
-    const observations = answer.observations.map((sent) => receiver.receive(sent));
+    const observations = sent.map((one) => member.observations.receive(one));
+    const job = member.take(seq);
     if (job === undefined) {
       return;
     }
@@ -252,7 +226,7 @@ export class WorkerPool {
       }
       return observation === null ? [] : [{ observation, evaluationMs: Math.max(ms, 0) }];
     });
-    job.answer({ status, body, observation: null, observed, evaluationMs });
+    job.answer({ result, observed, evaluationMs });
   }
 
   /** The review of a bucket is for a slow policy. */
@@ -336,7 +310,7 @@ export class WorkerPool {
     const holders = new Set(busy.map((member) => this.#slowLane.policyOf(member)));
     const others = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
     // A bucket's review is not known to be for one of them; the fast lane finds out.
-    if (!others.some(({ route, target, isDeferred }) => (route === 'admit' ? !isDeferred : !holders.has(target)))) {
+    if (!others.some(({ isNamed, target, isDeferred }) => (isNamed ? !holders.has(target) : !isDeferred))) {
       return;
     }
     for (const policy of holders) {
@@ -388,7 +362,7 @@ export class WorkerPool {
   /** A worker ended more than once under a review: the policy that ran answers no more. */
   #blame(member: PoolMember, job: ReviewJob): void {
     const { running } = member;
-    if (job.route !== 'admit') {
+    if (job.isNamed) {
       this.#slowLane.cutOff(job);
     } else if (running?.seq === job.seq) {
       this.#slowLane.cutOff(job, { ...running, member: -1 });
@@ -396,7 +370,7 @@ export class WorkerPool {
       // No policy ran: the review itself is too much.
       member.take(job.seq);
       this.#release(job);
-      job.answer({ ...internalFailure(), observation: null, observed: [], evaluationMs: 0 });
+      job.answer({ result: { kind: 'failed' }, observed: [], evaluationMs: 0 });
     }
   }
 }

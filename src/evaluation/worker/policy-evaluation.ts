@@ -9,17 +9,23 @@ import {
   loadBuckets,
   MATCH_CONDITIONS,
   type PolicyGuest,
+  type Observation,
   type PolicyOptions,
-  unknownPolicy,
+  readReview,
+  type Review,
+  ReviewError,
+  type Verdict,
 } from '../../engine/index.ts';
+import { admissionResponse, withHttpCode } from '../admission-response.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import {
-  type AnswerMessage,
-  type BucketReview,
   type FromWorker,
   monotonicNow,
   type NamespacesChange,
   type ReviewMessage,
+  type ReviewResult,
+  type ReviewTerms,
+  type Route,
   type TableChange,
   type TableEntry,
   type WorkerActivity,
@@ -42,10 +48,7 @@ export interface ApplyFailure {
 }
 
 /** What came of a review. */
-export type ReviewOutcome = Extract<
-  FromWorker,
-  { readonly type: 'answer' | 'bucket' | 'deferred' | 'namespace-unknown' }
->;
+export type ReviewOutcome = Extract<FromWorker, { readonly type: 'answer' | 'deferred' | 'namespace-unknown' }>;
 
 export interface PolicyEvaluationOptions extends Pick<
   WorkerStart,
@@ -125,10 +128,42 @@ export class PolicyEvaluation {
     }
   }
 
-  /** Evaluates a review by a policy, or by all of a bucket that it is for. Synchronous. */
-  review(message: ReviewMessage): ReviewOutcome {
-    const how = message[6];
-    return how === undefined ? { type: 'answer', answer: this.#byPolicy(message) } : this.#byBucket(message, how);
+  /** Evaluates a review by one policy, or by all of a bucket that it is for. Synchronous. */
+  review([, seq, route, target, body, terms]: ReviewMessage): ReviewOutcome {
+    const started = performance.now();
+    const clock = new PolicyClock();
+    const answered = (result: ReviewResult, observations: readonly Observation[] = []): ReviewOutcome => ({
+      type: 'answer',
+      answer: {
+        seq,
+        result,
+        observations: observations.map((observation) => this.#observations.send(observation)),
+        times: clock.timesOf(observations),
+        evaluationMs: performance.now() - started,
+      },
+    });
+    this.#questions.begin(terms.namespaceProblem);
+    try {
+      const review = readReview(route === 'admit' ? 'validate' : route, body);
+      const decided = this.#decide(route, target, review, { terms, seq, clock });
+      const { unanswered } = this.#questions;
+      if (unanswered !== undefined && terms.namespaceProblem === null) {
+        return { type: 'namespace-unknown', seq, namespace: unanswered };
+      }
+      if (decided === 'deferred') {
+        return { type: 'deferred', seq };
+      }
+      return decided === 'unknown-target'
+        ? answered({ kind: 'unknown-target' })
+        : answered({ kind: 'response', response: responseText(route, review, decided.verdict) }, decided.observations);
+    } catch (error) {
+      if (error instanceof ReviewError) {
+        return answered({ kind: 'refused', code: error.code, message: error.message });
+      }
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#options.log({ policy: target, level: 'error', message: 'the engine failed', fields: { error: text } });
+      return answered({ kind: 'failed' });
+    }
   }
 
   /** Instantiates a module ahead of the change that uses it. The first entry that uses it reports why it cannot be. */
@@ -170,80 +205,95 @@ export class PolicyEvaluation {
     }
   }
 
-  #byPolicy([, seq, route, id, body, timedOut]: ReviewMessage): AnswerMessage {
-    if (route === 'admit') {
-      throw new Error('expected how the review of a bucket is to be dealt with');
-    }
-    const started = performance.now();
-    const policy = this.#policies.get(id);
-    if (policy === undefined) {
-      const { status, body: text } = unknownPolicy(id);
-      return [seq, status, text, null, 0];
-    }
-    const evaluation = evaluate(policy, body, {
-      route,
+  #decide(route: Route, target: string, review: Review, { terms, seq, clock }: EvaluationScope): Decided {
+    const { timedOut, slow, expiresAt } = terms;
+    const asking = {
       ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      entering: (_id, timeoutMs, member) => this.#activity.enter(seq, timeoutMs, member),
-      leaving: () => this.#activity.leave(),
-    });
-    const { status, body: answer, observation } = evaluation;
-    return [seq, status, answer, this.#observations.send(observation), performance.now() - started];
-  }
-
-  #byBucket([, seq, , bucket, body, timedOut]: ReviewMessage, how: BucketReview): ReviewOutcome {
+      entering: (id: string, timeoutMs: number, member: number): void => {
+        const policy = member < 0 ? id : id.slice(0, id.indexOf('/'));
+        const isGuest = member !== MATCH_CONDITIONS;
+        this.#questions.isGuestRunning = isGuest;
+        // Policies that are asked by name have their own limit only.
+        const leftMs = route === 'admit' ? timeToEvaluate(expiresAt - monotonicNow()) : Infinity;
+        this.#activity.enter(seq, Math.min(timeoutMs, leftMs), member, this.#numbers.get(policy) ?? 0);
+        clock.start(isGuest ? policy : undefined);
+      },
+      leaving: (): void => {
+        this.#activity.leave();
+        this.#questions.isGuestRunning = false;
+        clock.stop();
+      },
+    };
+    if (route !== 'admit') {
+      const policy = this.#policies.get(target);
+      if (policy === undefined) {
+        return 'unknown-target';
+      }
+      const { verdict, observation } = evaluate(policy, review, { route, ...asking });
+      return { verdict, observations: [observation] };
+    }
     if (this.#buckets === undefined || this.#table === undefined) {
       throw new Error('expected to be told at the start that there are reviews of buckets');
     }
-    const started = performance.now();
-    const questions = this.#questions;
-    /** Time in each policy that was asked, by its id. Milliseconds. */
-    const times = new Map<string, number>();
-    let asked = '';
-    let isGuest = false;
-    let enteredAt = 0;
-    questions.begin(how.namespaceProblem);
-    const admission = this.#buckets.admit(this.#table, bucket, body, {
-      ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      ...(how.slow === null ? {} : { slow: new Set(how.slow) }),
-      deadlineMs: how.expiresAt - monotonicNow(),
-      entering: (id, timeoutMs, member) => {
-        asked = member < 0 ? id : id.slice(0, id.indexOf('/'));
-        isGuest = member !== MATCH_CONDITIONS;
-        questions.isGuestRunning = isGuest;
-        const leftMs = how.expiresAt - monotonicNow();
-        this.#activity.enter(seq, Math.min(timeoutMs, timeToEvaluate(leftMs)), member, this.#numbers.get(asked));
-        enteredAt = performance.now();
-      },
-      leaving: () => {
-        this.#activity.leave();
-        questions.isGuestRunning = false;
-        if (isGuest) {
-          times.set(asked, (times.get(asked) ?? 0) + performance.now() - enteredAt);
-        }
-      },
+    const admission = this.#buckets.admit(this.#table, target, review, {
+      ...asking,
+      ...(slow === null ? {} : { slow: new Set(slow) }),
+      deadlineMs: expiresAt - monotonicNow(),
     });
-    const { unanswered } = questions;
-    if (unanswered !== undefined && how.namespaceProblem === null) {
-      return { type: 'namespace-unknown', seq, namespace: unanswered };
+    switch (admission.kind) {
+      case 'deferred':
+        return 'deferred';
+      case 'unknown-bucket':
+        return 'unknown-target';
+      default:
+        return admission;
     }
-    if (admission.deferred === true) {
-      return { type: 'deferred', seq };
-    }
-    const { status, body: text, observations: observed } = admission;
-    const answer = {
-      seq,
-      status,
-      body: text,
-      observations: observed.map((observation) => this.#observations.send(observation)),
-      times: observed.map(({ policy }) => {
-        // One that changed the object, or saw it changed, may have been asked twice.
-        const ms = times.get(policy);
-        return ms === undefined ? -1 : ms / observed.filter((other) => other.policy === policy).length;
-      }),
-      evaluationMs: performance.now() - started,
-    };
-    return { type: 'bucket', answer };
   }
+}
+
+/** What one evaluation belongs to. */
+interface EvaluationScope {
+  readonly terms: ReviewTerms;
+  readonly seq: number;
+  readonly clock: PolicyClock;
+}
+
+/** What policies decided, or why they did not. */
+type Decided =
+  | { readonly verdict: Verdict; readonly observations: readonly Observation[] }
+  | 'deferred'
+  | 'unknown-target';
+
+/** Time spent in the code of each policy. */
+class PolicyClock {
+  readonly #ms = new Map<string, number>();
+  #policy: string | undefined;
+  #startedAt = 0;
+
+  /** Undefined: what runs is no code of a policy. */
+  start(policy: string | undefined): void {
+    this.#policy = policy;
+    this.#startedAt = performance.now();
+  }
+
+  stop(): void {
+    if (this.#policy !== undefined) {
+      this.#ms.set(this.#policy, (this.#ms.get(this.#policy) ?? 0) + performance.now() - this.#startedAt);
+    }
+  }
+
+  /** For each observation; -1 when no code of its policy ran. A policy that was asked twice has its time shared out. */
+  timesOf(observations: readonly Observation[]): number[] {
+    return observations.map(({ policy }) => {
+      const ms = this.#ms.get(policy);
+      return ms === undefined ? -1 : ms / observations.filter((other) => other.policy === policy).length;
+    });
+  }
+}
+
+function responseText(route: Route, { uid }: Review, verdict: Verdict): string {
+  // Only API servers make the code the status of their own answer.
+  return JSON.stringify(admissionResponse(uid, route === 'validate_raw' ? verdict : withHttpCode(verdict)));
 }
 
 /** How long a policy may take, of the time that is left for the review. */

@@ -3,6 +3,7 @@
 // What is read here is passed on as bytes; who looks into a review is for the pool to say.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AdmissionTargets } from './admission-targets.ts';
+import { reviewAnswer } from './review-answer.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import type { Route } from '../../evaluation/index.ts';
@@ -16,7 +17,8 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
 /** What the endpoint tells about the requests that it dealt with. */
 export interface AdmissionListener {
-  reviewed(route: Route, answer: Answer): void;
+  /** `status`: what it was answered with. */
+  reviewed(route: Route, answer: Answer, status: number): void;
   refused(status: number, message: string): void;
   /** Whether a policy that no worker has is on its way, or may be because nothing has been read yet. */
   isLoading(policy: string): boolean;
@@ -67,8 +69,9 @@ export function admissionHandler(
       try {
         pool.submit(target.route, target.name, body, target.patienceMs, (answer) => {
           // First of all: somebody waits for it.
-          sendJson(response, answer.status, answer.body);
-          listener.reviewed(target.route, answer);
+          const { status, body: text } = reviewAnswer(target, answer.result);
+          sendJson(response, status, text);
+          listener.reviewed(target.route, answer, status);
         });
       } catch (failure) {
         const message = failure instanceof EvaluationError ? failure.message : 'Something went wrong';

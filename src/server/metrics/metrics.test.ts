@@ -25,7 +25,7 @@ async function evaluations(metrics: ServerMetrics): Promise<string[]> {
 describe('labels that come from reviews', () => {
   it('are kept when they have the form of Kubernetes names', async () => {
     const metrics = create();
-    metrics.reviewed('validate', observation, 1, 1);
+    metrics.reviewed('validate', [{ observation, evaluationMs: 1 }], 1);
     assert.match(
       (await evaluations(metrics)).join(),
       /resource_kind="Pod".*resource_namespace="shop".*_operation="CREATE"/,
@@ -34,14 +34,14 @@ describe('labels that come from reviews', () => {
 
   it('are "other" when policies answer with codes that HTTP does not have', async () => {
     const metrics = create();
-    metrics.reviewed('validate', { ...observation, errorCode: 99_999 }, 1, 1);
+    metrics.reviewed('validate', [{ observation: { ...observation, errorCode: 99_999 }, evaluationMs: 1 }], 1);
     assert.match((await evaluations(metrics)).join(), /error_code="other"/);
   });
 
   it('are told apart up to a number', async () => {
     const metrics = create();
     for (let index = 0; index < MAX_RESOURCES + 100; index += 1) {
-      metrics.reviewed('validate', { ...observation, namespace: `n${index}` }, 1, 1);
+      metrics.reviewed('validate', [{ observation: { ...observation, namespace: `n${index}` }, evaluationMs: 1 }], 1);
     }
     const lines = await evaluations(metrics);
     assert.ok(lines.length <= MAX_RESOURCES + 1, `${lines.length}`);
@@ -52,10 +52,14 @@ describe('labels that come from reviews', () => {
 describe('evaluations', () => {
   it('are counted together when they are alike, whichever worker told of them', async () => {
     const metrics = create();
-    metrics.reviewed('validate', observation, 3, 4);
-    metrics.reviewed('validate', observation, 30, 40);
-    metrics.reviewed('validate', { ...observation }, 300, 400);
-    metrics.reviewed('validate', { ...observation, accepted: false, errorCode: 403 }, 3, 4);
+    metrics.reviewed('validate', [{ observation, evaluationMs: 3 }], 4);
+    metrics.reviewed('validate', [{ observation, evaluationMs: 30 }], 40);
+    metrics.reviewed('validate', [{ observation: { ...observation }, evaluationMs: 300 }], 400);
+    metrics.reviewed(
+      'validate',
+      [{ observation: { ...observation, accepted: false, errorCode: 403 }, evaluationMs: 3 }],
+      4,
+    );
     const lines = await evaluations(metrics);
     assert.deepEqual(
       lines.map((line) => line.split(' ').at(-1)),
@@ -76,13 +80,13 @@ describe('evaluations', () => {
     const metrics = create();
     const other = { ...observation, policy: 'other' };
     for (const one of [observation, observation, other]) {
-      metrics.reviewed('validate', one, 1, 1);
+      metrics.reviewed('validate', [{ observation: one, evaluationMs: 1 }], 1);
     }
     metrics.timedOut('p');
     metrics.forget('p');
     assert.doesNotMatch(await metrics.text(), /policy_name="p"/);
     assert.equal((await evaluations(metrics)).length, 1);
-    metrics.reviewed('validate', observation, 1, 1);
+    metrics.reviewed('validate', [{ observation, evaluationMs: 1 }], 1);
     assert.match((await evaluations(metrics)).join('\n'), /policy_name="p".* 1$/m);
   });
 });

@@ -5,8 +5,7 @@ import { type Observation, OTHER_NAME } from '../../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
-import type { ObservedPolicy } from '../../evaluation/index.ts';
-import type { RestartReason } from '../../evaluation/index.ts';
+import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
 /** Buckets for times of evaluations and reviews: from a CEL rule to a webhook's longest timeout. Seconds. */
 const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10, 30];
@@ -174,18 +173,12 @@ export class ServerMetrics {
     );
   }
 
-  /** A review was answered. Times in milliseconds. */
-  reviewed(route: string, observation: Observation | null, evaluationMs: number, totalMs: number): void {
+  /** A review was answered. `observed`: each time that a policy was asked. Milliseconds. */
+  reviewed(route: Route, observed: readonly ObservedPolicy[], totalMs: number): void {
     this.#reviewSeriesOf(route).observe(totalMs / 1000);
-    if (observation !== null) {
-      this.#evaluated(observation, evaluationMs);
+    if (route === 'admit') {
+      this.#policiesOfReview.observe(new Set(observed.map(({ observation }) => observation.policy)).size);
     }
-  }
-
-  /** A review was answered by all policies of a bucket that it was for. Milliseconds. */
-  reviewedBucket(observed: readonly ObservedPolicy[], totalMs: number): void {
-    this.#reviewSeriesOf('admit').observe(totalMs / 1000);
-    this.#policiesOfReview.observe(new Set(observed.map(({ observation }) => observation.policy)).size);
     for (const { observation, evaluationMs } of observed) {
       this.#evaluated(observation, evaluationMs);
     }
@@ -208,7 +201,7 @@ export class ServerMetrics {
     this.#timeouts.remove({ policy_name: policy });
   }
 
-  #reviewSeriesOf(route: string): HistogramSeries {
+  #reviewSeriesOf(route: Route): HistogramSeries {
     const series = this.#reviewSeries.get(route) ?? this.#review.series({ route });
     this.#reviewSeries.set(route, series);
     return series;

@@ -1,56 +1,47 @@
 import { MAX_LABEL_LENGTH } from '../../resources/index.ts';
 import { createHash } from 'node:crypto';
-import { allowed } from '../response.ts';
-import type { AdmissionResponse, ResponseStatus } from '../response.ts';
+import type { Verdict } from '../verdict.ts';
 
 /** What one policy answered, its settings applied. */
-export interface PolicyAnswer {
+export interface PolicyVerdict {
   readonly id: string;
-  readonly response: AdmissionResponse;
+  readonly verdict: Verdict;
 }
 
 /** Denials that are told, of all: nobody reads more, and each may be long. */
 export const MAX_TOLD_DENIALS = 20;
 
 /** One answer for all policies: allowed when all of them allow. Says which policy said what. The patch is not looked at. */
-export function mergeAnswers(uid: string, answers: readonly PolicyAnswer[]): AdmissionResponse {
-  const denials = answers.filter(({ response }) => !response.allowed);
-  const warnings = answers.flatMap(({ id, response }) =>
-    (response.warnings ?? []).map((warning) => `${shownName(id)}: ${warning}`),
+export function mergeVerdicts(answers: readonly PolicyVerdict[]): Verdict {
+  const denials = answers.filter(({ verdict }) => !verdict.allowed);
+  const warnings = answers.flatMap(({ id, verdict }) =>
+    (verdict.warnings ?? []).map((warning) => `${shownName(id)}: ${warning}`),
   );
-  const response = {
-    ...allowed(uid, warnings.length === 0 ? null : warnings),
+  return {
+    allowed: denials.length === 0,
+    ...(denials.length === 0 ? {} : mergeDenials(denials)),
     auditAnnotations: mergeAnnotations(answers),
+    warnings: warnings.length === 0 ? null : warnings,
   };
-  if (denials.length === 0) {
-    return response;
-  }
-  const { auditAnnotations, warnings: texts } = response;
-  return { uid, allowed: false, status: mergeDenials(denials), auditAnnotations, warnings: texts };
 }
 
-function mergeDenials(denials: readonly PolicyAnswer[]): ResponseStatus {
+function mergeDenials(denials: readonly PolicyVerdict[]): Pick<Verdict, 'message' | 'causes' | 'code'> {
   const told = denials.slice(0, MAX_TOLD_DENIALS);
-  const texts = told.map(({ id, response }) => {
-    const text = response.status?.message ?? '';
-    return text === '' ? shownName(id) : `${shownName(id)}: ${text}`;
-  });
+  const texts = told.map(({ id, verdict: { message = '' } }) =>
+    message === '' ? shownName(id) : `${shownName(id)}: ${message}`,
+  );
   if (denials.length > told.length) {
     texts.push(`and ${denials.length - told.length} more`);
   }
   const message = denials.length === 1 ? (texts[0] ?? '') : `${denials.length} policies: ${texts.join('; ')}`;
-  const causes = told.flatMap(({ response }) => response.status?.details?.causes ?? []);
-  const code = denials[0]?.response.status?.code;
-  return {
-    message,
-    ...(causes.length === 0 ? {} : { details: { causes } }),
-    ...(code === undefined ? {} : { code }),
-  };
+  const causes = told.flatMap(({ verdict }) => verdict.causes ?? []);
+  const code = denials[0]?.verdict.code;
+  return { message, ...(causes.length === 0 ? {} : { causes }), ...(code === undefined ? {} : { code }) };
 }
 
-function mergeAnnotations(answers: readonly PolicyAnswer[]): Record<string, string> | null {
-  const entries = answers.flatMap(({ id, response }) =>
-    Object.entries(response.auditAnnotations ?? {}).map(([key, value]) => [annotationKey(id, key), value] as const),
+function mergeAnnotations(answers: readonly PolicyVerdict[]): Record<string, string> | null {
+  const entries = answers.flatMap(({ id, verdict }) =>
+    Object.entries(verdict.auditAnnotations ?? {}).map(([key, value]) => [annotationKey(id, key), value] as const),
   );
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }

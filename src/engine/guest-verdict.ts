@@ -1,0 +1,231 @@
+import { EngineError, errorText } from './errors.ts';
+import { isJsonObject, isNestedDeeper, MAX_NESTING } from './json-text.ts';
+import type { JsonObject, JsonValue } from './json-text.ts';
+
+/** What a policy says about one request, whatever kind of module said it. */
+export interface GuestVerdict {
+  readonly accepted: boolean;
+  readonly message?: string;
+  /** Goes to `status.code`. */
+  readonly code?: number;
+  /** The object as the policy wants it. */
+  readonly mutatedObject?: JsonValue;
+  /** A JSON Patch as JSON text, from Rego policies in OPA mode, which write patches themselves. */
+  readonly patch?: string;
+  readonly auditAnnotations: Readonly<Record<string, string>> | null;
+  readonly warnings: readonly string[] | null;
+}
+
+/** What a policy says about settings. */
+export type SettingsVerdict = { readonly valid: true } | { readonly valid: false; readonly message: string };
+
+/** Said of a Gatekeeper violation without a text. Kubewarden drops all violations then and allows the request. */
+export const VIOLATION_WITHOUT_TEXT = 'the policy reported a violation whose msg is not text';
+
+/**
+ * Reads the answer of `validate` (contract 4.1): `{accepted, message?, code?, mutated_object?, audit_annotations?,
+ * warnings?}`; null counts as missing, unknown keys are ignored. Throws `guest-error` for anything else.
+ */
+export function parseGuestVerdict(answer: Uint8Array | string): GuestVerdict {
+  const fields = new AnswerFields(parseAnswer(answer));
+  const message = fields.text('message');
+  const code = fields.statusCode('code');
+  const mutatedObject = fields.value('mutated_object');
+  return {
+    accepted: fields.boolean('accepted'),
+    ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
+    ...(mutatedObject === undefined ? {} : { mutatedObject }),
+    auditAnnotations: fields.texts('audit_annotations'),
+    warnings: fields.textList('warnings'),
+  };
+}
+
+/** Reads the answer of `validate_settings`: `{valid, message?}`. Throws `guest-error` for anything else. */
+export function parseSettingsVerdict(answer: Uint8Array | string): SettingsVerdict {
+  const fields = new AnswerFields(parseAnswer(answer));
+  const message = fields.text('message');
+  return fields.boolean('valid')
+    ? { valid: true }
+    : { valid: false, message: message ?? 'the policy refuses the settings and does not say why' };
+}
+
+/**
+ * Reads what a Rego policy in OPA mode evaluates to: `[{"result": {"response": AdmissionResponse}}]` (contract 4.3).
+ * Throws `guest-error` when the result is undefined or has another shape.
+ */
+export function parseOpaVerdict(answer: string): GuestVerdict {
+  const result = regoResult(answer);
+  const response = isJsonObject(result) ? result.response : undefined;
+  if (!isJsonObject(response)) {
+    throw malformed('the result of the Rego policy has no "response": expected an AdmissionReview');
+  }
+  const fields = new AnswerFields(response);
+  const status = fields.object('status');
+  const message = status?.text('message');
+  const code = status?.statusCode('code');
+  const encoded = fields.text('patch');
+  const patch = encoded === undefined ? undefined : decodedPatch(encoded);
+  return {
+    accepted: fields.boolean('allowed'),
+    ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
+    ...(patch === undefined ? {} : { patch }),
+    auditAnnotations: fields.texts('auditAnnotations'),
+    warnings: fields.textList('warnings'),
+  };
+}
+
+/**
+ * Reads what a Rego policy in Gatekeeper mode evaluates to: `[{"result": [{"msg": …}]}]` (contract 4.3). No violations
+ * allow; any violation denies, also one without a text. Throws `guest-error` when the result is no list.
+ */
+export function parseGatekeeperVerdict(answer: string): GuestVerdict {
+  const violations = regoResult(answer);
+  if (!Array.isArray(violations)) {
+    throw malformed('the result of the Rego policy is not a list of violations');
+  }
+  const noExtras = { auditAnnotations: null, warnings: null };
+  if (violations.length === 0) {
+    return { accepted: true, ...noExtras };
+  }
+  const messages = violations.map((violation) =>
+    isJsonObject(violation) && typeof violation.msg === 'string' ? violation.msg : VIOLATION_WITHOUT_TEXT,
+  );
+  return { accepted: false, message: messages.join(', '), ...noExtras };
+}
+
+function regoResult(answer: string): JsonValue | undefined {
+  const results = parseJson(answer);
+  if (!Array.isArray(results)) {
+    throw malformed('the answer of the Rego policy is not a list of results');
+  }
+  const first = results[0];
+  if (!isJsonObject(first) || first.result === undefined) {
+    throw malformed('the result of the Rego policy is undefined: check that the entrypoint is the rule that decides');
+  }
+  return first.result;
+}
+
+/** A JSON Patch in base64, as JSON text. */
+function decodedPatch(encoded: string): string {
+  const patch = Buffer.from(encoded, 'base64').toString();
+  let operations: unknown;
+  try {
+    operations = JSON.parse(patch);
+  } catch (error) {
+    throw malformed(`patch: expected a JSON Patch in base64: ${errorText(error)}`);
+  }
+  if (!Array.isArray(operations) || !operations.every(isJsonObject)) {
+    throw malformed('patch: expected a JSON Patch in base64, got other JSON');
+  }
+  return patch;
+}
+
+function parseAnswer(answer: Uint8Array | string): JsonObject {
+  const value = parseJson(typeof answer === 'string' ? answer : decode(answer));
+  if (!isJsonObject(value)) {
+    throw malformed('expected an object');
+  }
+  return value;
+}
+
+function decode(answer: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(answer);
+  } catch {
+    throw malformed('expected UTF-8');
+  }
+}
+
+function parseJson(text: string): JsonValue {
+  let value: JsonValue;
+  // Answers without a mutated object are short; the check is for those with one, which the differ walks.
+  if (isNestedDeeper(text, MAX_NESTING)) {
+    throw malformed(`expected at most ${MAX_NESTING} levels of nesting`);
+  }
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch {
+    throw malformed(text === '' ? 'expected JSON, got nothing' : 'expected JSON');
+  }
+  return value;
+}
+
+function malformed(problem: string): EngineError {
+  return new EngineError('guest-error', `the policy's answer cannot be read: ${problem}`);
+}
+
+/** Reads an answer field by field; null counts as missing. */
+class AnswerFields {
+  readonly #object: JsonObject;
+
+  constructor(object: JsonObject) {
+    this.#object = object;
+  }
+
+  value(key: string): JsonValue | undefined {
+    return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
+  }
+
+  boolean(key: string): boolean {
+    const value = this.value(key);
+    if (typeof value !== 'boolean') {
+      throw malformed(`${key}: expected true or false, got ${value === undefined ? 'nothing' : typeof value}`);
+    }
+    return value;
+  }
+
+  text(key: string): string | undefined {
+    const value = this.value(key);
+    if (value !== undefined && typeof value !== 'string') {
+      throw malformed(`${key}: expected text, got ${typeof value}`);
+    }
+    return value;
+  }
+
+  /** An unsigned 16 bit number, as in the contract. */
+  statusCode(key: string): number | undefined {
+    const value = this.value(key);
+    if (value === undefined) {
+      return undefined;
+    }
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 0xffff) {
+      throw malformed(`${key}: expected a whole number from 0 to 65535`);
+    }
+    return value;
+  }
+
+  object(key: string): AnswerFields | undefined {
+    const value = this.value(key);
+    if (value === undefined) {
+      return undefined;
+    }
+    if (!isJsonObject(value)) {
+      throw malformed(`${key}: expected an object, got ${typeof value}`);
+    }
+    return new AnswerFields(value);
+  }
+
+  texts(key: string): Record<string, string> | null {
+    const value = this.value(key);
+    if (value === undefined) {
+      return null;
+    }
+    if (!isJsonObject(value) || !Object.values(value).every((text) => typeof text === 'string')) {
+      throw malformed(`${key}: expected an object of texts`);
+    }
+    return value as Record<string, string>;
+  }
+
+  textList(key: string): string[] | null {
+    const value = this.value(key);
+    if (value === undefined) {
+      return null;
+    }
+    if (!Array.isArray(value) || !value.every((text) => typeof text === 'string')) {
+      throw malformed(`${key}: expected a list of texts`);
+    }
+    return value;
+  }
+}

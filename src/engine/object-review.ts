@@ -1,0 +1,72 @@
+import type { AdmissionFacts, GroupVersionKind, Review, ReviewTarget } from './admission-review.ts';
+import { isJsonObject } from './json-text.ts';
+import type { JsonObject, JsonValue } from './json-text.ts';
+import type { ResourceId } from '../resources/index.ts';
+
+/**
+ * A request that no API server sent, with its objects as values: for evaluating what exists already. Fields are those of
+ * AdmissionRequest (`admission.k8s.io/v1`).
+ */
+export interface ObjectRequest {
+  readonly uid: string;
+  readonly kind: GroupVersionKind;
+  readonly resource: ResourceId;
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  readonly name: string;
+  /** Absent for objects of the whole cluster. */
+  readonly namespace?: string;
+  readonly userInfo: JsonObject;
+  readonly object?: JsonObject;
+  readonly oldObject?: JsonObject;
+}
+
+/** A review of objects that are there: nothing is read, and texts are written only for guests that take texts. */
+export class ObjectReview implements Review {
+  readonly uid: string;
+  readonly admission: AdmissionFacts;
+  readonly target: ReviewTarget;
+  readonly #request: ObjectRequest;
+  #requestJson: Buffer | undefined;
+
+  constructor(request: ObjectRequest) {
+    const { uid, kind, resource, operation, namespace } = request;
+    this.uid = uid;
+    this.admission = { kind, operation, ...(namespace === undefined ? {} : { namespace }) };
+    this.target = {
+      operation,
+      resource,
+      subresource: '',
+      requestResource: resource,
+      requestSubresource: '',
+      namespace: namespace ?? '',
+    };
+    this.#request = request;
+  }
+
+  get requestJson(): Buffer {
+    this.#requestJson ??= Buffer.from(JSON.stringify(this.#request));
+    return this.#requestJson;
+  }
+
+  get object(): JsonValue | undefined {
+    return this.#request.object;
+  }
+
+  get oldObject(): JsonObject | undefined {
+    return this.#request.oldObject;
+  }
+
+  objectJson(field: 'object' | 'oldObject'): string | undefined {
+    const object = this.#request[field];
+    return isJsonObject(object) ? JSON.stringify(object) : undefined;
+  }
+
+  factsJson(): string {
+    const { object: _object, oldObject: _oldObject, ...facts } = this.#request;
+    return JSON.stringify(facts);
+  }
+
+  withObject(object: JsonObject): Review {
+    return new ObjectReview({ ...this.#request, object });
+  }
+}

@@ -1,0 +1,61 @@
+import type { Verdict, VerdictCause } from '../engine/index.ts';
+
+/**
+ * `response` of an AdmissionReview (`admission.k8s.io/v1`,
+ * https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#response), in the order in
+ * which its fields are written.
+ */
+export interface AdmissionResponse {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly patchType?: 'JSONPatch';
+  /** JSON Patch in base64; never an empty one. */
+  readonly patch?: string;
+  readonly status?: {
+    readonly message?: string;
+    readonly details?: { readonly causes: readonly VerdictCause[] };
+    readonly code?: number;
+  };
+  /** Null when there are none: Kubewarden does not leave them out. */
+  readonly auditAnnotations: Readonly<Record<string, string>> | null;
+  readonly warnings: readonly string[] | null;
+}
+
+/** The highest status code of HTTP: three digits (RFC 9110, 15). */
+const MAX_HTTP_CODE = 999;
+
+/** A verdict as API servers read it. */
+export function admissionResponse(uid: string, verdict: Verdict): AdmissionResponse {
+  const { allowed, patch, auditAnnotations, warnings } = verdict;
+  const status = statusOf(verdict);
+  return {
+    uid,
+    allowed,
+    ...(patch === undefined ? {} : { patchType: 'JSONPatch', patch: Buffer.from(patch).toString('base64') }),
+    ...(status === undefined ? {} : { status }),
+    auditAnnotations,
+    warnings,
+  };
+}
+
+function statusOf({ message, causes, code }: Verdict): AdmissionResponse['status'] {
+  return message === undefined && causes === undefined && code === undefined
+    ? undefined
+    : {
+        ...(message === undefined ? {} : { message }),
+        ...(causes === undefined ? {} : { details: { causes } }),
+        ...(code === undefined ? {} : { code }),
+      };
+}
+
+/**
+ * Without a code that no answer of HTTP can have: API servers take it for the status of their own answer, panic, and close the
+ * connection (seen with kube-apiserver 1.34). A denial without a code they answer with 400, as one with a code below that.
+ */
+export function withHttpCode(verdict: Verdict): Verdict {
+  if (verdict.code === undefined || verdict.code <= MAX_HTTP_CODE) {
+    return verdict;
+  }
+  const { code: _, ...rest } = verdict;
+  return rest;
+}
