@@ -33,6 +33,7 @@ const HEADINGS: Readonly<Record<string, { readonly heading: string; readonly typ
   engine: { heading: 'The policies file and evaluation', type: 'EngineErrorCode' },
   modules: { heading: 'Modules', type: 'ModuleErrorCode' },
   runtime: { heading: 'Controllers', type: 'RuntimeErrorCode' },
+  go: { heading: 'Templates', type: 'TemplateErrorCode' },
   https: { heading: 'Listening', type: 'HttpsErrorCode' },
   wasm: { heading: 'WebAssembly', type: 'WasmErrorCode' },
 };
@@ -64,10 +65,12 @@ describe('docs/errors.md', () => {
     const used = [
       'src/server/admission/admission-endpoint.ts',
       'src/https/http-body.ts',
-      'src/engine/admission-review.ts',
+      'src/server/admission/review-answer.ts',
     ]
       .map((file) => readFileSync(join(ROOT, file), 'utf8'))
-      .flatMap((source) => [...source.matchAll(/(?:new RequestRefused\(|refuse\(|new ReviewError\(|\? )(\d{3})\b/g)])
+      .flatMap((source) => [
+        ...source.matchAll(/(?:new RequestRefused\(|refuse\(|errorAnswer\(|^  (?:'[a-z-]+'): |\? )(\d{3})\b/gm),
+      ])
       .map(([, status = '']) => status);
     assert.ok(used.length >= 5);
     const statuses = new Set(documented('HTTP'));
