@@ -1,10 +1,11 @@
-// The README's commands, run as they are written, in a copy of the work tree.
+// The README's commands, run as they are written, in a copy of the work tree; and what CONTRIBUTING.md lists.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -66,6 +67,18 @@ async function eventually<T>(attempt: () => T): Promise<T> {
   }
 }
 
+describe('CONTRIBUTING.md', () => {
+  it('says what each file of the full run would catch', () => {
+    const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+    const names = globSync('**/*.full.test.ts', { cwd: join(root, 'test') }).map((file) => file.replace(/\..*/, ''));
+    assert.ok(names.length > 0);
+    assert.deepEqual(
+      names.filter((name) => !page.includes(`\`${name}\``)),
+      [],
+    );
+  });
+});
+
 describe('README.md', () => {
   it('links to files that exist', () => {
     const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target ?? '');
@@ -94,6 +107,8 @@ describe('README.md', () => {
     let output = '';
     const kubectl = clusterAvailable();
     const path = kubectl.available ? `${dirname(kubectl.binaries.kubectl)}:${process.env['PATH'] ?? ''}` : undefined;
+    /** Deleted with the copy: its entries are of no use to other runs. */
+    const compileCache = (): string => join(copy, '.cache', 'node');
     /** As in the other terminal: what was exported there stays exported. */
     const sh = (text: string): string =>
       execFileSync('sh', ['-c', `exec 2>&1\n${text}`], {
@@ -105,6 +120,7 @@ describe('README.md', () => {
           ...(path === undefined ? {} : { PATH: path }),
           KUBECONFIG: join(copy, '.portcullis', 'kubeconfig'),
           KUBECACHEDIR: join(copy, '.cache', 'kubectl'),
+          NODE_COMPILE_CACHE: compileCache(),
           KUBERC: 'off',
         },
       });
@@ -142,7 +158,12 @@ describe('README.md', () => {
       assert.match(clone ?? '', /^git clone .* portcullis && cd portcullis$/);
       assert.equal(start, 'npm start');
       // A group of its own, which is sent signals as a terminal sends them.
-      server = spawn('sh', ['-c', start], { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      server = spawn('sh', ['-c', start], {
+        cwd: copy,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, NODE_COMPILE_CACHE: compileCache() },
+      });
       for (const stream of [server.stdout, server.stderr]) {
         stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
       }

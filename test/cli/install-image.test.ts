@@ -79,15 +79,14 @@ describe('the image', () => {
       steps.find(({ instruction }) => instruction === 'ENTRYPOINT')?.text ?? '[]',
     ) as string[];
     const [, program = ''] = entrypoint;
-    const started = await promisify(execFile)(process.execPath, [join(root, program), '--version'], { cwd: folder });
+    const options = { cwd: folder, env: { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled') } };
+    const started = await promisify(execFile)(process.execPath, [join(root, program), '--version'], options);
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     assert.equal(started.stdout.trim(), version);
     const manifests = await promisify(execFile)(
       process.execPath,
       [join(root, program), 'install', '--dry-run=client'],
-      {
-        cwd: folder,
-      },
+      options,
     );
     assert.match(manifests.stdout, /^kind: Deployment$/m);
     await assert.rejects(readFile(join(root, 'opt/portcullis/node_modules/typescript/package.json')));
