@@ -1,6 +1,6 @@
 // The house rules on imports (docs/architecture.md): folders of src/ depend in one direction, through index.ts only.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -144,5 +144,38 @@ describe('src/resources/index.ts', () => {
       loaders.filter((file) => folderOf(file) === 'resources'),
       [],
     );
+  });
+});
+
+describe('docs/architecture.md', () => {
+  const page = readFileSync(fileURLToPath(new URL('../docs/architecture.md', import.meta.url)), 'utf8');
+
+  it('names files and folders that exist, but for those that it says are to come', () => {
+    const [present = '', future = ''] = page.split('## Where the next things go');
+    const named = [...present.matchAll(/`(src\/[\w./-]+)`/g)].map(([, path = '']) => path);
+    assert.ok(named.length > 40, `expected the page to name files, found ${named.length}`);
+    assert.deepEqual(
+      named.filter((path) => !existsSync(join(source, '..', path))),
+      [],
+    );
+    const planned = new Set(ORDER.map((folder) => `src/${folder}`));
+    const wrong = [...future.matchAll(/`(src\/[\w./-]+)`/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => !planned.has(path) && !existsSync(join(source, '..', path)));
+    assert.deepEqual(wrong, []);
+  });
+
+  it('names every folder of src', () => {
+    const folders = readdirSync(source).filter((name) => !page.includes(`| \`src/${name}\` |`));
+    assert.deepEqual(folders, []);
+  });
+});
+
+describe('src/lifecycle', () => {
+  it('knows nothing of the policy server: what both need of each other is src/control', () => {
+    const importers = relativeImports().filter(
+      ({ file, specifier }) => folderOf(file) === 'lifecycle' && folderOf(join(dirname(file), specifier)) === 'server',
+    );
+    assert.deepEqual(importers, []);
   });
 });
