@@ -9,6 +9,7 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Top to bottom: a folder imports only from those before it. */
 const ORDER = [
+  'values',
   'go',
   'log',
   'files',

@@ -2,7 +2,8 @@
 import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
 import { parseYaml, textPosition, YamlSyntaxError } from '../engine/index.ts';
-import { CliError, errorText, fileProblem } from './errors.ts';
+import { errorText } from '../values/index.ts';
+import { CliError, fileProblem } from './errors.ts';
 
 /** Names standard input in place of a file. */
 const STANDARD_INPUT = '-';

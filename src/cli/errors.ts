@@ -1,4 +1,5 @@
 // Errors and exit codes of all commands; see docs/cli.md.
+import { errorText } from '../values/index.ts';
 
 export const EXIT = {
   /** Success; for `run`: a verdict was printed, allowed or denied. */
@@ -27,11 +28,6 @@ export class CliError extends Error {
 /** The error for wrong arguments or flags. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError(message, { exitCode: EXIT.usage, ...(hint === undefined ? {} : { hint }) });
-}
-
-/** The message of a thrown value. */
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The cause of a failed file operation, in words. */

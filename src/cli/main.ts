@@ -4,6 +4,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { Command, CommanderError } from 'commander';
+import { errorText } from '../values/index.ts';
 import { cacheFolder } from './cache-folder.ts';
 import { CliError, EXIT } from './errors.ts';
 import { manyLines } from './table.ts';
@@ -106,7 +107,7 @@ function report(error: unknown): number {
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
   // Messages may contain text of servers and policies, which must not control the terminal.
-  const message = manyLines(error instanceof Error ? error.message : String(error));
+  const message = manyLines(errorText(error));
   process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
   if (error instanceof CliError && error.hint !== undefined) {
     process.stderr.write(`${error.hint}\n`);

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject, ResourceType } from '../resources/index.ts';
+import { errorText } from '../values/index.ts';
 import { ApiError } from './api-error.ts';
 import type { Cluster, ListOptions, WatchEvent, WatchOptions } from './cluster.ts';
 import { ClusterError } from './errors.ts';
@@ -82,8 +83,7 @@ function play(
         scene.log.push(`replace ${items.map(({ metadata }) => metadata.name).join(',')} @${version}`),
       apply: ({ type, object }) => scene.log.push(`${type} ${object.metadata.name}`),
     },
-    onError: (error, during) =>
-      scene.errors.push(`${during}: ${error instanceof Error ? error.message : String(error)}`),
+    onError: (error, during) => scene.errors.push(`${during}: ${errorText(error)}`),
     random: () => 0,
     ...options,
   });

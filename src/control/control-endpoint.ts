@@ -10,6 +10,7 @@ import { BodyBudget, readBody, sendError, sendJson } from '../https/index.ts';
 import { listen } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { watchTls } from '../https/index.ts';
+import { errorText } from '../values/index.ts';
 import { ControlModules } from './control-modules.ts';
 import { parseControlTarget, parsePrevalidation } from './control-request.ts';
 import { ControlStream, STALLED_MS } from './control-stream.ts';
@@ -201,7 +202,7 @@ export class ControlEndpoint {
     }
     const status = error instanceof RequestRefused ? error.status : 500;
     if (status === 500) {
-      this.#log.error({ error: error instanceof Error ? error.message : String(error) }, 'control request failed');
+      this.#log.error({ error: errorText(error) }, 'control request failed');
     }
     if (status === 503) {
       response.setHeader('retry-after', RETRY_AFTER_SECONDS);

@@ -55,11 +55,6 @@ export class EngineError extends Error {
   }
 }
 
-/** The text of whatever was thrown. */
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** An excerpt shows at most this much of a line: it goes into statuses and logs. */
 const MAX_EXCERPT_COLUMNS = 120;
 

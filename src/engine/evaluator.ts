@@ -1,7 +1,8 @@
 import type { ExecutionMode } from '../modules/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
+import { errorText } from '../values/index.ts';
 import type { Review } from './admission-review.ts';
-import { EngineError, errorText } from './errors.ts';
+import { EngineError } from './errors.ts';
 import { evaluateGroupExpression } from './group-expression.ts';
 import { HostCapabilities } from './host-capabilities.ts';
 import type { PolicyLog } from './host-port.ts';

@@ -1,4 +1,5 @@
-import { EngineError, errorText } from './errors.ts';
+import { errorText } from '../values/index.ts';
+import { EngineError } from './errors.ts';
 import { isJsonObject, isNestedDeeper, MAX_NESTING } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 

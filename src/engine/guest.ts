@@ -1,8 +1,9 @@
 import type { PolicyCode } from '../modules/index.ts';
 import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
 import type { CallContext, OpaGuest } from '../wasm/index.ts';
+import { errorText } from '../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
-import { EngineError, errorText } from './errors.ts';
+import { EngineError } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';

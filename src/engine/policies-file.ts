@@ -1,4 +1,5 @@
-import { EngineError, errorText, textPosition } from './errors.ts';
+import { errorText } from '../values/index.ts';
+import { EngineError, textPosition } from './errors.ts';
 import { endOfString, isJsonObject } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
 import type { PolicyDefinition } from './policy-definition.ts';

@@ -15,6 +15,7 @@ import {
   strTag,
   YAMLException,
 } from 'js-yaml';
+import { errorText } from '../values/index.ts';
 
 /** Aliases per document. Values are shared, not copied, so this only bounds what a reader expands later. */
 const MAX_ALIASES = 10_000;
@@ -101,7 +102,7 @@ export function parseYaml(text: string, dialect: 'kubernetes' | 'core' = 'kubern
     if (error instanceof YAMLException) {
       throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);
     }
-    throw new YamlSyntaxError(error instanceof Error ? error.message : String(error), 0, error);
+    throw new YamlSyntaxError(errorText(error), 0, error);
   }
 }
 

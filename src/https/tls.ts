@@ -3,6 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { HttpsError } from './errors.ts';
 import { type Contents, FileWatch } from '../files/index.ts';
+import { errorText } from '../values/index.ts';
 
 /** Where certificate and key are, and who may connect. */
 export interface TlsFiles {
@@ -29,7 +30,7 @@ export function tlsOptions(files: TlsFiles, contents: Contents): SecureContextOp
     createSecureContext(options);
     return options;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new HttpsError(
       'tls-invalid',
       `the certificate in ${files.certFile} cannot be used: ${reason}. Expected PEM files of one certificate and its key.`,

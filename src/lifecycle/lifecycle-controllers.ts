@@ -17,7 +17,6 @@ import {
   annotationsChanged,
   anyOf,
   Controller,
-  errorText,
   type EventSink,
   generationChanged,
   LOW_PRIORITY,
@@ -30,6 +29,7 @@ import {
   watch,
   type Watch,
 } from '../runtime/index.ts';
+import { errorText } from '../values/index.ts';
 import { Complaints } from './complaints.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MANAGED_BY_SELECTOR } from './managed-by.ts';

@@ -1,3 +1,4 @@
+import { errorText } from '../values/index.ts';
 import { ModuleError } from './errors.ts';
 
 /** How a module is called by its host, in the words of the metadata. */
@@ -25,11 +26,7 @@ export function moduleInterface(bytes: Uint8Array): ModuleInterface {
       ),
     };
   } catch (error) {
-    throw new ModuleError(
-      'not-wasm',
-      `not a valid WebAssembly module: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    throw new ModuleError('not-wasm', `not a valid WebAssembly module: ${errorText(error)}`, { cause: error });
   }
 }
 

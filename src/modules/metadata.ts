@@ -1,3 +1,4 @@
+import { errorText } from '../values/index.ts';
 import { customSections, withCustomSection } from './custom-section.ts';
 import { ModuleError } from './errors.ts';
 import { EXECUTION_MODES } from './execution-mode.ts';
@@ -150,7 +151,7 @@ function parseJson(section: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(section));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new ModuleError('metadata-invalid', `the module's metadata is not valid JSON: ${reason}`, { cause: error });
   }
 }

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import { keyText } from '../resources/index.ts';
+import { errorText } from '../values/index.ts';
 import type { Clock } from './clock.ts';
 import { SYSTEM_CLOCK } from './clock.ts';
-import { errorText } from './error-text.ts';
 import type { EventSink } from './event-recorder.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { outcomeOfError, outcomeOfResult } from './reconcile-outcome.ts';

@@ -2,7 +2,6 @@ export { pause, SYSTEM_CLOCK } from './clock.ts';
 export type { Clock } from './clock.ts';
 export { Controller, DEFAULT_RECONCILE_TIMEOUT_MS } from './controller.ts';
 export type { ControllerOptions, Reconciler } from './controller.ts';
-export { errorText } from './error-text.ts';
 export { RuntimeError } from './errors.ts';
 export type { RuntimeErrorCode } from './errors.ts';
 export type { EventType } from './event-correlator.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { KubernetesObject } from '../resources/index.ts';
+import { deepFreeze } from '../values/index.ts';
 import { withoutBookkeeping } from './bookkeeping.ts';
-import { deepFreeze } from './deep-freeze.ts';
 import { ObjectStore } from './object-store.ts';
 import type { Change } from './object-store.ts';
 

@@ -1,6 +1,6 @@
 import { keyOf } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
-import { deepFreeze } from './deep-freeze.ts';
+import { deepFreeze } from '../values/index.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { IndexFunction } from './object-index.ts';
 

@@ -1,7 +1,7 @@
 // What the end of a reconciliation means for the queue, the object's status, its events and the log. Only here.
 import { ApiError } from '../cluster/index.ts';
 import type { Readiness } from '../resources/index.ts';
-import { errorText } from './error-text.ts';
+import { errorText } from '../values/index.ts';
 import { RETRY_CAP_MS } from './work-queue.ts';
 
 /** When a failed reconciliation is tried again: when the object changes, after a growing delay, or after a known time. */

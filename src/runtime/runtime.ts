@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import { errorText } from '../values/index.ts';
 import { SYSTEM_CLOCK, pause } from './clock.ts';
 import type { Clock } from './clock.ts';
-import { errorText } from './error-text.ts';
 import { RuntimeError } from './errors.ts';
 import type { LeaderElector } from './leader-elector.ts';
 import { aborted } from './runnable.ts';

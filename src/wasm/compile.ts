@@ -1,3 +1,4 @@
+import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
 import type { Obstacle } from './function-rewriter.ts';
 import { PAGE_BYTES } from './metering.ts';
@@ -113,11 +114,9 @@ function compileRewritten(bytes: Uint8Array): WebAssembly.Module {
     return new WebAssembly.Module(bytes);
   } catch (error) {
     // The added code can exceed a limit of V8 (function size, locals of a function, number of types).
-    throw new WasmError(
-      'module-invalid',
-      `the rewritten module exceeds a limit of V8: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    throw new WasmError('module-invalid', `the rewritten module exceeds a limit of V8: ${errorText(error)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { errorText } from '../values/index.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
@@ -160,7 +161,7 @@ export class WapcGuest {
       pending.hostResponse = pending.context.hostCall(binding, namespace, operation, payload);
       return 1;
     } catch (error) {
-      pending.hostError = encoder.encode(error instanceof Error ? error.message : String(error));
+      pending.hostError = encoder.encode(errorText(error));
       return 0;
     }
   }

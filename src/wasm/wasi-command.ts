@@ -1,3 +1,4 @@
+import { errorText } from '../values/index.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
@@ -104,6 +105,6 @@ function outcomeOf(call: () => Uint8Array): { failed: boolean; answer: Uint8Arra
   try {
     return { failed: false, answer: call() };
   } catch (error) {
-    return { failed: true, answer: new TextEncoder().encode(error instanceof Error ? error.message : String(error)) };
+    return { failed: true, answer: new TextEncoder().encode(errorText(error)) };
   }
 }

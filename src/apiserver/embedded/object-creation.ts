@@ -7,7 +7,7 @@ import { forbiddenError } from './authorization/forbidden.ts';
 import { generatedName } from './generated-name.ts';
 import { servedResource } from './cluster-context.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
-import { thaw } from './store/deep-freeze.ts';
+import { thaw } from './store/thaw.ts';
 import { beginStatus, countsGenerations, hideInitialState, resetStatus } from './write-rules.ts';
 import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields } from './write-steps.ts';
 import { nameOf, onWarningOf } from './write.ts';

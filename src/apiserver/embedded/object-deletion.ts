@@ -11,7 +11,7 @@ import type { Caller, ClusterContext } from './cluster-context.ts';
 import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
 import type { ServedResource } from './resource-registry.ts';
-import { thaw } from './store/deep-freeze.ts';
+import { thaw } from './store/thaw.ts';
 import { TimeSlice } from './time-slice.ts';
 
 interface Deletion {

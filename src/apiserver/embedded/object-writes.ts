@@ -13,7 +13,7 @@ import { replaceObject } from './object-replacement.ts';
 import { appliedObject, patchedObject } from './patched-object.ts';
 import { received, receivedObject, tooDeep } from './received-object.ts';
 import { withScale } from './scale.ts';
-import { isTooDeep, thaw } from './store/deep-freeze.ts';
+import { isTooDeep, thaw } from './store/thaw.ts';
 import { CREATED_BY_UPDATE, requireName, requireSubresource } from './write-rules.ts';
 import { checkFields } from './write-steps.ts';
 import { nameOf, namespaceOf } from './write.ts';

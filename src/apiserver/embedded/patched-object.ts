@@ -8,7 +8,7 @@ import { applyStrategicMergePatch } from '../patches/strategic-merge-patch.ts';
 import { applyServerSide } from '../server-side-apply/server-side-apply.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { scaleOf, withScale } from './scale.ts';
-import { thaw } from './store/deep-freeze.ts';
+import { thaw } from './store/thaw.ts';
 
 /** The result of a patch other than apply. */
 export function patchedObject({

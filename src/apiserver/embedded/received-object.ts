@@ -3,7 +3,7 @@ import { ApiError } from '../../cluster/index.ts';
 import { groupVersionOf, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { decodeError } from '../builtin-kinds/decode-error.ts';
-import { isTooDeep, MAX_DEPTH, thaw } from './store/deep-freeze.ts';
+import { isTooDeep, MAX_DEPTH, thaw } from './store/thaw.ts';
 
 /** The schema of any object: its metadata. */
 const ANY_OBJECT = withObjectMeta({ type: 'object' });

@@ -4,8 +4,9 @@ import type { JsonObject, KubernetesObject, MutableObject } from '../../resource
 import { isSameJson } from '../../resources/structured-merge/index.ts';
 import { convertEvent } from '../builtin-kinds/event-conversion.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { deepFreeze } from '../../values/index.ts';
 import { KindRules } from './kind-rules.ts';
-import { deepFreeze, thaw } from './store/deep-freeze.ts';
+import { thaw } from './store/thaw.ts';
 
 /** A kind in one version, and the collection of its objects. */
 export class ServedResource {

@@ -3,7 +3,7 @@ import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject, labelSelector } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { thaw } from './store/deep-freeze.ts';
+import { thaw } from './store/thaw.ts';
 
 type ScalePaths = NonNullable<ResourceDefinition['scale']>;
 

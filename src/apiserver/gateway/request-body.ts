@@ -16,6 +16,7 @@ import {
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
+import { errorText } from '../../values/index.ts';
 import { mediaRanges } from './negotiation.ts';
 import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
@@ -192,7 +193,7 @@ function decodeJson(text: string): JsonValue {
 
 /** Go's message for common syntax errors; our own for others. */
 function goSyntaxError(text: string, error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const isCutOff = text.trim() === '' || message.includes('end of JSON input') || message.startsWith('Unterminated');
   if (isCutOff || /^Expected .* at position (\d+)/.exec(message)?.[1] === String(text.length)) {
     return 'unexpected end of JSON input';

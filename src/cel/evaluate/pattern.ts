@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { EvaluationFailure } from '../value.ts';
+import { errorText } from '../../values/index.ts';
 
 /** A compiled regular expression of RE2's syntax, in time linear in the text. */
 export interface Pattern {
@@ -20,7 +21,7 @@ export function compilePattern(source: string): Pattern | EvaluationFailure {
     const re2 = RE2JS.compile(source);
     return { re2, size: re2.programSize(), test: (text) => re2.test(text) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     return new EvaluationFailure(TRAILING_BACKSLASH.test(message) ? `${message}: \`\`` : message);
   }
 }

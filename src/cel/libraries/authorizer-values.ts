@@ -1,5 +1,6 @@
 import type { CelValue } from '../value.ts';
 import type { EvaluationFailure } from '../value.ts';
+import { errorText } from '../../values/index.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { isNamespaceName, isServiceAccountName } from './named-formats.ts';
 
@@ -100,7 +101,7 @@ export class AuthorizerValue extends AuthorizationValue {
       return new Decision({
         isAllowed: false,
         reason: '',
-        error: error instanceof Error ? error.message : String(error),
+        error: errorText(error),
       });
     }
   }

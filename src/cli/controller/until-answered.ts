@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 
 /**
  * Asks an API server something that a process cannot begin without. One that is away is waited for.

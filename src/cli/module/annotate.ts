@@ -16,11 +16,12 @@ import {
   writeMetadata,
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
-import { CliError, errorText, fileProblem, usageError } from '../errors.ts';
+import { CliError, fileProblem, usageError } from '../errors.ts';
 import { ModuleRunner } from './module-runner.ts';
 import { targetReference } from './module-source.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
+import { errorText } from '../../values/index.ts';
 
 /** The annotation for the text of `-u`. */
 const USAGE_ANNOTATION = 'io.kubewarden.policy.usage';

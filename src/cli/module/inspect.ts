@@ -14,13 +14,14 @@ import {
   requireSupportedVersion,
 } from '../../modules/index.ts';
 import type { ModuleShape } from '../../wasm/index.ts';
-import { CliError, errorText } from '../errors.ts';
+import { CliError } from '../errors.ts';
 import type { Inspection } from './module-job.ts';
 import { ModuleRunner } from './module-runner.ts';
 import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { oneLine, table } from '../table.ts';
+import { errorText } from '../../values/index.ts';
 
 type Obstacle = NonNullable<ModuleShape['obstacle']>;
 

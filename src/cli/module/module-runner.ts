@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { AsyncCapabilities, type PolicyLogEntry } from '../../engine/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
-import { CliError, errorText } from '../errors.ts';
+import { CliError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import type {
   CapabilityReply,
   FromModuleThread,

@@ -30,7 +30,7 @@ import {
   requireProtocol,
 } from '../../modules/index.ts';
 import { createOpaGuest, WasmError } from '../../wasm/index.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import {
   type BenchResult,
   type CapabilityReply,

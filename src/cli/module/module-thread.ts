@@ -2,6 +2,7 @@
 // module-tasks.ts, loaded behind the cache of compiled code that threads do not inherit.
 import { enableCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
+import { errorText } from '../../values/index.ts';
 import type { FromModuleThread, ModuleJob, ModuleThreadStart } from './module-job.ts';
 
 const start = workerData as ModuleThreadStart;
@@ -16,6 +17,6 @@ parentPort?.on('message', (job: ModuleJob) => {
     say({ type: 'done', result: perform(job, port, say) });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
-    say({ type: 'failed', failure: { code, message: error instanceof Error ? error.message : String(error) } });
+    say({ type: 'failed', failure: { code, message: errorText(error) } });
   }
 });

@@ -1,7 +1,8 @@
 // Requests in files: an AdmissionReview, an AdmissionRequest, or any document for raw policies.
 import type { Route } from '../../engine/index.ts';
 import { type Document, readDocument } from '../document.ts';
-import { CliError, errorText } from '../errors.ts';
+import { CliError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 
 /**
  * The body of the request to a policy server. JSON is passed on unchanged: serializing it again could change numbers and

@@ -1,8 +1,9 @@
 // `portcullis rollout diff`: what differs between two revisions of a policy, the digests of its modules too.
 import { type Command, Option } from 'commander';
 import type { PolicyRevision } from '../../resources/index.ts';
-import { CliError, errorText, EXIT } from '../errors.ts';
+import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
+import { errorText } from '../../values/index.ts';
 import { modulesOf, readRevisions, revisionOf, servingRevision, snapshotOf, stateOf } from './revision-history.ts';
 import {
   revisionNumber,

@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '../../engine/index.ts';
 import { applyPatchSteps } from '../../resources/index.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 

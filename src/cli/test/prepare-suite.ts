@@ -20,7 +20,7 @@ import {
   type SourcesConfig,
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
-import { CliError, errorText, EXIT } from '../errors.ts';
+import { CliError, EXIT } from '../errors.ts';
 import type { ModuleInput, SuiteJob, SuiteQuestion, SuiteVariant } from '../module/module-job.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
 import { manifestsOf, manifestsPolicy } from '../policy/manifests.ts';
@@ -28,6 +28,7 @@ import { findPolicy } from '../policy/policies-file.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { readRequest } from '../policy/request-document.ts';
+import { errorText } from '../../values/index.ts';
 import { admissionReview } from './admission-request.ts';
 import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
 import { plainJson } from './fields.ts';

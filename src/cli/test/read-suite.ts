@@ -10,7 +10,8 @@ import {
 } from '../../engine/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
-import { CliError, errorText, EXIT } from '../errors.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import { suiteName } from './discover.ts';
 import { describe, type Fault, Fields, plainJson } from './fields.ts';
 import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';

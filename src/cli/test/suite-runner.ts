@@ -1,8 +1,8 @@
 // Runs suites in the module thread, and compares responses with expectations.
 import type { PolicyLogEntry } from '../../engine/index.ts';
-import { errorText } from '../errors.ts';
 import type { SuiteAnswer, SuiteJob } from '../module/module-job.ts';
 import { GuestOverdue, ModuleRunner, ThreadFailed } from '../module/module-runner.ts';
+import { errorText } from '../../values/index.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';

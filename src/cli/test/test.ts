@@ -7,7 +7,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { RE2JS } from 're2js';
 import type { SourcesConfig } from '../../modules/index.ts';
 import { readText } from '../document.ts';
-import { CliError, errorText, EXIT, fileProblem, usageError } from '../errors.ts';
+import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
 import { readSources } from '../module/module-source.ts';
 import { dataText } from '../output.ts';
 import { dataReport } from './data-report.ts';
@@ -22,6 +22,7 @@ import { textReport } from './text-report.ts';
 import { seconds } from '../policy/policy-flags.ts';
 import { Progress } from '../progress.ts';
 import { stopSignal } from '../signals.ts';
+import { errorText } from '../../values/index.ts';
 
 const FORMATS = ['table', 'json', 'yaml', 'junit'] as const;
 type Format = (typeof FORMATS)[number];

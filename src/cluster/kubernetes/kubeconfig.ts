@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import type { ConfigSection } from './config-section.ts';
 import type { Connection, Credentials, CredentialSource, Impersonation } from './connection.ts';
 import { fixedCredentials } from './connection.ts';
@@ -137,7 +138,7 @@ function checkPem(
       ?.forEach((pem) => new X509Certificate(pem));
     createSecureContext(parts);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     throw section.wrong(
       key,
       `what TLS can use, got something else (${message})`,

@@ -1,4 +1,5 @@
 import { ClusterError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 
 /** TLS errors for certificates that are not trusted, with advice. */
 const TRUST_CODES = new Map<string, string>([
@@ -32,7 +33,7 @@ export function transportError(error: unknown, server: string, origin: string | 
     return error;
   }
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const where = origin === undefined ? server : `${server} (${origin})`;
   const trust = TRUST_CODES.get(code);
   const text =

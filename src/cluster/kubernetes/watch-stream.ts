@@ -4,6 +4,7 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { WatchEvent } from '../cluster.ts';
 import { ClusterError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
 import { errorOfStatus } from './answer.ts';
 import { LineSplitter } from './line-splitter.ts';
 
@@ -58,7 +59,7 @@ function linesOf(splitter: LineSplitter, chunk: Buffer, request: string): string
   try {
     return splitter.push(chunk);
   } catch (error) {
-    throw malformed(request, error instanceof Error ? error.message : String(error));
+    throw malformed(request, errorText(error));
   }
 }
 

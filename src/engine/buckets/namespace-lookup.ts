@@ -1,7 +1,7 @@
 import type { Labels } from '../../resources/index.ts';
-import { errorText } from '../errors.ts';
 import type { HostPort } from '../host-port.ts';
 import { isJsonObject } from '../json-text.ts';
+import { errorText } from '../../values/index.ts';
 import type { NamespaceLabels } from './namespace-labels.ts';
 
 /** The labels of a namespace cannot be found out. */

@@ -1,7 +1,8 @@
-import { EngineError, errorText } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { HostPort, InventoryMode } from '../host-port.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
+import { errorText } from '../../values/index.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { CertificateVerifier } from './crypto.ts';
 import { InventoryCache } from './inventory-cache.ts';

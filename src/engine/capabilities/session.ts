@@ -1,9 +1,10 @@
 import { dump } from 'js-yaml';
-import { EngineError, errorText } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { HostPort } from '../host-port.ts';
 import { canonicalJson, isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { parseYaml } from '../yaml-text.ts';
+import { errorText } from '../../values/index.ts';
 import { payloadFields } from './kubernetes.ts';
 
 /** One question of a policy and the host's answer: `{type: Exchange, request, response}` of a kwctl session. */

@@ -1,6 +1,7 @@
 import type { Authorizer, CelValue } from '../../cel/index.ts';
-import { EngineError, errorText } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
+import { errorText } from '../../values/index.ts';
 import { authorizerValues, namespaceValue, requestValue } from './activation-values.ts';
 import { isForNamespace, objectName } from './admission-request.ts';
 import type { AdmissionRequest } from './admission-request.ts';

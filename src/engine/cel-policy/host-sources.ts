@@ -1,9 +1,9 @@
 import { parseJson } from '../../cel/index.ts';
 import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
-import { errorText } from '../errors.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
+import { errorText } from '../../values/index.ts';
 import type { LabelSelector } from './label-selector.ts';
 import type { ParamKind } from './policy-spec.ts';
 import type { PolicySources } from './settings-policy.ts';

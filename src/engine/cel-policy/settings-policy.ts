@@ -17,8 +17,9 @@ import type { NamespaceSource, ParameterSource } from './sources.ts';
 import { validate } from './validate.ts';
 import type { ValidationDecision } from './validate.ts';
 import type { Authorizer, CelValue } from '../../cel/index.ts';
-import { EngineError, errorText } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
+import { errorText } from '../../values/index.ts';
 import type { GuestVerdict } from '../guest-verdict.ts';
 
 /** What settings were made into: a policy, or at least one problem. */

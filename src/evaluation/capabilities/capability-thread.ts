@@ -7,6 +7,7 @@ import type { CapabilityAnswer, CapabilityConnection, CapabilityQuestion } from 
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
+import { errorText } from '../../values/index.ts';
 
 /** Who asks gives up after the default: an answer that says why there is none must be there before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
@@ -30,7 +31,7 @@ async function answer({ seq, capability, payload }: CapabilityQuestion): Promise
     }
     return { seq, payload: await capabilities.answer(capability, payload) };
   } catch (error) {
-    return { seq, error: error instanceof Error ? error.message : String(error) };
+    return { seq, error: errorText(error) };
   }
 }
 

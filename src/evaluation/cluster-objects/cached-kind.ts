@@ -7,6 +7,7 @@ import type { ContextAwareResource } from '../../engine/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 
 /** How long a cache is believed that hears nothing: past a dead connection's discovery (150 s) and a reconnection. Milliseconds. */
@@ -207,7 +208,7 @@ export class NotServed extends Error {
 
 /** What went wrong with a read of a kind, and what to do about it. */
 export function reasonOf(error: unknown, type: ResourceType | undefined): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   return error instanceof ApiError && error.reason === 'Forbidden' && type !== undefined
     ? `${message}; allow the policy server to get, list and watch ${groupResourceOf(type)}`
     : message;

@@ -28,6 +28,7 @@ import {
   selectableFieldsOf,
 } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
+import { errorText } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
@@ -257,7 +258,7 @@ export class ClusterReader implements KubernetesReader {
     } catch (error) {
       const isForbidden = error instanceof ApiError && error.code === 403;
       const advice = isForbidden ? '; allow the policy server to create subjectaccessreviews.authorization.k8s.io' : '';
-      throw new Error(`cannot review access: ${error instanceof Error ? error.message : String(error)}${advice}`, {
+      throw new Error(`cannot review access: ${errorText(error)}${advice}`, {
         cause: error,
       });
     }

@@ -9,6 +9,7 @@ import type { ClusterReader } from './cluster-reader.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { errorText } from '../../values/index.ts';
 
 /** How long a cluster that could not be opened is not tried again: its kubeconfig is wrong. Milliseconds. */
 const REOPEN_MS = 5_000;
@@ -82,7 +83,7 @@ export class LazyReader implements KubernetesReader {
       this.#reader = reader;
       return reader;
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorText(error);
       this.#log({ level: 'error', message: 'the cluster cannot be read', fields: { error: text } });
       setTimeout(() => (this.#opening = undefined), REOPEN_MS).unref();
       throw error;

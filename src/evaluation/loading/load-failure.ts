@@ -2,12 +2,13 @@
 import { EngineError } from '../../engine/index.ts';
 import { ModuleError } from '../../modules/index.ts';
 import { WasmError } from '../../wasm/index.ts';
+import { errorText } from '../../values/index.ts';
 import type { LoadOutcome } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** What becomes of a load that ended so. */
 export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
 }
 

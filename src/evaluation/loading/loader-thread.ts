@@ -30,6 +30,7 @@ import {
 import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
+import { errorText } from '../../values/index.ts';
 import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
 import { loadFailure, reasonOf } from './load-failure.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
@@ -211,7 +212,7 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';
     }
-    return { valid: false, reason: reasonOf(error), message: error instanceof Error ? error.message : String(error) };
+    return { valid: false, reason: reasonOf(error), message: errorText(error) };
   } finally {
     activity.leave();
   }
@@ -349,7 +350,7 @@ function read({ id, entry }: PolicyEntry): ReadEntry {
     const { definition, faults } = readPolicyDefinition(id, entry);
     return definition === undefined ? { id, problems: faults.map(problemText) } : declared(definition);
   } catch (error) {
-    return { id, problems: [error instanceof Error ? error.message : String(error)] };
+    return { id, problems: [errorText(error)] };
   }
 }
 
@@ -368,7 +369,7 @@ function receive(message: ToLoader): void {
       try {
         say({ type: 'read', seq: message.seq, entries: parse(message.text, message.fileName) });
       } catch (error) {
-        say({ type: 'unparsable', seq: message.seq, message: error instanceof Error ? error.message : String(error) });
+        say({ type: 'unparsable', seq: message.seq, message: errorText(error) });
       }
       break;
     case 'read':

@@ -32,6 +32,7 @@ import {
   type WorkerStart,
 } from '../evaluation-protocol.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { errorText } from '../../values/index.ts';
 import { NamespaceQuestions } from './namespace-questions.ts';
 import { ObservationSender } from './observations.ts';
 
@@ -198,7 +199,7 @@ export class PolicyEvaluation {
     try {
       return createPolicy(entry.definition, (reference) => this.#guestOf(entry.digests[reference]), this.#options);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorText(error);
       const { id, mode, failurePolicy } = entry.definition;
       failures.push({ id, message });
       return createFailedPolicy({ id, message, mode, failurePolicy }, this.#options);

@@ -2,6 +2,7 @@
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
+import { errorText } from '../../values/index.ts';
 
 /** What an API server asks about. */
 export interface OwnKindsReview {
@@ -33,7 +34,7 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
   try {
     review = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new RequestRefused(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);
   }
   const request = isJsonObject(review) ? own(review, 'request') : undefined;

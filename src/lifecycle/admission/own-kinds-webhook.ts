@@ -17,6 +17,7 @@ import {
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
 import type { Reached } from '../policy-servers/reached-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
+import { errorText } from '../../values/index.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewAnswer } from './own-kinds-review.ts';
@@ -189,7 +190,7 @@ export class OwnKindsWebhook implements Runnable {
 
   /** What should not be: objects that are nested beyond what can be walked end here. */
   #failed(error: unknown): RequestRefused {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     this.#log.error({ error: text }, 'a review could not be answered');
     return new RequestRefused(500, `the object could not be checked: ${text}`);
   }

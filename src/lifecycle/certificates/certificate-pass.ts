@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { ApiError, type Cluster, listAll, unlessGone } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { errorText, Waiting } from '../../runtime/index.ts';
+import { Waiting } from '../../runtime/index.ts';
 import { changedAuthority } from './authority-change.ts';
 import {
   type Authority,
@@ -28,6 +28,7 @@ import { type FoundLeaf, issueLeaf, readLeaf, survivingAuthorities, writtenLeaf 
 import { bundleOf, type ParsedCertificate } from './parsed-certificate.ts';
 import { isOurs, type Secret, SECRETS } from './secret.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
+import { errorText } from '../../values/index.ts';
 
 /** Looks of one pass: create, issue, note the time, and some for lost races. */
 const MAX_ROUNDS = 8;

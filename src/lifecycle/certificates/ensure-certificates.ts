@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
-import { errorText, pause, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
+import { pause, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
 import type { CertificateSettings } from './certificate-settings.ts';
 import { OwnCertificates } from './own-certificates.ts';
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
-import { aborted, errorText, ObjectCache, type Runnable } from '../../runtime/index.ts';
+import { aborted, ObjectCache, type Runnable } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
 import { replaceFiles } from './atomic-folder.ts';
 import { dataOf, type Secret, SECRETS } from './secret.ts';
 

@@ -1,4 +1,5 @@
 import { tlsOptions } from '../../https/index.ts';
+import { errorText } from '../../values/index.ts';
 import { parseCertificates } from './parsed-certificate.ts';
 
 /**
@@ -13,7 +14,7 @@ export function servedCertificateFault(texts: ReadonlyMap<string, string>): stri
       [certFile, keyFile].map((key) => Buffer.from(texts.get(key) ?? '')),
     );
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
   return parseCertificates(texts.get('ca.crt') ?? '').length > 0 ? undefined : 'ca.crt holds no certificate';
 }

@@ -17,7 +17,6 @@ import {
   annotationsChanged,
   anyOf,
   Controller,
-  errorText,
   type EventSink,
   generationChanged,
   LOW_PRIORITY,
@@ -39,6 +38,7 @@ import {
 } from '../../runtime/index.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
+import { errorText } from '../../values/index.ts';
 import { AppliedObjects, NameTaken } from './applied-objects.ts';
 import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts';
 import { certificateConditions, type CertificateState } from './certificate-conditions.ts';

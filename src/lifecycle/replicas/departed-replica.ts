@@ -5,8 +5,9 @@ import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { isJsonObject, keyOf, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { KubernetesObject, OwnerReference, PolicyServerReplica, ResourceType } from '../../resources/index.ts';
-import { errorText, LEASES, pause } from '../../runtime/index.ts';
+import { LEASES, pause } from '../../runtime/index.ts';
 import type { Clock, LeaseSpec } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
 import { doubledWait } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 

@@ -1,6 +1,6 @@
 // The connection to one replica: kept up whatever happens, with what the replica says.
 import type { Logger } from 'pino';
-import { errorText, pause } from '../../runtime/index.ts';
+import { pause } from '../../runtime/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { CONTROL_PROTOCOL } from '../../control/index.ts';
 import type { ReplicaMessage, RevisionReport } from '../../control/index.ts';
@@ -9,6 +9,7 @@ import type { ControlAddress, ControlClient } from '../../control/index.ts';
 import type { KnownReplica } from './replica-directory.ts';
 import { ReplicaReports } from './replica-reports.ts';
 import { replicaMessages } from '../../control/index.ts';
+import { errorText } from '../../values/index.ts';
 import { doubledWait } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 

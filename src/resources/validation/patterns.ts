@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { errorText } from '../../values/index.ts';
 
 /** A regular expression in Go's syntax. Matching takes time linear in the text. */
 export interface Pattern {
@@ -17,6 +18,6 @@ export function compilePattern(pattern: string): Pattern | string {
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }

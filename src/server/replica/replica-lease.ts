@@ -1,9 +1,10 @@
 // The Lease of a replica that runs in no pod: it says that the process lives, and owns what the process has reported.
 import { ApiError, Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { errorText, LEASES, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import { LEASES, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Lease, LeaseSpec } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
+import { errorText } from '../../values/index.ts';
 
 /** How often it is renewed. Milliseconds. */
 export const LEASE_RENEW_MS = 5_000;

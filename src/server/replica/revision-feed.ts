@@ -2,8 +2,9 @@
 import type { Cluster } from '../../cluster/index.ts';
 import { POLICY_REVISIONS, POLICY_SERVER_LABEL } from '../../resources/index.ts';
 import type { PolicyRevision } from '../../resources/index.ts';
-import { type Change, errorText, ObjectCache } from '../../runtime/index.ts';
+import { type Change, ObjectCache } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
+import { errorText } from '../../values/index.ts';
 import { keptOf, type WantedPolicy, wantedOf } from './revision-wanted.ts';
 
 /** What is wanted of policies by id; undefined: a policy has no revisions any more. */

@@ -4,6 +4,7 @@ import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
 import type { DeclaredPolicy, PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
 import { policyEntry } from '../../engine/index.ts';
+import { errorText } from '../../values/index.ts';
 
 /**
  * Specs that are sent to the loader in one turn of the event loop: 100 ordinary ones take half a millisecond, and 100 of
@@ -94,7 +95,7 @@ function problemText(error: unknown): string {
   if (error instanceof RangeError) {
     return "the policy's spec cannot be read: it is nested too deeply";
   }
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 function isThreadEnded(error: unknown): boolean {

@@ -5,6 +5,7 @@ import { apiVersionOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
+import { errorText } from '../../../values/index.ts';
 import { admissionReview, readAnswer, reviewVersion } from './admission-review.ts';
 import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-review.ts';
 import { attributesOf, isExempt, renamed } from './attributes.ts';
@@ -221,7 +222,7 @@ export class WebhookAdmission implements Admission {
         await this.#client.post({ endpoint, caBundle: target.caBundle, body, timeoutSeconds, signal }),
       );
     } catch (error) {
-      throw new WebhookCallError(webhook.name, `failed to call webhook: ${messageOf(error)}`, error);
+      throw new WebhookCallError(webhook.name, `failed to call webhook: ${errorText(error)}`, error);
     }
     return inCall(webhook, 'received invalid webhook response', () => readAnswer(webhook.kind, version, uid, review));
   }
@@ -291,10 +292,6 @@ function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw new WebhookCallError(name, `${what}: ${messageOf(error)}`, error);
+    throw new WebhookCallError(name, `${what}: ${errorText(error)}`, error);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
+import { errorText } from '../../../values/index.ts';
 import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
@@ -83,7 +84,7 @@ export class WebhookClient {
       return transportMessage(error, { ...address(), serverName });
     } catch {
       // The Service does not exist.
-      return error instanceof Error ? error.message : String(error);
+      return errorText(error);
     }
   }
 

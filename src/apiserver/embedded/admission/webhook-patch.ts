@@ -3,7 +3,7 @@ import { apiVersionOf, applyJsonPatch, groupVersionOf, isJsonObject, PatchError 
 import type { JsonObject, JsonValue, KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { decodeError } from '../../builtin-kinds/decode-error.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
-import { isTooDeep, MAX_DEPTH, thaw } from '../store/deep-freeze.ts';
+import { isTooDeep, MAX_DEPTH, thaw } from '../store/thaw.ts';
 import type { KindId } from './attributes.ts';
 import { notInto, UNEXPECTED_END } from './review-json.ts';
 import { internalError } from './webhook-error.ts';

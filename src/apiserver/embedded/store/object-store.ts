@@ -1,9 +1,9 @@
 // The state of an embedded cluster. A change is journaled, applied, and published, synchronously.
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import { deepFreeze } from '../../../values/index.ts';
 import type { Change } from './change-log.ts';
 import { Collection } from './collection.ts';
-import { deepFreeze } from './deep-freeze.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
 /** Changes of a resource that watches can resume from, at least. API servers keep 100 to 102,400. */

@@ -6,6 +6,7 @@ import type { StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { ApiError, ClusterError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { errorText } from '../../../values/index.ts';
 import type { Journal, JournalContents, JournalEntry } from './journal.ts';
 
 /** `PORT`, the application ID of our files: databases of other programs are never touched. */
@@ -190,7 +191,7 @@ export class SqliteJournal implements Journal {
   }
 
   #writingError(error: unknown): ApiError {
-    const why = codeOf(error) === SQLITE_FULL ? 'the disk is full, or the file may not grow' : textOf(error);
+    const why = codeOf(error) === SQLITE_FULL ? 'the disk is full, or the file may not grow' : errorText(error);
     return ApiError.internal(
       `nothing was changed, because ${this.#file} cannot be written: ${why}; make room there and try again`,
       error,
@@ -297,13 +298,13 @@ function openingError(file: string, error: unknown): unknown {
   switch (codeOf(error)) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return new DatabaseDamagedError(textOf(error));
+      return new DatabaseDamagedError(errorText(error));
     case SQLITE_BUSY:
       return unavailable(file, 'another process has it open: end that one, or name another file', error);
     case SQLITE_FULL:
       return unavailable(file, 'the disk is full: make room there', error);
     default:
-      return unavailable(file, `${textOf(error)}: expected a file that can be read and written`, error);
+      return unavailable(file, `${errorText(error)}: expected a file that can be read and written`, error);
   }
 }
 
@@ -315,8 +316,4 @@ function unavailable(file: string, why: string, cause: unknown): ClusterError {
 function codeOf(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: unknown };
   return typeof errcode === 'number' ? errcode & 0xff : undefined;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

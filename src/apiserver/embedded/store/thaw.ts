@@ -1,14 +1,3 @@
-/** Freezes a JSON value recursively. Its depth is limited to {@link MAX_DEPTH} on input. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) {
-      deepFreeze(member);
-    }
-  }
-  return value;
-}
-
 /** A mutable copy of a JSON value. */
 export function thaw<T>(value: T): T {
   if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** What went wrong, in words. */
+/** The message of a thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

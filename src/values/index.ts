@@ -1,0 +1,2 @@
+export { deepFreeze } from './deep-freeze.ts';
+export { errorText } from './error-text.ts';
