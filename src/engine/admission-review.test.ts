@@ -16,7 +16,7 @@ function failureOf(body: Uint8Array, parse: (body: Uint8Array) => unknown = pars
   return assert.fail('expected the body to be refused');
 }
 
-test('a review gives the facts and the request as text, without what contract 3.3 does not keep', () => {
+test('a review gives the facts and the request as text, without the fields that Kubewarden does not pass on', () => {
   const review = podReview({ unknown: { a: 1 }, subResource: null });
   const { uid, requestJson, object, admission } = parseAdmissionReview(bytes(review));
   const request = review.request as JsonObject;

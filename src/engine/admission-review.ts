@@ -17,7 +17,7 @@ export interface GroupVersionKind {
 export interface Review {
   /** Empty for a raw request without a uid. */
   readonly uid: string;
-  /** The request as JSON text in UTF-8: for an AdmissionReview only the fields of contract 3.3, without nulls. */
+  /** The request as JSON text in UTF-8: for an AdmissionReview only the fields that Kubewarden passes on, without nulls. */
   readonly requestJson: Buffer;
   /**
    * What a mutation is compared with: `object`, or the whole raw request. Undefined when `object` is null (DELETE).

@@ -70,7 +70,7 @@ const LOOP = new EngineError('guest-timeout', 'out of fuel');
 const NOT_ALLOWED_TO_MUTATE =
   'Request rejected by policy id. The policy attempted to mutate the request, but it is currently configured to not allow mutations.';
 
-// The table of contract 3.3, row by row, for single policies.
+// What Kubewarden's policy server answers, case by case, for single policies.
 for (const [situation, answer, settings, expected] of [
   ['accepted', { accepted: true }, '', { allowed: true, ...NO_EXTRAS }],
   [
@@ -183,13 +183,13 @@ for (const [situation, answer, settings, expected] of [
     { allowed: false, message: 'internal server error: unreachable', code: 500, ...NO_EXTRAS },
   ],
 ] as const) {
-  test(`contract 3.3: ${situation}`, () => {
+  test(`${situation}`, () => {
     const { verdict } = ask(single(answer, settings).policy);
     assert.deepEqual(verdict, { ...expected });
   });
 }
 
-test('contract 3.3: mutation on DELETE', () => {
+test('mutation on DELETE', () => {
   const { verdict } = ask(
     single({ accepted: true, mutated_object: MUTATED }, ', allowedToMutate: true').policy,
     podReview({ operation: 'DELETE', object: null }),
@@ -199,7 +199,7 @@ test('contract 3.3: mutation on DELETE', () => {
   assert.deepEqual(verdict, { allowed: false, message, ...NO_EXTRAS });
 });
 
-test('contract 3.3: /audit gives the verdict as it is, without mode, mutation rules and message', () => {
+test('/audit gives the verdict as it is, without mode, mutation rules and message', () => {
   const answer = { accepted: false, message: 'no', mutated_object: MUTATED };
   const { verdict } = ask(single(answer, ', policyMode: monitor, message: other').policy, podReview(), {
     route: 'audit',
@@ -214,7 +214,7 @@ test('contract 3.3: /audit gives the verdict as it is, without mode, mutation ru
   assert.equal(ignoring.verdict.allowed, false);
 });
 
-test('contract 3.3: /validate_raw takes any request, and compares mutations with all of it', () => {
+test('/validate_raw takes any request, and compares mutations with all of it', () => {
   const { policy } = single({ accepted: true, mutated_object: { user: 'b' } }, ', allowedToMutate: true');
   const { verdict, observation } = ask(policy, { request: { uid: 'u', user: 'a' } }, { route: 'validate_raw' });
   const patch = [
@@ -232,7 +232,7 @@ test('contract 3.3: /validate_raw takes any request, and compares mutations with
   });
 });
 
-test('contract 3.3: init error answers with the error, even in monitor mode; Ignore admits with a warning', () => {
+test('init error answers with the error, even in monitor mode; Ignore admits with a warning', () => {
   const options = { port: NO_PORT, log: () => undefined };
   const message = 'cannot load policy id: digest differs';
   for (const mode of ['protect', 'monitor'] as const) {
@@ -245,7 +245,7 @@ test('contract 3.3: init error answers with the error, even in monitor mode; Ign
   assert.deepEqual(verdict.warnings, [`policy id gave no verdict and its failurePolicy is Ignore: ${message}`]);
 });
 
-test('contract 3.3: requests of the always-accept namespace are allowed without asking', () => {
+test('requests of the always-accept namespace are allowed without asking', () => {
   const guest = new ScriptedGuest(() => ({ accepted: false }));
   const { policy } = load('id: {module: m}', { m: guest }, { alwaysAcceptNamespace: 'portcullis' });
   const { verdict, observation } = ask(policy, podReview({ namespace: 'portcullis' }));
@@ -260,7 +260,7 @@ test('contract 3.3: requests of the always-accept namespace are allowed without 
   assert.equal(ask(failed, podReview({ namespace: 'portcullis' })).verdict.allowed, true);
 });
 
-test('an observation tells what the policy said, with the labels of contract 3.4, not what was made of it', () => {
+test('an observation tells what the policy said, with the labels of Kubewarden, not what was made of it', () => {
   const { policy, log } = single({ accepted: false, message: 'no', code: 418 }, ', policyMode: monitor');
   assert.deepEqual(ask(policy).observation, {
     policy: 'id',
@@ -343,7 +343,7 @@ function group(answers: Record<string, unknown>, yaml = GROUP): Fixture & { gues
 const YES = { accepted: true };
 const no = (message: string): object => ({ accepted: false, message });
 
-test('contract 3.3: a group denies with its message, and causes only for members that were evaluated and denied', () => {
+test('a group denies with its message, and causes only for members that were evaluated and denied', () => {
   const { policy, guests } = group({ a: no('a says no'), b: no('b'), c: YES });
   const reason = { message: 'not enough', causes: [{ message: 'a says no', field: 'spec.policies.a' }] };
   assert.deepEqual(ask(policy).verdict, { allowed: false, ...reason, ...NO_EXTRAS });
@@ -361,13 +361,13 @@ test('a group allows without status, whatever members said on the way', () => {
   });
 });
 
-test('contract 3.3: a member that mutates is denied', () => {
+test('a member that mutates is denied', () => {
   const { verdict } = ask(group({ a: { accepted: true, mutated_object: MUTATED }, b: YES, c: YES }).policy);
   const causes = [{ message: 'mutation is not allowed inside of policy group', field: 'spec.policies.a' }];
   assert.deepEqual(reasonOf(verdict), { message: 'not enough', causes });
 });
 
-test('contract 3.3: a group whose result depends on a member that failed is denied with code 500', () => {
+test('a group whose result depends on a member that failed is denied with code 500', () => {
   const { verdict, observation } = ask(group({ a: TRAP, b: YES, c: YES }).policy);
   const causes = [{ message: 'internal server error: unreachable', field: 'spec.policies.a' }];
   assert.deepEqual(reasonOf(verdict), { message: 'not enough', causes, code: 500 });

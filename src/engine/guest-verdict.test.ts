@@ -12,7 +12,7 @@ import {
 
 const NO_EXTRAS = { auditAnnotations: null, warnings: null };
 
-test('reads a full verdict (contract 4.1), and ignores keys that it does not know', () => {
+test('reads a full verdict, and ignores keys that it does not know', () => {
   const answer = {
     accepted: false,
     message: 'no',
@@ -73,7 +73,7 @@ test('reads what a policy says about settings', () => {
   assert.throws(() => parseSettingsVerdict('{"accepted":true}'), { code: 'guest-error' });
 });
 
-test('reads an AdmissionResponse of a Rego policy in OPA mode (contract 4.3)', () => {
+test('reads an AdmissionResponse of a Rego policy in OPA mode', () => {
   const answer = (response: unknown): string => JSON.stringify([{ result: { response } }]);
   const patch = '[{"op":"remove","path":"/a"}]';
   assert.deepEqual(
@@ -113,7 +113,7 @@ test('an undefined result of a Rego policy is an error, never an approval', () =
   }
 });
 
-test('Gatekeeper violations deny with their messages joined (contract 4.3)', () => {
+test('Gatekeeper violations deny with their messages joined', () => {
   assert.deepEqual(parseGatekeeperVerdict('[{"result":[]}]'), { accepted: true, ...NO_EXTRAS });
   assert.deepEqual(parseGatekeeperVerdict('[{"result":[{"msg":"a","details":{}},{"msg":"b"}]}]'), {
     accepted: false,

@@ -24,7 +24,7 @@ export type SettingsVerdict = { readonly valid: true } | { readonly valid: false
 export const VIOLATION_WITHOUT_TEXT = 'the policy reported a violation whose msg is not text';
 
 /**
- * Reads the answer of `validate` (contract 4.1): `{accepted, message?, code?, mutated_object?, audit_annotations?,
+ * Reads the answer of `validate`: `{accepted, message?, code?, mutated_object?, audit_annotations?,
  * warnings?}`; null counts as missing, unknown keys are ignored. Throws `guest-error` for anything else.
  */
 export function parseGuestVerdict(answer: Uint8Array | string): GuestVerdict {
@@ -52,7 +52,7 @@ export function parseSettingsVerdict(answer: Uint8Array | string): SettingsVerdi
 }
 
 /**
- * Reads what a Rego policy in OPA mode evaluates to: `[{"result": {"response": AdmissionResponse}}]` (contract 4.3).
+ * Reads what a Rego policy in OPA mode evaluates to: `[{"result": {"response": AdmissionResponse}}]`.
  * Throws `guest-error` when the result is undefined or has another shape.
  */
 export function parseOpaVerdict(answer: string): GuestVerdict {
@@ -78,7 +78,7 @@ export function parseOpaVerdict(answer: string): GuestVerdict {
 }
 
 /**
- * Reads what a Rego policy in Gatekeeper mode evaluates to: `[{"result": [{"msg": …}]}]` (contract 4.3). No violations
+ * Reads what a Rego policy in Gatekeeper mode evaluates to: `[{"result": [{"msg": …}]}]`. No violations
  * allow; any violation denies, also one without a text. Throws `guest-error` when the result is no list.
  */
 export function parseGatekeeperVerdict(answer: string): GuestVerdict {
@@ -185,7 +185,7 @@ class AnswerFields {
     return value;
   }
 
-  /** An unsigned 16 bit number, as in the contract. */
+  /** An unsigned 16 bit number, as in Kubewarden's SDKs. */
   statusCode(key: string): number | undefined {
     const value = this.value(key);
     if (value === undefined) {

@@ -101,7 +101,7 @@ test('a host capability that was not granted denies, naming what to change', () 
   assert.match(messageOf(response), /add "kubernetes\/get_resource" to its hostCapabilities/);
 });
 
-test('Rego policies in OPA mode take raw requests, Gatekeeper ones do not (contract 4.3)', () => {
+test('Rego policies in OPA mode take raw requests, Gatekeeper ones do not', () => {
   const raw = bytes({ request: { uid: 'u', object: { spec: { hostNetwork: true } } } });
   assert.equal(ask(load('host-namespaces'), raw, 'validate_raw').allowed, false);
   const refused = ask(load('container-limits'), raw, 'validate_raw');

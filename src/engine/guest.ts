@@ -10,7 +10,7 @@ import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /** The waPC protocol that this engine speaks; answer of `protocol_version`. */
 const PROTOCOL_VERSION = 'v1';
-/** Rego modules are built for one decision (contract 4.3). */
+/** Rego modules are built for one decision. */
 const REGO_ENTRYPOINT = 0;
 /** Guests of Kubewarden's WASI mode look at the arguments behind the program's name. */
 const WASI_PROGRAM = 'policy.wasm';

@@ -43,7 +43,7 @@ for (const [patterns, capability, expected] of [
   [['n/*'], 'net/v1/dns_lookup_host', false],
   [['oci/*', 'kubernetes/can_i'], 'kubernetes/can_i', true],
 ] as const) {
-  test(`hostCapabilities ${JSON.stringify(patterns)} ${expected ? 'grant' : 'do not grant'} ${capability} (contract 4.4)`, () => {
+  test(`hostCapabilities ${JSON.stringify(patterns)} ${expected ? 'grant' : 'do not grant'} ${capability}`, () => {
     assert.equal(isGranted(capability, patterns), expected);
     const { call, asked } = calling({ hostCapabilities: patterns });
     if (expected) {
@@ -59,7 +59,7 @@ for (const [patterns, capability, expected] of [
   });
 }
 
-test('reads of Kubernetes need the kind in contextAwareResources, can_i does not (contract 4.4)', () => {
+test('reads of Kubernetes need the kind in contextAwareResources, can_i does not', () => {
   const contextAwareResources = [{ apiVersion: 'v1', kind: 'Namespace' }];
   const { call, asked } = calling({ hostCapabilities: ['*'], contextAwareResources });
   call('kubernetes/get_resource', { api_version: 'v1', kind: 'Namespace', name: 'x' });

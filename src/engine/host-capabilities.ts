@@ -7,7 +7,7 @@ import { isJsonObject } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import type { ContextAwareResource } from './policy-definition.ts';
 
-/** The only binding of contract 4.4. */
+/** The only waPC binding of Kubewarden's host. */
 const BINDING = 'kubewarden';
 /** Host calls of one evaluation: fuel does not count the host's work. Policies make one per object they look at. */
 export const MAX_HOST_CALLS = 1_000;

@@ -6,7 +6,7 @@ import type { ContextAwareResource } from './policy-definition.ts';
  */
 export interface HostPort {
   /**
-   * `capability` is `<namespace>/<operation>` of contract 4.4, such as `net/v1/dns_lookup_host`; `payloadJson` is its
+   * `capability` is `<namespace>/<operation>` as Kubewarden names it, such as `net/v1/dns_lookup_host`; `payloadJson` is its
    * payload, already known to be JSON. Returns the answer as JSON. Throws an Error whose message the guest gets.
    */
   request(capability: string, payloadJson: string): string;

@@ -22,7 +22,7 @@ export type Outcome =
   | 'not-initialized';
 
 /**
- * What metrics need of one evaluation (contract 3.4): what the policy said, not what was made of it. Nothing that differs
+ * What metrics need of one evaluation: what the policy said, not what was made of it. Nothing that differs
  * from request to request, so that few of them are told apart.
  */
 export interface Observation {

@@ -45,7 +45,7 @@ group:
     old: {module: a.wasm, hostCapabilities: [oci/*]}
 `;
 
-test('reads policies and groups with their defaults (contract 3.1)', () => {
+test('reads policies and groups with their defaults', () => {
   const { policies, problems } = parsePolicies(FULL, 'policies.yml');
   assert.deepEqual(problems, []);
   assert.deepEqual(policies, [

@@ -34,7 +34,7 @@ export interface ParsedPolicies {
 }
 
 /**
- * Reads a policies file (`policies.yml`, contract 3.1), YAML or JSON. A problem of one policy leaves out that policy
+ * Reads a policies file (`policies.yml`), YAML or JSON. A problem of one policy leaves out that policy
  * only. Throws `policies-file-too-large`, `policies-file-malformed` and `policies-file-wrong-shape`, when the file as a
  * whole cannot be understood; `fileName` is only used in those messages.
  */

@@ -1,4 +1,4 @@
-// A policy of the cluster as an entry of a policies file (contract 3.1).
+// A policy of the cluster as an entry of a policies file.
 import type { AdmissionPolicyObject } from '../resources/index.ts';
 
 /** A module, and what it may use: the spec of a policy, or a member of a group. */
@@ -12,7 +12,7 @@ interface ModuleSpec {
 export interface PolicyEntryOptions {
   /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules stay as they are. */
   readonly modulesUrl?: URL;
-  /** Patterns of host capabilities that it may use (contract 2.2). Default: all. */
+  /** Patterns of host capabilities that it may use. Default: all. */
   readonly hostCapabilities?: readonly string[];
 }
 

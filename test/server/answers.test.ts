@@ -1,4 +1,4 @@
-// What a review is answered with, over HTTPS: the kinds of policies, and the table of answers of Kubewarden's contract.
+// What a review is answered with, over HTTPS: the kinds of policies, and the answers of Kubewarden's policy server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {

@@ -111,7 +111,7 @@ describe('own kinds', () => {
 });
 
 describe('the schema of policies', () => {
-  it('fills in what the contract says', () => {
+  it('fills in the defaults of Kubewarden', () => {
     const { spec } = judge(clusterPolicy()).object as ClusterAdmissionPolicy;
     assert.deepEqual(
       [spec.policyServer, spec.mode, spec.backgroundAudit, spec.timeoutSeconds, spec.failurePolicy],

@@ -77,7 +77,7 @@ async function getResource(reader: KubernetesReader, fields: JsonObject, signal?
   };
   const found = await reader.get(request, signal);
   if (found === undefined) {
-    // Upstream's words, which policies look for in recorded sessions (contract 4.4).
+    // Upstream's words, which policies look for in recorded sessions.
     const where = `inside of namespace '${namespace ?? 'None'}'`;
     throw new Error(`Cannot find ${request.apiVersion}/${request.kind} named '${request.name}' ${where}`);
   }

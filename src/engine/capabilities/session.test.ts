@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { HostPort } from '../host-port.ts';
 import { RecordingPort, ReplayPort } from './session.ts';
 
-// As kwctl writes it (contract 4.4).
+// As kwctl writes it.
 const SESSION = `
 - type: Exchange
   request: |

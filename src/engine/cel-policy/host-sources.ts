@@ -12,7 +12,7 @@ import type { NamespaceSource, ParameterSource } from './sources.ts';
 
 const BINDING = 'kubewarden';
 const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
-/** How a host says that there is no such object (contract 4.4). */
+/** How a host says that there is no such object. */
 const NOT_FOUND = /^Cannot find /u;
 
 /** What policies ask for, by the host capabilities that the policy was granted: its contextAwareResources and `kubernetes/…`. */
@@ -87,7 +87,7 @@ function objectIn(value: JsonValue): JsonObject {
 }
 
 /**
- * The question as the capability takes it (contract 4.4). What that does not have, paths and selectors, is named in the
+ * The question as the capability takes it. What that does not have, paths and selectors, is named in the
  * same style: a host that does not know them must refuse the question.
  */
 function subjectAccessReview(request: AuthorizationRequest): JsonObject {

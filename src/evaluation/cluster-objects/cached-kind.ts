@@ -226,7 +226,7 @@ function isStale(cache: ObjectCache): boolean {
   return lagMs !== undefined && lagMs > MAX_STALE_MS;
 }
 
-/** As contract 4.4 has it: everything else is the policies' to see. */
+/** As Kubewarden's host: policies see everything else. */
 export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields, ...metadata } = object.metadata;
   return managedFields === undefined ? object : { ...object, metadata };

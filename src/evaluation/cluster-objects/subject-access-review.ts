@@ -1,4 +1,4 @@
-// Questions of policies about rights (contract 4.4) in the words of an API server.
+// Questions of policies about rights in the words of an API server.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ResourceType } from '../../resources/index.ts';
 
@@ -13,7 +13,7 @@ export const SUBJECT_ACCESS_REVIEWS: ResourceType<KubernetesObject & { readonly 
 type Translate = (value: JsonValue, path: string) => JsonValue;
 
 const keep: Translate = (value) => value;
-/** Selectors are texts in the contract, and an object around a text in Kubernetes. */
+/** Policies give selectors as texts; Kubernetes wraps them in an object. */
 const rawSelector: Translate = (value, path) => {
   if (typeof value !== 'string') {
     throw new Error(`${path}: expected text`);

@@ -1,4 +1,4 @@
-// What the status of a PolicyServer says of its certificates. Kubewarden's names (contract 2.3).
+// What the status of a PolicyServer says of its certificates. Kubewarden's names.
 import { AUTHORITY_SECRET } from '../certificates/certificate-names.ts';
 import { OBJECT_REASONS, type ReportedCondition } from './policy-server-conditions.ts';
 

@@ -36,7 +36,7 @@ export const ACCESS_REVIEW_RULES: readonly AccessRule[] = [ACCESS_REVIEW_RULE];
 /** States of revisions that may be asked on some replica, now or later. */
 const ALIVE: ReadonlySet<string> = new Set(['Candidate', 'Validated', 'Staged', 'Serving']);
 
-/** The kinds that a policy may read. Those of a namespace may read none (contract 2.1). */
+/** The kinds that a policy may read. Those of a namespace may read none. */
 export function kindsOfPolicy({ metadata, spec }: AdmissionPolicyObject): readonly ContextAwareResource[] {
   return metadata.namespace === undefined ? kindsOfSpec(spec) : [];
 }

@@ -14,7 +14,7 @@ import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
 import { isObjectOf, policyServerObjectName } from './policy-server-names.ts';
 
-/** What Kubewarden's controller puts on each PolicyServer that it reconciles (contract 2.4). */
+/** What Kubewarden's controller puts on each PolicyServer that it reconciles. */
 export const KUBEWARDEN_FINALIZERS: readonly string[] = ['kubewarden.io/finalizer', 'kubewarden'];
 
 /**

@@ -3,7 +3,7 @@ import type { ConditionStatus, Readiness } from '../../resources/index.ts';
 import type { ModuleCacheKind } from './module-cache-volume.ts';
 import type { ObjectKind } from './policy-server-objects.ts';
 
-/** Conditions: whether the objects of a PolicyServer are as they are to be. Kubewarden's names where it has one (contract 2.3). */
+/** Conditions: whether the objects of a PolicyServer are as they are to be. Kubewarden's names where it has one. */
 export const OBJECT_CONDITIONS: Readonly<Record<ObjectKind, string>> = {
   ServiceAccount: 'AccessReconciled',
   Role: 'AccessReconciled',

@@ -38,7 +38,7 @@ const RESTRICTED_CONTAINER: JsonObject = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** `apps/v1` Deployment. A new pod answers before an old one goes (contract: an upgrade leaves no moment unprotected). */
+/** `apps/v1` Deployment. A new pod answers before an old one goes: an upgrade leaves no moment unprotected. */
 export function policyServerDeployment(server: PolicyServer, settings: PolicyServerSettings): JsonObject {
   const { spec } = server;
   const name = server.metadata.name ?? '';
@@ -192,7 +192,7 @@ export function containerArguments(
     ['policies-download-dir', data],
     ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
     ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
-    // An empty list is none; nothing said is all (contract 2.2).
+    // An empty list is none; nothing said is all.
     ...(capabilities === undefined ? [] : ([['namespaced-policies-capabilities', capabilities.join(',')]] as const)),
   ];
   return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];

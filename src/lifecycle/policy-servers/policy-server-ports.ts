@@ -3,7 +3,7 @@ import type { PolicyServer } from '../../resources/index.ts';
 /** The port of Services that API servers call webhooks on where nothing else is said. */
 export const SERVICE_PORT = 443;
 
-/** What the ports are where nothing is said (contract 2.2). */
+/** What the ports are where nothing is said. */
 export const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
 
 /** The control port, unless another one has it. */

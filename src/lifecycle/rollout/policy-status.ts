@@ -1,4 +1,4 @@
-// What a policy's status says, from what is known of it. Upstream's fields (contract 2.3) with ours beside them.
+// What a policy's status says, from what is known of it. Upstream's fields with ours beside them.
 import { type PolicyStatus, type Readiness, setCondition, setReadiness, timeText } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import { answeringRevision, desiredRevision, isServedBy } from './revision-choice.ts';

@@ -54,7 +54,7 @@ export interface PolicyMatch {
 }
 
 export interface MatchOptions {
-  /** Where a policy of the whole cluster asks nothing unless it says that it does (contract section 6). */
+  /** Where a policy of the whole cluster asks nothing unless it says that it does. */
   readonly productNamespace: string;
   /** Whether the policy asks for a webhook of its own: see ANNOTATIONS.webhook. */
   readonly ownWebhook: boolean;

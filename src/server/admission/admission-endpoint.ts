@@ -1,4 +1,4 @@
-// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id} (contract 3.3), and
+// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id}, and
 // POST /admit/{bucket} for all policies of a bucket at once.
 // What is read here is passed on as bytes; who looks into a review is for the pool to say.
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-// What the server counts, for Prometheus. Names that Kubewarden's policy server has are kept (contract 3.4); what it
+// What the server counts, for Prometheus. Names that Kubewarden's policy server has are kept; what it
 // lacks has the prefix portcullis_. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { type Observation, OTHER_NAME } from '../../engine/index.ts';

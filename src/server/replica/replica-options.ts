@@ -23,6 +23,6 @@ export interface ReplicaOptions {
   };
   /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules are refused. */
   readonly modulesUrl?: URL;
-  /** Patterns of host capabilities that policies of namespaces may use (contract 2.2). Default: all. */
+  /** Patterns of host capabilities that policies of namespaces may use. Default: all. */
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }

@@ -1,4 +1,4 @@
-// The rules of rollouts (DESIGN.md, "A policy change" and "Rules that hold everywhere"), as checks of a small world.
+// The rules of rollouts as checks of a small world.
 import type { RolloutSettings } from '../rollout-view.ts';
 import { type Move, type Policy, type Rules, SPECS, type World } from './rollout-world.ts';
 
