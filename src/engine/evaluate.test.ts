@@ -183,7 +183,7 @@ for (const [situation, answer, settings, expected] of [
     { allowed: false, message: 'internal server error: unreachable', code: 500, ...NO_EXTRAS },
   ],
 ] as const) {
-  test(`${situation}`, () => {
+  test(situation, () => {
     const { verdict } = ask(single(answer, settings).policy);
     assert.deepEqual(verdict, { ...expected });
   });
