@@ -15,8 +15,7 @@ import {
   textOf,
   tooMany,
 } from '../../resources/index.ts';
-import type { CustomColumn } from '../../resources/index.ts';
-import type { FieldError, JsonObject, JsonValue, KubernetesObject } from '../../resources/index.ts';
+import type { CustomColumn, FieldError, JsonObject, JsonValue, KubernetesObject } from '../../resources/index.ts';
 import { equalJson, parseFieldPath } from '../../resources/validation/index.ts';
 import { namesOf } from './custom-resource.ts';
 import type { KindNames } from './custom-resource.ts';

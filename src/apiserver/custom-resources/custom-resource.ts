@@ -2,8 +2,8 @@
 // custom-resource-validation.ts.
 import { jsonText, numberText } from '../../go/index.ts';
 import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
-import type { CustomColumn } from '../../resources/index.ts';
 import type {
+  CustomColumn,
   FieldError,
   JsonObject,
   JsonValue,

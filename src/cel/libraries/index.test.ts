@@ -3,12 +3,11 @@ import { describe, test } from 'node:test';
 import { createEnvironment } from '../environment.ts';
 import { DYN } from '../type.ts';
 import { EvaluationFailure } from '../value.ts';
-import { MATH_MACROS } from '../syntax/index.ts';
+import { MacroSet, MATH_MACROS, parse, STANDARD_MACROS } from '../syntax/index.ts';
 import { Program } from '../program.ts';
 import type { Library } from '../library.ts';
 import { check, Declarations } from '../check/index.ts';
 import { compileExpression, equalValues, OPTIONAL_LIBRARY, standardLibrary } from '../evaluate/index.ts';
-import { MacroSet, parse, STANDARD_MACROS } from '../syntax/index.ts';
 import {
   AUTHORIZER,
   AuthorizerValue,

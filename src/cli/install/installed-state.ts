@@ -1,6 +1,6 @@
 // Whether what was installed works.
-import { READY } from '../../resources/index.ts';
-import { findCondition, type Condition, type KubernetesObject } from '../../resources/index.ts';
+import { findCondition, READY } from '../../resources/index.ts';
+import type { Condition, KubernetesObject } from '../../resources/index.ts';
 
 /** Whether something is as it shall be, and what it is like, in words. */
 export interface Progressing {

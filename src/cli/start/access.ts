@@ -1,8 +1,7 @@
 // Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster.
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
-import { type AccessRule } from '../../resources/index.ts';
+import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { applyObject } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';

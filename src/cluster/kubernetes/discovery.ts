@@ -1,7 +1,6 @@
 // Cached discovery. Aggregated documents (KEP-3352) take two requests; older servers need one per group and version.
-import { isJsonObject } from '../../resources/index.ts';
+import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
-import { apiVersionOf } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { ApiResource, Discovery, RequestOptions } from '../cluster.ts';
 

@@ -1,12 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import {
-  forbidden,
-  isJsonObject,
-  type KubernetesObject,
-  POLICY_SERVER_LABEL,
-  POLICY_UID_LABEL,
-} from '../../resources/index.ts';
-import type { FieldError } from '../../resources/index.ts';
+import { forbidden, isJsonObject, POLICY_SERVER_LABEL, POLICY_UID_LABEL } from '../../resources/index.ts';
+import type { FieldError, KubernetesObject } from '../../resources/index.ts';
 
 /** What only the controller writes. */
 const PARTS = ['spec', 'status'];

@@ -1,7 +1,6 @@
-import { readPolicyDefinition } from '../../engine/index.ts';
+import { policyEntry, readPolicyDefinition } from '../../engine/index.ts';
 import type { PolicyFault } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
-import { policyEntry } from '../../engine/index.ts';
 import type { Findings } from './findings.ts';
 import type { RejectionCode } from './rule-codes.ts';
 

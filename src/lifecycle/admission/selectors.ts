@@ -1,5 +1,5 @@
-import { type JsonObject, isJsonObject, labelSelectorErrors, textOf, textsOf } from '../../resources/index.ts';
-import type { FieldError } from '../../resources/index.ts';
+import { isJsonObject, labelSelectorErrors, textOf, textsOf } from '../../resources/index.ts';
+import type { FieldError, JsonObject } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 /** A `metav1.LabelSelector` at a path, where there is one. */

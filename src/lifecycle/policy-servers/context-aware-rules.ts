@@ -1,13 +1,7 @@
 // What context-aware policies of a PolicyServer read of the cluster: exactly what they declare, and nothing else.
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
-import {
-  type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
-  isGroupSpec,
-  policyId,
-  type PolicyRevision,
-} from '../../resources/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
+import { isGroupSpec, policyId } from '../../resources/index.ts';
+import type { AccessRule, AdmissionPolicyObject, AdmissionPolicySpec, PolicyRevision } from '../../resources/index.ts';
 
 /** A kind that policies declare, and who they are. */
 export interface DeclaredKind {

@@ -1,7 +1,6 @@
 // What the processes of a PolicyServer may do: their service account, and the rights that it gets.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
 import { policyServerClusterRoleName, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 

@@ -1,6 +1,5 @@
 // What there is to be in the cluster for a PolicyServer. Pure.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
+import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { moduleSources, SOURCES_FILE } from './module-sources.ts';
 import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
 import { policyServerDeployment } from './policy-server-deployment.ts';

@@ -4,11 +4,15 @@ import type { Cluster } from '../../cluster/index.ts';
 import { keyOf, keyText } from '../../resources/index.ts';
 import type { PolicyServerReplica } from '../../resources/index.ts';
 import type { Change, Clock } from '../../runtime/index.ts';
-import type { ControlTls, PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../control/index.ts';
-import { ControlClient } from '../../control/index.ts';
-import type { ControlAddress } from '../../control/index.ts';
+import { ControlClient, prevalidateOn, PREVALIDATION_TIMEOUT_MS } from '../../control/index.ts';
+import type {
+  ControlAddress,
+  ControlTls,
+  PrevalidationRequest,
+  PrevalidationResult,
+  RevisionReport,
+} from '../../control/index.ts';
 import { removeDeparted } from './departed-replica.ts';
-import { prevalidateOn, PREVALIDATION_TIMEOUT_MS } from '../../control/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { KnownReplica, ReplicaChange } from './replica-directory.ts';
 import { ReplicaLink } from './replica-link.ts';

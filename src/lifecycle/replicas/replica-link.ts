@@ -2,13 +2,10 @@
 import type { Logger } from 'pino';
 import { pause } from '../../runtime/index.ts';
 import type { Clock } from '../../runtime/index.ts';
-import { CONTROL_PROTOCOL } from '../../control/index.ts';
-import type { ReplicaMessage, RevisionReport } from '../../control/index.ts';
-import { parseControlAddress } from '../../control/index.ts';
-import type { ControlAddress, ControlClient } from '../../control/index.ts';
+import { CONTROL_PROTOCOL, parseControlAddress, replicaMessages } from '../../control/index.ts';
+import type { ControlAddress, ControlClient, ReplicaMessage, RevisionReport } from '../../control/index.ts';
 import type { KnownReplica } from './replica-directory.ts';
 import { ReplicaReports } from './replica-reports.ts';
-import { replicaMessages } from '../../control/index.ts';
 import { errorText } from '../../values/index.ts';
 import { doubledWait } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';

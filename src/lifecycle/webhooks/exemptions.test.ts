@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  type AdmissionPolicySpec,
-  isOwnBucket,
-  labelSelector,
-  type MatchRule,
-  type PolicyMatch,
-  policyMatch,
-  type ResourceId,
-  ruleMatches,
-  type RuleRequest,
-  splitResource,
+import { isOwnBucket, labelSelector, policyMatch, ruleMatches, splitResource } from '../../resources/index.ts';
+import type {
+  AccessRule,
+  AdmissionPolicySpec,
+  MatchRule,
+  PolicyMatch,
+  ResourceId,
+  RuleRequest,
 } from '../../resources/index.ts';
 import { REPLICA_RULES } from '../../control/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
 import { CONTROLLER_NAMESPACE_RULES } from '../controller-rules.ts';

@@ -1,6 +1,6 @@
 // Which webhooks may be asked about requests of the product itself, by what its code says that it may write.
-import { equivalentGroups, type MatchRule, NAMESPACE_NAME_LABEL, splitResource } from '../../resources/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
+import { equivalentGroups, NAMESPACE_NAME_LABEL, splitResource } from '../../resources/index.ts';
+import type { AccessRule, MatchRule } from '../../resources/index.ts';
 import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
 import type { Webhook } from './webhook-object.ts';
 

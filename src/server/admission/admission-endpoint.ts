@@ -5,12 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AdmissionTargets } from './admission-targets.ts';
 import { reviewAnswer } from './review-answer.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
-import { RequestRefused } from '../../https/index.ts';
-import type { Route } from '../../evaluation/index.ts';
-import { BodyBudget, readBody, sendError, sendJson } from '../../https/index.ts';
+import type { Answer, Route, WorkerPool } from '../../evaluation/index.ts';
+import { BodyBudget, readBody, RequestRefused, sendError, sendJson } from '../../https/index.ts';
 import type { BucketKnowledge } from '../policies/policy-source.ts';
-import type { Answer } from '../../evaluation/index.ts';
-import type { WorkerPool } from '../../evaluation/index.ts';
 
 /** What API servers say, and what else means the same. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;

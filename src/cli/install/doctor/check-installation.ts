@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLUSTER_RULES } from '../../../lifecycle/index.ts';
 import { type CertificateMode, NAMESPACE_RULES } from '../objects/access-objects.ts';
-import { isJsonObject, type JsonObject, type KubernetesObject, textOf, textsOf } from '../../../resources/index.ts';
-import type { AccessRule } from '../../../resources/index.ts';
+import { isJsonObject, textOf, textsOf } from '../../../resources/index.ts';
+import type { AccessRule, JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import { CRDS, DEPLOYMENTS } from '../kinds.ts';
 import { deploymentProgress } from '../installed-state.ts';

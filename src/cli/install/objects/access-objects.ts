@@ -13,14 +13,13 @@ import {
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
-  type KubernetesObject,
   POLICIES_GROUP,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
 } from '../../../resources/index.ts';
-import type { AccessRule } from '../../../resources/index.ts';
+import type { AccessRule, KubernetesObject } from '../../../resources/index.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
