@@ -131,7 +131,10 @@ describe('portcullis run', { concurrency: 2 }, () => {
     const withoutCluster = await run([...args, '--allow-context-aware']);
     assert.equal(withoutCluster.code, 1);
     assert.equal(responseOf(withoutCluster).allowed, false);
-    assert.match(withoutCluster.stderr, /there is no cluster here[^]*--replay-host-capabilities-interactions FILE/);
+    assert.match(
+      withoutCluster.stderr,
+      /there is no cluster to answer it[^]*--replay-host-capabilities-interactions FILE/,
+    );
     const withoutGrant = await run(args);
     assert.equal(withoutGrant.code, 0);
     assert.match(withoutGrant.stderr, /note: the policy reads v1\/Namespace .* --allow-context-aware/);
@@ -312,7 +315,7 @@ describe('portcullis run, given bad input', { concurrency: 2 }, () => {
       what: 'a flag for signatures',
       args: [accept, '-r', REQUEST, '-k', 'key.pub'],
       code: 2,
-      message: /cannot be verified yet/,
+      message: /verification is not supported yet/,
     },
     { what: 'an unknown flag', args: [accept, '-r', REQUEST, '--bogus'], code: 2, message: /unknown option '--bogus'/ },
   ];

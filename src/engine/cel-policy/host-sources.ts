@@ -5,10 +5,9 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
 import type { LabelSelector } from './label-selector.ts';
-import type { ParamKind } from './policy-spec.ts';
 import type { PolicySources } from './settings-policy.ts';
 import { isKnownClusterKind } from './sources.ts';
-import type { NamespaceSource, ParameterSource } from './sources.ts';
+import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
 
 const BINDING = 'kubewarden';
 const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };

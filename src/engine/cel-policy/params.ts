@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json-text.ts';
-import type { ParamKind, ParamRef } from './policy-spec.ts';
-import type { ParameterSource } from './sources.ts';
+import type { ParamRef } from './policy-spec.ts';
+import type { ParameterSource, ParamKind } from './sources.ts';
 
 /** Why a policy cannot be evaluated for a request. The message is that of API servers. */
 export class ConfigurationError extends Error {}

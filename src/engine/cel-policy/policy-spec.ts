@@ -1,5 +1,6 @@
 import type { LabelSelector } from './label-selector.ts';
 import type { MatchResources } from './match-resources.ts';
+import type { ParamKind } from './sources.ts';
 
 /** What a policy is read to, whether it came as settings or as a manifest. */
 export interface PolicySpec {
@@ -64,11 +65,6 @@ export interface AuditAnnotationSpec {
 export interface MutationSpec {
   readonly patchType: PatchType;
   readonly expression: string;
-}
-
-export interface ParamKind {
-  readonly apiVersion: string;
-  readonly kind: string;
 }
 
 export interface ParamRef {

@@ -11,6 +11,7 @@ import type { KeyOptions } from './fields.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMatchResources } from './match-resources.ts';
 import type { MatchResources } from './match-resources.ts';
+import type { ParamKind } from './sources.ts';
 import { trimSpace } from './go-space.ts';
 import { MAX_AUDIT_ANNOTATIONS, MAX_MATCH_CONDITIONS, MAX_VALUE_EXPRESSION_BYTES } from './policy-spec.ts';
 import type {
@@ -18,7 +19,6 @@ import type {
   BindingSpec,
   MutationSpec,
   NamedExpression,
-  ParamKind,
   ParamRef,
   PatchType,
   PolicySpec,

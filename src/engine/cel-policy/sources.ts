@@ -1,7 +1,12 @@
 import { builtinKind, groupVersionOf } from '../../resources/index.ts';
 import type { JsonObject } from '../json-text.ts';
 import type { LabelSelector } from './label-selector.ts';
-import type { ParamKind } from './policy-spec.ts';
+
+/** The kind of a policy's parameters. */
+export interface ParamKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
 
 /** Where parameters come from. Both throw when they cannot know: the policy then fails as its failurePolicy says. */
 export interface ParameterSource {
