@@ -8,6 +8,7 @@ const BENCHES = [
   'throughput',
   'swaps',
   'startup',
+  'apply',
   'loop',
   'sandbox',
   'rego',
