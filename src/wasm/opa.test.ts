@@ -118,7 +118,7 @@ describe('builtins of older modules', () => {
       const log: string[] = [];
       const result = opaBuiltins.get(name)!(parseRegoText(operands) as readonly RegoValue[], {
         nowNs: 0n,
-        drawn: new Map(),
+        randomResults: new Map(),
         patterns: new Map(),
         charge: () => {},
         log: (text) => log.push(text),

@@ -141,7 +141,7 @@ export class OpaGuest {
       log: limitedLog,
       context: {
         nowNs: BigInt(Date.now()) * NS_PER_MS,
-        drawn: new Map(),
+        randomResults: new Map(),
         patterns: this.#patterns,
         charge: (fuel) => instance.chargeFuel(fuel),
         log: limitedLog,

@@ -13,7 +13,7 @@ import { timeBuiltins } from './time.ts';
 import { unitBuiltins } from './units.ts';
 import { yamlBuiltins } from './yaml.ts';
 
-/** Every builtin that the host offers. What OPA compiles into modules itself is not here. See docs/rego-builtins.md. */
+/** All builtins that the host provides; OPA compiles the others into modules. docs/rego-builtins.md lists them. */
 export const opaBuiltins: OpaBuiltins = new Map([
   ...cryptoBuiltins,
   ...encodingBuiltins,

@@ -4,30 +4,33 @@ import { int64Of, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet, typeName } from './value.ts';
 import type { RegoTypeName, RegoValue } from './value.ts';
 
-/** What a builtin may use besides its operands. One per guest; the parts that belong to one evaluation are replaced. */
+/**
+ * State that builtins use besides their operands. One per evaluation; some parts are shared by all evaluations of a
+ * guest.
+ */
 export interface BuiltinContext {
-  /** Unix time in nanoseconds, the same during one evaluation, as in OPA. */
+  /** Unix time in nanoseconds, constant during one evaluation, as in OPA. */
   readonly nowNs: bigint;
-  /** Random results of this evaluation by builtin and operands: OPA gives the same answer to the same question. */
-  readonly drawn: Map<string, RegoValue>;
-  /** Compiled patterns by their text. Kept between evaluations: guests cannot tell a hit from a miss. */
+  /** Random results of this evaluation by builtin and operands: as in OPA, equal calls return equal results. */
+  readonly randomResults: Map<string, RegoValue>;
+  /** Compiled patterns by text. Shared between evaluations: guests cannot observe whether a pattern is cached. */
   readonly patterns: Map<string, RE2JS>;
-  /** Takes fuel from the guest for work that is not proportional to the sizes of operands and result. */
+  /** Charges fuel for work that is not proportional to the sizes of operands and result. */
   readonly charge: (fuel: number) => void;
-  /** The policy's own log. */
+  /** The policy's log. */
   readonly log: (text: string) => void;
 }
 
 /**
- * One function that the host offers to Rego modules.
- * Undefined, and BuiltinError, make the call undefined. Any other error ends the evaluation.
+ * A function that the host provides to Rego modules. A call is undefined if the function returns undefined or throws
+ * BuiltinError. Any other error aborts the evaluation.
  */
 export type OpaBuiltin = (operands: readonly RegoValue[], context: BuiltinContext) => RegoValue | undefined;
 
 /** Builtins by their Rego names. */
 export type OpaBuiltins = ReadonlyMap<string, OpaBuiltin>;
 
-/** Reads a builtin's operands; positions count from zero. */
+/** An operand of a builtin, by its index from 0. @throws BuiltinError `operand-type` if it is missing */
 export function operand(operands: readonly RegoValue[], index: number): RegoValue {
   const value = operands[index];
   if (value === undefined) {
@@ -46,7 +49,7 @@ export function numberOperand(operands: readonly RegoValue[], index: number): Re
   return value instanceof RegoNumber ? value : wrongType(value, index, 'number');
 }
 
-/** An operand that fits int64. */
+/** An integer operand within int64. */
 export function intOperand(operands: readonly RegoValue[], index: number): bigint {
   const number = numberOperand(operands, index);
   const value = int64Of(number.text);
@@ -75,7 +78,7 @@ export function collectionOperand(operands: readonly RegoValue[], index: number)
   return isArray(value) ? value : wrongType(value, index, 'array', 'set');
 }
 
-/** A collection of which every element is a string. */
+/** A collection of strings. */
 export function stringsOperand(operands: readonly RegoValue[], index: number): readonly string[] {
   return collectionOperand(operands, index).map((item) =>
     typeof item === 'string' ? item : wrongType(item, index, 'string'),
@@ -89,7 +92,7 @@ export function wrongType(value: RegoValue, index: number, ...expected: RegoType
   );
 }
 
-/** Ends a builtin with an undefined result. */
+/** Throws a BuiltinError, which makes the call undefined. */
 export function undefinedBecause(message: string, cause?: unknown): never {
   throw new BuiltinError('operand-value', message, cause === undefined ? undefined : { cause });
 }

@@ -6,7 +6,7 @@ function hash(algorithm: string): OpaBuiltin {
   return (operands) => createHash(algorithm).update(stringOperand(operands, 0)).digest('hex');
 }
 
-/** Text first, then key. */
+/** The operands are the text and the key. */
 function hmac(algorithm: string): OpaBuiltin {
   return (operands) => {
     const text = stringOperand(operands, 0);

@@ -1,17 +1,17 @@
 import { formatFloat, parseDuration as parseGoDuration } from '../../go/index.ts';
 import { undefinedBecause } from './builtin.ts';
 
-/** Hours of the units that OPA adds to Go's. */
+/** Hours per unit that OPA adds to Go's units. */
 const LONG_UNITS: ReadonlyMap<string, number> = new Map([
   ['d', 24],
   ['w', 7 * 24],
   ['y', 365 * 24],
 ]);
 
-/** Longest text that is read: every unit once, with all digits that count, has some 300 characters. */
+/** Maximum length of a text: one with every unit once and all significant digits has some 300 characters. */
 const MAX_CHARS = 1000;
 
-/** Nanoseconds of a duration such as `1h30m`, `1.5d`, `-2w`. */
+/** Parses a duration such as `1h30m`, `1.5d` or `-2w` to nanoseconds. */
 export function parseDuration(text: string): bigint {
   if (text.length > MAX_CHARS) {
     return invalid(text);

@@ -16,7 +16,7 @@ const hexDecode: OpaBuiltin = (operands) => {
 
 const base64UrlEncodeNoPad: OpaBuiltin = (operands) => Buffer.from(stringOperand(operands, 0)).toString('base64url');
 
-/** Reads base64url with or without padding; line breaks are skipped, as Go does. */
+/** Decodes base64url with or without padding; line breaks are skipped, as in Go. */
 function decodeBase64Url(text: string): Buffer {
   const body = text.replace(/[\r\n]/g, '').replace(/={1,2}$/, '');
   const isPadded = text.endsWith('=');
@@ -33,7 +33,7 @@ function queryUnescape(text: string): string {
   if (/%(?![0-9a-fA-F]{2})/.test(text)) {
     undefinedBecause('urlquery: invalid percent escape');
   }
-  // Through bytes, because escapes need not be valid UTF-8: those become U+FFFD.
+  // Decoded as bytes, because escapes may be invalid UTF-8, which becomes U+FFFD.
   const bytes = Buffer.from(text.replaceAll('+', ' '));
   let length = 0;
   for (let index = 0; index < bytes.length; index += 1) {
@@ -89,7 +89,10 @@ const queryDecodeObject: OpaBuiltin = (operands) => {
   return new RegoObject(values);
 };
 
-/** Header, payload and signature (in hexadecimal) of a token; nothing is verified. A nested token is decoded instead. */
+/**
+ * Header, payload and signature (in hexadecimal) of a JWT, without verification. For a nested token, the inner one is
+ * decoded.
+ */
 const jwtDecode: OpaBuiltin = (operands) => decodeToken(stringOperand(operands, 0));
 
 function decodeToken(token: string): RegoValue {
@@ -104,7 +107,7 @@ function decodeToken(token: string): RegoValue {
   }
   const contentType = header.get('cty');
   if (contentType === 'JWT') {
-    // What surrounds a quoted token are quotes, which no token contains.
+    // A nested token may be a quoted JSON string; tokens themselves contain no quotes.
     return decodeToken(decodeBase64Url(payloadPart).toString().replace(/["']/g, ''));
   }
   return [header, jsonObject(payloadPart), decodeBase64Url(signaturePart).toString('hex')];

@@ -1,11 +1,11 @@
-/** Why a builtin gave no value. Both codes make the call undefined, as in OPA's default (non-strict) mode. */
+/** Reasons why a builtin returns no value. Both make the call undefined, as in OPA's default (non-strict) mode. */
 export type BuiltinErrorCode =
-  /** An operand has a type that the builtin does not take. */
+  /** An operand has the wrong type. */
   | 'operand-type'
-  /** The operands' types are right, but their contents cannot be used: bad pattern, out of range, not found. */
+  /** An operand has the right type, but an unusable value: an invalid pattern, out of range, not found. */
   | 'operand-value';
 
-/** Thrown by builtins; never leaves the Rego host. */
+/** Thrown by builtins and caught by the Rego host. */
 export class BuiltinError extends Error {
   override readonly name: string = 'BuiltinError';
   readonly code: BuiltinErrorCode;

@@ -5,12 +5,12 @@ import { int64Of, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
 import type { RegoValue } from './value.ts';
 
-/** Steps into a document. Arrays of any values are paths too, which is how elements of sets are reached. */
+/** Path segments. Segments can be values of any type, because they also address elements of sets. */
 type Path = readonly RegoValue[];
 
 /**
- * JSON Patch as OPA has it: also for sets (whose elements are their own keys), with paths as texts or arrays, and with
- * leading slashes optional. Any operation that cannot be done makes the whole call undefined.
+ * JSON Patch as in OPA, which differs from RFC 6902: it supports sets (whose elements are their own keys), paths can be
+ * strings or arrays, and leading slashes are optional. An operation that fails makes the whole call undefined.
  */
 const patch: OpaBuiltin = (operands, context) => {
   let document: RegoValue | undefined = operand(operands, 0);
@@ -24,7 +24,7 @@ const patch: OpaBuiltin = (operands, context) => {
   return document;
 };
 
-/** Hears of the size of every collection that is copied. */
+/** Called with the size of every collection before it is copied. */
 type CopyMeter = (size: number) => void;
 
 function apply(
@@ -96,7 +96,7 @@ function child(parent: RegoValue, step: RegoValue): RegoValue {
   return found === undefined ? undefinedBecause('json.patch: no such path') : found;
 }
 
-/** Changes the collection that holds the path's last step, and copies those above it. */
+/** Changes the collection that contains the path's last segment, and copies those above it. */
 function edit(
   document: RegoValue | undefined,
   path: Path,
@@ -170,7 +170,7 @@ function remove(document: RegoValue | undefined, path: Path, meter: CopyMeter): 
   });
 }
 
-/** An index into an array; `-` is the place behind its last element. */
+/** An array index; `-` is the end of the array. */
 function arrayIndex(array: readonly RegoValue[], step: RegoValue): number {
   if (step === '-') {
     return array.length;

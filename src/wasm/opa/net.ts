@@ -6,16 +6,16 @@ import { RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 
-/** Addresses are 128 bits wide; IPv4 ones are mapped into ::ffff:0:0/96, where Go keeps them too. */
+/** Addresses have 128 bits; IPv4 addresses are mapped into ::ffff:0:0/96, as in Go. */
 const MAPPED = 0xffffn << 32n;
 const MAPPED_PREFIX = 96;
 const ALL = (1n << 128n) - 1n;
 
 interface Network {
   readonly address: bigint;
-  /** Length of the prefix in 128 bits. */
+  /** Prefix length for 128 bits. */
   readonly prefix: number;
-  /** Written as IPv4; an IPv4 address that is written as IPv6 belongs to IPv4 all the same. */
+  /** Whether it was written as IPv4. An IPv4-mapped IPv6 address also belongs to IPv4. */
   readonly isV4Text: boolean;
 }
 
@@ -85,7 +85,7 @@ function contains(network: Network, address: bigint): boolean {
   if (isV4(network.address) !== isV4(address)) {
     return false;
   }
-  // Within IPv4, only the mask's last 32 bits count.
+  // For IPv4, only the last 32 bits of the mask count.
   const mask = isV4(address) ? maskOf(Math.max(network.prefix, MAPPED_PREFIX)) : maskOf(network.prefix);
   return (network.address & mask) === (address & mask);
 }
@@ -112,7 +112,7 @@ function addressText(address: bigint): string {
   }
   const groups = address.toString(16).padStart(32, '0').match(/.{4}/g) ?? [];
   const text = groups.map((group) => group.replace(/^0{1,3}/, '')).join(':');
-  // The longest run of two or more zero groups becomes "::"; the first one of equal runs.
+  // The first of the longest runs of two or more zero groups becomes "::".
   const runs = [...text.matchAll(/(?<=^|:)0(?::0)+(?=$|:)/g)];
   const longest = runs.reduce<RegExpExecArray | undefined>(
     (best, run) => (run[0].length > (best?.[0].length ?? 0) ? run : best),
@@ -135,7 +135,7 @@ const isValid: OpaBuiltin = (operands) => {
   return typeof text === 'string' && parseNetwork(text) !== undefined;
 };
 
-/** Addresses in one expansion: a /12 of IPv4. */
+/** Maximum number of addresses in one expansion: an IPv4 /12. */
 const MAX_EXPANDED = 1 << 20;
 
 const expand: OpaBuiltin = (operands, context) => {
@@ -148,7 +148,7 @@ const expand: OpaBuiltin = (operands, context) => {
   return new RegoSet(Array.from({ length: Number(count) }, (_, index) => addressText(network.address + BigInt(index))));
 };
 
-/** Pairs of a CIDR (or the first element of an array) and what stands for it in the result. */
+/** Pairs of a CIDR (a string, or the first element of an array) and its key in the result. */
 function indexed(value: RegoValue): (readonly [RegoValue, RegoValue])[] {
   if (typeof value === 'string') {
     return [[value, value]];
@@ -188,7 +188,7 @@ const containsMatches: OpaBuiltin = (operands, context) => {
 interface Range {
   readonly first: bigint;
   readonly last: bigint;
-  /** The network as written, while nothing was merged into it. */
+  /** The network as written; undefined for merged ranges. */
   readonly network: Network | undefined;
 }
 
@@ -198,7 +198,7 @@ const merge: OpaBuiltin = (operands) => {
   );
   ranges.sort((a, b) => compareBigints(a.last, b.last) || compareBigints(a.first, b.first));
   const merged: Range[] = [];
-  // From the last range down, each one swallows those that it touches.
+  // Starting with the last range, each one absorbs the ranges that it touches.
   for (const range of ranges.toReversed()) {
     const above = merged.at(-1);
     if (above !== undefined && above.first - 1n <= range.last && isV4(above.first) === isV4(range.last)) {
@@ -221,7 +221,8 @@ function rangeOf(text: string): Range {
   if (!isV4(address)) {
     return undefinedBecause('net.cidr_merge: an IPv6 address needs a prefix length');
   }
-  // OPA gives a bare address the network of its class (RFC 791), and prints it unmasked when nothing is merged.
+  // OPA gives an address without a prefix the network of its class (RFC 791), and prints it unmasked if nothing was
+  // merged.
   const prefix = classPrefix(Number((address >> 24n) & 0xffn)) + MAPPED_PREFIX;
   const network = { address, prefix, isV4Text: true };
   return { first: address & maskOf(prefix), last: lastOf(network), network };
@@ -234,7 +235,7 @@ function classPrefix(firstByte: number): number {
   return firstByte < 0xc0 ? 16 : 24;
 }
 
-/** The fewest networks that cover a range. */
+/** The smallest set of networks that covers a range. */
 function cidrsOf({ first, last }: Range): string[] {
   const texts: string[] = [];
   let at = first;

@@ -1,8 +1,8 @@
 import { isInt64 } from '../../go/index.ts';
 
 /**
- * A Rego number: a decimal of any size, kept as the JSON text that it was written in, because a double would corrupt
- * what policies really see (nanosecond timestamps, byte quantities, 64-bit ids).
+ * A Rego number: a decimal of any size, stored as its JSON text, because a double would corrupt values that policies
+ * use (nanosecond timestamps, byte quantities, 64-bit ids).
  */
 export class RegoNumber {
   readonly text: string;
@@ -26,7 +26,7 @@ export interface Decimal {
 
 const NUMBER_PARTS = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** Takes a number's text apart. Linear in the text's length: no power of ten is ever computed. */
+/** Splits the text of a number. Takes linear time, because it computes no power of ten. */
 export function decimalOf(text: string): Decimal {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
   const all = whole + fraction;
@@ -44,7 +44,7 @@ export function decimalOf(text: string): Decimal {
   return { negative: sign === '-', digits: all.slice(start, end), point: whole.length - start + Number(exponent) };
 }
 
-/** A text that is equal for equal numbers, however they are written (1, 1.0, 10e-1). */
+/** The same text for equal numbers, whatever their notation (1, 1.0, 10e-1). */
 export function canonicalNumber(text: string): string {
   const { negative, digits, point } = decimalOf(text);
   return `${negative ? '-' : ''}${digits}e${point}`;
@@ -71,12 +71,12 @@ function compareMagnitudes(x: Decimal, y: Decimal): number {
 }
 
 const INT64_TEXT = /^[+-]?(\d+)(\.0*)?$/;
-/** Go's largest int64 has 19 digits; OPA gives up on longer texts, a fraction of zeros included. */
+/** The largest int64 has 19 digits. As OPA, this rejects longer texts, including those with a fraction of zeros. */
 const INT64_TEXT_LENGTH = 19;
 
 /**
- * The value of a number that OPA takes for an int64: digits, perhaps followed by a fraction of zeros. Exponents (1e3)
- * are not taken, as in OPA.
+ * The value of a number that OPA accepts as int64: digits with an optional fraction of zeros. As in OPA, exponents
+ * (1e3) are not accepted.
  */
 export function int64Of(text: string): bigint | undefined {
   const match = INT64_TEXT.exec(text);
@@ -87,10 +87,10 @@ export function int64Of(text: string): bigint | undefined {
   return isInt64(value) ? value : undefined;
 }
 
-/** Integers of more digits than this are refused: nothing legitimate is near, and their arithmetic is not linear. */
+/** Maximum digits of an integer: far above real values, because arithmetic takes more than linear time. */
 const MAX_INTEGER_DIGITS = 10_000;
 
-/** The exact value of a number that is an integer, however it is written; undefined for fractions and giants. */
+/** The exact value of an integer in any notation; undefined for fractions and too large numbers. */
 export function integerOf(text: string): bigint | undefined {
   const { negative, digits, point } = decimalOf(text);
   if (point < digits.length || point > MAX_INTEGER_DIGITS) {

@@ -15,10 +15,10 @@ import { identityOf, isArray, RegoObject, RegoSet, valuesEqual } from './value.t
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
 
-/** Values in one result of a builtin that enumerates: far above what a policy can look at within its deadline. */
+/** Maximum number of values in the result of an enumeration: far more than a policy can process within its deadline. */
 export const MAX_RESULT_VALUES = 1_000_000;
 
-/** Fuel for one value that a builtin makes: 0.5 µs, at 2 × 10⁹ units per second of a Rego guest. */
+/** Fuel per value that a builtin creates: 0.5 µs, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_VALUE = 1000;
 
 const subset: OpaBuiltin = (operands, context) => {
@@ -26,13 +26,13 @@ const subset: OpaBuiltin = (operands, context) => {
   const part = operand(operands, 1);
   if (isArray(whole) && part instanceof RegoSet) {
     const present = new RegoSet(whole.filter((item) => part.has(item)));
-    // OPA takes an empty set for a subset of no empty array, and says false.
+    // As in OPA, an empty set is a subset of an array only if the array is not empty.
     return whole.length > 0 && present.size === part.size;
   }
   return isSubset(whole, part, context) ?? undefinedBecause('object.subset: operands of different types');
 };
 
-/** Undefined for values that are not both objects, both sets or both arrays. */
+/** Undefined unless both values are objects, both are sets, or both are arrays. */
 function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): boolean | undefined {
   if (whole instanceof RegoObject && part instanceof RegoObject) {
     return [...part].every(([key, value]) => {
@@ -46,7 +46,7 @@ function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): b
   return isArray(whole) && isArray(part) ? isRun(whole, part, context) : undefined;
 }
 
-/** Whether the part's elements follow each other somewhere in the whole. */
+/** Whether the part's elements are a consecutive run in the whole. */
 function isRun(whole: readonly RegoValue[], part: readonly RegoValue[], context: BuiltinContext): boolean {
   context.charge((whole.length + 1) * (part.length + 1));
   const all = whole.map(identityOf);
@@ -90,7 +90,7 @@ const marshalWithOptions: OpaBuiltin = (operands) => {
   return pretty ? prefix + marshal(value, { prefix, indent }, '') : marshal(value, undefined, '');
 };
 
-/** JSON as Go's encoder writes it: sorted keys, sets as arrays, characters that are special in HTML escaped. */
+/** JSON as Go's encoder writes it: sorted keys, sets as arrays, escapes for characters that are special in HTML. */
 function marshal(
   value: RegoValue,
   layout: { prefix: string; indent: string } | undefined,
@@ -129,7 +129,7 @@ function goJsonString(text: string): string {
 
 const objectKeys: OpaBuiltin = (operands) => new RegoSet([...objectOperand(operands, 0)].map(([key]) => key));
 
-/** Merges from left to right; objects within objects are merged too. */
+/** Merges objects from left to right, including nested objects. */
 const unionN: OpaBuiltin = (operands) => {
   const objects = arrayOperand(operands, 0).map((item) =>
     item instanceof RegoObject ? item : wrongType(item, 0, 'object'),
@@ -164,7 +164,7 @@ const rangeStep: OpaBuiltin = (operands, context) => {
 const numbersRange: OpaBuiltin = (operands, context) =>
   rangeStep([...operands.slice(0, 2), new RegoNumber('1')], context);
 
-/** All paths from the roots, each up to a node without further edges or to where it would close a cycle. */
+/** All paths from the roots, each up to a node without further edges or the end of a cycle. */
 const reachablePaths: OpaBuiltin = (operands, context) => {
   const graph = objectOperand(operands, 0);
   const paths: RegoValue[] = [];
@@ -218,7 +218,7 @@ const trace: OpaBuiltin = (operands, context) => {
   return true;
 };
 
-/** `print`: every operand comes as the set of its values, empty when it is undefined. */
+/** `print`: each operand is the set of its values, which is empty if it is undefined. */
 const print: OpaBuiltin = (operands, context) => {
   let lines: readonly string[][] = [[]];
   for (const item of arrayOperand(operands, 0)) {

@@ -5,15 +5,15 @@ import { RegoNumber } from './number.ts';
 import { identityOf, RegoObject } from './value.ts';
 import type { RegoValue } from './value.ts';
 
-/** The first answer to a question is the answer for the rest of the evaluation. */
-function once(context: BuiltinContext, question: string, answer: () => RegoValue): RegoValue {
-  const known = context.drawn.get(question);
-  if (known !== undefined) {
-    return known;
+/** Returns the same result for equal calls in one evaluation. */
+function once(context: BuiltinContext, call: string, generate: () => RegoValue): RegoValue {
+  const previous = context.randomResults.get(call);
+  if (previous !== undefined) {
+    return previous;
   }
-  const drawn = answer();
-  context.drawn.set(question, drawn);
-  return drawn;
+  const result = generate();
+  context.randomResults.set(call, result);
+  return result;
 }
 
 const intn: OpaBuiltin = (operands, context) => {
@@ -26,7 +26,7 @@ const intn: OpaBuiltin = (operands, context) => {
   return once(context, `rand.intn ${bound} ${name}`, () => RegoNumber.of(randomBelow(bound)));
 };
 
-/** Twice the bits of the largest bound, so that the remainder's bias is far below anything that shows. */
+/** Twice the bits of the largest bound, which makes the bias of the remainder negligible. */
 const RANDOM_BYTES = 16;
 
 function randomBelow(bound: bigint): bigint {
@@ -47,7 +47,7 @@ function dashed(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** The notations that Go's uuid package reads. Whatever encloses 36 characters counts as braces there. */
+/** The notations that Go's uuid package accepts. It takes any first and last character of 38 as braces. */
 const NOTATIONS = [
   /^(?:urn:uuid:)?([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})$/i,
   /^.([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12}).$/i,

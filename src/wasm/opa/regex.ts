@@ -7,33 +7,33 @@ import { BuiltinError } from './errors.ts';
 import { FUEL_PER_CHAR } from './strings.ts';
 import { MAX_RESULT_CHARS } from './value-text.ts';
 
-/** Patterns kept compiled per guest, as many as OPA keeps. */
+/** Maximum number of cached patterns per guest, as in OPA. */
 const MAX_CACHED_PATTERNS = 100;
 
-/** Longest pattern that is compiled: far above any policy's, and compile time grows with it. */
+/** Maximum length of a pattern: far above that of policies, because compile time grows with it. */
 const MAX_PATTERN_CHARS = 64 * 1024;
 
-// Prices are measured times, at 2 × 10⁹ units of fuel per second of a Rego guest.
+// Fuel prices are measured times, at 2 × 10⁹ units per second of a Rego guest.
 
-/** Fuel for one character of a pattern, before it is known how large it gets. */
+/** Fuel per character of a pattern, charged before it is compiled. */
 const FUEL_PER_PATTERN_CHAR = 250;
 
-/** Fuel for one instruction of a compiled pattern: 1.2 µs. */
+/** Fuel per instruction of a compiled pattern: 1.2 µs. */
 const FUEL_PER_INSTRUCTION = 2500;
 
-/** Fuel for one character of the text and one instruction of the pattern: 10 to 20 ns. */
+/** Fuel per character of the text and instruction of the pattern: 10 to 20 ns. */
 const FUEL_PER_STEP = 40;
 
-/** Steps take twice the time with so many groups, whose places are copied. */
+/** Steps take twice the time with this many capture groups, whose positions are copied. */
 const GROUPS_PER_STEP = 16;
 
-/** Fuel for one reference of a replacement. */
+/** Fuel per reference in a replacement. */
 const FUEL_PER_REFERENCE = 200;
 
 /**
- * A search with repetitions may look at everything that is left and still match only its beginning, but hardly ever
- * does. Charged in full, splitting a long text into lines would be as dear as an attack. With this share of it, an
- * attack takes up to so many times the time that its fuel stands for; the deadline cuts it then.
+ * A search with repetitions may scan the whole rest of the text and still match only its beginning, but that is rare.
+ * Charging the worst case would make splitting a long text into lines as expensive as an attack. With this share of it,
+ * an attack can take up to 16 times the time of its fuel; the deadline aborts it.
  */
 const LOOKAHEAD_SHARE = 16;
 
@@ -60,10 +60,10 @@ function compile(pattern: string, context: BuiltinContext): RE2JS {
   return compiled;
 }
 
-/** Start and end of a match and of each of its groups; -1 for a group that took no part. */
+/** Start and end of a match and of its groups; -1 for a group without a match. */
 type Match = readonly (readonly [number, number])[];
 
-/** All matches that do not overlap, the way Go finds them: no empty match right after another match. */
+/** All matches without overlaps, as Go finds them: no empty match directly after another match. */
 function* matchesOf(pattern: RE2JS, text: string, limit: number, context: BuiltinContext): Generator<Match> {
   const matcher = pattern.matcher(text);
   const size = pattern.programSize();
@@ -132,7 +132,9 @@ const replace: OpaBuiltin = (operands, context) => {
 
 const REFERENCE = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;
 
-/** Go's template of a replacement: `$1`, `$name`, `${name}`, `$$`. The longest name counts: `$1x` is group "1x". */
+/**
+ * Expands Go's replacement template: `$1`, `$name`, `${name}`, `$$`. The longest name counts: `$1x` is the group "1x".
+ */
 function expand(template: string, match: Match, names: Readonly<Record<string, number>>, text: string): string {
   return template.replace(REFERENCE, (reference, braced?: string, bare?: string) => {
     const name = braced ?? bare;
@@ -221,13 +223,13 @@ const templateMatch: OpaBuiltin = (operands, context) => {
   return isMatch(compile(templatePattern(template, start, end, context), context), text, context);
 };
 
-/** Go counts bytes here, so only ASCII characters are delimiters. */
+/** OPA indexes bytes here, so a delimiter must be an ASCII character. */
 function delimiter(operands: readonly RegoValue[], index: number): string {
   const text = stringOperand(operands, index);
   return text.length === 1 && text <= '\u007f' ? text : undefinedBecause('a delimiter must be one character');
 }
 
-/** The text between the delimiters is a pattern, all else is literal. */
+/** The text between the delimiters is a pattern, the rest is literal. */
 function templatePattern(template: string, start: string, end: string, context: BuiltinContext): string {
   let pattern = '^';
   let literalFrom = 0;
@@ -255,7 +257,7 @@ function templatePattern(template: string, start: string, end: string, context: 
     : undefinedBecause('unbalanced delimiters');
 }
 
-/** Characters that mean something in a glob. */
+/** Special characters of a glob. */
 const GLOB_SPECIAL = /[*?\\[\]{}]/g;
 
 const globQuoteMeta: OpaBuiltin = (operands) => stringOperand(operands, 0).replace(GLOB_SPECIAL, '\\$&');

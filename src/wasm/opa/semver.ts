@@ -13,7 +13,7 @@ const IDENTIFIERS = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/;
 const INT64_DIGITS = 19;
 const NUMERIC = /^(?:0|[1-9][0-9]*)$/;
 
-/** SemVer 2.0.0, with the leading `v` that OPA allows. */
+/** SemVer 2.0.0, with the leading `v` that OPA accepts. */
 function parseVersion(text: string): Version | undefined {
   const [withoutBuild = '', ...build] = splitOnce(text.replace(/^v/, ''), '+');
   const [core = '', ...preRelease] = splitOnce(withoutBuild, '-');

@@ -17,7 +17,7 @@ import { isArray, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
 
-/** Fuel for one character that a builtin makes: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
+/** Fuel per character that a builtin creates: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_CHAR = 10;
 
 const sprintfBuiltin: OpaBuiltin = (operands, context) => {
@@ -33,12 +33,14 @@ const sprintfBuiltin: OpaBuiltin = (operands, context) => {
   });
 };
 
-/** Converting digits between decimal and binary is not linear, though far from quadratic. */
+/** Converting digits between decimal and binary takes more than linear time, though far less than quadratic. */
 function chargeDigits(context: BuiltinContext, digits: string): void {
   context.charge(digits.length * Math.sqrt(digits.length) * FUEL_PER_CHAR);
 }
 
-/** OPA hands numbers to Go by how they are written: 1.0 is a float, 1 an int64, longer integers are big. */
+/**
+ * As in OPA, the notation of a number decides its Go type: 1.0 is a float64, 1 an int64, longer integers are big.Int.
+ */
 function formatArgument(value: RegoValue, context: BuiltinContext): FormatArgument {
   if (typeof value === 'string') {
     return { type: 'string', value };
@@ -55,7 +57,7 @@ function formatArgument(value: RegoValue, context: BuiltinContext): FormatArgume
   return { type: isInt64(integer) ? 'int64' : '*big.Int', value: integer };
 }
 
-/** Every position, in code points, at which the search string starts; overlaps included. */
+/** All positions of the search string in code points, including overlapping ones. */
 const indexOfN: OpaBuiltin = (operands, context) => {
   const base = stringOperand(operands, 0);
   const search = stringOperand(operands, 1);
@@ -77,12 +79,12 @@ const indexOfN: OpaBuiltin = (operands, context) => {
   return positions;
 };
 
-/** A search hardly ever takes the product of the lengths, but it can. */
+/** A search can take the product of the lengths, though it seldom does. */
 function chargeSearch(context: BuiltinContext, text: string, search: string): void {
   context.charge((text.length * search.length) / SEARCHED_PAIRS_PER_FUEL);
 }
 
-/** Pairs of characters that the engine compares in the time of one instruction of a guest, about. */
+/** Pairs of characters that V8 compares in about the time of one guest instruction. */
 const SEARCHED_PAIRS_PER_FUEL = 16;
 
 function isLowSurrogate(text: string, index: number): boolean {
@@ -133,7 +135,7 @@ const splitN: OpaBuiltin = (operands, context) => {
 
 const reverse: OpaBuiltin = (operands) => Array.from(stringOperand(operands, 0)).reverse().join('');
 
-/** All patterns at once, left to right: the pattern that comes first in Rego's order wins at each place. */
+/** Replaces all patterns in one pass from left to right; at each position, the first pattern in Rego's order wins. */
 const replaceN: OpaBuiltin = (operands, context) => {
   const pairs = objectOperand(operands, 0)
     .sorted()
@@ -152,7 +154,7 @@ const replaceN: OpaBuiltin = (operands, context) => {
     const pair = pairs.find(([pattern]) => (pattern !== '' || !afterEmptyMatch) && text.startsWith(pattern, at));
     afterEmptyMatch = pair?.[0] === '';
     if (pair !== undefined) {
-      // An empty pattern leaves its place to the others.
+      // An empty pattern does not consume characters, so others can match at the same position.
       output += pair[1];
       at += pair[0].length;
     } else {

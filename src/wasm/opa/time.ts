@@ -25,10 +25,10 @@ interface Moment {
   readonly layout: string;
 }
 
-/** Fuel for one question to the system's zone database. */
+/** Fuel per lookup in the time zone database. */
 const FUEL_PER_ZONE_LOOKUP = 50_000;
 
-/** A time: a number of nanoseconds, or an array of that, a zone and a layout. */
+/** A time operand: nanoseconds, or an array of nanoseconds, zone and layout. */
 function momentOperand(operands: readonly RegoValue[], index: number, context: BuiltinContext): Moment {
   const value = operand(operands, index);
   if (value instanceof RegoNumber) {
@@ -111,7 +111,7 @@ const clock: OpaBuiltin = (operands, context) => {
 
 const weekday: OpaBuiltin = (operands, context) => weekdayName(localTime(momentOperand(operands, 0, context)));
 
-/** Years, months or days beyond this leave the range of int64 nanoseconds (584 years) from anywhere. */
+/** Larger numbers of years, months or days always exceed int64 nanoseconds (584 years). */
 const MAX_SHIFT = 10_000_000n;
 
 const addDate: OpaBuiltin = (operands, context) => {
@@ -125,13 +125,13 @@ const addDate: OpaBuiltin = (operands, context) => {
   return result(BigInt(wanted - offsetOfLocal(moment.zone, wanted)) * NS_PER_SECOND + BigInt(local.nanosecond));
 };
 
-/** The offset of a local time. Where clocks are changed, Go's choice: the offset in force at its first guess. */
+/** The offset of a local time. At clock changes, the same as Go: the offset at its first guess. */
 function offsetOfLocal(zone: TimeZone, localSeconds: number): number {
   const guess = zone.offsetAt(localSeconds);
   return guess === 0 ? 0 : zone.offsetAt(localSeconds - guess);
 }
 
-/** Years, months, days, hours, minutes and seconds between two times, in the zone of the first. */
+/** Years, months, days, hours, minutes and seconds between two times, in the zone of the first one. */
 const diff: OpaBuiltin = (operands, context) => {
   const first = momentOperand(operands, 0, context);
   const second = { ...momentOperand(operands, 1, context), zone: first.zone };

@@ -4,16 +4,13 @@ import { decimalOf, RegoNumber } from './number.ts';
 
 const POWERS = ['k', 'm', 'g', 't', 'p', 'e'];
 
-/** Exponents of more than six digits are refused, as in OPA. */
+/** Exponents of more than six digits are rejected, as in OPA. */
 const LONG_EXPONENT = /[eE][+-]?\d{7}/;
 
-/** Longest text that is read; quantities of Kubernetes have some 20 characters. */
+/** Maximum length of a text; Kubernetes quantities have some 20 characters. */
 const MAX_CHARS = 10_000;
 
-/**
- * Amounts beyond these powers of ten are refused (OPA goes to 10^999999, at a cost that is not linear). No quantity of
- * Kubernetes comes near.
- */
+/** Maximum power of ten, far above Kubernetes quantities. OPA accepts up to 10^999999, at more than linear cost. */
 const MAX_POWER = 5000;
 
 interface Amount {
@@ -21,7 +18,7 @@ interface Amount {
   readonly unit: string;
 }
 
-/** Splits `1.5e3Ki` into number and unit. An `e` that no digits follow is a unit. */
+/** Splits `1.5e3Ki` into number and unit. An `e` without digits after it is a unit. */
 function split(text: string): Amount {
   if (text.includes(' ') || text.length > MAX_CHARS) {
     undefinedBecause('units: an amount has no spaces, and is not that long');
@@ -65,10 +62,10 @@ const parseBytes: OpaBuiltin = (operands) => {
   return RegoNumber.of(bytes.numerator / bytes.denominator);
 };
 
-/** OPA computes bytes in floats with mantissas of this size. */
+/** OPA computes bytes in floats with a mantissa of this size. */
 const MANTISSA_BITS = 64;
 
-/** Rounds a fraction to a float's mantissa, halves to even; the result's denominator is a power of two. */
+/** Rounds a fraction to the mantissa of a float, halves to even; the result's denominator is a power of two. */
 function roundToMantissa(
   numerator: bigint,
   denominator: bigint,
@@ -108,14 +105,14 @@ function bitLength(value: bigint): number {
   return value.toString(2).length;
 }
 
-/** Digits after the point that OPA gives of a fraction. */
+/** Maximum digits after the point in OPA's results. */
 const FRACTION_DIGITS = 10;
 
 const parse: OpaBuiltin = (operands) => {
   const { number, unit } = split(stringOperand(operands, 0).replaceAll('"', ''));
   const { numerator, scale } = rational(number);
   if (unit === 'm') {
-    // OPA's milli is the double nearest to 0.001, which only shows beyond the digits that it gives.
+    // OPA's milli is the double nearest to 0.001; the difference is beyond the printed digits.
     return decimal(numerator, scale + 3, true);
   }
   const [, letter = '', isBinary] = /^([kKmMgGtTpPeE])([iI]?)$/.exec(unit) ?? [];

@@ -1,10 +1,10 @@
 import { compareStrings } from '../../go/index.ts';
 import { canonicalNumber, compareNumbers, RegoNumber } from './number.ts';
 
-/** Any value of Rego. Strings, booleans, null and arrays are JavaScript's own. */
+/** A Rego value. Strings, booleans, null and arrays are JavaScript values. */
 export type RegoValue = null | boolean | string | RegoNumber | readonly RegoValue[] | RegoSet | RegoObject;
 
-/** An immutable set; elements are equal by value. */
+/** An immutable set; elements are compared by value. */
 export class RegoSet {
   readonly #items = new Map<string, RegoValue>();
 
@@ -32,7 +32,7 @@ export class RegoSet {
   }
 }
 
-/** An immutable object; keys are any values. A later entry of an equal key wins. */
+/** An immutable object with keys of any type. A later entry replaces one with an equal key. */
 export class RegoObject {
   readonly #entries = new Map<string, readonly [RegoValue, RegoValue]>();
 
@@ -64,7 +64,7 @@ export function isArray(value: RegoValue | undefined): value is readonly RegoVal
   return Array.isArray(value);
 }
 
-/** A text that is equal exactly for equal values. */
+/** A text that is the same exactly for equal values. */
 export function identityOf(value: RegoValue): string {
   if (typeof value === 'string') {
     return JSON.stringify(value);
@@ -91,7 +91,7 @@ export function valuesEqual(a: RegoValue, b: RegoValue): boolean {
   return a === b || identityOf(a) === identityOf(b);
 }
 
-/** What error messages call a value, and Rego's order of types. */
+/** Type names in error messages, in Rego's order of types. */
 const TYPE_ORDER = ['null', 'boolean', 'number', 'string', 'array', 'object', 'set'] as const;
 export type RegoTypeName = (typeof TYPE_ORDER)[number];
 

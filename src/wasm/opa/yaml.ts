@@ -17,10 +17,13 @@ import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
 
-/** Nesting that is read; Kubernetes manifests stay far below. */
+/** Maximum nesting; Kubernetes manifests are far below. */
 const MAX_DEPTH = 200;
 
-/** Aliases in one document. Each can multiply the document's size; the size itself is bounded when it is written. */
+/**
+ * Maximum number of aliases in a document. Each can multiply the document's size; the size itself is limited when it is
+ * written.
+ */
 const MAX_ALIASES = 1000;
 
 const NULLS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
@@ -33,7 +36,7 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ['FALSE', false],
 ]);
 
-/** What YAML 1.1, and people, take for booleans: strings here, but quoted when written. */
+/** YAML 1.1 booleans, which are strings here, but are quoted when written. */
 const OLD_BOOLEANS = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
@@ -41,7 +44,7 @@ const SPECIAL_FLOAT = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 const UINT64_LIMIT = 2n ** 64n;
 
-/** The number that a plain scalar means to go-yaml: decimal, 0x, 0o, 0b, a leading zero for octal, underscores. */
+/** The value of a plain scalar in go-yaml: decimal, 0x, 0o, 0b, a leading zero for octal, underscores. */
 function yamlNumber(source: string): RegoNumber | undefined {
   if (!/^[-+.0-9]/.test(source)) {
     return undefined;
@@ -51,7 +54,7 @@ function yamlNumber(source: string): RegoNumber | undefined {
   if (integer !== undefined && integer < UINT64_LIMIT && integer >= -(UINT64_LIMIT / 2n)) {
     return RegoNumber.of(integer);
   }
-  // Signs of life that Go's reading of floats needs: not just a point or an exponent.
+  // Go's float parser needs a digit, not only a point or an exponent.
   if (!FLOAT.test(text)) {
     return undefined;
   }
@@ -102,7 +105,7 @@ const binaryTag = defineScalarTag<RegoValue>(`${TAG}binary`, {
   resolve: (source) => Buffer.from(source, 'base64').toString(),
   identify: never,
 });
-// Both collections finish with a step of their own, which makes the reader refuse values that contain themselves.
+// Both collections are finalized in a separate step, which makes the parser reject values that contain themselves.
 const sequenceTag = defineSequenceTag<RegoValue[], readonly RegoValue[]>(`${TAG}seq`, {
   create: () => [],
   addItem: (items, item) => {
@@ -133,7 +136,7 @@ function keyText(key: RegoValue): string {
   return key instanceof RegoNumber ? key.text : undefinedBecause('yaml: a key must be a scalar');
 }
 
-/** The first document, as JSON values. The others must be well-formed too. */
+/** The first document as a Rego value. The other documents must be well-formed too. */
 function parseYaml(text: string): RegoValue {
   if (/^%YAML(?![ \t]+1\.1\b)/.test(text)) {
     undefinedBecause('yaml: go-yaml takes no other version than 1.1');
@@ -161,7 +164,7 @@ const isValid: OpaBuiltin = (operands) => {
     return false;
   }
   try {
-    // Aliases make values that are larger as text than in memory: writing one is what bounds it.
+    // With aliases, a value can be larger as text than in memory: writing it applies the limit.
     regoText(parseYaml(text));
     return true;
   } catch (error) {
@@ -174,7 +177,7 @@ const isValid: OpaBuiltin = (operands) => {
 
 const marshal: OpaBuiltin = (operands) => `${block(operand(operands, 0), '')}\n`;
 
-/** Writes a value whose first line follows what is there already; the others are indented. */
+/** Writes a value; the first line continues the current line, the others are indented. */
 function block(value: RegoValue, indent: string): string {
   if (value instanceof RegoObject) {
     return value.size === 0 ? '{}' : mapping(value, indent);
@@ -192,7 +195,7 @@ function block(value: RegoValue, indent: string): string {
   return items.length === 0 ? '[]' : items.map((item) => `- ${block(item, `${indent}  `)}`).join(`\n${indent}`);
 }
 
-/** Keys of more UTF-8 bytes are written with a question mark. */
+/** Keys with more UTF-8 bytes are written with a question mark. */
 const MAX_SIMPLE_KEY_BYTES = 128;
 
 function mapping(object: RegoObject, indent: string): string {
@@ -211,7 +214,7 @@ function mapping(object: RegoObject, indent: string): string {
   return lines.join(`\n${indent}`);
 }
 
-/** Whether a value is a collection that is written over several lines. */
+/** Whether a value is a collection that is written on several lines. */
 function isFilled(value: RegoValue): boolean {
   if (isArray(value)) {
     return value.length > 0;
@@ -219,7 +222,7 @@ function isFilled(value: RegoValue): boolean {
   return (value instanceof RegoObject || value instanceof RegoSet) && value.size > 0;
 }
 
-/** Go-yaml keeps integers that fit 64 bits and writes all else as the shortest float. */
+/** As in go-yaml, integers within 64 bits are kept, and all other numbers become the shortest float. */
 function numberText(text: string): string {
   const integer = /[.eE]/.test(text) ? undefined : integerOf(text);
   if (integer !== undefined && integer < UINT64_LIMIT && integer >= -(UINT64_LIMIT / 2n)) {
@@ -265,11 +268,11 @@ function isStringWhenPlain(text: string): boolean {
 
 const TIMESTAMP = /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ ])\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})?)?$/;
 
-/** Where a plain scalar would mean something else: indicators, comments, spaces at the ends. */
+/** Plain scalars that would have another meaning: indicators, comments, spaces at the ends. */
 const PLAIN_FORBIDDEN = /^(?:---|\.\.\.)|^[#,[\]{}&*!|>'"%@`]|^[-?:](?=[ \t]|$)|:(?=[ \t]|$)|[ \t]#|^[ \t]|[ \t]$|\t/;
 // oxlint-disable-next-line no-control-regex -- these are the characters that YAML must escape
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/;
-/** Line breaks to YAML 1.1, besides the usual ones. */
+/** Line breaks of YAML 1.1 besides the usual ones. */
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
 
 function isBlockAllowed(text: string): boolean {
@@ -325,7 +328,7 @@ function hex(code: number, digits: number): string {
 const DIGIT = /^\p{Nd}$/u;
 const LETTER = /^\p{L}$/u;
 
-/** Go-yaml's order of keys: numbers within keys by value (a2 before a10), letters after other characters. */
+/** The order of keys in go-yaml: numbers in keys by value (a2 before a10), letters after other characters. */
 function compareKeys(a: string, b: string): number {
   const x = Array.from(a);
   const y = Array.from(b);
@@ -348,7 +351,7 @@ function compareKeys(a: string, b: string): number {
   return Number(BigInt(leftNumber) - BigInt(rightNumber)) || leftNumber.length - rightNumber.length || byCode;
 }
 
-/** The digits from here on; those before count when a zero would otherwise change their meaning. */
+/** The number from here on; digits before it count if a zero would otherwise change its meaning. */
 function numberAt(characters: readonly string[], at: number): string {
   let start = at;
   while (start > 0 && DIGIT.test(characters[start - 1] ?? '')) {
