@@ -65,7 +65,7 @@ function insertEach(
   });
 }
 
-/** `cel.bind(name, value, expression)`. API servers do not have it. */
+/** `cel.bind(name, value, expression)`, which API servers do not support. */
 export const BINDING_MACROS: readonly Macro[] = [
   {
     name: 'bind',
@@ -81,7 +81,7 @@ export const BINDING_MACROS: readonly Macro[] = [
   },
 ];
 
-/** Evaluates an expression with a name bound to a value: a loop that never runs. */
+/** Binds a name to a value for one expression: a comprehension whose loop never runs. */
 function bind(macro: MacroExpansion, name: string, value: Expression, result: Expression): Expression {
   return macro.comprehension({
     range: macro.list(),
@@ -95,12 +95,12 @@ function bind(macro: MacroExpansion, name: string, value: Expression, result: Ex
   });
 }
 
-/** `optMap` of the first version of optional types. */
+/** `optMap`, from version 1 of optional types. */
 export const OPTIONAL_MACROS: readonly Macro[] = [
   optionalMacro('optMap', (macro, bound) => macro.functionCall('optional.of', bound)),
 ];
 
-/** `optFlatMap`, which came with the second version of optional types. */
+/** `optFlatMap`, from version 2 of optional types. */
 export const OPTIONAL_FLAT_MACROS: readonly Macro[] = [optionalMacro('optFlatMap', (_macro, bound) => bound)];
 
 function optionalMacro(name: string, wrap: (macro: MacroExpansion, bound: Expression) => Expression): Macro {
@@ -144,7 +144,7 @@ export const LIST_MACROS: readonly Macro[] = [
   },
 ];
 
-/** `math.least` and `math.greatest`. API servers do not have them. */
+/** `math.least` and `math.greatest`, which API servers do not support. */
 export const MATH_MACROS: readonly Macro[] = [
   extremeMacro('least', 'math.@min'),
   extremeMacro('greatest', 'math.@max'),

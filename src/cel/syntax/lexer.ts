@@ -1,7 +1,7 @@
 import { Token } from './token.ts';
 
-/** Told of text that is no token, or a broken one. */
-export type LexicalProblem = (message: string, start: number, end: number, hints: readonly string[]) => void;
+/** Called for invalid or unknown tokens. */
+export type ReportLexicalError = (message: string, start: number, end: number, hints: readonly string[]) => void;
 
 const IDENTIFIER_START = 1;
 const DIGIT = 2;
@@ -24,30 +24,30 @@ const MINUS = 45;
 const EQUALS = 61;
 const ZERO = 48;
 const LOWER_X = 120;
-/** Makes a letter lower case. */
+/** The bit that makes an ASCII letter lower case. */
 const LOWER = 32;
 const LETTER_B = 98;
 const LETTER_E = 101;
 const LETTER_R = 114;
 const LETTER_U = 117;
 
-/** Splits the text of an expression into tokens, one at a time: the first is there after the first {@link Lexer.next}. */
+/** Splits an expression into tokens, one at a time. The first call of {@link Lexer.next} reads the first token. */
 export class Lexer {
   readonly text: string;
-  /** The current token and where it is. */
+  /** The current token and its position. */
   kind: Token = Token.End;
   start = 0;
   end = 0;
-  /** Where the token before the current one ended. */
+  /** End of the token before the current one. */
   previousEnd = 0;
-  readonly #problem: LexicalProblem;
+  readonly #reportError: ReportLexicalError;
 
-  constructor(text: string, problem: LexicalProblem) {
+  constructor(text: string, reportError: ReportLexicalError) {
     this.text = text;
-    this.#problem = problem;
+    this.#reportError = reportError;
   }
 
-  /** Goes to the next token. At the end it stays there. */
+  /** Advances to the next token; stays at the end. */
   next(): void {
     this.previousEnd = this.end;
     do {
@@ -64,7 +64,7 @@ export class Lexer {
     return this.text.slice(this.start, this.end);
   }
 
-  /** Continues from a place where a token starts. */
+  /** Continues at the start of a token. */
   rewind(start: number, previousEnd: number): void {
     this.end = start;
     this.next();
@@ -87,7 +87,7 @@ export class Lexer {
     }
   }
 
-  /** Scans the token at `start` and sets `end`. Gives End for text that is none. */
+  /** Scans the token at `start` and sets `end`. Returns End for an unknown token. */
   #scan(): Token {
     const { text, start } = this;
     if (start >= text.length) {
@@ -150,11 +150,13 @@ export class Lexer {
       case 0x3e:
         return this.#withEquals(isFollowedByEquals, Token.GreaterEqual, Token.Greater);
       case EQUALS:
-        return isFollowedByEquals ? this.#withEquals(true, Token.Equal, Token.Equal) : this.#meant('==', Token.Equal);
+        return isFollowedByEquals
+          ? this.#withEquals(true, Token.Equal, Token.Equal)
+          : this.#recoverOperator('==', Token.Equal);
       case 0x26:
-        return this.#doubled(code) ? Token.And : this.#meant('&&', Token.And);
+        return this.#doubled(code) ? Token.And : this.#recoverOperator('&&', Token.And);
       case 0x7c:
-        return this.#doubled(code) ? Token.Or : this.#meant('||', Token.Or);
+        return this.#doubled(code) ? Token.Or : this.#recoverOperator('||', Token.Or);
       case BACK_QUOTE:
         return this.#scanEscapedIdentifier();
       default:
@@ -167,7 +169,7 @@ export class Lexer {
       return shorter;
     }
     this.end = this.start + 2;
-    // `===` is what people write who come from JavaScript: one mistake, not two.
+    // `===` is a common mistake of JavaScript users: one error, not two.
     if (longer !== Token.LessEqual && longer !== Token.GreaterEqual && this.text.charCodeAt(this.end) === EQUALS) {
       this.end += 1;
       const meant = longer === Token.Equal ? '==' : '!=';
@@ -182,8 +184,8 @@ export class Lexer {
     return isDoubled;
   }
 
-  /** A lone `=`, `&` or `|`: an error, but parsing goes on with what was meant. */
-  #meant(operator: string, token: Token): Token {
+  /** A lone `=`, `&` or `|`: reports an error and continues with the intended operator. */
+  #recoverOperator(operator: string, token: Token): Token {
     this.#report([`did you mean '${operator}'?`]);
     return token;
   }
@@ -197,7 +199,7 @@ export class Lexer {
 
   #report(hints: readonly string[]): void {
     const message = `Syntax error: token recognition error at: '${this.tokenText}'`;
-    this.#problem(message, this.start, this.end, hints);
+    this.#reportError(message, this.start, this.end, hints);
   }
 
   #scanWord(first: number): Token {
@@ -273,7 +275,7 @@ export class Lexer {
     return end === digits ? from : end;
   }
 
-  /** Gives where the string that opens at a quote ends, its closing quotes included. */
+  /** Returns the end of the string that opens at a quote, including its closing quotes. */
   #scanString(quoteAt: number, isRaw: boolean): number {
     const { text } = this;
     const quote = text.charCodeAt(quoteAt);
@@ -295,7 +297,7 @@ export class Lexer {
     }
     const end = Math.min(index, text.length);
     const opening = text.slice(this.start, Math.min(end, this.start + 20));
-    this.#problem(`Syntax error: token recognition error at: '${opening}'`, this.start, end, [
+    this.#reportError(`Syntax error: token recognition error at: '${opening}'`, this.start, end, [
       isTriple
         ? 'the text is not closed: its three quotes are missing'
         : 'the text is not closed: its quote is missing on this line',

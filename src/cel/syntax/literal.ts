@@ -3,17 +3,17 @@ import { CelDouble, CelUint } from '../value.ts';
 const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 const MAX_UINT = 2n ** 64n - 1n;
-/** Numbers with at most so many digits are exact as JavaScript's numbers. */
+/** Integers with at most this many digits are exact as a JavaScript number. */
 const SAFE_DIGITS = 15;
-/** More digits than any 64-bit number has, in either base. */
+/** More digits than a 64-bit number has, in either base. */
 const MAX_DIGITS = 20;
 
 const LAST_CODE_POINT = 0x10_ffff;
 
-/** Why a text literal is not one. */
-export class LiteralProblem {
+/** An invalid string or bytes literal. */
+export class InvalidLiteral {
   readonly message: string;
-  /** Where, from the start of the token. */
+  /** Offset from the start of the token. */
   readonly offset: number;
   readonly hint: string | undefined;
 
@@ -24,11 +24,11 @@ export class LiteralProblem {
   }
 }
 
-/** The value of an int literal, or undefined when it does not fit 64 bits. */
+/** The value of an int literal; undefined if it does not fit 64 bits. */
 export function parseInt64(text: string, isNegative: boolean): number | bigint | undefined {
   if (text.length <= SAFE_DIGITS) {
     const value = Number(text);
-    // Never -0: that would be a double.
+    // Never -0, which is a double.
     return isNegative && value !== 0 ? -value : value;
   }
   const magnitude = bigIntOf(text);
@@ -43,13 +43,13 @@ export function parseInt64(text: string, isNegative: boolean): number | bigint |
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** The value of a uint literal (with its `u`), or undefined when it does not fit 64 bits. */
+/** The value of a uint literal (with its `u`); undefined if it does not fit 64 bits. */
 export function parseUint64(text: string): CelUint | undefined {
   const value = bigIntOf(text.slice(0, -1));
   return value === undefined || value > MAX_UINT ? undefined : new CelUint(value);
 }
 
-/** The value of a double literal, or undefined when it is too large for one. */
+/** The value of a double literal; undefined if it is too large. */
 export function parseDouble(text: string, isNegative: boolean): number | CelDouble | undefined {
   const magnitude = Number(text);
   if (!Number.isFinite(magnitude)) {
@@ -71,12 +71,12 @@ function bigIntOf(text: string): bigint | undefined {
 interface Body {
   readonly text: string;
   readonly isRaw: boolean;
-  /** Where it starts in the token. */
+  /** Offset in the token. */
   readonly offset: number;
 }
 
-/** The value of a string literal: its token with prefix and quotes. */
-export function parseString(token: string): string | LiteralProblem {
+/** The value of a string literal, given its token with prefix and quotes. */
+export function parseString(token: string): string | InvalidLiteral {
   const body = bodyOf(token);
   if (body.isRaw || !body.text.includes('\\')) {
     return body.text;
@@ -96,8 +96,8 @@ export function parseString(token: string): string | LiteralProblem {
   return problem ?? parts.join('');
 }
 
-/** The value of a bytes literal: text outside of escapes is UTF-8. */
-export function parseBytes(token: string): Uint8Array | LiteralProblem {
+/** The value of a bytes literal. Text outside of escapes is encoded as UTF-8. */
+export function parseBytes(token: string): Uint8Array | InvalidLiteral {
   const body = bodyOf(token);
   const encoder = new TextEncoder();
   if (body.isRaw || !body.text.includes('\\')) {
@@ -167,15 +167,18 @@ const NUMERIC_ESCAPES: readonly { readonly pattern: RegExp; readonly base: numbe
   { pattern: /^([0-3][0-7]{2})/u, base: 8, isByte: true },
 ];
 
-/** Longest escape after its backslash. */
+/** Maximum length of an escape after its backslash. */
 const LONGEST_ESCAPE = 9;
 
-/** Splits text into plain parts and escapes. `onEscape` says what is wrong when the code does not fit the literal. */
+/**
+ * Splits a literal into plain text and escapes. `onEscape` returns a message if the code is invalid in this kind of
+ * literal.
+ */
 function unescape(
   body: Body,
   onText: (text: string) => void,
   onEscape: (code: number, isByte: boolean) => string | undefined,
-): LiteralProblem | undefined {
+): InvalidLiteral | undefined {
   const { text } = body;
   let index = 0;
   for (;;) {
@@ -186,7 +189,7 @@ function unescape(
     }
     const escape = readEscape(text.slice(backslash + 1, backslash + 1 + LONGEST_ESCAPE));
     if (escape === undefined) {
-      return new LiteralProblem(
+      return new InvalidLiteral(
         `Syntax error: token recognition error at: '${text.slice(backslash, backslash + 2)}'`,
         body.offset + backslash,
         'there is no such escape sequence: write \\\\ for a backslash, or put r before the quotes',
@@ -194,7 +197,7 @@ function unescape(
     }
     const misfit = onEscape(escape.code, escape.isByte);
     if (misfit !== undefined) {
-      return new LiteralProblem(misfit);
+      return new InvalidLiteral(misfit);
     }
     index = backslash + 1 + escape.length;
   }

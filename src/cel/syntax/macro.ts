@@ -1,39 +1,39 @@
 import type { Expression, MacroCall } from '../ast.ts';
 import { ACCUMULATOR, LEGACY_ACCUMULATOR } from './operators.ts';
-import type { ComprehensionParts, NodeFactory, Place } from './node-factory.ts';
+import type { ComprehensionParts, NodeFactory, NodePosition } from './node-factory.ts';
 import type { CelValue } from '../value.ts';
 
-/** A call that is rewritten when it is parsed. */
+/** A call that the parser expands to other expressions. */
 export interface Macro {
   readonly name: string;
   /** Whether it is called as `receiver.name(…)`. */
   readonly isMember: boolean;
-  /** How many arguments it takes; undefined: any number. */
+  /** Number of arguments; undefined: any number. */
   readonly argumentCount: number | undefined;
-  /** Gives what the call stands for, or undefined when it is an ordinary call after all. */
+  /** Returns the expansion, or undefined if the call is an ordinary call. */
   readonly expand: (expansion: MacroExpansion) => Expression | undefined;
 }
 
-/** Makes the nodes of one call's expansion: all of them stand where the call stands. */
+/** Creates the nodes of one call's expansion, all at the position of the call. */
 export class MacroExpansion {
   readonly call: MacroCall;
-  readonly #place: Place;
+  readonly #position: NodePosition;
   readonly #nodes: NodeFactory;
   readonly #report: (message: string, at: Expression) => Expression;
 
   constructor(
     call: MacroCall,
-    place: Place,
+    place: NodePosition,
     nodes: NodeFactory,
     report: (message: string, at: Expression) => Expression,
   ) {
     this.call = call;
-    this.#place = place;
+    this.#position = place;
     this.#nodes = nodes;
     this.#report = report;
   }
 
-  /** What the macro is called on. Only for macros that are members. */
+  /** The receiver of the call. Only for member macros. */
   get target(): Expression {
     return this.call.target ?? this.literal(null);
   }
@@ -42,7 +42,7 @@ export class MacroExpansion {
     return this.call.args[index] ?? this.literal(null);
   }
 
-  /** The name that an argument consists of. */
+  /** The identifier that an argument consists of; reports `message` if it is anything else. */
   identifier(index: number, message: string): string | undefined {
     const argument = this.argument(index);
     if (argument.kind === 'identifier') {
@@ -52,7 +52,7 @@ export class MacroExpansion {
     return undefined;
   }
 
-  /** The name of a variable to iterate with. */
+  /** The name of an iteration variable. */
   variable(index: number, message: string): string | undefined {
     const name = this.identifier(index, message);
     if (name === ACCUMULATOR || name === LEGACY_ACCUMULATOR) {
@@ -62,17 +62,17 @@ export class MacroExpansion {
     return name;
   }
 
-  /** Reports a misuse, and gives an expression to go on with. */
+  /** Reports an error and returns an expression with which parsing continues. */
   fail(message: string, at: Expression): Expression {
     return this.#report(message, at);
   }
 
   literal(value: CelValue): Expression {
-    return this.#nodes.literal(this.#place, value);
+    return this.#nodes.literal(this.#position, value);
   }
 
   name(name: string): Expression {
-    return this.#nodes.identifier(this.#place, name);
+    return this.#nodes.identifier(this.#position, name);
   }
 
   accumulator(): Expression {
@@ -80,32 +80,32 @@ export class MacroExpansion {
   }
 
   functionCall(name: string, ...args: readonly Expression[]): Expression {
-    return this.#nodes.call(this.#place, name, undefined, args);
+    return this.#nodes.call(this.#position, name, undefined, args);
   }
 
   memberCall(name: string, target: Expression, ...args: readonly Expression[]): Expression {
-    return this.#nodes.call(this.#place, name, target, args);
+    return this.#nodes.call(this.#position, name, target, args);
   }
 
-  /** A call that stands for the macro as a whole, so that it is printed as it was written. */
+  /** A call at the position of the whole macro. */
   outermostCall(name: string, ...args: readonly Expression[]): Expression {
-    return this.#nodes.call(this.#place, name, undefined, args, this.call);
+    return this.#nodes.call(this.#position, name, undefined, args, this.call);
   }
 
   presenceTest(operand: Expression, field: string): Expression {
-    return this.#nodes.select(this.#place, operand, field, true);
+    return this.#nodes.select(this.#position, operand, field, true);
   }
 
   list(...elements: readonly Expression[]): Expression {
-    return this.#nodes.list(this.#place, elements);
+    return this.#nodes.list(this.#position, elements);
   }
 
   emptyMap(): Expression {
-    return this.#nodes.map(this.#place, []);
+    return this.#nodes.map(this.#position, []);
   }
 
   comprehension(parts: Omit<ComprehensionParts, 'macro'>): Expression {
-    return this.#nodes.comprehension(this.#place, { ...parts, macro: this.call });
+    return this.#nodes.comprehension(this.#position, { ...parts, macro: this.call });
   }
 
   copy(expression: Expression): Expression {
@@ -113,7 +113,7 @@ export class MacroExpansion {
   }
 }
 
-/** The macros that an environment has. */
+/** The macros of an environment. */
 export class MacroSet {
   readonly #macros: ReadonlyMap<string, readonly Macro[]>;
 
@@ -121,7 +121,7 @@ export class MacroSet {
     this.#macros = Map.groupBy(macros, (macro) => macro.name);
   }
 
-  /** How many arguments macros of a name take; empty when there is none. */
+  /** Argument counts of the macros with this name; empty if there are none. */
   argumentCounts(name: string): readonly number[] {
     const counts = (this.#macros.get(name) ?? []).map((macro) => macro.argumentCount ?? 0);
     return [...new Set(counts)].toSorted((a, b) => a - b);

@@ -15,26 +15,26 @@ import type {
 import type { CelValue } from '../value.ts';
 import { MAX_NODES } from './limits.ts';
 
-/** Where a node is in the source. */
-export interface Place {
+/** Position of a node in the source. */
+export interface NodePosition {
   readonly start: number;
   readonly end: number;
   readonly position: number;
 }
 
 /** The parts of a comprehension. */
-export type ComprehensionParts = Omit<ComprehensionExpression, 'kind' | 'id' | keyof Place>;
+export type ComprehensionParts = Omit<ComprehensionExpression, 'kind' | 'id' | keyof NodePosition>;
 
 const NO_OPTIONALS: ReadonlySet<number> = new Set();
 
-/** The expression has more nodes than {@link MAX_NODES}. */
+/** The expression has more than {@link MAX_NODES} nodes. */
 export class TooManyNodes extends Error {}
 
-/** Makes nodes with ids that count up. */
+/** Creates nodes and numbers them. */
 export class NodeFactory {
   #count = 0;
 
-  /** How many ids were given: all are between 1 and it. */
+  /** Number of ids in use: ids are 1 to `count`. */
   get count(): number {
     return this.#count;
   }
@@ -47,21 +47,21 @@ export class NodeFactory {
     return this.#count;
   }
 
-  literal({ start, end, position }: Place, value: CelValue): LiteralExpression {
+  literal({ start, end, position }: NodePosition, value: CelValue): LiteralExpression {
     return { kind: 'literal', id: this.nextId(), start, end, position, value };
   }
 
-  identifier({ start, end, position }: Place, name: string): IdentifierExpression {
+  identifier({ start, end, position }: NodePosition, name: string): IdentifierExpression {
     return { kind: 'identifier', id: this.nextId(), start, end, position, name };
   }
 
-  select({ start, end, position }: Place, operand: Expression, field: string, isTest = false): SelectExpression {
+  select({ start, end, position }: NodePosition, operand: Expression, field: string, isTest = false): SelectExpression {
     return { kind: 'select', id: this.nextId(), start, end, position, operand, field, isTest };
   }
 
-  /** A call whose name stands at the position of the place. */
+  /** A call whose function name is at the given position. */
   call(
-    { start, end, position }: Place,
+    { start, end, position }: NodePosition,
     name: string,
     target: Expression | undefined,
     args: readonly Expression[],
@@ -71,7 +71,7 @@ export class NodeFactory {
   }
 
   namedCall(
-    { start, end, position }: Place,
+    { start, end, position }: NodePosition,
     name: string,
     target: Expression | undefined,
     args: readonly Expression[],
@@ -84,30 +84,35 @@ export class NodeFactory {
   }
 
   list(
-    { start, end, position }: Place,
+    { start, end, position }: NodePosition,
     elements: readonly Expression[],
     optionalIndexes = NO_OPTIONALS,
   ): ListExpression {
     return { kind: 'list', id: this.nextId(), start, end, position, elements, optionalIndexes };
   }
 
-  map({ start, end, position }: Place, entries: readonly MapEntry[]): MapExpression {
+  map({ start, end, position }: NodePosition, entries: readonly MapEntry[]): MapExpression {
     return { kind: 'map', id: this.nextId(), start, end, position, entries };
   }
 
-  mapEntry({ start, end, position }: Place, key: Expression, value: Expression, isOptional: boolean): MapEntry {
+  mapEntry({ start, end, position }: NodePosition, key: Expression, value: Expression, isOptional: boolean): MapEntry {
     return { id: this.nextId(), start, end, position, key, value, isOptional };
   }
 
-  struct({ start, end, position }: Place, typeName: string, fields: readonly StructField[]): StructExpression {
+  struct({ start, end, position }: NodePosition, typeName: string, fields: readonly StructField[]): StructExpression {
     return { kind: 'struct', id: this.nextId(), start, end, position, typeName, fields };
   }
 
-  structField({ start, end, position }: Place, name: string, value: Expression, isOptional: boolean): StructField {
+  structField(
+    { start, end, position }: NodePosition,
+    name: string,
+    value: Expression,
+    isOptional: boolean,
+  ): StructField {
     return { id: this.nextId(), start, end, position, name, value, isOptional };
   }
 
-  comprehension({ start, end, position }: Place, parts: ComprehensionParts): ComprehensionExpression {
+  comprehension({ start, end, position }: NodePosition, parts: ComprehensionParts): ComprehensionExpression {
     return {
       kind: 'comprehension',
       id: this.nextId(),
@@ -126,7 +131,7 @@ export class NodeFactory {
     };
   }
 
-  /** The same expression again, with ids of its own. */
+  /** A deep copy with new ids. */
   copy(expression: Expression): Expression {
     switch (expression.kind) {
       case 'literal':

@@ -1,4 +1,7 @@
-/** The names of the functions that operators and the syntax stand for, as the specification has them. */
+/**
+ * Function names of operators, as in the CEL specification
+ * (https://github.com/google/cel-spec/blob/master/doc/langdef.md).
+ */
 export const Operator = {
   Conditional: '_?_:_',
   LogicalAnd: '_&&_',
@@ -23,16 +26,16 @@ export const Operator = {
   NotStrictlyFalse: '@not_strictly_false',
 } as const;
 
-/** The variable that macros accumulate in: no name that an expression can spell. */
+/** The accumulator variable of macros. Expressions cannot spell this name. */
 export const ACCUMULATOR = '@result';
 
-/** The name that older versions of cel-go gave it: variables of macros still must not be named so. */
+/** The accumulator's name in older versions of cel-go, which iteration variables still must not have. */
 export const LEGACY_ACCUMULATOR = '__result__';
 
-/** The variable of comprehensions that only bind a name. */
+/** The iteration variable of comprehensions that only bind a name. */
 export const UNUSED_VARIABLE = '#unused';
 
-/** Words that are no names of variables or functions; fields may be named so. */
+/** Words that cannot name variables or functions. Fields may have these names. */
 export const RESERVED_WORDS: ReadonlySet<string> = new Set([
   'as',
   'break',

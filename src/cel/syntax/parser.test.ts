@@ -43,7 +43,7 @@ function errorOf(text: string): CelError {
   return assert.fail(`expected an error of ${text}`);
 }
 
-/** A tree as calls in a row: `(_+_ a (_*_ b c))`. */
+/** A tree in prefix notation: `(_+_ a (_*_ b c))`. */
 function outline(node: Expression): string {
   switch (node.kind) {
     case 'literal':

@@ -4,40 +4,39 @@ import type { CelIssue } from '../errors.ts';
 import type { CelValue } from '../value.ts';
 import { Lexer } from './lexer.ts';
 import { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
-import { LiteralProblem, parseBytes, parseDouble, parseInt64, parseString, parseUint64 } from './literal.ts';
+import { InvalidLiteral, parseBytes, parseDouble, parseInt64, parseString, parseUint64 } from './literal.ts';
 import { MacroExpansion } from './macro.ts';
 import type { MacroSet } from './macro.ts';
 import { NodeFactory, TooManyNodes } from './node-factory.ts';
-import type { Place } from './node-factory.ts';
+import type { NodePosition } from './node-factory.ts';
 import { Operator, RESERVED_WORDS } from './operators.ts';
 import { Source } from './source.ts';
 import { codePointCount } from '../code-point-count.ts';
 import { Token } from './token.ts';
 
 export interface ParseOptions {
-  /** The macros that are expanded. */
+  /** The macros to expand. */
   readonly macros: MacroSet;
   /** Whether `a.?b`, `a[?b]`, `[?a]`, `{?a: b}` and `T{?a: b}` are accepted. */
   readonly optionalSyntax: boolean;
-  /** Whether fields may be named in back-quotes. */
+  /** Whether field names may be in back-quotes. */
   readonly escapedIdentifiers: boolean;
-  /** How deep expressions may nest. Default: {@link MAX_NESTING}. */
+  /** Maximum nesting of expressions. Default: {@link MAX_NESTING}. */
   readonly maxNesting?: number;
-  /** Syntax errors after which parsing ends. Default: {@link MAX_ISSUES}. */
+  /** Syntax errors after which parsing stops. Default: {@link MAX_ISSUES}. */
   readonly maxIssues?: number;
 }
 
 export interface ParsedExpression {
   readonly source: Source;
   readonly expression: Expression;
-  /** Ids of nodes are between 1 and this. */
+  /** Node ids are 1 to `nodeCount`. */
   readonly nodeCount: number;
 }
 
 /**
  * Parses an expression and expands its macros.
- *
- * @throws CelError 'syntax-invalid' with every mistake found.
+ * @throws CelError 'syntax-invalid' with all syntax errors
  */
 export function parse(text: string, options: ParseOptions): ParsedExpression {
   const source = new Source(text);
@@ -51,8 +50,8 @@ export function parse(text: string, options: ParseOptions): ParsedExpression {
   return new Parser(source, options).parse();
 }
 
-/** Ends parsing: there is no sense in going on. */
-class ParsingEnded extends Error {}
+/** Thrown to stop parsing early. */
+class ParsingStopped extends Error {}
 
 type Binary = readonly [name: string, precedence: number];
 
@@ -93,15 +92,15 @@ class Parser {
   readonly #issues: CelIssue[] = [];
   readonly #nodes = new NodeFactory();
   readonly #lexer: Lexer;
-  /** Nodes made in place of something broken: nothing is said of them again. */
-  readonly #broken = new Set<Expression>();
+  /** Placeholder nodes for invalid syntax, which cause no further errors. */
+  readonly #placeholders = new Set<Expression>();
   readonly #maxNesting: number;
-  /** Expressions that are open around the current one. */
+  /** Number of open expressions around the current one. */
   #nesting = 0;
-  /** Operands of relations, and of arithmetic, that are open around the current one: cel-go counts each by itself. */
+  /** Open operands of relations, and of arithmetic, around the current one. cel-go counts each kind separately. */
   #relationNesting = 0;
   #arithmeticNesting = 0;
-  /** How deep the operators of the expression parsed last nest. */
+  /** Depth of the operators in the expression parsed last. */
   #depth = 0;
 
   constructor(source: Source, options: ParseOptions) {
@@ -131,14 +130,14 @@ class Parser {
     } catch (error) {
       if (error instanceof TooManyNodes) {
         this.#addIssue(`expression expands to more than ${MAX_NODES} nodes`, 0, this.#source.text.length, []);
-      } else if (!(error instanceof ParsingEnded)) {
+      } else if (!(error instanceof ParsingStopped)) {
         throw error;
       }
       return undefined;
     }
   }
 
-  /** Goes on behind something that does not belong there, to find further mistakes. */
+  /** Continues after an unexpected token, to find further errors. */
   #recoverAfterExpression(): void {
     this.#lexer.next();
     if (isBinary(this.#lexer.kind)) {
@@ -165,14 +164,14 @@ class Parser {
       depth = Math.max(depth, this.#depth);
       this.#expect(Token.Colon, ':', "a condition has two outcomes: 'condition ? this : that'");
       const whenFalse = this.#parseExpression();
-      this.#deepen(depth);
+      this.#updateDepth(depth);
       result = this.#operator(Operator.Conditional, [result, whenTrue, whenFalse], start, operator, operator + 1);
     }
     this.#nesting -= 1;
     return result;
   }
 
-  /** Terms joined by `||` (each of terms joined by `&&`) or by `&&`. Trees of them are balanced, as in cel-go. */
+  /** Terms joined by `||` (each of them terms joined by `&&`) or by `&&`. The tree is balanced, as in cel-go. */
   #parseLogical(token: typeof Token.Or | typeof Token.And): Expression {
     const lexer = this.#lexer;
     const first = token === Token.Or ? this.#parseLogical(Token.And) : this.#parseRelation();
@@ -225,7 +224,7 @@ class Parser {
       this.#limitNesting(this.#relationNesting);
       const right = this.#parseArithmetic(SUM);
       this.#relationNesting -= 1;
-      this.#deepen(depth);
+      this.#updateDepth(depth);
       left = this.#operator(name, [left, right], start, operator, end);
     }
     this.#relationNesting -= 1;
@@ -247,7 +246,7 @@ class Parser {
       const depth = this.#depth;
       lexer.next();
       const right = this.#parseArithmetic(own + 1);
-      this.#deepen(depth);
+      this.#updateDepth(depth);
       left = this.#operator(name, [left, right], start, operator, end);
     }
     this.#arithmeticNesting -= 1;
@@ -264,7 +263,7 @@ class Parser {
     return kind === Token.Not || kind === Token.Minus ? this.#parsePrefixed(kind) : this.#parseMember();
   }
 
-  /** `!` and `-`, each repeated at will, but not mixed. Pairs of them cancel out. */
+  /** Repeated `!` or repeated `-`. Pairs cancel out. */
   #parsePrefixed(kind: typeof Token.Not | typeof Token.Minus): Expression {
     const lexer = this.#lexer;
     const { start } = lexer;
@@ -295,7 +294,7 @@ class Parser {
     return this.#parseMember();
   }
 
-  /** A primary expression and what is selected from, called on or looked up in it. */
+  /** A primary expression with its selections, method calls and indexes. */
   #parseMember(minusAt?: number): Expression {
     const lexer = this.#lexer;
     const start = minusAt ?? lexer.start;
@@ -325,7 +324,7 @@ class Parser {
       if (isWord(kind)) {
         lexer.next();
       }
-      return this.#brokenAt(dot, nameStart);
+      return this.#placeholderAt(dot, nameStart);
     }
     const name = this.#fieldName();
     if (lexer.kind === Token.OpenParenthesis && kind === Token.Identifier && !isOptional) {
@@ -333,7 +332,7 @@ class Parser {
     }
     const depth = this.#depth;
     this.#depth = 0;
-    this.#deepen(depth);
+    this.#updateDepth(depth);
     if (!isOptional) {
       return this.#nodes.select({ start, end: nameEnd, position: dot }, operand, name);
     }
@@ -353,7 +352,7 @@ class Parser {
     const depth = this.#depth;
     const position = this.#lexer.start;
     const args = this.#parseArguments();
-    this.#deepen(depth);
+    this.#updateDepth(depth);
     const { start, nameStart, nameEnd } = place;
     const end = this.#lexer.previousEnd;
     return this.#callOrMacro({ name, target, args }, { start, end, position }, nameStart, nameEnd);
@@ -373,18 +372,18 @@ class Parser {
     }
     const index = this.#parseExpression();
     this.#expect(Token.CloseBracket, ']');
-    this.#deepen(depth);
+    this.#updateDepth(depth);
     const name = isOptional ? Operator.OptionalIndex : Operator.Index;
     return this.#operator(name, [operand, index], start, bracket, lexer.previousEnd);
   }
 
-  #callOrMacro(call: MacroCall, place: Place, nameStart: number, nameEnd: number): Expression {
+  #callOrMacro(call: MacroCall, place: NodePosition, nameStart: number, nameEnd: number): Expression {
     const { name, target, args } = call;
     const macro = this.#options.macros.find(name, target !== undefined, args.length);
     const expanded = macro?.expand(
       new MacroExpansion(call, place, this.#nodes, (message, at) => {
         this.#reportAt(message, at);
-        return this.#broke(this.#nodes.literal(place, null));
+        return this.#asPlaceholder(this.#nodes.literal(place, null));
       }),
     );
     return expanded ?? this.#nodes.namedCall(place, name, target, args, nameStart, nameEnd);
@@ -421,7 +420,7 @@ class Parser {
         return this.#parseMap();
       default:
         this.#reportUnexpected(OPERAND, hintInsteadOfOperand(kind));
-        return this.#skipBroken();
+        return this.#skipInvalid();
     }
   }
 
@@ -431,7 +430,7 @@ class Parser {
     return this.#nodes.literal({ start, end, position: start }, value);
   }
 
-  /** A number; `minusAt` is where its sign is. */
+  /** A number; `minusAt` is the position of its sign. */
   #parseNumber(minusAt?: number): Expression {
     const { kind, tokenText, start: digitsAt, end } = this.#lexer;
     const isNegative = minusAt !== undefined;
@@ -444,16 +443,16 @@ class Parser {
     }
     const type = kind === Token.Int ? 'int' : kind === Token.Uint ? 'uint' : 'double';
     this.#report(`invalid ${type} literal`, start, end, [NUMBER_RANGES[type]]);
-    return this.#brokenAt(start, end);
+    return this.#placeholderAt(start, end);
   }
 
-  #parseText(read: (token: string) => string | Uint8Array | LiteralProblem): Expression {
+  #parseText(read: (token: string) => string | Uint8Array | InvalidLiteral): Expression {
     const { tokenText, start, end } = this.#lexer;
     this.#lexer.next();
     const value = read(tokenText);
-    if (value instanceof LiteralProblem) {
+    if (value instanceof InvalidLiteral) {
       this.#report(value.message, start + value.offset, end, value.hint === undefined ? [] : [value.hint]);
-      return this.#brokenAt(start, end);
+      return this.#placeholderAt(start, end);
     }
     return this.#nodes.literal({ start, end, position: start }, value);
   }
@@ -465,7 +464,7 @@ class Parser {
     return expression;
   }
 
-  /** A variable, a call of a function, or the construction of a struct. A leading dot means the root. */
+  /** A variable, a function call, or the construction of a struct. A leading dot means the root namespace. */
   #parseName(): Expression {
     const lexer = this.#lexer;
     const { start } = lexer;
@@ -474,7 +473,7 @@ class Parser {
       lexer.next();
       if (lexer.kind !== Token.Identifier) {
         this.#reportUnexpected('IDENTIFIER', []);
-        return this.#brokenAt(start, lexer.start);
+        return this.#placeholderAt(start, lexer.start);
       }
     }
     const { start: nameStart, end: nameEnd, tokenText: word } = lexer;
@@ -497,7 +496,7 @@ class Parser {
     return this.#callOrMacro(call, { start, end: lexer.previousEnd, position }, nameStart, nameEnd);
   }
 
-  /** The struct whose type has this first name; undefined, and nothing read, when it is none. */
+  /** A struct whose type name starts with `firstName`. Returns undefined, and reads nothing, if none follows. */
   #parseStructAfter(firstName: string, start: number): Expression | undefined {
     const lexer = this.#lexer;
     if (lexer.kind === Token.OpenBrace) {
@@ -595,11 +594,11 @@ class Parser {
     return this.#nodes.struct({ start, end: this.#lexer.previousEnd, position }, typeName, fields);
   }
 
-  /** Items between brackets, separated by commas, of which one may follow the last. */
+  /** Items in brackets, separated by commas, with an optional trailing comma. */
   #parseItems(close: Token, closeText: string, parseItem: () => void): void {
     this.#lexer.next();
     this.#depth = 0;
-    // A comma alone makes an empty list, by the grammar.
+    // The grammar accepts a comma alone as an empty list.
     if (this.#skipIf(Token.Comma)) {
       this.#expect(close, closeText);
       return;
@@ -616,7 +615,7 @@ class Parser {
     this.#depth = depth;
   }
 
-  /** Reads what follows an item: whether it is a comma, and not what closes the brackets. */
+  /** Reads the token after an item. Returns whether it is a comma, so another item may follow. */
   #endItem(close: Token, closeText: string): boolean {
     if (this.#skipIf(Token.Comma)) {
       return true;
@@ -647,7 +646,7 @@ class Parser {
     return true;
   }
 
-  /** The name that the current token is, without back-quotes. */
+  /** The name in the current token, without back-quotes. */
   #fieldName(): string {
     const { kind, tokenText, start, end } = this.#lexer;
     this.#lexer.next();
@@ -664,21 +663,21 @@ class Parser {
 
   #limitNesting(nesting: number): void {
     if (nesting > this.#maxNesting) {
-      this.#end(`expression recursion limit exceeded: ${this.#maxNesting}`);
+      this.#stop(`expression recursion limit exceeded: ${this.#maxNesting}`);
     }
   }
 
-  /** An operator stands above the expression parsed last and one so deep. */
-  #deepen(other: number): void {
+  /** Updates the depth for an operator above the expression parsed last and one of depth `other`. */
+  #updateDepth(other: number): void {
     this.#depth = Math.max(this.#depth, other) + 1;
     if (this.#depth > this.#maxNesting) {
-      this.#end('max recursion depth exceeded');
+      this.#stop('max recursion depth exceeded');
     }
   }
 
-  #end(message: string): never {
+  #stop(message: string): never {
     this.#addIssue(message, this.#lexer.start, this.#lexer.end, [`expressions may nest ${this.#maxNesting} deep`]);
-    throw new ParsingEnded();
+    throw new ParsingStopped();
   }
 
   #isAt(kind: Token): boolean {
@@ -693,7 +692,10 @@ class Parser {
     return true;
   }
 
-  /** Reads a token that must be there. When it is not, skips to where it may be, and says whether it was there. */
+  /**
+   * Reads an expected token. If another token is there, reports it, skips to where the token may be, and returns
+   * whether it was found.
+   */
   #expect(kind: Token, text: string, hint?: string): boolean {
     if (this.#skipIf(kind)) {
       return true;
@@ -704,7 +706,7 @@ class Parser {
     return this.#skipIf(kind);
   }
 
-  /** Skips to where an expression or an item may end, over whole pairs of brackets. */
+  /** Skips to a possible end of an expression or item, including whole pairs of brackets. */
   #skipToBoundary(): void {
     let open = 0;
     for (;;) {
@@ -721,26 +723,26 @@ class Parser {
     }
   }
 
-  /** Skips what is no expression, and gives one to go on with. */
-  #skipBroken(): Expression {
+  /** Skips invalid syntax and returns a placeholder. */
+  #skipInvalid(): Expression {
     const { start } = this.#lexer;
     if (!isBoundary(this.#lexer.kind) && !isBinary(this.#lexer.kind)) {
       this.#lexer.next();
     }
-    return this.#brokenAt(start, this.#lexer.previousEnd);
+    return this.#placeholderAt(start, this.#lexer.previousEnd);
   }
 
-  #brokenAt(start: number, end: number): Expression {
-    return this.#broke(this.#nodes.literal({ start, end, position: start }, null));
+  #placeholderAt(start: number, end: number): Expression {
+    return this.#asPlaceholder(this.#nodes.literal({ start, end, position: start }, null));
   }
 
-  #broke(node: Expression): Expression {
-    this.#broken.add(node);
+  #asPlaceholder(node: Expression): Expression {
+    this.#placeholders.add(node);
     return node;
   }
 
   #reportAt(message: string, node: Expression): void {
-    if (!this.#broken.has(node)) {
+    if (!this.#placeholders.has(node)) {
       this.#addIssue(message, node.position, node.end, []);
     }
   }
@@ -752,7 +754,7 @@ class Parser {
   }
 
   #report(message: string, start: number, end: number, hints: readonly string[]): void {
-    // What follows from a mistake is often found at the same place.
+    // Further errors at the same position are usually consequences of the first.
     if (this.#issues.at(-1)?.start !== start) {
       this.#addIssue(message, start, end, hints);
     }
@@ -761,7 +763,7 @@ class Parser {
   #addIssue(message: string, start: number, end: number, hints: readonly string[]): void {
     this.#issues.push(this.#source.issue(message, { start, end }, { hints }));
     if (this.#issues.length >= (this.#options.maxIssues ?? MAX_ISSUES)) {
-      throw new ParsingEnded();
+      throw new ParsingStopped();
     }
   }
 
@@ -823,7 +825,10 @@ function hintInsteadOfOperand(kind: Token): readonly string[] {
   return kind === Token.Equal || kind === Token.NotEqual ? ['compare one value with another: a == b'] : [];
 }
 
-/** Whether the names behind the first dot may end in a brace. Looks at characters only, since most names do not. */
+/**
+ * Whether the names after the first dot may end with a brace. Checks only characters, because most names are not
+ * structs.
+ */
 function mayNameStruct(text: string, from: number): boolean {
   let index = from;
   for (;;) {
@@ -836,7 +841,7 @@ function mayNameStruct(text: string, from: number): boolean {
     index += 1;
   }
   const code = text.charCodeAt(index);
-  // Spaces and comments may stand between names: the lexer then looks closer.
+  // Spaces and comments may be between names: the lexer has to decide.
   return code === 123 || code === 47 || code === 32 || (code >= 9 && code <= 13);
 }
 
@@ -851,7 +856,7 @@ function isWord(kind: Token): boolean {
   return kind === Token.In || kind === Token.True || kind === Token.False || kind === Token.Null;
 }
 
-/** Whether a minus before this token is a part of the number. */
+/** Whether a minus before this token is part of the number. */
 function isSigned(kind: Token): boolean {
   return kind === Token.Int || kind === Token.Double;
 }

@@ -5,7 +5,7 @@ import { MAX_EXCERPT_LENGTH } from './limits.ts';
 const LINE_FEED = 10;
 const LAST_ASCII = 0x7f;
 
-/** The text of an expression, and where things are in it. */
+/** The text of an expression, with line and column positions. */
 export class Source {
   readonly text: string;
 
@@ -13,7 +13,7 @@ export class Source {
     this.text = text;
   }
 
-  /** Line and column, counted from 1, of an offset; columns count code points. */
+  /** Line and column of an offset, both from 1; columns count code points. */
   positionOf(offset: number): { readonly line: number; readonly column: number } {
     let line = 1;
     let lineStart = 0;
@@ -27,7 +27,7 @@ export class Source {
     return { line, column: codePointCount(this.text.slice(lineStart, end)) + 1 };
   }
 
-  /** An issue about a part of the text. */
+  /** An issue for a range of the text. */
   issue(
     message: string,
     range: { readonly start: number; readonly end: number },
@@ -46,7 +46,7 @@ export class Source {
     };
   }
 
-  /** The line with a caret below the column. Characters outside ASCII get wide dots, as API servers print them. */
+  /** The line with a caret below the column. Below wide characters, the dots are wide, as API servers print them. */
   #excerpt(offset: number, column: number): string {
     const lineStart = offset === 0 ? 0 : this.text.lastIndexOf('\n', offset - 1) + 1;
     const lineFeed = this.text.indexOf('\n', lineStart);

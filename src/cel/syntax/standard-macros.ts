@@ -5,7 +5,7 @@ import { ACCUMULATOR, Operator } from './operators.ts';
 const NOT_A_NAME = 'argument must be a simple name';
 const NOT_AN_IDENTIFIER = 'argument is not an identifier';
 
-/** `has`, `all`, `exists`, `exists_one`, `existsOne`, `map` and `filter`: the language itself has them. */
+/** The macros of the language: `has`, `all`, `exists`, `exists_one`, `existsOne`, `map` and `filter`. */
 export const STANDARD_MACROS: readonly Macro[] = [
   { name: 'has', isMember: false, argumentCount: 1, expand: expandHas },
   ...quantifierMacros(2, 1, NOT_A_NAME),
@@ -21,7 +21,7 @@ function expandHas(macro: MacroExpansion): Expression {
     : macro.fail('invalid argument to has() macro', argument);
 }
 
-/** The quantifiers with so many arguments, of which so many name variables. */
+/** The quantifiers with `argumentCount` arguments, of which the first `variables` are iteration variables. */
 export function quantifierMacros(argumentCount: number, variables: 1 | 2, message: string): readonly Macro[] {
   const quantifier = (name: string, loop: (macro: MacroExpansion, predicate: Expression) => Loop): Macro => ({
     name,
@@ -52,7 +52,7 @@ export function quantifierMacros(argumentCount: number, variables: 1 | 2, messag
   ];
 }
 
-/** The variables that a macro iterates with; undefined when that was an error. */
+/** The iteration variables of a macro; undefined after an error. */
 export function iterationVariables(
   macro: MacroExpansion,
   count: 1 | 2,
@@ -130,7 +130,7 @@ function expandFilter(macro: MacroExpansion): Expression {
   return collect(macro, macro.target, { variable, filter: macro.argument(1), element: macro.argument(0) });
 }
 
-/** Appends an element for every item of the range that passes the filter. */
+/** Appends an element for each item of the range that passes the filter. */
 export function collect(
   macro: MacroExpansion,
   range: Expression,
@@ -154,7 +154,7 @@ export function collect(
   });
 }
 
-/** The step where the filter holds, otherwise the accumulator as it is. */
+/** The step if the filter holds, otherwise the unchanged accumulator. */
 export function whereTrue(macro: MacroExpansion, filter: Expression | undefined, step: Expression): Expression {
   return filter === undefined ? step : macro.functionCall(Operator.Conditional, filter, step, macro.accumulator());
 }

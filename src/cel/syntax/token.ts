@@ -1,4 +1,4 @@
-/** What the lexer tells apart. Numbers, since they are compared for every character of every expression. */
+/** Kinds of tokens. Numbers, because they are compared for every token of an expression. */
 export const Token = {
   End: 0,
   Identifier: 1,
