@@ -14,7 +14,7 @@ function compile(text: string, options: Partial<EnvironmentOptions> = {}): Retur
   return tryCompile(text, { kubernetesVersion: 34, variables, ...options });
 }
 
-/** Makes any struct: only the check matters here. */
+/** Creates any struct: only the check matters here. */
 const structs = { has: () => true, create: () => ({}) };
 
 function tryCompile(text: string, options: EnvironmentOptions): { type: string; expression: Expression } {

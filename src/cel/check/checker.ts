@@ -35,33 +35,35 @@ import {
 
 const ERROR: CelType = { kind: 'error' };
 
-/** An expression of which every name is resolved and every type is known, or known to be decided at run time. */
+/** An expression with resolved names and types; types that are known only at run time are `dyn`. */
 export interface CheckedExpression {
   readonly source: Source;
-  /** The expression with qualified names in place of selections, and namespaced functions in place of methods. */
+  /**
+   * The expression, in which identifiers replace qualified names, and global calls replace calls of namespaced
+   * functions.
+   */
   readonly expression: Expression;
-  /** Ids of nodes are between 1 and this. */
+  /** Node ids are 1 to `nodeCount`. */
   readonly nodeCount: number;
   readonly resultType: CelType;
-  /** The type of every node, by its id. */
+  /** Type of every node by id. */
   readonly types: readonly (CelType | undefined)[];
-  /** The overloads that may be called, by the id of the call: one, or several when types of arguments are `dyn`. */
+  /** Possible overloads by id of the call: several if types of arguments are `dyn`. */
   readonly overloads: ReadonlyMap<number, readonly Overload[]>;
-  /** Identifiers that are no variables, by their id: names of types, and constants. */
+  /** Identifiers that are not variables, by id: type names and constants. */
   readonly meanings: ReadonlyMap<number, Exclude<Meaning, { kind: 'variable' }>>;
 }
 
 /**
  * Checks an expression against declarations.
- *
- * @throws CelError 'check-failed' with every mistake found.
+ * @throws CelError 'check-failed' with all errors
  */
 export function check(parsed: ParsedExpression, declarations: Declarations): CheckedExpression {
   return new Checker(parsed, declarations).check();
 }
 
-/** Ends checking: there is no sense in going on. */
-class CheckingEnded extends Error {}
+/** Thrown to stop checking early. */
+class CheckingStopped extends Error {}
 
 interface Variable {
   readonly name: string;
@@ -110,14 +112,14 @@ class Checker {
     } catch (error) {
       if (error instanceof TypesTooLarge) {
         this.#report(this.#parsed.expression, 'the types of the expression are too large to be compared');
-      } else if (!(error instanceof CheckingEnded)) {
+      } else if (!(error instanceof CheckingStopped)) {
         throw error;
       }
       return undefined;
     }
   }
 
-  /** Puts what is known now in place of type variables, and `dyn` where nothing is. */
+  /** Substitutes type variables; those that are still free become `dyn`. */
   #substituteAll(): void {
     const types = this.#types;
     for (let id = 1; id < types.length; id += 1) {
@@ -183,7 +185,7 @@ class Checker {
     return this.#declarations.findIdentifier(name);
   }
 
-  /** The identifier in place of a name, however it was written. */
+  /** The identifier that replaces a qualified name. */
   #resolveTo(node: IdentifierExpression | SelectExpression, meaning: Meaning): Expression {
     this.#setType(node, meaning.type);
     if (meaning.kind !== 'variable') {
@@ -200,7 +202,7 @@ class Checker {
 
   #checkSelect(node: SelectExpression): Expression {
     const qualified = this.#qualifiedName(node);
-    // From a variable of a macro things are selected, whatever is declared under such a name.
+    // Fields of an iteration variable take precedence over declared names with dots.
     if (qualified !== undefined && !isLocal(this.#locals, qualified.slice(0, qualified.indexOf('.')))) {
       const found = this.#lookUp(qualified);
       if (found !== undefined) {
@@ -213,7 +215,7 @@ class Checker {
     return operand === node.operand ? node : { ...node, operand };
   }
 
-  /** The dotted name that selections from an identifier spell, if names with its first word are declared. */
+  /** The dotted name that selections from an identifier form, if names with its first word are declared. */
   #qualifiedName(node: Expression): string | undefined {
     const fields: string[] = [];
     let current = node;
@@ -242,7 +244,7 @@ class Checker {
       case 'struct':
         return this.#structFieldType(node, type.name, field) ?? ERROR;
       case 'parameter':
-        // Whatever it is, it must not be taken for something else later.
+        // Binds a type variable, so that a later use cannot give it another type.
         this.#unification.isAssignable(DYN, type);
         return DYN;
       default:
@@ -320,7 +322,7 @@ class Checker {
     return isSame ? node : { ...node, function: found.name, target: undefined, args };
   }
 
-  /** Finds the overloads that fit the arguments (receiver first), and the type of the result. */
+  /** Finds the overloads that accept the arguments (receiver first), and the result type. */
   #resolveCall(node: CallExpression, declared: DeclaredFunction, args: readonly Expression[], isMember: boolean): void {
     if (declared.name === Operator.LogicalAnd || declared.name === Operator.LogicalOr) {
       this.#resolveLogical(node, declared, args);
@@ -364,7 +366,7 @@ class Checker {
     );
   }
 
-  /** A signature with type variables of its own. */
+  /** A signature with fresh type variables. */
   #instantiate({ overload, typeParameters }: DeclaredOverload): {
     readonly parameters: readonly CelType[];
     readonly result: CelType;
@@ -421,7 +423,7 @@ class Checker {
     return isSame ? node : { ...node, entries };
   }
 
-  /** The type of what an optional element or entry holds. */
+  /** The value type of an optional element or entry. */
   #optionalValue(node: Expression): CelType {
     const type = this.#typeAt(node);
     const inner = optionalValueType(type);
@@ -431,7 +433,7 @@ class Checker {
     return inner ?? type;
   }
 
-  /** The type that two elements have in common: `dyn` when they have none. */
+  /** The common type of two elements; `dyn` if there is none. */
   #join(previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) {
       return current;
@@ -555,12 +557,12 @@ class Checker {
     const isComposite = type.kind === 'list' || type.kind === 'map' || type.kind === 'opaque' || type.kind === 'type';
     if (isComposite && countTypeParts(type, MAX_TYPE_PARTS) > MAX_TYPE_PARTS) {
       this.#report(node, `the type of the expression has more than ${MAX_TYPE_PARTS} parts`);
-      throw new CheckingEnded();
+      throw new CheckingStopped();
     }
     this.#types[node.id] = type;
   }
 
-  /** The type as it was found, with variables. */
+  /** The inferred type, which may contain type variables. */
   #typeAt(node: Expression): CelType {
     return this.#types[node.id] ?? DYN;
   }
@@ -586,7 +588,7 @@ class Checker {
     const range = { start: at.position, end: at.end };
     this.#issues.push(this.#parsed.source.issue(message, range, { hints, expressionId: at.id }));
     if (this.#issues.length >= MAX_ISSUES) {
-      throw new CheckingEnded();
+      throw new CheckingStopped();
     }
   }
 }

@@ -12,18 +12,18 @@ import { estimateKubernetesEquality } from './equality-estimate.ts';
 import { optionalValueType } from './unification.ts';
 
 /**
- * Bounds of the size of what a path leads to: a variable, then names of fields, `@items` (elements of a list), `@keys` and
- * `@values` (of a map). Undefined where nothing is known.
+ * Bounds of the size of the value at a path: a variable, then field names, `@items` (elements of a list), `@keys` and
+ * `@values` (of a map). Undefined if unknown.
  */
 export type SizeEstimator = (path: readonly string[]) => Range | undefined;
 
 export interface EstimateOptions {
   readonly sizes?: SizeEstimator | undefined;
-  /** What `has(…)` costs: nothing in API servers. */
+  /** Cost of `has(…)`: 0 in API servers. */
   readonly presenceTestCost: number;
 }
 
-/** Bounds of what an expression may cost at run time, as API servers estimate it. */
+/** Bounds of the run-time cost of an expression, as API servers estimate it (cel-go, `checker/cost.go`). */
 export function estimateCost(checked: CheckedExpression, options: EstimateOptions): Range {
   return new CostEstimator(checked, options).costOf(checked.expression);
 }
@@ -33,10 +33,10 @@ const ONE = exactly(1);
 const LIST_COST = exactly(10);
 const MAP_COST = exactly(30);
 const STRUCT_COST = exactly(40);
-/** Where a minimum is looked for: larger than any. */
-const NOTHING_YET: Range = { min: Infinity, max: 0 };
+/** The neutral element of the union of ranges. */
+const EMPTY_RANGE: Range = { min: Infinity, max: 0 };
 
-/** Sizes of what a list or a map holds. */
+/** Sizes of the entries of a list or map. */
 interface EntrySizes {
   readonly container: 'list' | 'map';
   readonly key: Range;
@@ -109,12 +109,12 @@ class CostEstimator {
   }
 
   #unite(nodes: readonly Expression[]): Range {
-    return nodes.length === 0 ? ZERO : nodes.map((node) => this.#sizeOf(node)).reduce(uniteRanges, NOTHING_YET);
+    return nodes.length === 0 ? ZERO : nodes.map((node) => this.#sizeOf(node)).reduce(uniteRanges, EMPTY_RANGE);
   }
 
   // --- calls -------------------------------------------------------------------------------------------------------
 
-  /** `dyn(x)` only keeps the checker from knowing the type. */
+  /** `dyn(x)` only hides the type from the checker. */
   #costOfDyn(node: CallExpression): Range {
     const [argument] = node.args;
     if (argument === undefined) {
@@ -131,7 +131,7 @@ class CostEstimator {
     if (node.function === Operator.OptionalSelect) {
       return addRanges(ONE, ...costs);
     }
-    let cost = NOTHING_YET;
+    let cost = EMPTY_RANGE;
     let size: Range | undefined;
     for (const overload of this.#checked.overloads.get(node.id) ?? []) {
       const estimate = this.#estimateCall(node, overload, args, costs);
@@ -141,7 +141,7 @@ class CostEstimator {
       }
       size = this.#sizeOfIndexed(node, overload.id, size) ?? this.#knownSizeOf(node);
     }
-    if (cost === NOTHING_YET) {
+    if (cost === EMPTY_RANGE) {
       return ZERO;
     }
     if (size !== undefined) {
@@ -150,7 +150,7 @@ class CostEstimator {
     return cost;
   }
 
-  /** What an element of a list or map is: its size is known by where it comes from. */
+  /** An element of a list or map has the size that is known for its path. */
   #sizeOfIndexed(node: CallExpression, overload: string, size: Range | undefined): Range | undefined {
     const [container] = node.args;
     if (container === undefined || (overload !== 'index_list' && overload !== 'index_map')) {
@@ -160,7 +160,7 @@ class CostEstimator {
     return this.#entriesOf(container)?.value;
   }
 
-  /** The estimate of a call, its arguments included. */
+  /** The estimate of a call, including its arguments. */
   #estimateCall(
     node: CallExpression,
     overload: Overload,
@@ -353,7 +353,7 @@ class CostEstimator {
   }
 }
 
-/** Whether a comprehension only binds a name, as `cel.bind` and `optMap` expand to. */
+/** Whether a comprehension only binds a name, like the expansions of `cel.bind` and `optMap`. */
 function isBinding(node: ComprehensionExpression): boolean {
   const { range, condition } = node;
   const isEmpty = range.kind === 'list' && range.elements.length === 0;

@@ -21,17 +21,17 @@ import type { CelValue } from '../value.ts';
 import { TYPE_OF_TYPES } from './type-text.ts';
 import { isSameType } from './unification.ts';
 
-/** Says which structs there are and which fields they have. Names of fields are as expressions spell them. */
+/** Provides struct types and their fields. Field names are spelled as in expressions. */
 export interface TypeProvider {
-  /** The type of a name such as `Object.spec`; undefined when there is none. */
+  /** The type with a name such as `Object.spec`; undefined if unknown. */
   readonly findStruct: (name: string) => CelType | undefined;
-  /** The type of a struct's field; undefined when it has no such field. */
+  /** The type of a struct's field; undefined if there is no such field. */
   readonly fieldType: (struct: string, field: string) => CelType | undefined;
-  /** Names of a struct's fields, for "did you mean". */
+  /** Field names of a struct, for "did you mean". */
   readonly fieldNames?: (struct: string) => readonly string[];
-  /** A constant, such as a member of an enumeration. */
+  /** A constant, such as an enum value. */
   readonly findConstant?: (name: string) => Constant | undefined;
-  /** Whether names that start with this word and a dot may be known. Default: all may. */
+  /** Whether names that start with this word and a dot may be known. Default: true for all words. */
   readonly mayQualify?: (firstWord: string) => boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Constant {
   readonly value: CelValue;
 }
 
-/** What an identifier stands for. */
+/** The meaning of an identifier. */
 export type Meaning =
   | { readonly kind: 'variable'; readonly name: string; readonly type: CelType }
   | { readonly kind: 'type'; readonly name: string; readonly type: CelType; readonly denotes: CelType }
@@ -51,7 +51,7 @@ export interface DeclaredFunction {
   readonly overloads: readonly DeclaredOverload[];
 }
 
-/** An overload and the type variables that its signature has. */
+/** An overload and the type variables of its signature. */
 export interface DeclaredOverload {
   readonly overload: Overload;
   readonly typeParameters: readonly string[];
@@ -61,12 +61,12 @@ export interface DeclarationOptions {
   readonly libraries: readonly Library[];
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types?: TypeProvider | undefined;
-  /** The namespace that names are looked up in first, such as `google.protobuf`. */
+  /** The namespace in which names are looked up first, such as `google.protobuf`. */
   readonly container?: string | undefined;
-  /** Macros of the environment, and functions of later versions of Kubernetes with these: for hints. */
+  /** Macros of the environment, and functions of later Kubernetes versions with that version: for hints. */
   readonly macros?: MacroSet | undefined;
   readonly laterFunctions?: ReadonlyMap<string, number> | undefined;
-  /** Overloads that the environment does not have, by their id. */
+  /** Excludes overloads from the environment, by id. */
   readonly isExcluded?: ((overloadId: string) => boolean) | undefined;
 }
 
@@ -85,17 +85,17 @@ const LANGUAGE_TYPES: readonly (readonly [name: string, type: CelType])[] = [
   ['uint', UINT],
 ];
 
-/** Everything that expressions of one environment may name. Immutable, so many expressions share it. */
+/** The names that expressions of one environment can use. Immutable, so many expressions share it. */
 export class Declarations {
   readonly container: string;
   readonly functions: ReadonlyMap<string, DeclaredFunction>;
   readonly variables: ReadonlyMap<string, CelType>;
-  /** Types that can be named, by name; the provider may know more. */
+  /** Types by name; the provider may know more. */
   readonly namedTypes: ReadonlyMap<string, CelType>;
   readonly types: TypeProvider | undefined;
   readonly macros: MacroSet | undefined;
   readonly laterFunctions: ReadonlyMap<string, number>;
-  /** First words of names with dots: other identifiers need not be looked up with what is selected from them. */
+  /** First words of names with dots. Selections from other identifiers need no lookup as a qualified name. */
   readonly #qualifying: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
 
@@ -111,7 +111,7 @@ export class Declarations {
     this.#prefixes = containerPrefixes(this.container);
   }
 
-  /** Whether `word.…` may be one name. */
+  /** Whether `word.…` can be a qualified name. */
   mayQualify(word: string): boolean {
     if (this.#prefixes.length > 1 || word.startsWith('.') || this.#qualifying.has(word)) {
       return true;
@@ -119,7 +119,7 @@ export class Declarations {
     return this.types !== undefined && (this.types.mayQualify?.(word) ?? true);
   }
 
-  /** What a name stands for, looked up from the innermost namespace outwards. */
+  /** The meaning of a name, looked up from the innermost namespace outwards. */
   findIdentifier(name: string): Meaning | undefined {
     return this.#resolve(name, (candidate) => this.#findQualified(candidate));
   }
@@ -155,7 +155,7 @@ export class Declarations {
   }
 }
 
-/** `a.b` gives `a.b.`, `a.` and nothing. */
+/** `a.b` gives `a.b.`, `a.` and the empty prefix. */
 function containerPrefixes(container: string): readonly string[] {
   const prefixes: string[] = [];
   for (let rest = container; rest !== ''; rest = rest.slice(0, Math.max(0, rest.lastIndexOf('.')))) {
@@ -202,7 +202,7 @@ function declareTypes(libraries: readonly Library[]): ReadonlyMap<string, CelTyp
   const types = new Map(LANGUAGE_TYPES);
   for (const type of libraries.flatMap((library) => library.types ?? [])) {
     if (type.kind !== 'opaque' && type.kind !== 'struct') {
-      continue; // The language's own: known already.
+      continue; // Language types are already known.
     }
     const other = types.get(type.name);
     if (other !== undefined && !isSameType(other, type)) {
@@ -216,7 +216,7 @@ function declareTypes(libraries: readonly Library[]): ReadonlyMap<string, CelTyp
   return types;
 }
 
-/** Names of the type variables in types, each once. */
+/** The distinct names of type variables in types. */
 function typeParametersOf(types: readonly CelType[]): readonly string[] {
   return [...new Set(types.flatMap(parametersIn))];
 }

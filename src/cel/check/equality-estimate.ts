@@ -3,13 +3,13 @@ import { exactly, scaleRange } from '../range.ts';
 import type { CelType } from '../type.ts';
 import { isSameType } from './unification.ts';
 
-/** Cost of going through a text, for each of its characters (cel-go, `StringTraversalCostFactor`). */
+/** Cost per character of traversing a string (cel-go, `StringTraversalCostFactor`). */
 const TRAVERSAL = 0.1;
 
-/** Longest name of a format (apiserver, `MaxFormatSize`). */
+/** Maximum length of a format name (apiserver, `MaxFormatSize`). */
 const MAX_FORMAT_SIZE = 64;
 
-/** Types of Kubernetes' libraries whose values are compared at a cost of 1. */
+/** Types of the Kubernetes libraries with a comparison cost of 1. */
 const CHEAP_TO_COMPARE: ReadonlySet<string> = new Set([
   'net.IP',
   'net.CIDR',
@@ -23,8 +23,8 @@ const CHEAP_TO_COMPARE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What `==` of two values of one type of Kubernetes' libraries costs (apiserver, `EstimateCallCost`); undefined for other
- * types.
+ * Estimated cost of `==` for two values of one type of the Kubernetes libraries (apiserver, `EstimateCallCost`);
+ * undefined for other types.
  */
 export function estimateKubernetesEquality({ types, args }: CallSizes): CallEstimate | undefined {
   const [left, right] = types;
@@ -38,7 +38,7 @@ export function estimateKubernetesEquality({ types, args }: CallSizes): CallEsti
     case 'kubernetes.NamedFormat':
       return { cost: scaleRange({ min: 1, max: MAX_FORMAT_SIZE }, TRAVERSAL) };
     case 'kubernetes.URL': {
-      // A size that is not known counts as 1 there.
+      // API servers use 1 for an unknown size.
       const max = args[1]?.max ?? Infinity;
       return { cost: scaleRange({ min: 1, max: max === Infinity ? 1 : max }, TRAVERSAL) };
     }

@@ -10,8 +10,9 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 const UNESCAPED: ReadonlyMap<string, string> = new Map(Array.from(ESCAPES, ([text, escape]) => [escape, text]));
 
 /**
- * How expressions spell the name of a schema's property (Kubernetes' rules): `foo-bar` is `foo__dash__bar`, a reserved
- * word such as `namespace` is `__namespace__`. Undefined when it has no spelling.
+ * The spelling of a schema's property in expressions, by the rules of Kubernetes
+ * (https://kubernetes.io/docs/reference/using-api/cel/#escaping): `foo-bar` is `foo__dash__bar`, a reserved word such
+ * as `namespace` is `__namespace__`. Undefined if there is none.
  */
 export function escapeField(name: string): string | undefined {
   if (!/^[a-zA-Z_.\-/][a-zA-Z0-9_.\-/]*$/u.test(name)) {
@@ -23,7 +24,7 @@ export function escapeField(name: string): string | undefined {
   return name.replaceAll(/__|[./-]/gu, (text) => ESCAPES.get(text) ?? text);
 }
 
-/** The property's name that an expression spells; undefined when no property is spelled so. */
+/** The property name for a spelling in expressions; undefined if no property is spelled like this. */
 export function unescapeField(escaped: string): string | undefined {
   const word = /^__([a-z]+)__$/u.exec(escaped)?.[1];
   if (word !== undefined && RESERVED_WORDS.has(word)) {

@@ -5,7 +5,7 @@ import { MAX_LISTED_CANDIDATES } from './limits.ts';
 import { didYouMean } from './suggestion.ts';
 import { formatSignature, isOperator } from './type-text.ts';
 
-/** What might be meant by a name that is no variable. */
+/** Suggestions for an undeclared identifier. */
 export function hintsForIdentifier(
   name: string,
   declarations: Declarations,
@@ -23,7 +23,7 @@ export function hintsForIdentifier(
     : [`variables are: ${variables.join(', ')}`];
 }
 
-/** What might be meant by a name that is no function. */
+/** Suggestions for an undeclared function. */
 export function hintsForFunction(name: string, declarations: Declarations, call: CallExpression): readonly string[] {
   const since = declarations.laterFunctions.get(name);
   if (since !== undefined) {
@@ -41,7 +41,7 @@ export function hintsForFunction(name: string, declarations: Declarations, call:
   return didYouMean(name, isMember ? [...names, ...declarations.functions.keys()].filter(isSpellable) : names);
 }
 
-/** What a struct has instead of a field. */
+/** Suggestions for an undefined field of a struct. */
 export function hintsForField(field: string, struct: string, types: TypeProvider): readonly string[] {
   const names = types.fieldNames?.(struct) ?? [];
   const hints = didYouMean(field, names);
@@ -50,7 +50,7 @@ export function hintsForField(field: string, struct: string, types: TypeProvider
     : [`fields are: ${names.join(', ')}`];
 }
 
-/** What a function can be applied to. */
+/** The signatures that a function has. */
 export function hintsForCall(
   declared: DeclaredFunction,
   isMember: boolean,
@@ -79,7 +79,7 @@ function isNumericKind(kind: CelType['kind']): boolean {
   return kind === 'int' || kind === 'uint' || kind === 'double';
 }
 
-/** Whether an expression can spell a name: those of operators and of macros' own variables it cannot. */
+/** Whether expressions can spell a name. Names of operators and internal variables cannot be spelled. */
 function isSpellable(name: string): boolean {
   return /^[a-zA-Z_][a-zA-Z0-9_.]*$/u.test(name) && !name.startsWith('_');
 }

@@ -9,24 +9,26 @@ import type { CheckedExpression } from './checker.ts';
 import { formatType } from './type-text.ts';
 import { isSameType, optionalValueType } from './unification.ts';
 
-/** Functions whose literal argument must be right: what they fail on, they always fail on. */
+/** Functions whose literal argument is parsed at compile time: an invalid literal fails in every evaluation. */
 const PARSING_FUNCTIONS: ReadonlySet<string> = new Set(['duration', 'timestamp', 'matches']);
 
-/** The function that takes lists of mixed types. */
+/** The function that accepts lists of mixed types. */
 const FORMAT = 'format';
 const FORMAT_OVERLOAD = 'string_format';
 
 export interface LiteralRules {
-  /** Whether lists and maps must not mix types, `dyn` being one: so in all API servers. */
+  /** Whether lists and maps must not mix types, including `dyn`: all API servers require this. */
   readonly homogeneous: boolean;
-  /** Whether texts of durations, timestamps and patterns must be right: so since Kubernetes 1.29. */
+  /**
+   * Whether literals of durations, timestamps and patterns must be valid: API servers require this since Kubernetes
+   * 1.29.
+   */
   readonly parsed: boolean;
 }
 
 /**
- * Checks literals as API servers do, behind the types.
- *
- * @throws CelError 'check-failed' with every mistake found.
+ * Validates literals as API servers do after type checking.
+ * @throws CelError 'check-failed' with all errors
  */
 export function validateLiterals(checked: CheckedExpression, rules: LiteralRules): void {
   const validator = new LiteralValidator(checked, rules);
@@ -120,7 +122,7 @@ class LiteralValidator {
     return overload.call(...args) instanceof EvaluationFailure;
   }
 
-  /** Says so of the first element that has another type than the one before all. */
+  /** Reports the first element with another type than the element before it. */
   #expectOneType({ elements, optionalIndexes }: ListExpression): void {
     const types = elements.map((element, index) => this.#typeOf(element, optionalIndexes.has(index)));
     const [expected = DYN] = types;
@@ -131,7 +133,7 @@ class LiteralValidator {
     }
   }
 
-  /** Says so of every key and every value that has another type than the first one. */
+  /** Reports each key and value with another type than the first one. */
   #expectOneTypeEach({ entries: [first, ...others] }: MapExpression): void {
     if (first === undefined) {
       return;

@@ -13,8 +13,8 @@ const JSON_PATCH_FIELDS: ReadonlyMap<string, CelType> = new Map([
 ]);
 
 /**
- * The types that mutations construct: `Object`, `Object.spec`, `Object.spec.containers` and so on, with any field of any
- * type, since no schema is known; and `JSONPatch`.
+ * Types that mutations construct: `Object`, `Object.spec`, `Object.spec.containers` and so on, with any field of any
+ * type because the schema is unknown; and `JSONPatch`.
  */
 export const MUTATION_TYPES: TypeProvider = {
   findStruct: (name) => (isObjectType(name) || name === JSON_PATCH ? struct(name) : undefined),

@@ -6,7 +6,10 @@ import type { TypeProvider } from './declarations.ts';
 import { escapeField } from './field-escaping.ts';
 import { MAX_REQUEST_BYTES } from './limits.ts';
 
-/** What is read of a structural OpenAPI v3 schema: that of a CustomResourceDefinition, or one that an API server serves. */
+/**
+ * The supported part of a structural OpenAPI v3 schema: of a CustomResourceDefinition, or published by an API server
+ * (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
+ */
 export interface StructuralSchema {
   readonly type?: string;
   readonly format?: string;
@@ -26,26 +29,26 @@ export interface StructuralSchema {
 }
 
 export interface SchemaTypesOptions {
-  /** Finds the schema that a `$ref` names. Without it, and where it finds nothing, such a field does not exist. */
+  /** Resolves a `$ref`. A field with an unresolved reference does not exist. */
   readonly resolve?: (reference: string) => StructuralSchema | undefined;
   /**
-   * How expressions name fields: `escaped` as API servers do where values have the schema's type (`__namespace__`), `plain`
-   * where values are plain JSON and only the check knows the schema. Default: escaped.
+   * Spelling of field names in expressions: `escaped` (`__namespace__`) as in API servers, for values of the schema's
+   * type; `plain` for values that are plain JSON, where only the checker knows the schema. Default: escaped.
    */
   readonly fieldNames?: 'escaped' | 'plain';
 }
 
-/** A type, and what is known of the size of its values. */
+/** A type with the size limits of its values. */
 interface DeclaredType {
   readonly type: CelType;
-  /** Elements, entries, characters or bytes that a value has at most; 0 where size is no question. */
+  /** Maximum number of elements, entries, characters or bytes; 0 if the type has no size. */
   readonly maxElements: number;
-  /** The type of elements, or of entries' values. */
+  /** Type of the elements, or of the values of entries. */
   readonly element?: DeclaredType;
   readonly fields?: StructFields;
 }
 
-/** Sizes of JSON's parts, from apiserver's `pkg/cel/limits.go`: those of times include their quotes. */
+/** Sizes of JSON values in bytes (apiserver, `pkg/cel/limits.go`). Those of times include quotes. */
 const MIN_STRING_SIZE = 2;
 const MIN_CONTAINER_SIZE = 2;
 const MIN_BOOL_SIZE = 4;
@@ -62,12 +65,12 @@ const MIN_TEXT_SIZES: ReadonlyMap<string, number> = new Map([
   ['date-time', MIN_DATETIME_SIZE],
 ]);
 
-/** Characters of a string that fills a request. */
+/** Length of a string that fills a request. */
 const MAX_STRING_LENGTH = MAX_REQUEST_BYTES - 2;
 /** `maxLength` counts code points, sizes count bytes. */
 const MAX_BYTES_OF_CODE_POINT = 4;
 
-/** Lists and maps within each other, and references, that are followed: schemas may refer to themselves. */
+/** Maximum depth of nested lists, maps and references: schemas can be recursive. */
 const MAX_SCHEMA_DEPTH = 64;
 
 const METADATA: StructuralSchema = {
@@ -75,7 +78,7 @@ const METADATA: StructuralSchema = {
   properties: { name: { type: 'string' }, generateName: { type: 'string' } },
 };
 
-/** The fields of a struct, looked at when they are asked for: schemas are large, and may refer to themselves. */
+/** The fields of a struct, declared on first use: schemas are large and can be recursive. */
 class StructFields {
   readonly #schemas = new Map<string, StructuralSchema>();
   readonly #declared = new Map<string, DeclaredType | undefined>();
@@ -108,12 +111,12 @@ class StructFields {
   }
 }
 
-/** Types made of schemas, by the rules of API servers (apiserver, `SchemaDeclType`). */
+/** Types from schemas, by the rules of API servers (apiserver, `SchemaDeclType`). */
 export class SchemaTypes implements TypeProvider {
   readonly #options: SchemaTypesOptions;
   readonly #roots = new Map<string, DeclaredType>();
   readonly #structs = new Map<string, DeclaredType>();
-  /** What values of a schema take at least; undefined while that is being found out. */
+  /** Minimum sizes of values by schema; undefined while one is being computed. */
   readonly #minSizes = new Map<StructuralSchema, number | undefined>();
 
   constructor(options: SchemaTypesOptions = {}) {
@@ -121,10 +124,9 @@ export class SchemaTypes implements TypeProvider {
   }
 
   /**
-   * Declares the type of a schema under a name such as `Pod`; structs within it are named after their place
-   * (`Pod.spec.containers.@idx`). Gives undefined for schemas that expressions cannot see.
-   *
-   * @param isResource whether it has `apiVersion`, `kind` and `metadata` without saying so
+   * Declares the type of a schema under a name such as `Pod`; nested structs are named by their path
+   * (`Pod.spec.containers.@idx`). Returns undefined for schemas without a CEL type.
+   * @param isResource whether the schema has `apiVersion`, `kind` and `metadata` even if it does not declare them
    */
   declare(name: string, schema: StructuralSchema, isResource = false): CelType | undefined {
     const declared = this.#declare(schema, name, isResource, 0);
@@ -138,7 +140,7 @@ export class SchemaTypes implements TypeProvider {
 
   readonly fieldType = (structName: string, field: string): CelType | undefined => {
     const fields = this.#structOf(structName)?.fields;
-    // API servers take reserved words as they are, too.
+    // API servers also accept reserved words unescaped.
     const declared = fields?.get(field) ?? (RESERVED_WORDS.has(field) ? fields?.get(`__${field}__`) : undefined);
     return declared?.type;
   };
@@ -148,8 +150,8 @@ export class SchemaTypes implements TypeProvider {
   readonly mayQualify = (firstWord: string): boolean => this.#roots.has(firstWord);
 
   /**
-   * Sizes of what the one variable leads to that has the type of this name. As in API servers the first step of a path is
-   * not looked at, so that what macros compute has the size of the variable's fields.
+   * Sizes for the only variable, whose type has this name. As in API servers, the first step of a path is ignored, so
+   * results of macros have the size of the variable's fields.
    */
   sizesOf(name: string): SizeEstimator {
     return ([, ...steps]) => {
@@ -158,7 +160,7 @@ export class SchemaTypes implements TypeProvider {
     };
   }
 
-  /** The struct of a name: that of a root, or of what fields lead to from there. */
+  /** The struct with a name: a root, or one that fields of a root lead to. */
   #structOf(name: string): DeclaredType | undefined {
     const known = this.#structs.get(name);
     if (known !== undefined) {
@@ -198,7 +200,7 @@ export class SchemaTypes implements TypeProvider {
     }
   }
 
-  /** The schema that is meant: API servers serve references as `allOf` with one element, beside a default. */
+  /** Resolves a reference. API servers publish a reference with a default as `allOf` with one element. */
   #dereference(schema: StructuralSchema): StructuralSchema | undefined {
     let current: StructuralSchema | undefined = schema;
     for (let followed = 0; followed < MAX_SCHEMA_DEPTH && current !== undefined; followed += 1) {
@@ -218,7 +220,7 @@ export class SchemaTypes implements TypeProvider {
     if (items === undefined || element === undefined) {
       return undefined;
     }
-    // Brackets around, and a comma behind each element.
+    // Two brackets, and a comma per element.
     const fitting = (): number => Math.trunc((MAX_REQUEST_BYTES - 2) / (this.#minSizeOf(items) + 1));
     const maxElements = maxItems === undefined ? fitting() : Math.max(0, maxItems);
     return { type: listOf(element.type), element, maxElements };
@@ -237,7 +239,7 @@ export class SchemaTypes implements TypeProvider {
     if (element === undefined) {
       return undefined;
     }
-    // Braces around; for each entry two quotes, a key of a few bytes, a colon and a comma.
+    // Two braces; per entry two quotes, a short key, a colon and a comma.
     const fitting = (): number => Math.trunc((MAX_REQUEST_BYTES - 2) / (this.#minSizeOf(additionalProperties) + 6));
     const maxElements = maxProperties === undefined ? fitting() : Math.max(0, maxProperties);
     return { type: mapOf(STRING, element.type), element, maxElements };
@@ -253,7 +255,7 @@ export class SchemaTypes implements TypeProvider {
     return declared;
   }
 
-  /** Bytes that a value has at least as JSON; of a schema that requires itself, as if it did not. */
+  /** Minimum size of a value in JSON bytes. A recursive requirement counts as 0. */
   #minSizeOf(given: StructuralSchema): number {
     const schema = this.#dereference(given);
     if (schema === undefined) {
@@ -285,7 +287,7 @@ export class SchemaTypes implements TypeProvider {
     }
   }
 
-  /** Required fields that API servers do not fill in count, with their quotes, colon and comma. */
+  /** Required fields without a default, with their quotes, colon and comma. */
   #minStructSize(schema: StructuralSchema): number {
     const { properties = {} } = isEmbedded(schema) ? withMetadata(schema) : schema;
     let size = MIN_CONTAINER_SIZE;

@@ -1,16 +1,16 @@
-/** Longest name that is compared with others. */
+/** Maximum length of a name that is compared with others. */
 const MAX_COMPARED_LENGTH = 64;
 
-/** Names compared at most: beyond, the nearest is not worth its time. */
+/** Maximum number of compared names, to limit the time. */
 const MAX_COMPARED_NAMES = 5_000;
 
-/** A hint that names what is most like a misspelt name; empty when nothing is like it. */
+/** A hint with the candidate most similar to a misspelled name; empty if none is similar. */
 export function didYouMean(name: string, candidates: Iterable<string>): readonly string[] {
   const nearest = nearestName(name, candidates);
   return nearest === undefined ? [] : [`did you mean '${nearest}'?`];
 }
 
-/** The candidate that takes the fewest edits to get to, if that is at most a third of the name. */
+/** The candidate with the smallest edit distance, if it is at most a third of the name's length. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > MAX_COMPARED_LENGTH) {
     return undefined;
@@ -36,7 +36,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return nearest;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that make one text of the other. */
+/** Number of insertions, deletions, replacements and swaps of neighbors between two strings. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -2,10 +2,10 @@ import { Operator } from '../syntax/index.ts';
 import { DYN, typeOf } from '../type.ts';
 import type { CelType } from '../type.ts';
 
-/** The type of all types, as the name `type` has it: written without a parameter, and told apart by that only. */
+/** The type of types, as the name `type` has it. It is printed without a parameter. */
 export const TYPE_OF_TYPES: CelType = typeOf(DYN);
 
-/** A type as API servers write it in errors. */
+/** A type as API servers print it in errors. */
 export function formatType(type: CelType): string {
   switch (type.kind) {
     case 'list':
@@ -26,7 +26,7 @@ export function formatType(type: CelType): string {
   }
 }
 
-/** What a call is applied to: `(int, string)`, or `string.(int)` when it has a receiver. */
+/** The argument types of a call: `(int, string)`, or `string.(int)` with a receiver. */
 export function formatArguments(types: readonly CelType[], isMember: boolean): string {
   const [receiver, ...rest] = types;
   return isMember && receiver !== undefined
@@ -34,7 +34,7 @@ export function formatArguments(types: readonly CelType[], isMember: boolean): s
     : `(${types.map(formatType).join(', ')})`;
 }
 
-/** A signature as documentation shows it: `<string>.contains(string) -> bool`, `int + int -> int`. */
+/** A signature for documentation: `<string>.contains(string) -> bool`, `int + int -> int`. */
 export function formatSignature(
   name: string,
   overload: { readonly isMember: boolean; readonly parameters: readonly CelType[]; readonly result: CelType },
@@ -50,7 +50,7 @@ export function formatSignature(
     : `${name}(${types.join(', ')}) -> ${result}`;
 }
 
-/** Whether a function stands for an operator: its name has a `_` in place of each operand. */
+/** Whether a function name is that of an operator, with a `_` for each operand. */
 export function isOperator(name: string): boolean {
   return name === Operator.In || !/[a-z]/u.test(name);
 }

@@ -2,21 +2,21 @@ import { DYN } from '../type.ts';
 import type { CelType } from '../type.ts';
 import { MAX_TYPE_WORK } from './limits.ts';
 
-/** Types became too large to be compared: {@link MAX_TYPE_WORK} was used up. */
+/** {@link MAX_TYPE_WORK} was exceeded. */
 export class TypesTooLarge extends Error {}
 
 /**
- * What type variables stand for, found by comparing types: the rules of cel-go's checker. `dyn` fits everything; null fits
- * structs, opaque types, timestamps and durations.
+ * Infers type variables by the rules of cel-go's checker. `dyn` is compatible with every type; null with structs,
+ * opaque types, timestamps and durations.
  */
 export class Unification {
-  /** Parts of types looked at so far. */
+  /** Number of type parts visited so far. */
   #work = 0;
   readonly #bindings = new Map<string, CelType>();
-  /** What bindings were before, so that failed attempts leave nothing behind. */
+  /** Previous bindings, to roll back a failed attempt. */
   readonly #journal: (readonly [name: string, before: CelType | undefined])[] = [];
 
-  /** Whether a value of the first type may be used as one of the second. Binds variables only when it may. */
+  /** Whether a value of type `from` can be used as `to`. Binds type variables only on success. */
   isAssignable(from: CelType, to: CelType): boolean {
     const mark = this.#journal.length;
     if (this.#fits(from, to)) {
@@ -26,7 +26,7 @@ export class Unification {
     return false;
   }
 
-  /** The same of several at once: all fit, or nothing is bound. */
+  /** Like {@link isAssignable} for several types: all must be assignable, otherwise nothing is bound. */
   areAssignable(from: readonly CelType[], to: readonly CelType[]): boolean {
     const mark = this.#journal.length;
     if (this.#fitAll(from, to)) {
@@ -36,7 +36,7 @@ export class Unification {
     return false;
   }
 
-  /** A type with its variables replaced by what they stand for; free ones stay, or become `dyn`. */
+  /** Replaces bound type variables; free ones are kept, or replaced by `dyn`. */
   substitute(type: CelType, freeToDyn = false): CelType {
     this.#countWork();
     switch (type.kind) {
@@ -97,13 +97,13 @@ export class Unification {
   #fits(from: CelType, to: CelType): boolean {
     this.#countWork();
     if (to.kind === 'parameter') {
-      const { isValid, isBound } = this.#mayStandFor(from, to);
+      const { isValid, isBound } = this.#canBind(from, to);
       if (isValid || isBound) {
         return isValid;
       }
     }
     if (from.kind === 'parameter') {
-      return this.#mayStandFor(to, from).isValid;
+      return this.#canBind(to, from).isValid;
     }
     if (isDynOrError(from) || isDynOrError(to)) {
       return true;
@@ -131,8 +131,8 @@ export class Unification {
     }
   }
 
-  /** Whether a variable stands for a type, or may from now on; and whether it stood for something. */
-  #mayStandFor(type: CelType, variable: ParameterType): { readonly isValid: boolean; readonly isBound: boolean } {
+  /** Whether a type variable can stand for a type (`isValid`), and whether it was bound before (`isBound`). */
+  #canBind(type: CelType, variable: ParameterType): { readonly isValid: boolean; readonly isBound: boolean } {
     if (type.kind === 'parameter' && type.name === variable.name) {
       return { isValid: true, isBound: true };
     }
@@ -161,7 +161,7 @@ export class Unification {
     return true;
   }
 
-  /** Whether a variable does not occur in a type, not even in what the type's variables stand for. */
+  /** Whether a variable does not occur in a type, including the types that its variables stand for. */
   #isFreeOf(name: string, type: CelType): boolean {
     this.#countWork();
     switch (type.kind) {
@@ -188,7 +188,7 @@ export class Unification {
 
 type ParameterType = Extract<CelType, { kind: 'parameter' }>;
 
-/** A type with each of its parts replaced; the same object when none changed. */
+/** Maps the parts of a type; returns the same object if none changed. */
 export function mapType(type: CelType, change: (part: CelType) => CelType): CelType {
   switch (type.kind) {
     case 'list': {
@@ -222,7 +222,7 @@ export function isDynOrError(type: CelType): boolean {
   return type.kind === 'dyn' || type.kind === 'error';
 }
 
-/** What an optional holds; undefined when the type is not one. */
+/** The value type of an optional type; undefined for other types. */
 export function optionalValueType(type: CelType): CelType | undefined {
   return type.kind === 'opaque' && type.name === 'optional_type' ? (type.parameters[0] ?? DYN) : undefined;
 }
@@ -258,7 +258,7 @@ export function isSameType(left: CelType, right: CelType): boolean {
   }
 }
 
-/** The more general of two types that fit each other. */
+/** The more general of two compatible types. */
 export function mostGeneral(left: CelType, right: CelType): CelType {
   return isAtMostAsSpecific(left, right) ? left : right;
 }
@@ -291,7 +291,7 @@ function isAtMostAsSpecific(left: CelType, right: CelType): boolean {
   }
 }
 
-/** How many parts a type has; stops counting beyond the limit. */
+/** Number of parts of a type; stops counting beyond the limit. */
 export function countTypeParts(type: CelType, limit: number): number {
   let count = 0;
   const open = [type];
