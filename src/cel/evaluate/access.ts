@@ -7,14 +7,14 @@ import { NO_SUCH_OVERLOAD } from './order.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';
 
 /**
- * Whether a property of this name can be read off any object: neither lists nor bytes nor objects have it by birth, so
- * that what is found is a key of a map.
+ * Whether a name can be read as a property of any value: lists, bytes and objects have no inherited property with it,
+ * so a property that is found is a map key.
  */
 export function isPlainName(name: string): boolean {
   return !(name in Array.prototype) && !(name in Uint8Array.prototype) && !/^\d/.test(name);
 }
 
-/** The value of a plain name in a record; undefined when it is not there, or the value is no record. */
+/** The value of a plain name in a record; undefined if it is absent or the value is not a record. */
 export function plainField(value: CelResult, name: string): CelValue | undefined {
   return typeof value === 'object' && value !== null && !(value instanceof CelBoxed)
     ? (value as CelRecord)[name]
@@ -22,9 +22,8 @@ export function plainField(value: CelResult, name: string): CelValue | undefined
 }
 
 /**
- * Looks up a key, an index or a field of any value.
- *
- * @returns undefined when it is not there; a failure when the value cannot be looked up in this way.
+ * Looks up a key, an index or a field.
+ * @returns undefined if it is absent; a failure if the value does not support the lookup
  */
 export function lookup(value: CelValue, key: CelValue): CelResult | undefined {
   if (isList(value)) {
@@ -46,23 +45,23 @@ export function hasField(value: CelValue, field: CelValue): CelResult {
   return found instanceof EvaluationFailure ? found : found !== undefined;
 }
 
-/** Whether anything can be selected from a value at all. */
+/** Whether a value has fields or entries to select. */
 export function hasFields(value: CelValue): boolean {
   return isList(value) || isMap(value) || value instanceof CelStruct;
 }
 
-/** What is said about a key or index that is not there. */
+/** The failure for an absent key or index. */
 export function missing(value: CelValue, key: CelValue): EvaluationFailure {
   const what = isList(value) ? 'index out of bounds' : 'no such key';
   return new EvaluationFailure(`${what}: ${printValue(key)}`);
 }
 
-/** Whether a value can be a key or an index at all. */
+/** Whether a value can be a key or an index. */
 export function isQualifier(value: CelValue): boolean {
   return typeof value !== 'object' || value instanceof CelDouble || value instanceof CelUint;
 }
 
-/** Names of Go's types, which some messages of API servers have. */
+/** Names of Go types, which appear in some error messages of API servers. */
 const GO_TYPES: ReadonlyMap<string, string> = new Map([
   ['int', 'types.Int'],
   ['uint', 'types.Uint'],
@@ -77,7 +76,7 @@ const GO_TYPES: ReadonlyMap<string, string> = new Map([
   ['optional_type', '*types.Optional'],
 ]);
 
-/** The type of a value as messages about loops, indexes and keys name it. */
+/** The type name in error messages about loops, indexes and keys. */
 export function goTypeOf(value: CelValue): string {
   const name = typeNameOf(value);
   return GO_TYPES.get(name) ?? name;

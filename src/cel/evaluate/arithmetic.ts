@@ -7,9 +7,9 @@ import { isList, isMap } from './type-name.ts';
 import { mapSize } from './map.ts';
 import { codePointCount } from '../code-point-count.ts';
 
-// The operators as functions of any values. What they answer when they do not apply is what API servers answer: the
-// operator's name when the left operand has no such operation at all, and only "no such overload" when the right one
-// does not fit to it. Strings, timestamps and durations are of the latter kind for every operator.
+// Operators as functions of any values. Failures are those of API servers: with the operator's name if the left
+// operand's type does not support the operation, and only "no such overload" if the right operand does not match.
+// Strings, timestamps and durations on the left always give the second form.
 
 function noSuchOverload(left: CelValue, operator: string, applies: boolean): EvaluationFailure {
   const isReceiver = typeof left === 'string' || left instanceof CelTimestamp || left instanceof CelDuration;
@@ -30,7 +30,7 @@ interface NumberOperation {
   readonly ofDoubles: ((a: number, b: number) => number) | undefined;
 }
 
-/** Applies an operation to two numbers of one kind; undefined when they are not. */
+/** Applies an operation to two numbers of the same type; undefined for other values. */
 function calculate(operation: NumberOperation, a: CelValue, b: CelValue): CelResult | undefined {
   if (isInt(a)) {
     return isInt(b) ? operation.ofInts(BigInt(a), BigInt(b)) : undefined;
@@ -133,7 +133,7 @@ export function multiply(a: CelValue, b: CelValue): CelResult {
   if (typeof a === 'number' && typeof b === 'number') {
     const product = a * b;
     if (Number.isSafeInteger(product) && Number.isInteger(a) && Number.isInteger(b)) {
-      // Minus zero is no int.
+      // An int is never -0.
       return product + 0;
     }
   }
@@ -207,10 +207,10 @@ function ordering(operator: string, holds: (order: -1 | 0 | 1) => boolean): (a: 
   };
 }
 
-const lessSlowly = ordering('_<_', (order) => order < 0);
-const lessOrEqualSlowly = ordering('_<=_', (order) => order <= 0);
-const greaterSlowly = ordering('_>_', (order) => order > 0);
-const greaterOrEqualSlowly = ordering('_>=_', (order) => order >= 0);
+const lessGeneral = ordering('_<_', (order) => order < 0);
+const lessOrEqualGeneral = ordering('_<=_', (order) => order <= 0);
+const greaterGeneral = ordering('_>_', (order) => order > 0);
+const greaterOrEqualGeneral = ordering('_>=_', (order) => order >= 0);
 
 function areOrderedNumbers(a: CelValue, b: CelValue): boolean {
   return typeof a === 'number' && typeof b === 'number' && !Number.isNaN(a) && !Number.isNaN(b);
@@ -218,25 +218,25 @@ function areOrderedNumbers(a: CelValue, b: CelValue): boolean {
 
 /** `a < b`. */
 export function less(a: CelValue, b: CelValue): CelResult {
-  return areOrderedNumbers(a, b) ? Number(a) < Number(b) : lessSlowly(a, b);
+  return areOrderedNumbers(a, b) ? Number(a) < Number(b) : lessGeneral(a, b);
 }
 
 /** `a <= b`. */
 export function lessOrEqual(a: CelValue, b: CelValue): CelResult {
-  return areOrderedNumbers(a, b) ? Number(a) <= Number(b) : lessOrEqualSlowly(a, b);
+  return areOrderedNumbers(a, b) ? Number(a) <= Number(b) : lessOrEqualGeneral(a, b);
 }
 
 /** `a > b`. */
 export function greater(a: CelValue, b: CelValue): CelResult {
-  return areOrderedNumbers(a, b) ? Number(a) > Number(b) : greaterSlowly(a, b);
+  return areOrderedNumbers(a, b) ? Number(a) > Number(b) : greaterGeneral(a, b);
 }
 
 /** `a >= b`. */
 export function greaterOrEqual(a: CelValue, b: CelValue): CelResult {
-  return areOrderedNumbers(a, b) ? Number(a) >= Number(b) : greaterOrEqualSlowly(a, b);
+  return areOrderedNumbers(a, b) ? Number(a) >= Number(b) : greaterOrEqualGeneral(a, b);
 }
 
-/** Whether a value is the zero of its type: null, false, 0, empty. */
+/** Whether a value is the zero value of its type: null, false, 0, empty. */
 export function isZero(value: CelValue): boolean {
   switch (typeof value) {
     case 'string':
@@ -262,7 +262,7 @@ function isZeroObject(value: CelValue & (object | null)): boolean {
     return value.nanoseconds === 0n;
   }
   if (value instanceof CelTimestamp) {
-    // The zero of the API servers' type for moments is the beginning of year 1.
+    // The zero value of Go's `time.Time` is the start of year 1.
     return value.seconds === -62_135_596_800 && value.nanos === 0;
   }
   return isMap(value) ? mapSize(value) === 0 : false;

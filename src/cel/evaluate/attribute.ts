@@ -5,29 +5,29 @@ import type { Frame, Run } from './frame.ts';
 import { CelOptional } from './optional.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';
 
-// A name or another operand with all that is selected from it is one attribute, as it is for API servers: looking it up
-// costs 1, and every selection that is reached 1 more; where a conditional chooses between two, their own 1 is not
-// counted, and a conditional itself costs nothing.
+// An attribute is a variable or another operand with all its selections, as in cel-go. The lookup costs 1, and each
+// selection that is reached costs 1 more. In a conditional, the 1 of both branches is not counted, and the conditional
+// itself costs nothing.
 
 /** One selection: a field, an index or a key. */
 export interface Qualifier {
-  /** Its value when it is known. */
+  /** The key, if it is a constant. */
   readonly key: CelValue;
-  /** Gives its value when it is not known before. */
+  /** Computes the key, if it is not a constant. */
   readonly compute: Run | undefined;
   readonly isOptional: boolean;
-  /** Whether it only asks for presence; it is then the last one. */
+  /** Whether it tests for presence; only the last qualifier can. */
   readonly isTest: boolean;
-  /** Whether asking for presence in what has no fields is a failure, as the specification has it. */
+  /** Whether a presence test on a value without fields fails, as in the specification. */
   readonly isStrict: boolean;
-  /** The expression that it is, where its failures happen. */
+  /** Id of the expression, for failures. */
   readonly id: number;
 }
 
 export type AttributeRoot =
-  /** Something that a slot has, from the beginning. */
+  /** A slot that is set before the evaluation. */
   | { readonly kind: 'slot'; readonly slot: number }
-  /** Something that is evaluated where it is needed. */
+  /** An operand that is evaluated on use. */
   | { readonly kind: 'operand'; readonly run: Run }
   | {
       readonly kind: 'conditional';
@@ -35,7 +35,7 @@ export type AttributeRoot =
       readonly truthy: Attribute;
       readonly falsy: Attribute;
       readonly id: number;
-      /** Whether `has` asks for a field of whatever is chosen. */
+      /** Whether `has` tests a field of the chosen value. */
       readonly isTested?: boolean;
     };
 
@@ -49,7 +49,7 @@ export function attribute(root: AttributeRoot): Attribute {
   return { kind: 'attribute', root, qualifiers: [] };
 }
 
-/** The attribute with one more selection; that of a conditional is made in both branches. */
+/** The attribute with one more selection. For a conditional, both branches get it. */
 export function qualified(from: Attribute, qualifier: Qualifier): Attribute {
   if (from.root.kind === 'conditional') {
     const { condition, truthy, falsy, id } = from.root;
@@ -65,7 +65,7 @@ export function qualified(from: Attribute, qualifier: Qualifier): Attribute {
   return { ...from, qualifiers: [...from.qualifiers, qualifier] };
 }
 
-/** Evaluates an attribute, counting `own` for itself beside its selections. */
+/** Evaluates an attribute. `own` is its cost besides the selections. */
 export function runAttribute(of: Attribute, own: 0 | 1): Run {
   if (of.root.kind === 'conditional') {
     const run = runConditional(of.root);
@@ -79,15 +79,17 @@ export function runAttribute(of: Attribute, own: 0 | 1): Run {
   return isOptionalChain(of) ? asOptional(raw) : (raw as Run);
 }
 
-/** Like {@link Run}, but gives undefined for `optional.none()` and the bare value for another optional. */
+/** Like {@link Run}, but returns undefined for `optional.none()` and the plain value for another optional. */
 export type RawRun = (frame: Frame) => CelResult | undefined;
 
-/** Evaluates an attribute that has an optional selection without making an optional; undefined for other attributes. */
+/** Evaluates an attribute with an optional selection without creating an optional; undefined for other attributes. */
 export function runRawOptional(of: Attribute): RawRun | undefined {
   return of.root.kind !== 'conditional' && isOptionalChain(of) ? runQualified(of, runRoot(of.root), 1) : undefined;
 }
 
-/** A test takes back the 1 that attributes cost, which those of conditionals do not: API servers do so nevertheless. */
+/**
+ * A presence test subtracts the 1 of an attribute. API servers subtract it for a conditional too, which did not add it.
+ */
 function withoutOneCost(run: Run): Run {
   return (frame) => {
     const value = run(frame);
@@ -96,7 +98,7 @@ function withoutOneCost(run: Run): Run {
   };
 }
 
-/** A name that stands for an expression. Other operands are no attributes of their own: they do not cost 1 more. */
+/** An operand that is not a variable, without the attribute's cost of 1. */
 function runOperand(operand: Run, own: 0 | 1): Run {
   return own === 0
     ? operand
@@ -151,12 +153,12 @@ function runConditional(root: Extract<AttributeRoot, { kind: 'conditional' }>): 
   };
 }
 
-/** The failure that a value is, or that it is where a condition has to be: in the expression of this id. */
+/** The failure in a value, or "no such overload" for a value that is not a condition, located at this id. */
 export function failureOf(value: CelResult, id?: number): EvaluationFailure {
   return value instanceof EvaluationFailure ? value : new EvaluationFailure(NO_SUCH_OVERLOAD, id);
 }
 
-/** A result with the expression that failed, if it is a failure. */
+/** Sets the expression id of a failure. */
 export function located(result: CelResult, id: number): CelResult {
   if (typeof result === 'object' && result instanceof EvaluationFailure) {
     result.expressionId ??= id;
@@ -167,13 +169,13 @@ export function located(result: CelResult, id: number): CelResult {
 function runQualified(of: Attribute, root: Run, own: 0 | 1): RawRun {
   const names = plainNames(of.qualifiers);
   if (names === undefined) {
-    return runGenerally(of, root, own);
+    return runGeneral(of, root, own);
   }
   if (isOptionalChain(of)) {
     return runOptionalNames(of, root, own, names);
   }
   if (of.root.kind !== 'slot' || of.qualifiers.some(({ isOptional }) => isOptional)) {
-    return runGenerally(of, root, own);
+    return runGeneral(of, root, own);
   }
   const { slot } = of.root;
   const general = applyQualifiers(of.qualifiers);
@@ -181,7 +183,7 @@ function runQualified(of: Attribute, root: Run, own: 0 | 1): RawRun {
   return isTest ? runSlotTest(slot, names, general) : runSlotNames(slot, names, own, general);
 }
 
-/** The names that are selected, when all are such as can be read off any object. */
+/** The selected names, if all are plain names. */
 function plainNames(qualifiers: readonly Qualifier[]): readonly string[] | undefined {
   const names: string[] = [];
   for (const { key, compute, isStrict } of qualifiers) {
@@ -195,7 +197,7 @@ function plainNames(qualifiers: readonly Qualifier[]): readonly string[] | undef
 
 type Apply = (frame: Frame, root: CelResult) => CelResult | undefined;
 
-/** The most frequent of all: fields of a variable. Anything unusual is left to the general way, from the beginning. */
+/** The most frequent case: fields of a variable. Restarts with the general implementation for other values. */
 function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, general: Apply): RawRun {
   const [first = '', second = ''] = names;
   const full = own + names.length;
@@ -240,12 +242,12 @@ function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, genera
   }
 }
 
-/** `has` of fields of a variable: the test itself costs nothing. */
+/** `has` of a variable's field: the test itself costs nothing. */
 function runSlotTest(slot: number, names: readonly string[], general: Apply): RawRun {
   const field = names.at(-1) ?? '';
   const path = names.slice(0, -1);
   const [first = ''] = path;
-  // The selection of the field is counted, the attribute's own 1 is what a test does not cost.
+  // The selection counts 1, and the test subtracts the attribute's own 1.
   const full = path.length + 1;
   const test = (frame: Frame, root: CelResult, holder: CelResult | undefined): CelResult | undefined => {
     if (typeof holder === 'object' && holder !== null && !(holder instanceof CelBoxed) && !Array.isArray(holder)) {
@@ -277,7 +279,7 @@ function runSlotTest(slot: number, names: readonly string[], general: Apply): Ra
   }
 }
 
-/** Fields of which some are optional: `object.spec.?securityContext.?runAsUser`. */
+/** Fields with optional selections: `object.spec.?securityContext.?runAsUser`. */
 function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly string[]): RawRun {
   const general = applyQualifiers(of.qualifiers);
   const firstOptional = of.qualifiers.findIndex(({ isOptional }) => isOptional);
@@ -288,7 +290,7 @@ function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly 
     for (let index = 0; index < names.length; index++) {
       const next: CelValue | undefined = plainField(value, names[index] ?? '');
       if (next === undefined) {
-        if (index < firstOptional || !isPlainHolder(value)) {
+        if (index < firstOptional || !isPlainContainer(value)) {
           return general(frame, start);
         }
         frame.cost += index;
@@ -301,12 +303,12 @@ function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly 
   };
 }
 
-/** Whether what is not found in a value is simply absent, so that nothing has to be looked up in another way. */
-function isPlainHolder(value: CelResult): boolean {
+/** Whether an undefined property of a value is certainly absent, without another way of lookup. */
+function isPlainContainer(value: CelResult): boolean {
   return value === null || (typeof value === 'object' && !(value instanceof CelBoxed) && !Array.isArray(value));
 }
 
-function runGenerally(of: Attribute, root: Run, own: 0 | 1): RawRun {
+function runGeneral(of: Attribute, root: Run, own: 0 | 1): RawRun {
   const apply = applyQualifiers(of.qualifiers);
   const ownCost = of.qualifiers.at(-1)?.isTest === true ? 0 : own;
   return (frame) => {
@@ -359,7 +361,7 @@ function absent(isTest: boolean, isRaw: boolean): CelResult | undefined {
   return isRaw ? undefined : CelOptional.NONE;
 }
 
-/** Applies one selection; undefined when it is absent and may be. */
+/** Applies one selection; undefined if the value is absent and optional. */
 function qualify(frame: Frame, value: CelValue, qualifier: Qualifier, isOptional: boolean): CelResult | undefined {
   const key = qualifier.compute === undefined ? qualifier.key : qualifier.compute(frame);
   if (key instanceof EvaluationFailure || !isQualifier(key)) {

@@ -20,7 +20,7 @@ import { CelDuration, CelTimestamp } from './time.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';
 import { CelTypeValue } from './type-value.ts';
 
-/** Functions that have one implementation for all types: it tells by itself what it does not apply to. */
+/** Functions with one implementation for all types, which checks its operands itself. */
 const SINGLETONS: ReadonlySet<string> = new Set([
   '!_',
   '-_',
@@ -38,24 +38,24 @@ const SINGLETONS: ReadonlySet<string> = new Set([
   'type',
   'dyn',
   'matches',
-  // These are not guarded either.
+  // These string functions check their operands too.
   'startsWith',
   'endsWith',
   'contains',
 ]);
 
-/** Characters read in a unit of work, by functions that cost but 1. */
+/** Characters per unit of work, for functions that read their arguments but cost only 1. */
 const UNITS_PER_WORK = 16;
-/** Work of compiling a regular expression, beside its length. */
+/** Work of compiling a regular expression, besides its length. */
 const PATTERN_WORK = 200;
 
 export interface CallPlan {
   readonly id: number;
   readonly name: string;
   readonly args: readonly Run[];
-  /** Values of arguments known before. */
+  /** Values of literal arguments. */
   readonly literals: readonly (CelValue | undefined)[];
-  /** What the checker found; undefined when it did not check. */
+  /** Overloads found by the checker; undefined if the expression is not checked. */
   readonly found: readonly Overload[] | undefined;
   /** All overloads of the function. */
   readonly declared: readonly Overload[];
@@ -64,20 +64,20 @@ export interface CallPlan {
 type Cost = (args: readonly CelValue[], result: CelResult) => number;
 
 interface Implementation {
-  /** Whether it was made for arguments known before. */
+  /** Whether it was prepared with literal arguments. */
   readonly isPrepared: boolean;
   readonly call: (...args: CelValue[]) => CelResult;
   /** Undefined: always {@link CALL_COST}. */
   readonly cost: Cost | undefined;
 }
 
-/** Work of a match for every character and every instruction of the pattern. */
+/** Work of a match per character of the text and instruction of the pattern. */
 const WORK_PER_STEP = 1 / 4;
 
-/** What counted repetitions in a pattern not known before are taken to multiply it by. */
+/** Assumed growth of a pattern by counted repetitions, if the pattern is not a literal. */
 const REPETITION_FACTOR = 100;
 
-/** Compiles a call that evaluates all its arguments; a failure when arguments known before can never be right. */
+/** Compiles a call that evaluates all its arguments; a failure if literal arguments are invalid. */
 export function compileCall(plan: CallPlan): Run | EvaluationFailure {
   const implementation = implementationOf(plan);
   if (implementation instanceof EvaluationFailure) {
@@ -117,7 +117,7 @@ function implementationOf(plan: CallPlan): Implementation | EvaluationFailure {
   return { call, cost, isPrepared: false };
 }
 
-/** What is known by an overload's id only counts when it is known which one is called. */
+/** Costs declared by overload id apply only if the overload is known. */
 function costOf(only: Overload | undefined, candidates: readonly Overload[]): Cost | undefined {
   if (only !== undefined) {
     return only.cost;
@@ -141,7 +141,7 @@ function acceptance(overload: Overload): (args: readonly CelValue[]) => boolean 
   return (args) => args.length === tests.length && tests.every((test, index) => test(args[index] ?? null));
 }
 
-/** Calls the first overload that takes the values there are. */
+/** Calls the first overload that accepts the values. */
 function dispatch(name: string, candidates: readonly Overload[]): (...args: CelValue[]) => CelResult {
   const choices = candidates.map((candidate) => ({ call: candidate.call, accepts: acceptance(candidate) }));
   const [only] = choices;
@@ -160,43 +160,43 @@ function mismatch(name: string, args: readonly CelValue[]): EvaluationFailure {
 
 interface Guarded extends Implementation {
   readonly id: number;
-  /** The call, of two operands, where it counts what it works while it does; undefined: it does not. */
+  /** The implementation of a binary call that counts its work while it runs; undefined for other calls. */
   readonly metered: ((a: CelValue, b: CelValue, meter: WorkMeter) => CelResult) | undefined;
-  /** Counts what the call works, before it does. */
+  /** Counts the work of a call before it runs. */
   readonly work: WorkBefore;
-  /** What the call says that it worked, beyond that. */
+  /** The additional work that the overload reports after the call. */
   readonly workAfter: Overload['work'];
 }
 
 type WorkBefore = (frame: Frame, a: CelValue, b: CelValue) => void;
 
-/** Limits functions that work more than they cost. */
+/** Limits functions with more work than cost. */
 function workBefore(plan: CallPlan): WorkBefore {
   switch (plan.name) {
     case '_+_':
-      return workOfJoining;
+      return countJoinWork;
     case '@in':
       return (frame, _a, b) => frame.work(isList(b) ? b.length / ELEMENTS_PER_WORK : 1);
     case 'matches':
     case 'find':
     case 'findAll':
-      return workOfMatching(plan.literals[1]);
+      return countMatchWork(plan.literals[1]);
     case 'size':
-      return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : workOfReading(frame, a, null));
+      return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : countReadWork(frame, a, null));
     default:
-      return workOfReading;
+      return countReadWork;
   }
 }
 
-/** Texts are read whole by nearly every function, and their code points counted for what that costs. */
-function workOfReading(frame: Frame, a: CelResult, b: CelResult): void {
+/** Nearly every function reads strings completely, and their code points are counted for the cost. */
+function countReadWork(frame: Frame, a: CelResult, b: CelResult): void {
   const length = lengthOf(a) + lengthOf(b);
   if (length > UNITS_PER_WORK) {
     frame.work(length / UNITS_PER_WORK);
   }
 }
 
-/** Of texts and bytes; others are not read. */
+/** Length of strings and bytes; 0 for other values. */
 function lengthOf(value: CelResult): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
@@ -206,7 +206,7 @@ function workAfter({ declared, found }: CallPlan): Overload['work'] {
   return (only ?? declared.find(({ work }) => work !== undefined))?.work;
 }
 
-function workOfMatching(literal: CelValue | undefined): WorkBefore {
+function countMatchWork(literal: CelValue | undefined): WorkBefore {
   const pattern = typeof literal === 'string' ? compilePattern(literal) : undefined;
   const size = pattern === undefined || pattern instanceof EvaluationFailure ? undefined : pattern.size;
   return (frame, text, source) => {
@@ -218,7 +218,7 @@ function workOfMatching(literal: CelValue | undefined): WorkBefore {
   };
 }
 
-function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
+function countJoinWork(frame: Frame, a: CelValue, b: CelValue): void {
   if (typeof a === 'string' && typeof b === 'string') {
     if (a.length + b.length > MAX_TEXT_LENGTH) {
       throw new Cancellation(COST_EXCEEDED);
@@ -229,7 +229,7 @@ function workOfJoining(frame: Frame, a: CelValue, b: CelValue): void {
   }
 }
 
-/** In place of an argument that failed, for costs: of size 1, as failures are. */
+/** Stands for a failed argument in cost functions: like failures, it has size 1. */
 const FAILED = null;
 
 function unaryCall(argument: Run, { call, cost, work, workAfter, id }: Guarded): Run {
@@ -258,7 +258,7 @@ function binaryCall(left: Run, right: Run, { call, metered, cost, work, workAfte
   return (frame) => {
     const a = left(frame);
     if (isPrepared && a instanceof EvaluationFailure) {
-      // API servers make such a call one with many arguments, see below.
+      // API servers compile such a call as a variadic one, see below.
       return a;
     }
     const b = right(frame);
@@ -286,7 +286,10 @@ function orFailed(value: CelResult): CelValue {
   return value instanceof EvaluationFailure ? FAILED : value;
 }
 
-/** Calls with no or many arguments stop at the first that fails, and then cost nothing unless it is the last. */
+/**
+ * Calls with no argument, or with three or more, stop at the first failure. They cost nothing then, unless the last
+ * argument failed.
+ */
 function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }: Guarded): Run {
   const last = args.length - 1;
   return (frame) => {
@@ -310,7 +313,7 @@ function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }:
   };
 }
 
-/** `a && b`: false when one is, whatever the other. */
+/** `a && b`: false if one operand is false, even if the other one fails. */
 export function compileAnd(left: Run, right: Run, id: number): Run {
   return (frame) => {
     const a = left(frame);
@@ -328,7 +331,7 @@ export function compileAnd(left: Run, right: Run, id: number): Run {
   };
 }
 
-/** `a || b`: true when one is, whatever the other. */
+/** `a || b`: true if one operand is true, even if the other one fails. */
 export function compileOr(left: Run, right: Run, id: number): Run {
   return (frame) => {
     const a = left(frame);
@@ -358,7 +361,7 @@ export function compileNot(operand: Run, id: number): Run {
   };
 }
 
-/** Whether `==` with a library's value on the left costs 1, as API servers count those they know. */
+/** Whether `==` with this left operand costs 1, as API servers count it for their library types. */
 function isLibraryValue(value: CelResult): boolean {
   return (
     value instanceof CelObject &&
@@ -370,12 +373,12 @@ function isLibraryValue(value: CelResult): boolean {
   );
 }
 
-/** Up to this length, looking through a string costs 1 however many code points it has, unless it is empty. */
+/** Up to this length, traversing a nonempty string costs 1 however many code points it has. */
 const SHORT = 10;
 
-/** What comparing two values costs: looking through the smaller one. To tell that is work. */
+/** Cost of comparing two values: traversing the smaller one. Measuring their sizes is counted as work. */
 function comparisonCost(frame: Frame, a: CelResult, b: CelResult): number {
-  workOfReading(frame, a, b);
+  countReadWork(frame, a, b);
   if (typeof a === 'string' && typeof b === 'string') {
     return stringComparisonCost(a, b);
   }
@@ -394,7 +397,7 @@ function stringComparisonCost(a: string, b: string): number {
   if (shorter.length <= SHORT) {
     return Number(shorter !== '');
   }
-  // A string has at least half as many code points as units.
+  // A string has at least half as many code points as UTF-16 units.
   const size = sizeOf(shorter);
   return traversal(longer.length >= 2 * size ? size : Math.min(size, sizeOf(longer)));
 }
@@ -431,7 +434,7 @@ export function compileEquality(left: Run, right: Run, isEqual: boolean): Run {
   };
 }
 
-/** `a == 'text'`, `a != 'text'` and the same with a number, on either side: the most frequent comparisons. */
+/** Comparison with a string or number literal on either side, which is the most frequent one. */
 export function compileEqualityWith(
   operand: Run,
   constant: string | number,
@@ -462,7 +465,7 @@ export function compileEqualityWith(
   };
 }
 
-/** What identifies a value in a set; undefined for values that are not looked up in one. */
+/** The identity of a value in a set; undefined for values that cannot be looked up in one. */
 function memberOf(value: CelValue): string | boolean | number | bigint | undefined {
   switch (typeof value) {
     case 'string':
@@ -481,8 +484,8 @@ function memberOf(value: CelValue): string | boolean | number | bigint | undefin
 }
 
 /**
- * `a in [literals]` that the checker resolved: API servers make a set of the list, and what it costs is the operand
- * only. Undefined when they do not.
+ * `a in [literals]` with a type from the checker. API servers turn such a list into a set, and only the operand has a
+ * cost. Undefined if they do not.
  */
 export function compileMembership(operand: Run, list: readonly CelValue[]): Run | undefined {
   const members = new Set<string | boolean | number | bigint>();

@@ -29,7 +29,7 @@ import {
   compileAll,
   compileExists,
   compileExistsOne,
-  compileGather,
+  compileCollect,
   compileInsert,
   compileLoop,
 } from './comprehension.ts';
@@ -43,7 +43,7 @@ import { nameOfType } from './runtime-type.ts';
 import { CelTypeValue } from './type-value.ts';
 import { isList } from './type-name.ts';
 
-/** Functions whose calls with a literal are evaluated when a program is made, and then cost nothing. */
+/** Conversions that are evaluated at compile time for a literal, and then cost nothing. */
 const CONVERSIONS: ReadonlySet<string> = new Set([
   'bool',
   'bytes',
@@ -70,13 +70,12 @@ interface Computed {
 
 type Plan = Constant | Attribute | Computed;
 
-/** What a name stands for within a macro: a slot, or the accumulator of a binding, evaluated where it is first used. */
+/** The attribute of a name in a macro: a slot, or the value of a binding, which is evaluated on first use. */
 type Local = { readonly name: string; readonly attribute: Attribute };
 
 /**
  * Compiles an expression to closures.
- *
- * @throws CelError 'check-failed' when a literal in it can never be evaluated, as API servers refuse it then.
+ * @throws CelError 'check-failed' if a literal is invalid, as in API servers
  */
 export function compileExpression(input: CompileInput): CompiledExpression {
   const compiler = new Compiler(input);
@@ -85,12 +84,12 @@ export function compileExpression(input: CompileInput): CompiledExpression {
 }
 
 class Compiler {
-  /** The slots of variables, by name. */
+  /** Slots of variables by name. */
   readonly variables = new Map<string, number>();
   slotCount = 0;
   readonly #input: CompileInput;
   readonly #isSpecification: boolean;
-  /** Variables of the macros around, innermost last. */
+  /** Variables of the enclosing macros, innermost last. */
   readonly #locals: Local[] = [];
 
   constructor(input: CompileInput) {
@@ -153,7 +152,7 @@ class Compiler {
     return this.#locals.findLast((local) => local.name === name)?.attribute;
   }
 
-  /** A variable or a type of this name as the container has it, for expressions that were not checked. */
+  /** The variable or type that a name refers to in the container, for expressions that are not checked. */
   #global(name: string): Plan | undefined {
     const { variables, types, overloads } = this.#input;
     if (overloads !== undefined) {
@@ -205,7 +204,7 @@ class Compiler {
     return this.#local(name.split('.', 1)[0] ?? name) !== undefined;
   }
 
-  /** Anything as what can be selected from. */
+  /** Any plan as an attribute. */
   #asAttribute(plan: Plan): Attribute {
     return plan.kind === 'attribute' ? plan : attribute({ kind: 'operand', run: this.#run(plan) });
   }
@@ -281,7 +280,7 @@ class Compiler {
     const key = this.#plan(index);
     if (key.kind === 'constant') {
       if (!this.#isSpecification && !isQualifier(key.value)) {
-        throw notMade(new EvaluationFailure(`invalid qualifier type: ${goTypeOf(key.value)}`));
+        throw compileError(new EvaluationFailure(`invalid qualifier type: ${goTypeOf(key.value)}`));
       }
       return qualified(from, this.#qualifier(key.value, call.id, { isOptional }));
     }
@@ -305,7 +304,10 @@ class Compiler {
     return this.#function(call);
   }
 
-  /** `optional.or(optional)` and `optional.orValue(value)`: the other is evaluated only when needed, and is free. */
+  /**
+   * `optional.or(optional)` and `optional.orValue(value)`: the argument is evaluated only if needed, and the call costs
+   * nothing.
+   */
   #alternative(call: CallExpression): Plan {
     const [other] = call.args;
     const found = this.#input.overloads?.get(call.id);
@@ -350,7 +352,7 @@ class Compiler {
       declared: this.#declared(name, operands.length, found),
     });
     if (run instanceof EvaluationFailure) {
-      return this.#impossible(run);
+      return this.#invalidLiteral(run);
     }
     const [literal] = literals;
     return CONVERSIONS.has(name) && literals.length === 1 && literal !== undefined
@@ -362,20 +364,20 @@ class Compiler {
   #converted(run: Run): Plan {
     const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity });
     if (value instanceof EvaluationFailure || value instanceof Cancellation) {
-      return this.#impossible(new EvaluationFailure(value.message));
+      return this.#invalidLiteral(new EvaluationFailure(value.message));
     }
     return constant(value);
   }
 
-  /** What can never be evaluated. */
-  #impossible(failure: EvaluationFailure): Plan {
+  /** The plan for an invalid literal. */
+  #invalidLiteral(failure: EvaluationFailure): Plan {
     if (!this.#isSpecification) {
-      throw notMade(failure);
+      throw compileError(failure);
     }
     return computed(() => failure);
   }
 
-  /** What may be called by this name with so many values, receiver included. */
+  /** The overloads with this name and argument count, including the receiver. */
   #declared(name: string, count: number, found: readonly Overload[] | undefined): readonly Overload[] {
     const declared = (this.#input.functions.get(name) ?? found ?? []).filter(
       ({ parameters }) => parameters.length === count,
@@ -383,7 +385,7 @@ class Compiler {
     return declared;
   }
 
-  /** A function by its own name or, in an expression not checked, by one with a namespace. */
+  /** The function's name and operands. In an expression without a check, the receiver can be a namespace. */
   #resolveFunction(call: CallExpression): { readonly name: string; readonly operands: readonly Expression[] } {
     const { target, args } = call;
     if (this.#input.overloads === undefined) {
@@ -436,7 +438,7 @@ class Compiler {
     const names = candidates(typeName, this.#input.container ?? '');
     const name = names.find((candidate) => structs?.has(candidate) === true);
     if (structs === undefined || name === undefined) {
-      throw notMade(new EvaluationFailure(`unknown type: ${typeName}`));
+      throw compileError(new EvaluationFailure(`unknown type: ${typeName}`));
     }
     const compiled = fields.map((field) => ({
       name: field.name,
@@ -467,11 +469,11 @@ class Compiler {
     return result;
   }
 
-  /** `cel.bind` and what is like it: the name stands for a value that is evaluated where it is first used, if it is. */
+  /** `cel.bind` and similar macros: the name stands for a value that is evaluated on first use. */
   #binding(loop: ComprehensionExpression): Plan {
     const slot = this.#newSlot();
     const initial = this.compile(loop.initial);
-    const name = attribute({ kind: 'operand', run: lookUpOnce(slot, initial) });
+    const name = attribute({ kind: 'operand', run: evaluateOnce(slot, initial) });
     const result = this.#within([{ name: loop.accumulator, attribute: name }], () => this.compile(loop.result));
     return computed((frame) => {
       frame.slots[slot] = undefined;
@@ -480,7 +482,9 @@ class Compiler {
   }
 
   #loop(loop: ComprehensionExpression, iteration: Iteration): Run {
-    return this.#quantifier(loop, iteration) ?? this.#gathering(loop, iteration) ?? this.#generalLoop(loop, iteration);
+    return (
+      this.#quantifier(loop, iteration) ?? this.#collectLoop(loop, iteration) ?? this.#generalLoop(loop, iteration)
+    );
   }
 
   /** `all`, `exists` and `exists_one`. */
@@ -505,8 +509,8 @@ class Compiler {
       : undefined;
   }
 
-  /** `map`, `filter` and the transformations: a list or a map that grows. */
-  #gathering(loop: ComprehensionExpression, iteration: Iteration): Run | undefined {
+  /** `map`, `filter` and the transformations, which build a list or a map. */
+  #collectLoop(loop: ComprehensionExpression, iteration: Iteration): Run | undefined {
     const { accumulator, initial, condition, result } = loop;
     const isPlain = condition.kind === 'literal' && condition.value === true && isName(result, accumulator);
     const { filter, step } = filtered(loop);
@@ -514,14 +518,14 @@ class Compiler {
       return undefined;
     }
     if (initial.kind === 'list' && initial.elements.length === 0 && step.function === '_+_') {
-      return this.#listGathering(step, filter, iteration);
+      return this.#listCollectLoop(step, filter, iteration);
     }
     return initial.kind === 'map' && initial.entries.length === 0 && step.function === 'cel.@mapInsert'
-      ? this.#mapGathering(loop, step, filter, iteration)
+      ? this.#insertLoop(loop, step, filter, iteration)
       : undefined;
   }
 
-  #listGathering(step: CallExpression, filter: Expression | undefined, iteration: Iteration): Run | undefined {
+  #listCollectLoop(step: CallExpression, filter: Expression | undefined, iteration: Iteration): Run | undefined {
     const appended = step.args[1];
     if (appended?.kind !== 'list' || appended.elements.length !== 1 || appended.optionalIndexes.size > 0) {
       return undefined;
@@ -531,14 +535,14 @@ class Compiler {
       return undefined;
     }
     const plan = this.#plan(element);
-    return compileGather(iteration, {
+    return compileCollect(iteration, {
       filter: filter === undefined ? undefined : this.compile(filter),
       element: this.#run(plan),
       isLiteral: plan.kind === 'constant',
     });
   }
 
-  #mapGathering(
+  #insertLoop(
     loop: ComprehensionExpression,
     step: CallExpression,
     filter: Expression | undefined,
@@ -558,11 +562,11 @@ class Compiler {
 
   #generalLoop(loop: ComprehensionExpression, iteration: Iteration): Run {
     const accumulatorSlot = this.#newSlot();
-    // The accumulator begins outside of the loop: the loop's own variables are not seen there.
+    // The initial accumulator is outside of the loop and cannot use its variables.
     const hidden = this.#locals.splice(this.#locals.length - iterationVariables(loop, iteration).length);
     const initial = this.compile(loop.initial);
     this.#locals.push(...hidden);
-    const name = attribute({ kind: 'operand', run: lookUpOnce(accumulatorSlot, initial) });
+    const name = attribute({ kind: 'operand', run: evaluateOnce(accumulatorSlot, initial) });
     const accumulator: Local = { name: loop.accumulator, attribute: name };
     const parts = this.#within([accumulator], () => ({
       condition: this.compile(loop.condition),
@@ -583,11 +587,11 @@ function computed(run: Run): Computed {
   return { kind: 'computed', run };
 }
 
-function notMade(failure: { readonly message: string }): CelError {
+function compileError(failure: { readonly message: string }): CelError {
   return new CelError('check-failed', `program instantiation failed: ${failure.message}`);
 }
 
-/** A literal that comparing with is simple. */
+/** A string or number literal, for which comparisons have a fast implementation. */
 function simpleConstant(plan: Plan): string | number | undefined {
   if (plan.kind !== 'constant') {
     return undefined;
@@ -607,7 +611,7 @@ function constantValues(plans: readonly Plan[]): CelValue[] | undefined {
   return values;
 }
 
-/** The names that a name may mean within a container, the most qualified first. */
+/** Candidates for a name in a container, the most qualified first. */
 function candidates(name: string, container: string): readonly string[] {
   if (name.startsWith('.')) {
     return [name.slice(1)];
@@ -619,7 +623,7 @@ function candidates(name: string, container: string): readonly string[] {
   return [...names, name];
 }
 
-/** The dotted name that an expression spells, if it does. */
+/** The dotted name that an expression forms, if any. */
 function qualifiedName(expression: Expression): string | undefined {
   if (expression.kind === 'identifier') {
     return expression.name;
@@ -639,7 +643,7 @@ function isCall(expression: Expression | undefined, name: string): boolean {
   return expression?.kind === 'call' && expression.function === name;
 }
 
-/** Whether a loop only binds a name: over nothing, with a condition that never holds. */
+/** Whether a comprehension only binds a name: an empty range, and a condition that is always false. */
 function isBinding(loop: ComprehensionExpression, range: Plan): boolean {
   const isEmpty = range.kind === 'constant' && isList(range.value) && range.value.length === 0;
   return isEmpty && loop.condition.kind === 'literal' && loop.condition.value === false;
@@ -652,7 +656,7 @@ function iterationVariables(loop: ComprehensionExpression, iteration: Iteration)
     : [first, { name: loop.secondVariable, attribute: attribute({ kind: 'slot', slot: iteration.secondSlot }) }];
 }
 
-/** The step of a loop without the condition around it: `filter ? step : accumulator`. */
+/** Splits a step of the form `filter ? step : accumulator`. */
 function filtered(loop: ComprehensionExpression): {
   readonly filter: Expression | undefined;
   readonly step: Expression;
@@ -667,8 +671,8 @@ function filtered(loop: ComprehensionExpression): {
   return { filter: undefined, step };
 }
 
-/** Evaluates what a slot stands for the first time that it is looked up. */
-function lookUpOnce(slot: number, initial: Run): Run {
+/** Evaluates the value of a slot on first use. */
+function evaluateOnce(slot: number, initial: Run): Run {
   return (frame) => {
     const known = frame.slots[slot];
     if (known !== undefined) {

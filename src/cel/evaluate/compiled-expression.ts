@@ -3,9 +3,9 @@ import type { CelResult, CelValue } from '../value.ts';
 import { COST_EXCEEDED, Cancellation, Frame } from './frame.ts';
 import type { Run } from './frame.ts';
 
-/** What several evaluations may cost together: all expressions of a policy and the variables that they use. */
+/** A cost budget shared by several evaluations: all expressions of a policy and its variables. */
 export class CostCounter {
-  /** What was spent so far. */
+  /** Cost so far. */
   spent = 0;
   readonly limit: number;
 
@@ -13,30 +13,30 @@ export class CostCounter {
     this.limit = limit;
   }
 
-  /** Whether more was spent than there was. */
+  /** Whether the cost exceeds the limit. */
   get isExceeded(): boolean {
     return this.spent > this.limit;
   }
 }
 
 export interface EvaluateOptions {
-  /** What the evaluation may cost. */
+  /** Cost limit of this evaluation. */
   readonly budget: number;
-  /** Counts what it did cost, with other evaluations. */
+  /** Adds this evaluation's cost to a shared budget. */
   readonly counter?: CostCounter | undefined;
 }
 
 export interface Evaluation {
-  /** The value, or why there is none: the expression failed, or was ended from outside. */
+  /** The value, a failure of the expression, or a cancellation. */
   readonly value: CelResult | Cancellation;
-  /** What it cost, as API servers count it. */
+  /** Cost as API servers count it. */
   readonly cost: number;
 }
 
-/** Names and what they stand for. Only own properties count. */
+/** Values of variables by name. Only own properties count. */
 export type Bindings = Readonly<Record<string, CelValue | EvaluationFailure>>;
 
-/** An expression compiled to closures. Belongs to one thread; one evaluation may happen within another. */
+/** An expression compiled to closures. It belongs to one thread; evaluations can be nested. */
 export class CompiledExpression {
   readonly #run: Run;
   readonly #names: readonly string[];
@@ -51,9 +51,9 @@ export class CompiledExpression {
     this.#slotCount = slotCount;
   }
 
-  /** Evaluates it. Never throws. */
+  /** Evaluates the expression. Never throws. */
   evaluate(bindings: Bindings, options: EvaluateOptions): Evaluation {
-    // Taken while in use, so that an evaluation within this one gets another.
+    // Removed while in use, so that a nested evaluation creates its own frame.
     const frame = this.#frame ?? new Frame(this.#slotCount);
     this.#frame = undefined;
     frame.begin(options.budget);
@@ -63,7 +63,7 @@ export class CompiledExpression {
     if (options.counter !== undefined) {
       options.counter.spent += cost;
     }
-    // What was bound is not kept until the next evaluation.
+    // Releases the bound values before the next evaluation.
     for (let index = 0; index < frame.slots.length; index++) {
       frame.slots[index] = undefined;
     }
@@ -90,7 +90,7 @@ export class CompiledExpression {
         return error;
       }
       if (error instanceof RangeError) {
-        // The host's own limits: its stack, its longest string.
+        // A limit of V8: the stack, or the maximum string length.
         return new Cancellation(COST_EXCEEDED);
       }
       throw error;

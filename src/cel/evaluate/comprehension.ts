@@ -10,29 +10,29 @@ import { MapBuilder, findInMap, keysOf } from './map.ts';
 import { CelStruct } from './struct.ts';
 import { isList, isMap } from './type-name.ts';
 
-// The loops that macros expand to. Each shape has a loop of its own, which counts exactly what the expanded expression
-// costs on API servers: the accumulator that is looked up (1), the list that is made (10), the call that joins (1).
+// The loops that macros expand to. Each kind of macro has its own loop, which counts exactly the cost of the expanded
+// expression in API servers: the lookup of the accumulator (1), the creation of a list (10), the call that joins (1).
 
-/** What looking up the accumulator costs. */
+/** Cost of looking up the accumulator. */
 const LOOKUP_COST = 1;
-/** What `[element]` costs unless the element is a literal. */
+/** Cost of `[element]`, unless the element is a literal. */
 const LIST_COST = 10;
 
-/** What a loop goes over and where it puts what it finds. */
+/** The range of a loop and the slots of its variables. */
 export interface Iteration {
   readonly id: number;
   readonly range: Run;
   readonly slot: number;
-  /** Of the second variable. */
+  /** Slot of the second variable. */
   readonly secondSlot: number | undefined;
 }
 
-/** What a loop does with an element; true to go on. */
+/** Called for each element; returns true to continue. */
 type Visit = (frame: Frame) => boolean;
 
 /**
- * Goes over a list or a map, looking at the limits for every element.
- * @returns a failure when the range is none or cannot be iterated.
+ * Iterates over a list or map and checks the limits for each element.
+ * @returns a failure if the range is a failure or cannot be iterated
  */
 function iterate(
   frame: Frame,
@@ -55,7 +55,7 @@ function iterate(
     : iterateList(frame, keys, slot, visit);
 }
 
-/** The keys of a map or struct; making the list is work, however soon the loop ends. */
+/** The keys of a map or struct. Listing them is counted as work even if the loop ends early. */
 function keysOfRange(frame: Frame, range: CelValue): readonly CelValue[] | undefined {
   const keys = isMap(range) ? keysOf(range) : range instanceof CelStruct ? range.fieldNames() : undefined;
   frame.work((keys?.length ?? 0) / ELEMENTS_PER_WORK);
@@ -110,8 +110,8 @@ function valueAt(range: CelValue, key: CelValue): CelResult {
 }
 
 /**
- * `all`: condition `@not_strictly_false(@result)` (2), step `@result && predicate` (1), result (1). A loop over a list
- * with one variable is written out: most policies are made of it.
+ * `all`: condition `@not_strictly_false(@result)` (2), step `@result && predicate` (1), result (1). The loop over a
+ * list with one variable is inlined, because most policies use it.
  */
 export function compileAll(iteration: Iteration, predicate: Run): Run {
   const { range, slot, secondSlot } = iteration;
@@ -184,11 +184,11 @@ function or(result: CelResult, holds: CelResult): CelResult {
   return result === false && holds !== false ? failureOf(holds) : result;
 }
 
-/** How `all` and `exists` differ. */
+/** The differences between `all` and `exists`. */
 interface Quantifier {
-  /** The result that ends the loop; it begins with the other one. */
+  /** The result that ends the loop; the initial result is the other one. */
   readonly end: boolean;
-  /** What looking whether to go on costs. */
+  /** Cost of the loop condition. */
   readonly conditionCost: number;
   readonly join: (result: CelResult, holds: CelResult) => CelResult;
 }
@@ -196,7 +196,7 @@ interface Quantifier {
 const ALL: Quantifier = { end: false, conditionCost: 2, join: and };
 const EXISTS: Quantifier = { end: true, conditionCost: 3, join: or };
 
-/** `all` and `exists` over whatever can be gone over. */
+/** `all` and `exists` over any range. */
 function quantify(
   frame: Frame,
   iteration: Iteration,
@@ -243,20 +243,20 @@ export function compileExistsOne(iteration: Iteration, predicate: Run): Run {
   };
 }
 
-/** What is gathered from a loop. */
-export interface Gathering {
-  /** Which elements count; undefined: all. */
+/** The elements that a loop collects. */
+export interface CollectLoop {
+  /** Which elements are included; undefined: all. */
   readonly filter: Run | undefined;
   readonly element: Run;
-  /** Whether the element is a literal: a list of it then costs nothing. */
+  /** Whether the element is a literal, whose list costs nothing. */
   readonly isLiteral: boolean;
 }
 
 /**
- * `map`, `filter` and `transformList`: step `@result + [element]`, or the same under a condition. After a failure the
- * loop goes on, as it does on API servers, where it costs the same.
+ * `map`, `filter` and `transformList`: step `@result + [element]`, optionally with a filter. After a failure, the loop
+ * continues at the same cost, as in API servers.
  */
-export function compileGather(iteration: Iteration, { filter, element, isLiteral }: Gathering): Run {
+export function compileCollect(iteration: Iteration, { filter, element, isLiteral }: CollectLoop): Run {
   const appendCost = LOOKUP_COST + (isLiteral ? 0 : LIST_COST) + CALL_COST;
   return (frame) => {
     const gathered: CelValue[] = [];
@@ -286,15 +286,15 @@ export function compileGather(iteration: Iteration, { filter, element, isLiteral
   };
 }
 
-export interface Inserting {
+export interface InsertLoop {
   readonly filter: Run | undefined;
-  /** The value for the first variable as the key; undefined: `entries` has both. */
+  /** The value for the key in the first variable; undefined: `entries` has both. */
   readonly value: Run | undefined;
   readonly entries: Run | undefined;
 }
 
 /** `transformMap` and `transformMapEntry`: step `cel.@mapInsert(@result, key, value)` or `cel.@mapInsert(@result, map)`. */
-export function compileInsert(iteration: Iteration, { filter, value, entries }: Inserting): Run {
+export function compileInsert(iteration: Iteration, { filter, value, entries }: InsertLoop): Run {
   const insert = value === undefined ? insertEntries(entries) : insertValue(iteration.slot, value);
   return (frame) => {
     const builder = new MapBuilder();
@@ -320,7 +320,7 @@ export function compileInsert(iteration: Iteration, { filter, value, entries }: 
 
 type Insert = (frame: Frame, into: MapBuilder, failed: EvaluationFailure | undefined) => EvaluationFailure | undefined;
 
-/** A call with three arguments: it stops at the first that failed, and then does not cost. */
+/** A call with three arguments: it stops at the first failure, and then costs nothing. */
 function insertValue(slot: number, value: Run): Insert {
   return (frame, into, failed) => {
     frame.cost += LOOKUP_COST;
@@ -358,7 +358,7 @@ function insertEntries(entries: Run | undefined): Insert {
   };
 }
 
-/** The loop of any other shape, its parts evaluated one by one. The accumulator begins when it is first looked up. */
+/** Any other loop. The accumulator is initialized on first use. */
 export interface GeneralLoop {
   readonly iteration: Iteration;
   readonly accumulatorSlot: number;

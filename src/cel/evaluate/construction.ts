@@ -6,7 +6,7 @@ import { CelOptional } from './optional.ts';
 import { printValue } from './print.ts';
 import type { StructFactory } from './struct.ts';
 
-// What making lists, maps and structs costs, whatever is in them, and whether or not it succeeds.
+// Costs of creating lists, maps and structs, independent of their contents and of success.
 const LIST_COST = 10;
 const MAP_COST = 30;
 const STRUCT_COST = 40;
@@ -85,7 +85,7 @@ function addEntry(
   return builder.set(key, content) ? undefined : new EvaluationFailure('unsupported key type');
 }
 
-/** The value of an optional entry; undefined when it has none. */
+/** The value of an optional entry; undefined if it has none. */
 function contentOf(value: CelValue, name: () => string): CelResult | undefined {
   return value instanceof CelOptional
     ? value.value

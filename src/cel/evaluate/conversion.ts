@@ -17,7 +17,7 @@ import { typeNameOf } from './type-name.ts';
 const INT_OVERFLOW = 'integer overflow';
 const UINT_OVERFLOW = 'unsigned integer overflow';
 
-/** 2^63 and 2^64, from which on doubles do not fit into int and uint. */
+/** 2^63 and 2^64: doubles from these bounds do not fit int and uint. */
 const INT_LIMIT = 2 ** 63;
 const UINT_LIMIT = 2 ** 64;
 
@@ -25,7 +25,7 @@ const DECIMAL_INT = /^[+-]?\d+$/;
 const DECIMAL_UINT = /^\d+$/;
 const DECIMAL_DOUBLE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const HEX_DOUBLE = /^([+-]?)0x([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i;
-/** Digits may be separated, as in `1_000`. */
+/** Digit separators, as in `1_000`. */
 const SEPARATOR = /(?<=[\dA-Fa-fxX])_(?=[\dA-Fa-f])/g;
 const SPECIAL_DOUBLE = /^([+-]?)(inf|infinity|nan)$/i;
 
@@ -60,7 +60,7 @@ export function toText(value: CelValue): string | EvaluationFailure {
   return value instanceof CelDuration ? formatDuration(value) : conversionFailure(value, 'string');
 }
 
-/** Decodes bytes; undefined when they are not UTF-8. */
+/** Decodes bytes; undefined if they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -95,13 +95,13 @@ export function toIntValue(value: CelValue): CelResult {
   return isInt(value) ? value : conversionFailure(value, 'int');
 }
 
-/** The integer that digits spell; undefined when they are none or more than 64 bits can have. */
+/** The integer value of a text; undefined if it is invalid or exceeds 64 bits. */
 function parseDigits(text: string, form: RegExp): bigint | undefined {
   if (!form.test(text)) {
     return undefined;
   }
   const digits = text.replace(/^[+-]?0*/, '');
-  // 2^64 has 20 digits. Without the limit, conversion would take the square of the length.
+  // 2^64 has 20 digits. Without this limit, the conversion would take quadratic time.
   if (digits.length > 20) {
     return undefined;
   }
@@ -158,7 +158,7 @@ function parseDouble(written: string): number | undefined {
   return special[1] === '-' ? -Infinity : Infinity;
 }
 
-/** Digits of a hexadecimal mantissa beyond which only the exponent counts. */
+/** Digits of a hexadecimal mantissa, beyond which only the exponent matters. */
 const MAX_HEX_DIGITS = 32;
 
 function parseHexDouble(text: string): number | undefined {

@@ -4,14 +4,14 @@ import { findInMap, keysOf, mapSize } from './map.ts';
 import { compareNumbers, isNumeric } from './number.ts';
 import { isMap } from './type-name.ts';
 
-/** String comparison is native: so many characters are one unit of work. */
+/** Characters per unit of work: string comparison is native. */
 const CHARACTERS_PER_WORK = 64;
-/** Values held by another that are compared in a unit of work: a difference is mostly found soon. */
-const HELD_PER_WORK = 4;
+/** Contained values per unit of work: most comparisons find a difference early. */
+const CONTENTS_PER_WORK = 4;
 
 /**
- * `a == b`: numbers by value whatever their kind, lists and maps by what they hold, values of different kinds are
- * unequal. Not recursive: values may be nested as deep as they like.
+ * `a == b`: numbers are compared by value across types, lists and maps by contents; values of other different types are
+ * unequal. Not recursive, so values may be nested to any depth.
  */
 export function equalValues(a: CelValue, b: CelValue, meter?: WorkMeter): boolean {
   if (typeof a === 'string') {
@@ -31,12 +31,12 @@ function equalScalars(a: CelValue, b: CelValue): boolean {
 }
 
 function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): boolean {
-  // Pairs still to be compared; all have to be equal, so their order does not matter.
+  // Pairs to compare. All must be equal, so their order does not matter.
   const pending: CelValue[] = [a, b];
   while (pending.length > 0) {
     const other = pending.pop() ?? null;
     const one = pending.pop() ?? null;
-    meter?.work(1 + heldBy(one) / HELD_PER_WORK);
+    meter?.work(1 + contentSize(one) / CONTENTS_PER_WORK);
     if (!equalShallow(one, other, { pending, meter })) {
       return false;
     }
@@ -44,8 +44,8 @@ function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): b
   return true;
 }
 
-/** How many values a value holds, roughly. */
-function heldBy(value: CelValue): number {
+/** Approximate number of values in a value. */
+function contentSize(value: CelValue): number {
   if (Array.isArray(value)) {
     return value.length;
   }
@@ -53,12 +53,12 @@ function heldBy(value: CelValue): number {
 }
 
 interface Comparison {
-  /** Pairs still to be compared. */
+  /** Pairs to compare. */
   readonly pending: CelValue[];
   readonly meter: WorkMeter | undefined;
 }
 
-/** Compares two values held by others: at once, or later when they hold values themselves. */
+/** Compares two contained values: scalars at once, containers later. */
 function isEqualOrPending(a: CelValue, b: CelValue, pending: CelValue[]): boolean {
   if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
     pending.push(a, b);
@@ -67,7 +67,7 @@ function isEqualOrPending(a: CelValue, b: CelValue, pending: CelValue[]): boolea
   return equalScalars(a, b);
 }
 
-/** Compares two values but for what lists and maps hold, which is left to be compared. */
+/** Compares two values, but only schedules the contents of lists and maps. */
 function equalShallow(a: CelValue, b: CelValue, { pending, meter }: Comparison): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
     return equalScalars(a, b);

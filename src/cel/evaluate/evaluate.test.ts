@@ -10,7 +10,7 @@ import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
 
 const BUDGET: EvaluateOptions = { budget: 1_000_000 };
 
-/** `Point{…}`, for constructing structs. */
+/** `Point{…}`, a struct type for tests. */
 class Point extends CelStruct {
   readonly typeName = 'Point';
   readonly fields: ReadonlyMap<string, CelValue>;
@@ -113,7 +113,7 @@ describe('limits of an evaluation', () => {
     assert.match(value.message, /work limit/);
   });
 
-  /** A list that holds one list a hundred times, and that one another: walking it takes 100 to the power of `depth`. */
+  /** A list that contains one list a hundred times, to the given depth: traversing it takes 100^depth steps. */
   const nested = (depth: number): CelValue =>
     depth === 0
       ? 1

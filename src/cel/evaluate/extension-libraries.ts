@@ -15,8 +15,8 @@ const OPTIONAL_V = optionalOf(V);
 const LIST_V = listOf(V);
 const MAP_K_V = mapOf(K, V);
 
-/** The evaluator knows these itself, as they do not evaluate what is not needed. */
-const evaluatedSpecially = (): CelResult => new EvaluationFailure(NO_SUCH_OVERLOAD);
+/** The compiler handles these calls, because they do not evaluate all operands. */
+const handledByCompiler = (): CelResult => new EvaluationFailure(NO_SUCH_OVERLOAD);
 
 function ofOptional(read: (optional: CelOptional) => CelResult): (value: CelValue) => CelResult {
   return (value) => (value instanceof CelOptional ? read(value) : new EvaluationFailure(NO_SUCH_OVERLOAD));
@@ -26,7 +26,7 @@ function ofList(read: (list: readonly CelValue[]) => CelResult): (value: CelValu
   return (value) => (isList(value) ? read(value) : new EvaluationFailure(NO_SUCH_OVERLOAD));
 }
 
-/** The value of an optional, or the failure of there being none. */
+/** The value of an optional; a failure if it has none. */
 export function valueOfOptional(optional: CelOptional): CelResult {
   return optional.value === undefined ? new EvaluationFailure('optional.none() dereference') : optional.value;
 }
@@ -48,7 +48,7 @@ function unwrap(list: readonly CelValue[]): CelResult {
   return values;
 }
 
-/** Values that may be missing. */
+/** Optional values. */
 export const OPTIONAL_LIBRARY: Library = {
   name: 'optional',
   since: 28,
@@ -122,7 +122,7 @@ export const OPTIONAL_LIBRARY: Library = {
           isMember: true,
           parameters: [OPTIONAL_V, OPTIONAL_V],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
       ],
     },
@@ -135,7 +135,7 @@ export const OPTIONAL_LIBRARY: Library = {
           isMember: true,
           parameters: [OPTIONAL_V, V],
           result: V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
       ],
     },
@@ -148,7 +148,7 @@ export const OPTIONAL_LIBRARY: Library = {
           isMember: false,
           parameters: [DYN, STRING],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
       ],
     },
@@ -161,28 +161,28 @@ export const OPTIONAL_LIBRARY: Library = {
           isMember: false,
           parameters: [LIST_V, INT],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
         {
           id: 'optional_list_optindex_optional_int',
           isMember: false,
           parameters: [optionalOf(LIST_V), INT],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
         {
           id: 'map_optindex_optional_value',
           isMember: false,
           parameters: [MAP_K_V, K],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
         {
           id: 'optional_map_optindex_optional_value',
           isMember: false,
           parameters: [optionalOf(MAP_K_V), K],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
       ],
     },
@@ -194,14 +194,14 @@ export const OPTIONAL_LIBRARY: Library = {
           isMember: false,
           parameters: [optionalOf(LIST_V), INT],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
         {
           id: 'optional_map_index_value',
           isMember: false,
           parameters: [optionalOf(MAP_K_V), K],
           result: OPTIONAL_V,
-          call: evaluatedSpecially,
+          call: handledByCompiler,
         },
       ],
     },
@@ -256,7 +256,7 @@ function insertEntry(map: CelValue, key: CelValue, value: CelValue): CelResult {
   return insertInto(builder, key, value) ?? builder.build();
 }
 
-/** Adds an entry to a map under construction; a failure when its key is there already or cannot be one. */
+/** Adds an entry to a map under construction; a failure if the key exists or is not a valid key. */
 export function insertInto(builder: MapBuilder, key: CelValue, value: CelValue): EvaluationFailure | undefined {
   if (builder.has(key)) {
     return new EvaluationFailure(`insert failed: key ${printValue(key)} already exists`);
@@ -278,7 +278,7 @@ function insertMap(map: CelValue, entries: CelValue): CelResult {
   return builder.build();
 }
 
-/** What macros with two variables expand to. */
+/** Functions that the macros with two variables expand to. */
 export const COMPREHENSION_LIBRARY: Library = {
   name: 'two-variable-comprehensions',
   since: 32,

@@ -1,19 +1,19 @@
 import type { CelResult, WorkMeter } from '../value.ts';
 
 /**
- * Units of work that one evaluation may do, whatever its budget: for what costs little and works much (joining lists of
- * unknown type costs 1 however long they are). A unit takes some 10 ns, so that this is about a tenth of a second, which
- * is what a whole budget of an API server stands for.
+ * Maximum work of one evaluation, independent of its budget: some operations cost little and work much (joining lists
+ * of unknown type costs 1, whatever their length). A unit takes about 10 ns, so this is about a tenth of a second, as
+ * long as a whole budget takes in an API server.
  */
 export const MAX_WORK = 10_000_000;
 
-/** Elements of a list, or keys of a map, that are copied in a unit of work. */
+/** List elements or map keys copied per unit of work. */
 export const ELEMENTS_PER_WORK = 2;
 
-/** UTF-16 units of the longest string that an expression may build: five times the largest request. */
+/** Maximum string length in UTF-16 units that an expression can build: five times the largest request. */
 export const MAX_TEXT_LENGTH = 16 * 1024 * 1024;
 
-/** Ends an evaluation from within. Not an Error: nobody wants to know the stack. */
+/** Thrown to abort an evaluation. Not an Error, to avoid collecting the stack. */
 export class Cancellation {
   readonly code = 'cost-exceeded';
   readonly message: string;
@@ -23,14 +23,14 @@ export class Cancellation {
   }
 }
 
-/** What an evaluation that cost too much ends with, in the words of API servers. */
+/** Message of an evaluation that exceeded its budget, as in API servers. */
 export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
 
-/** The state of one evaluation: what names stand for, and what it has cost. */
+/** The state of one evaluation: values of variables, cost and work. */
 export class Frame implements WorkMeter {
-  /** What variables stand for, those of macros included; undefined: not evaluated yet. */
+  /** Values of variables, including those of macros; undefined: not evaluated yet. */
   readonly slots: (CelResult | undefined)[];
-  /** What was evaluated so far, as API servers count it. Added to directly by what is evaluated. */
+  /** Cost so far, as API servers count it. Closures add to it directly. */
   cost = 0;
   budget = 0;
   worked = 0;
@@ -45,7 +45,7 @@ export class Frame implements WorkMeter {
     this.worked = 0;
   }
 
-  /** Counts work, before it is done where it may be much. @throws Cancellation */
+  /** Counts work; called before the work if it may be large. @throws Cancellation */
   work(units: number): void {
     this.worked += units;
     if (this.worked > MAX_WORK) {
@@ -53,7 +53,7 @@ export class Frame implements WorkMeter {
     }
   }
 
-  /** @throws Cancellation when more was spent than there is. */
+  /** @throws Cancellation if the cost exceeds the budget */
   checkBudget(): void {
     if (this.cost > this.budget) {
       throw new Cancellation(COST_EXCEEDED);
@@ -61,5 +61,5 @@ export class Frame implements WorkMeter {
   }
 }
 
-/** A compiled expression: closures all the way down. */
+/** A compiled expression as a closure. */
 export type Run = (frame: Frame) => CelResult;

@@ -2,8 +2,8 @@ import type { CelValue } from '../value.ts';
 import { MAX_INT, MIN_INT, doubleOf, toInt } from './number.ts';
 import { setOwn } from './map.ts';
 
-// Numbers are what JSON.parse does not keep apart: `1.0` is a double and `1` an int, and ints beyond 2^53 lose digits.
-// Most documents have no such number, so that a quick look decides whether JSON.parse gives what CEL needs.
+// JSON.parse does not distinguish the double `1.0` from the int `1`, and rounds integers beyond 2^53. Most documents
+// have no such number: a scan decides whether the result of JSON.parse can be used.
 
 const QUOTE = '"';
 const QUOTE_CODE = 0x22;
@@ -12,23 +12,23 @@ const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
-/** Integers of up to so many digits are safe. */
+/** Integers with at most this many digits are safe. */
 const SAFE_DIGITS = 15;
 
-/** Numbers as JSON has them, for reading one from where it starts. */
+/** A JSON number, matched at its start. */
 const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
 
 /**
- * Parses JSON to values of CEL as API servers decode it: what is written without fraction and exponent is an int if it
- * fits into 64 bits, every other number is a double.
- * @throws SyntaxError as JSON.parse does
+ * Parses JSON to CEL values as API servers decode it: a number without fraction and exponent is an int if it fits 64
+ * bits, every other number is a double.
+ * @throws SyntaxError like JSON.parse
  */
 export function parseJson(text: string): CelValue {
   const plain = JSON.parse(text) as CelValue;
   return hasSpecialNumber(text) ? parseExactly(text) : plain;
 }
 
-/** Whether a document, known to be JSON, has a number that JSON.parse does not give as CEL needs it. */
+/** Whether a valid document has a number that JSON.parse does not represent correctly. */
 function hasSpecialNumber(text: string): boolean {
   let index = 0;
   while (index < text.length) {
@@ -48,7 +48,7 @@ function hasSpecialNumber(text: string): boolean {
   return false;
 }
 
-/** Where the string that begins at a quote has ended. Character by character: most strings are short. */
+/** End of the string that starts at a quote. Scans by character, because most strings are short. */
 function endOfString(text: string, quote: number): number {
   let index = quote + 1;
   for (let code = text.charCodeAt(index); code !== QUOTE_CODE; code = text.charCodeAt(index)) {
@@ -78,22 +78,22 @@ function numberOf(token: string): CelValue {
     return doubleOf(Number(token));
   }
   if (token.length <= SAFE_DIGITS) {
-    // Minus zero is no int.
+    // An int is never -0.
     return Number(token) + 0;
   }
-  // Digits beyond those of 64 bits make a double, whose conversion does not take the square of their number.
+  // A number with more digits than 64 bits becomes a double, whose conversion is not quadratic.
   const exact = token.length <= 20 ? BigInt(token) : undefined;
   return exact === undefined || exact > MAX_INT || exact < MIN_INT ? doubleOf(Number(token)) : toInt(exact);
 }
 
-/** A list or map being read. */
+/** An open list or map. */
 interface Open {
   readonly container: CelValue[] | Record<string, CelValue>;
-  /** Of the value that comes next, in a map. */
+  /** The key of the next value in a map. */
   key: string | undefined;
 }
 
-/** Parses what is known to be JSON, keeping numbers exact. Not recursive: documents may be nested as deep as they like. */
+/** Parses valid JSON with exact numbers. Not recursive, so documents may be nested to any depth. */
 function parseExactly(text: string): CelValue {
   const root: CelValue[] = [];
   const open: Open[] = [{ container: root, key: undefined }];

@@ -1,7 +1,7 @@
 import type { CelResult, CelValue } from '../value.ts';
 import { CelStruct } from './struct.ts';
 
-/** Fields that are computed when they are first looked at, once: `variables` of a policy. */
+/** A struct whose fields are computed once, on first use: `variables` of a policy. */
 export class LazyStruct extends CelStruct {
   readonly typeName: string;
   readonly #compute = new Map<string, () => CelResult>();
@@ -12,7 +12,7 @@ export class LazyStruct extends CelStruct {
     this.typeName = typeName;
   }
 
-  /** Declares a field. What computes it is called at most once, and never when nothing looks at it. */
+  /** Declares a field. `compute` is called at most once, on first use. */
   define(name: string, compute: () => CelResult): void {
     this.#compute.set(name, compute);
   }
@@ -29,7 +29,7 @@ export class LazyStruct extends CelStruct {
     return value;
   }
 
-  /** Names of all declared fields; none is computed. */
+  /** Names of all declared fields, without computing them. */
   override fieldNames(): readonly string[] {
     return [...this.#compute.keys()];
   }

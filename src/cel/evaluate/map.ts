@@ -2,7 +2,7 @@ import { CelDouble, CelMap, CelUint } from '../value.ts';
 import type { CelRecord, CelValue, MapKey } from '../value.ts';
 import { isInt, toInt } from './number.ts';
 
-/** What identifies a key of a map; undefined when a value of such a type is never a key. */
+/** The identity of a map key; undefined if a value of this type cannot be a key. */
 export function keyOf(value: CelValue): MapKey | undefined {
   switch (typeof value) {
     case 'string':
@@ -16,7 +16,7 @@ export function keyOf(value: CelValue): MapKey | undefined {
   }
 }
 
-/** What identifies a key that is looked up: a double finds the integer that it equals. */
+/** The identity of a key for lookups: a double finds the integer that it equals. */
 function lookupKeyOf(value: CelValue): MapKey | undefined {
   if (value instanceof CelDouble) {
     const { value: double } = value;
@@ -25,7 +25,7 @@ function lookupKeyOf(value: CelValue): MapKey | undefined {
   return keyOf(value);
 }
 
-/** The value of a key, undefined when the map does not have it. */
+/** The value of a key; undefined if the map does not have it. */
 export function findInMap(map: CelRecord | CelMap, key: CelValue): CelValue | undefined {
   if (map instanceof CelMap) {
     const identity = lookupKeyOf(key);
@@ -43,9 +43,7 @@ export function keysOf(map: CelRecord | CelMap): readonly CelValue[] {
   return map instanceof CelMap ? Array.from(map.entries.values(), ([key]) => key) : Object.keys(map);
 }
 
-/**
- * A map under construction. Keeps to a plain object while all keys are strings; `__proto__` is a key like any other.
- */
+/** A map under construction. Builds a plain object if all keys are strings; `__proto__` is an ordinary key. */
 export class MapBuilder {
   readonly #entries = new Map<MapKey, readonly [CelValue, CelValue]>();
   #hasOnlyStrings = true;
@@ -67,7 +65,7 @@ export class MapBuilder {
     return identity !== undefined && this.#entries.has(identity);
   }
 
-  /** Sets an entry, the last one of a key counts; false when the value cannot be a key. */
+  /** Sets an entry and replaces an existing one; returns false if the value cannot be a key. */
   set(key: CelValue, value: CelValue): boolean {
     const identity = keyOf(key);
     if (identity === undefined) {
@@ -97,14 +95,14 @@ export class MapBuilder {
   }
 }
 
-/** A key that the engine takes for an index of an array. The smallest are so few that they may be. */
+/** A key that V8 treats as an array index. The smallest indexes need little memory. */
 const INDEX = /^[1-9]\d{1,9}$/;
-/** The largest index that there is. */
+/** The largest array index. */
 const LAST_INDEX = 4_294_967_294;
 
 /**
- * Sets a property of an object whatever its name: an assignment to `__proto__` would change the prototype, and for an index the
- * engine would keep room for all below it.
+ * Sets a property with any name. An assignment to `__proto__` would change the prototype, and for a large index V8
+ * would allocate all elements below it.
  */
 export function setOwn(record: Record<string, CelValue>, name: string, value: CelValue): void {
   if (name === '__proto__') {
@@ -118,8 +116,8 @@ export function setOwn(record: Record<string, CelValue>, name: string, value: Ce
 }
 
 /**
- * Makes the engine keep what has indexes for keys as a table: otherwise it takes a thousand times what was written. An index far
- * from all others does that, and may be deleted again.
+ * Makes V8 store elements with index keys as a dictionary: otherwise they can take a thousand times the size of the
+ * document. Setting an index far from all others has this effect, and it may be deleted again.
  */
 function keepSparse(record: Record<string, CelValue>): void {
   if (!Object.hasOwn(record, LAST_INDEX)) {
@@ -128,7 +126,9 @@ function keepSparse(record: Record<string, CelValue>): void {
   }
 }
 
-/** The index that a value means in a list; a message when it cannot be one. Doubles and uints index as ints do. */
+/**
+ * The index that a value denotes in a list; a message if it is invalid. Integral doubles and uints are valid indexes.
+ */
 export function indexOf(value: CelValue, describe: (value: CelValue) => string, typeName: string): number | string {
   if (isInt(value)) {
     return Number(value);

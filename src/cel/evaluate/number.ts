@@ -1,20 +1,20 @@
 import { CelDouble, CelUint } from '../value.ts';
 import type { CelValue } from '../value.ts';
 
-/** Bounds of int. */
+/** Range of int. */
 export const MIN_INT = -(2n ** 63n);
 export const MAX_INT = 2n ** 63n - 1n;
-/** Bound of uint. */
+/** Maximum of uint. */
 export const MAX_UINT = 2n ** 64n - 1n;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** An int as values have it: a number where it is safe. The caller knows that it is within 64 bits. */
+/** An int in its representation: a number if it is safe. The value must be within 64 bits. */
 export function toInt(value: bigint): number | bigint {
   return value <= MAX_SAFE && value >= -MAX_SAFE ? Number(value) : value;
 }
 
-/** A double as values have it: boxed when it could be taken for an int. */
+/** A double in its representation: boxed if it could be an int. */
 export function doubleOf(value: number): number | CelDouble {
   return Number.isInteger(value) ? new CelDouble(value) : value;
 }
@@ -23,7 +23,7 @@ export function isInt(value: CelValue): value is number | bigint {
   return typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint';
 }
 
-/** The number of a double; undefined for any other value. */
+/** The number of a double; undefined for other values. */
 export function doubleValue(value: CelValue): number | undefined {
   if (typeof value === 'number') {
     return Number.isInteger(value) ? undefined : value;
@@ -38,8 +38,8 @@ export function isNumeric(value: CelValue): value is number | bigint | CelDouble
 }
 
 /**
- * Compares numbers of all kinds by their value; undefined when one is NaN. Integers are rounded when they are compared
- * with doubles, as API servers do.
+ * Compares numbers of all types by value; undefined if one is NaN. Integers are rounded for comparisons with doubles,
+ * as in API servers.
  */
 export function compareNumbers(
   a: number | bigint | CelDouble | CelUint,

@@ -3,7 +3,7 @@ import type { CelValue, WorkMeter } from '../value.ts';
 import { equalValues } from './equality.ts';
 import { sizeOf } from './size.ts';
 
-/** A value that may be missing. */
+/** An optional value. */
 export class CelOptional extends CelObject {
   /** `optional.none()`. */
   static readonly NONE = new CelOptional(undefined);

@@ -6,7 +6,7 @@ import { CelDuration, CelTimestamp } from './time.ts';
 
 export const NO_SUCH_OVERLOAD = 'no such overload';
 
-/** Whether values of this one's type have an order. */
+/** Whether the type of a value has an order. */
 export function isOrdered(value: CelValue): boolean {
   return (
     typeof value === 'string' ||
@@ -18,7 +18,7 @@ export function isOrdered(value: CelValue): boolean {
   );
 }
 
-/** Orders two values; a failure when they have no order: of different types, or NaN. */
+/** Compares two values; a failure if they have no order (different types, or NaN). */
 export function compareValues(a: CelValue, b: CelValue): -1 | 0 | 1 | EvaluationFailure {
   if (typeof a === 'string' && typeof b === 'string') {
     return sign(compareStrings(a, b));

@@ -2,20 +2,20 @@ import { RE2JS } from 're2js';
 import { EvaluationFailure } from '../value.ts';
 import { errorText } from '../../values/index.ts';
 
-/** A compiled regular expression of RE2's syntax, in time linear in the text. */
+/** A compiled RE2 regular expression. Matching takes linear time in the text. */
 export interface Pattern {
   /** For finding and replacing. */
   readonly re2: RE2JS;
-  /** Instructions of its program: a match takes at most so many steps for every character of the text. */
+  /** Number of program instructions: the maximum number of steps of a match per character. */
   readonly size: number;
-  /** Whether it matches anywhere in the text. */
+  /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean;
 }
 
-/** What API servers append to this message. */
+/** API servers append text to this message. */
 const TRAILING_BACKSLASH = /trailing backslash at end of expression$/;
 
-/** Compiles a regular expression; a failure, worded as API servers do, when it is none. */
+/** Compiles a regular expression; a failure with the message of API servers if it is invalid. */
 export function compilePattern(source: string): Pattern | EvaluationFailure {
   try {
     const re2 = RE2JS.compile(source);

@@ -6,16 +6,16 @@ import { CelOptional } from './optional.ts';
 import { isList, isMap } from './type-name.ts';
 import { CelTypeValue } from './type-value.ts';
 
-/** Values nested deeper are not printed: it is for messages. */
+/** Maximum nesting of printed values; messages need no more. */
 const MAX_DEPTH = 8;
-/** Elements and entries printed of one value. */
+/** Maximum number of printed elements or entries per value. */
 const MAX_ITEMS = 100;
-/** Values printed in all: a list may hold another one many times, and that one a third. */
+/** Maximum number of printed values in total: shared lists can make a small value endless to print. */
 const MAX_VALUES = 1_000;
-/** Characters of a text that count as another value. */
+/** Characters of a string that count as another value. */
 const CHARACTERS_PER_VALUE = 64;
 
-/** Prints a value for a message as API servers do: strings as they are, `[1, 2]`, `{a: 1}`. */
+/** Prints a value for a message as API servers do: strings without quotes, `[1, 2]`, `{a: 1}`. */
 export function printValue(value: CelValue): string {
   return printWithin(value, { left: MAX_VALUES }, 0);
 }

@@ -6,10 +6,10 @@ import { findInMap, keysOf } from './map.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';
 import { CelTypeValue } from './type-value.ts';
 
-/** Whether values are of a type, as far as can be told without looking at all of them. */
+/** Whether a value has a type, without inspecting all its contents. */
 export type TypeTest = (value: CelValue) => boolean;
 
-/** The test of a parameter's type. Of lists and maps only the first entry is looked at, as API servers do. */
+/** The test for a parameter type. Only the first entry of lists and maps is inspected, as in API servers. */
 export function typeTest(type: CelType): TypeTest {
   switch (type.kind) {
     case 'dyn':
@@ -61,7 +61,7 @@ function mapTest(key: TypeTest, entry: TypeTest): TypeTest {
   };
 }
 
-/** The name of a type as expressions write it and `type()` shows it. */
+/** The name of a type as in expressions and `type()`. */
 export function nameOfType(type: CelType): string {
   switch (type.kind) {
     case 'null':

@@ -2,7 +2,7 @@ import { codePointCount } from '../code-point-count.ts';
 import { CelBoxed, CelMap, CelObject } from '../value.ts';
 import type { CelValue } from '../value.ts';
 
-/** Code points, bytes, elements or entries of a value as costs count them; 1 for what has no size. */
+/** Size of a value for costs, in code points, bytes, elements or entries; 1 for values without a size. */
 export function sizeOf(value: CelValue): number {
   if (typeof value === 'string') {
     return codePointCount(value);

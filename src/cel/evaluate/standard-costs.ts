@@ -3,17 +3,17 @@ import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges, UNKNOWN_RA
 import type { CelValue } from '../value.ts';
 import { sizeOf } from './size.ts';
 
-/** What looking through a string costs per code point, as API servers count it. */
+/** Cost of traversing a string per code point, as in API servers. */
 export const TRAVERSAL_FACTOR = 0.1;
-/** What a regular expression costs per code point of its own, for every unit that the string costs. */
+/** Cost of a regular expression per code point of the pattern, multiplied by the cost of the string. */
 export const PATTERN_FACTOR = 0.25;
 
-/** What looking through something of this size costs. */
+/** Cost of traversing a value of this size. */
 export function traversal(size: number): number {
   return Math.ceil(size * TRAVERSAL_FACTOR);
 }
 
-/** What matching a regular expression costs. */
+/** Cost of matching a regular expression. */
 export function matchCost(textSize: number, patternSize: number): number {
   return traversal(1 + textSize) * Math.ceil(patternSize * PATTERN_FACTOR);
 }
@@ -41,7 +41,7 @@ function estimateOf(cost: Range, size?: Range): CallEstimate {
   return size === undefined ? { cost } : { cost, size };
 }
 
-/** Costs of overloads that are more than one, by id. What is estimated by another argument's size is so upstream. */
+/** Costs of overloads that cost more than 1, by id. Some estimates use the size of another argument, as cel-go does. */
 export const STANDARD_COSTS: ReadonlyMap<string, Costs> = new Map([
   ...['starts_with_string', 'ends_with_string'].map((id): [string, Costs] => [
     id,

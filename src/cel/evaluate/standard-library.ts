@@ -73,17 +73,15 @@ function operator(name: string, summary: string, call: Call, signatures: readonl
   return { name, summary, overloads: signatures.map((signature) => overload(signature, call)) };
 }
 
-/** The evaluator knows these itself: they do not evaluate all their operands, or take failures. */
-const evaluatedSpecially: Call = () => new EvaluationFailure(NO_SUCH_OVERLOAD);
+/** The compiler handles these calls, because they do not evaluate all operands or accept failures. */
+const handledByCompiler: Call = () => new EvaluationFailure(NO_SUCH_OVERLOAD);
 
 const LOGIC: readonly FunctionDeclaration[] = [
-  operator('_?_:_', 'One of two values, by a condition.', evaluatedSpecially, [['conditional', [BOOL, A, A], A]]),
-  operator('_&&_', 'Whether both hold.', evaluatedSpecially, [['logical_and', [BOOL, BOOL], BOOL]]),
-  operator('_||_', 'Whether one holds.', evaluatedSpecially, [['logical_or', [BOOL, BOOL], BOOL]]),
+  operator('_?_:_', 'One of two values, by a condition.', handledByCompiler, [['conditional', [BOOL, A, A], A]]),
+  operator('_&&_', 'Whether both hold.', handledByCompiler, [['logical_and', [BOOL, BOOL], BOOL]]),
+  operator('_||_', 'Whether one holds.', handledByCompiler, [['logical_or', [BOOL, BOOL], BOOL]]),
   operator('!_', 'Whether it does not hold.', not, [['logical_not', [BOOL], BOOL]]),
-  operator('@not_strictly_false', 'Whether a loop goes on.', evaluatedSpecially, [
-    ['not_strictly_false', [BOOL], BOOL],
-  ]),
+  operator('@not_strictly_false', 'Whether a loop goes on.', handledByCompiler, [['not_strictly_false', [BOOL], BOOL]]),
   operator('_==_', 'Whether two values are equal.', (a, b) => equalValues(a, b), [['equals', [A, A], BOOL]]),
   operator('_!=_', 'Whether two values are unequal.', (a, b) => !equalValues(a, b), [['not_equals', [A, A], BOOL]]),
 ];
@@ -157,7 +155,7 @@ const ORDER: readonly FunctionDeclaration[] = [
   orderOperator('_>=_', 'greater_equals', 'Whether the left value does not come before the right one.', greaterOrEqual),
 ];
 
-/** `a in b`. `meter` counts what is compared. */
+/** `a in b`. `meter` counts the comparisons. */
 export function isIn(a: CelValue, b: CelValue, meter?: WorkMeter): CelResult {
   if (isList(b)) {
     return b.some((element) => equalValues(a, element, meter));
@@ -166,7 +164,7 @@ export function isIn(a: CelValue, b: CelValue, meter?: WorkMeter): CelResult {
 }
 
 const COLLECTIONS: readonly FunctionDeclaration[] = [
-  operator('_[_]', 'An element of a list or a value of a map.', evaluatedSpecially, [
+  operator('_[_]', 'An element of a list or a value of a map.', handledByCompiler, [
     ['index_list', [LIST_OF_A, INT], A],
     ['index_map', [MAP_OF_A_TO_B, A], B],
   ]),
@@ -184,7 +182,7 @@ const COLLECTIONS: readonly FunctionDeclaration[] = [
   },
 ];
 
-/** What conversions are called in ids: `int64_to_string`. */
+/** Type names in ids of conversions: `int64_to_string`. */
 const CONVERTED: ReadonlyMap<CelType, string> = new Map([
   [INT, 'int64'],
   [UINT, 'uint64'],
@@ -339,12 +337,12 @@ function timeFunctions(): readonly FunctionDeclaration[] {
   ];
 }
 
-/** The id of an accessor that takes a time zone. */
+/** The id of an accessor with a time zone. */
 function withZone(id: string): string {
   return id === 'timestamp_to_seconds' ? 'timestamp_to_seconds_tz' : `${id}_with_tz`;
 }
 
-/** The functions of the language itself. Every one that is made keeps its own time zones. */
+/** The functions of the language. Each library instance has its own cache of time zones. */
 export function standardLibrary(): Library {
   return {
     name: 'standard',

@@ -3,16 +3,16 @@ import type { CivilTime } from '../../go/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelTimestamp } from './time.ts';
 
-/** Zones kept, as making one takes a thousand times longer than using it. Expressions name few zones. */
+/** Number of cached time zones: creating one takes a thousand times longer than using it, and expressions use few. */
 const MAX_ZONES = 64;
 
 const FIXED_OFFSET = /^([+-]?\d{1,4}):([+-]?\d{1,4})$/;
 
-/** The time zones that expressions name: those of IANA, and offsets such as `-08:00`. */
+/** Time zones of expressions: IANA names, and offsets such as `-08:00`. */
 export class TimeZones {
   readonly #zones = new Map<string, TimeZone | undefined>();
 
-  /** The local time of a timestamp in a zone; a failure when there is no such zone. */
+  /** The local time of a timestamp in a zone; a failure if the zone is unknown. */
   localTime(timestamp: CelTimestamp, zone: string): CivilTime | EvaluationFailure {
     const offset = this.#offsetSeconds(timestamp, zone);
     return typeof offset === 'number' ? civilOf(timestamp.seconds + offset, timestamp.nanos) : offset;

@@ -11,11 +11,11 @@ import { CelObject, EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 import { MAX_INT, MIN_INT } from './number.ts';
 
-/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, between which timestamps are, in seconds since 1970. */
+/** Range of timestamps in seconds since 1970: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z. */
 export const MIN_SECONDS = -62_135_596_800;
 export const MAX_SECONDS = 253_402_300_799;
 
-/** A moment, to the nanosecond, and the offset from UTC that it was written with, which printing keeps. */
+/** A point in time with nanoseconds, and the UTC offset of its text, with which it is printed. */
 export class CelTimestamp extends CelObject {
   /** Seconds since 1970. */
   readonly seconds: number;
@@ -39,7 +39,7 @@ export class CelTimestamp extends CelObject {
   }
 }
 
-/** A time span of up to 292 years, to the nanosecond. */
+/** A duration with nanoseconds, up to 292 years. */
 export class CelDuration extends CelObject {
   readonly nanoseconds: bigint;
 
@@ -57,7 +57,7 @@ export class CelDuration extends CelObject {
   }
 }
 
-/** A duration of so many nanoseconds, or a failure beyond 64 bits. */
+/** A duration in nanoseconds; a failure beyond 64 bits. */
 export function durationOf(nanoseconds: bigint): CelDuration | EvaluationFailure {
   return nanoseconds < MIN_INT || nanoseconds > MAX_INT
     ? new EvaluationFailure('integer overflow')
@@ -80,13 +80,13 @@ export function timeBetween(later: CelTimestamp, earlier: CelTimestamp): CelResu
   return durationOf(seconds * NS_PER_SECOND + BigInt(later.nanos - earlier.nanos));
 }
 
-/** Reads a duration as Go writes it: `1h30m`, `-1.5s`; undefined when it is none or too long. */
+/** Parses a duration in Go's format: `1h30m`, `-1.5s`; undefined if it is invalid or too long. */
 export function parseDuration(text: string): CelDuration | undefined {
   const nanoseconds = parseGoDuration(text);
   return nanoseconds === undefined ? undefined : new CelDuration(nanoseconds);
 }
 
-/** Reads a timestamp as RFC 3339 has it; undefined when it is none, a failure outside the years 1 to 9999. */
+/** Parses an RFC 3339 timestamp; undefined if it is invalid, a failure outside of the years 1 to 9999. */
 export function parseTimestamp(text: string): CelTimestamp | EvaluationFailure | undefined {
   const time = parseRfc3339(text);
   if (time === undefined) {
@@ -97,7 +97,7 @@ export function parseTimestamp(text: string): CelTimestamp | EvaluationFailure |
     : new CelTimestamp(time.seconds, time.nanoseconds, time.offsetSeconds);
 }
 
-/** Prints a timestamp as RFC 3339 has it, without zeros at the end of the fraction. */
+/** Prints a timestamp as RFC 3339 without trailing zeros in the fraction. */
 export function formatTimestamp({ seconds, nanos, offsetSeconds }: CelTimestamp): string {
   return formatTime({ ...civilOf(seconds + offsetSeconds, nanos), offsetSeconds, zoneName: '' }, RFC3339_NANO);
 }

@@ -1,7 +1,7 @@
 import { CelBoxed, CelDouble, CelMap, CelObject, CelUint } from '../value.ts';
 import type { CelRecord, CelValue } from '../value.ts';
 
-/** The name of a value's type, as `type(value)` and errors show it. */
+/** The name of a value's type, as in `type(value)` and errors. */
 export function typeNameOf(value: CelValue): string {
   switch (typeof value) {
     case 'string':
@@ -36,7 +36,7 @@ function typeNameOfObject(value: CelValue & (object | null)): string {
   return value instanceof Uint8Array ? 'bytes' : 'map';
 }
 
-/** Whether a value is a map whose keys are strings, as JSON.parse makes it. */
+/** Whether a value is a map with string keys, as JSON.parse creates it. */
 export function isRecord(value: unknown): value is CelRecord {
   return (
     typeof value === 'object' &&

@@ -2,9 +2,9 @@ import { CelObject } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { typeNameOf } from './type-name.ts';
 
-/** A type as a value: what `type(x)` gives and what `int` or `net.IP` mean in an expression. */
+/** A type as a value: the result of `type(x)`, and the value of names such as `int` or `net.IP`. */
 export class CelTypeValue extends CelObject {
-  /** Without parameters: `list`, not `list(int)`. */
+  /** Without type parameters: `list`, not `list(int)`. */
   readonly name: string;
 
   constructor(name: string) {
