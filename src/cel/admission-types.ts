@@ -1,13 +1,13 @@
 import { BOOL, DYN, listOf, mapOf, STRING, struct } from './type.ts';
 import type { CelType } from './type.ts';
 
-/** The type of `request` in policies and in match conditions. */
+/** The type of `request` in policies and match conditions. */
 export const ADMISSION_REQUEST = 'kubernetes.AdmissionRequest';
 
 const IDS = { group: STRING, version: STRING };
 const TEXTS = listOf(STRING);
 
-/** {@link ADMISSION_REQUEST} and what it is made of, by name: an admission review without its objects. */
+/** {@link ADMISSION_REQUEST} and its nested types by name: an AdmissionReview request without its objects. */
 export const ADMISSION_REQUEST_STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
   'kubernetes.GroupVersionKind': { ...IDS, kind: STRING },
   'kubernetes.GroupVersionResource': { ...IDS, resource: STRING },

@@ -1,9 +1,9 @@
 import type { CelValue } from './value.ts';
 
 /**
- * The syntax tree of CEL after macro expansion. Operators are calls of functions with the names that the specification
- * gives them (`_+_`, `_&&_`, `_[_]`, `_?_:_`, `!_`, `-_`, `@in`, `_?._`, `_[?_]`), macros are comprehensions, as in the
- * specification's own syntax tree; so costs can be counted as API servers count them.
+ * The syntax tree of CEL after macro expansion. Operators are calls of functions with the specification's names (`_+_`,
+ * `_&&_`, `_[_]`, `_?_:_`, `!_`, `-_`, `@in`, `_?._`, `_[?_]`), and macros are comprehensions, as in cel-spec's
+ * `syntax.proto`, so costs can be counted as in API servers.
  */
 export type Expression =
   | LiteralExpression
@@ -15,12 +15,12 @@ export type Expression =
   | StructExpression
   | ComprehensionExpression;
 
-/** Where in the source, as offsets of UTF-16 units; `id` is unique within one tree, counted from 1. */
+/** Source range as UTF-16 offsets; `id` is unique in a tree and starts at 1. */
 interface Node {
   readonly id: number;
   readonly start: number;
   readonly end: number;
-  /** Where errors about the node point, as API servers do: the operator, the dot, the opening bracket. */
+  /** Position that errors show, as in API servers: the operator, the dot, the opening bracket. */
   readonly position: number;
 }
 
@@ -31,7 +31,7 @@ export interface LiteralExpression extends Node {
 
 export interface IdentifierExpression extends Node {
   readonly kind: 'identifier';
-  /** With its dots when it is a qualified name that the checker resolved; a leading dot means the root. */
+  /** With dots if the checker resolved a qualified name; a leading dot means the root namespace. */
   readonly name: string;
 }
 
@@ -48,10 +48,10 @@ export interface CallExpression extends Node {
   readonly function: string;
   readonly target: Expression | undefined;
   readonly args: readonly Expression[];
-  /** Where the function's name or the operator stands. */
+  /** Range of the function name or operator. */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** The macro as written, when one expanded to this call (`optMap`, `math.greatest`). */
+  /** The macro call in the source, if this call is its expansion (`optMap`, `math.greatest`). */
   readonly macro: MacroCall | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface StructField extends Node {
   readonly isOptional: boolean;
 }
 
-/** A fold over a list or the keys of a map: what macros expand to. */
+/** A fold over a list or the keys of a map; macros expand to it. */
 export interface ComprehensionExpression extends Node {
   readonly kind: 'comprehension';
   readonly range: Expression;
@@ -98,7 +98,7 @@ export interface ComprehensionExpression extends Node {
   readonly condition: Expression;
   readonly step: Expression;
   readonly result: Expression;
-  /** The macro as written: for printing, for errors, and for the compiler's shortcuts. */
+  /** The macro call in the source. */
   readonly macro: MacroCall;
 }
 

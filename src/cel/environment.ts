@@ -18,11 +18,11 @@ import {
 import type { Macro, ParseOptions } from './syntax/index.ts';
 import type { CelType } from './type.ts';
 
-/** Oldest and newest Kubernetes minor version (of 1.x) whose language is known. */
+/** Oldest and newest supported Kubernetes minor version (of 1.x). */
 export const MIN_KUBERNETES_VERSION = 26;
 export const MAX_KUBERNETES_VERSION = 37;
 
-/** What came to the language itself after the beginning, and with which Kubernetes minor version. */
+/** Kubernetes minor versions that added features of the language. */
 const SINCE = {
   optionalTypes: 28,
   crossTypeComparisons: 28,
@@ -32,46 +32,45 @@ const SINCE = {
   escapedIdentifiers: 37,
 } as const;
 
-/** What the language accepts. */
+/** Optional features of the language. */
 export interface Language {
   /** `a.?b`, `a[?b]`, `[?a]`, `{?a: b}`, `T{?a: b}`. */
   readonly optionalSyntax: boolean;
-  /** Fields in back-quotes. */
+  /** Field names in back-quotes. */
   readonly escapedIdentifiers: boolean;
-  /** Whether numbers of different types can be ordered: `1 < 2.0`. */
+  /** Whether numbers of different types can be compared: `1 < 2.0`. */
   readonly crossTypeComparisons: boolean;
-  /** Whether lists and maps must not mix types, `dyn` being one. */
+  /** Whether lists and maps must not mix types, including `dyn`. */
   readonly homogeneousLiterals: boolean;
-  /** Whether literals of durations, timestamps and patterns must be right for an expression to compile. */
+  /** Whether literals of durations, timestamps and patterns are validated at compile time. */
   readonly parsedLiterals: boolean;
 }
 
 export interface EnvironmentOptions {
-  /** Whose language it is: the minor version of an API server. Default: {@link MAX_KUBERNETES_VERSION}. */
+  /** Minor version of the API server whose language is used. Default: {@link MAX_KUBERNETES_VERSION}. */
   readonly kubernetesVersion?: number;
-  /** Variables and their types; `DYN` for those whose type only their value knows. Names may have dots. */
+  /** Variables and their types; `DYN` if the type is known only at run time. Names may contain dots. */
   readonly variables: Readonly<Record<string, CelType>>;
-  /** Types of structs beside those of libraries. Default: none. */
+  /** Struct types besides those of libraries. Default: none. */
   readonly types?: TypeProvider | undefined;
-  /** Makes values of those structs. Default: none can be made. */
+  /** Creates values of those structs. Default: none can be created. */
   readonly structs?: StructFactory | undefined;
-  /** The namespace that names are looked up in first. Default: none. */
+  /** The namespace in which names are looked up first. Default: the root. */
   readonly container?: string | undefined;
-  /** Libraries beside Kubernetes'. Default: none. */
+  /** Libraries besides those of Kubernetes. Default: none. */
   readonly libraries?: readonly Library[];
-  /** Macros beside Kubernetes'. Default: none. */
+  /** Macros besides those of Kubernetes. Default: none. */
   readonly macros?: readonly Macro[];
-  /** Bounds of the sizes of what variables hold, for estimates of costs. Default: nothing is known. */
+  /** Bounds of the sizes of variables, for cost estimates. Default: unknown. */
   readonly sizes?: SizeEstimator | undefined;
-  /** What is to be accepted other than the version has it. */
+  /** Overrides features of the version's language. */
   readonly language?: Partial<Language>;
 }
 
 /**
- * Everything that expressions may name, for one version of Kubernetes. Making one costs much more than compiling an
- * expression, so it is made once for all expressions with the same variables.
- *
- * @throws CelError 'environment-invalid' when the version is not known or something is declared twice.
+ * Creates the environment of expressions for one Kubernetes version. This takes much longer than compiling an
+ * expression: share it between all expressions with the same variables.
+ * @throws CelError 'environment-invalid' if the version is not supported or something is declared twice
  */
 export function createEnvironment(options: EnvironmentOptions): Environment {
   return new Environment(options);
@@ -111,8 +110,7 @@ export class Environment {
 
   /**
    * Parses, checks and compiles an expression.
-   *
-   * @throws CelError 'syntax-invalid' or 'check-failed' with every mistake found.
+   * @throws CelError 'syntax-invalid' or 'check-failed' with all errors
    */
   compile(text: string): Program {
     const checked = check(parse(text, this.#parseOptions), this.declarations);
@@ -147,7 +145,7 @@ function languageOf(version: number): Language {
   };
 }
 
-/** `existsOne` with one variable is missing on purpose: cel-go has it, API servers do not enable it. */
+/** Without `existsOne` with one variable, which cel-go has, but API servers do not enable. */
 const KUBERNETES_STANDARD_MACROS = STANDARD_MACROS.filter((macro) => macro.name !== 'existsOne');
 
 function macrosOf(version: number): readonly Macro[] {
@@ -164,7 +162,7 @@ function librariesOf(version: number): readonly Library[] {
   return [...language.filter(({ since = 0 }) => since <= version), ...librariesFor(version)];
 }
 
-/** Functions that came later, and with which version: for hints. */
+/** Functions of later versions with that version, for hints. */
 function laterFunctions(version: number): ReadonlyMap<string, number> {
   const later = [OPTIONAL_LIBRARY, ...KUBERNETES_LIBRARIES].filter(({ since = 0 }) => since > version);
   return new Map(later.flatMap(({ since = 0, functions }) => functions.map(({ name }) => [name, since] as const)));

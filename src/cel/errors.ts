@@ -1,31 +1,31 @@
-/** Every way an expression can fail. */
+/** Error codes of expressions. */
 export type CelErrorCode =
-  /** The text is not an expression, is too long or nested too deep. Has an issue for every mistake found. */
+  /** Invalid syntax, or an expression that is too long or nested too deeply. `issues` has all errors. */
   | 'syntax-invalid'
-  /** The expression parses, but names something undeclared or applies something to a wrong type. Has all issues. */
+  /** An undeclared name, or an operand of the wrong type. `issues` has all errors. */
   | 'check-failed'
-  /** The environment itself is wrong: a name declared twice, a type that does not exist, a version not supported. */
+  /** An invalid environment: a name declared twice, an unknown type, an unsupported version. */
   | 'environment-invalid'
-  /** The evaluation ended in an error. */
+  /** The evaluation failed. */
   | 'evaluation-failed'
-  /** The evaluation cost more than its budget. */
+  /** The evaluation exceeded its cost budget. */
   | 'cost-exceeded';
 
-/** One mistake in an expression. */
+/** One error in an expression. */
 export interface CelIssue {
-  /** What is wrong, in the words of API servers. */
+  /** The error message, worded as in API servers. */
   readonly message: string;
-  /** What might be meant or what would fit; empty when there is nothing to say. */
+  /** Suggestions; may be empty. */
   readonly hints: readonly string[];
-  /** The node that is at fault, if one was made. */
+  /** The node with the error, if there is one. */
   readonly expressionId: number | undefined;
-  /** Where, as offsets of UTF-16 units. */
+  /** Source range as UTF-16 offsets. */
   readonly start: number;
   readonly end: number;
-  /** Where, counted from 1; columns count code points. */
+  /** Line and column, from 1; columns count code points. */
   readonly line: number;
   readonly column: number;
-  /** The line of the source with a caret below the place, as API servers print it; empty when the line is too long. */
+  /** The source line with a caret below the position, as API servers print it; empty if the line is too long. */
   readonly excerpt: string;
 }
 
@@ -34,10 +34,10 @@ export interface CelErrorOptions {
   readonly cause?: unknown;
 }
 
-/** A failure to compile or to evaluate an expression. */
+/** A failure to compile or evaluate an expression. */
 export class CelError extends Error {
   readonly code: CelErrorCode;
-  /** Every mistake found, in the order of the source. Empty for failures that have no place. */
+  /** All errors in source order. Empty if the failure has no position. */
   readonly issues: readonly CelIssue[];
 
   constructor(code: CelErrorCode, message: string, options: CelErrorOptions = {}) {
@@ -47,19 +47,19 @@ export class CelError extends Error {
     this.issues = options.issues ?? [];
   }
 
-  /** An error made of the mistakes found in a source. */
+  /** An error with the issues found in a source. */
   static ofIssues(code: CelErrorCode, issues: readonly CelIssue[]): CelError {
     const sorted = issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
     return new CelError(code, sorted.map(describeIssue).join('\n'), { issues: sorted });
   }
 }
 
-/** An issue exactly as API servers print it: without the hints. */
+/** An issue exactly as API servers print it, without hints. */
 export function formatIssue(issue: CelIssue): string {
   return `ERROR: <input>:${issue.line}:${issue.column}: ${issue.message}${issue.excerpt}`;
 }
 
-/** An issue with its hints below. */
+/** An issue followed by its hints. */
 export function describeIssue(issue: CelIssue): string {
   return [formatIssue(issue), ...issue.hints.map((hint) => ` = ${hint}`)].join('\n');
 }

@@ -1,6 +1,6 @@
 import type { Expression } from './ast.ts';
 
-/** The first expression of a tree, itself included, that a test accepts. Without recursion: trees come from outside. */
+/** The first expression of a tree, including the root, that passes a test. Not recursive, because trees may be deep. */
 export function findExpression(root: Expression, test: (node: Expression) => boolean): Expression | undefined {
   const open: Expression[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

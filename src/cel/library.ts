@@ -1,15 +1,18 @@
 import type { CelType } from './type.ts';
 import type { CelResult, CelValue, EvaluationFailure } from './value.ts';
 
-/** A set of functions, constants and types that expressions may use, and since when. */
+/** Functions and types that expressions can use, with the Kubernetes versions that have them. */
 export interface Library {
   readonly name: string;
-  /** First Kubernetes minor version (of 1.x) whose API server has it; undefined: the language itself, or no API server has it. */
+  /**
+   * First Kubernetes minor version (of 1.x) with this library; undefined: part of the language, or not in any API
+   * server.
+   */
   readonly since: number | undefined;
-  /** First Kubernetes minor version whose API server no longer has it. */
+  /** First Kubernetes minor version without this library. */
   readonly until?: number;
   readonly functions: readonly FunctionDeclaration[];
-  /** Types that can be named in expressions, such as `net.IP`. */
+  /** Types with a name in expressions, such as `net.IP`. */
   readonly types?: readonly CelType[];
 }
 
@@ -18,7 +21,7 @@ export interface FunctionDeclaration {
   readonly overloads: readonly Overload[];
   /** One line for documentation and completion. */
   readonly summary?: string;
-  /** A small call, and what it gives, both as CEL. */
+  /** A short call and its result, both as CEL expressions. */
   readonly example?: FunctionExample;
 }
 
@@ -29,63 +32,63 @@ export interface FunctionExample {
 
 /** One signature of a function. */
 export interface Overload {
-  /** The specification's or the Kubernetes library's own id, such as `string_to_ip`: costs are declared by it. */
+  /** The id in the specification or the Kubernetes library, such as `string_to_ip`: costs are declared by id. */
   readonly id: string;
   /** Whether it is called as `receiver.name(…)`; the receiver is then the first parameter. */
   readonly isMember: boolean;
   readonly parameters: readonly CelType[];
   readonly result: CelType;
-  /** Gets as many values as there are parameters, of these types (a `dyn` parameter: of any). Never throws. */
+  /** Called with as many values as there are parameters, of these types (any type for `dyn`). Never throws. */
   readonly call: (...args: CelValue[]) => CelResult;
   /**
-   * Asked once, when a program is made, with the arguments that are literals (undefined: the others). Gives a call that
-   * did the work on them already (a compiled pattern), a failure when they can never be right (a program is then not
-   * made), or undefined when nothing is gained.
+   * Called once at compile time with the literal arguments (undefined for the others). Returns a call that reuses work
+   * on them (such as a compiled pattern), a failure if the literals are invalid (the program then does not compile), or
+   * undefined.
    */
   readonly prepare?: (literals: readonly (CelValue | undefined)[]) => PreparedCall | EvaluationFailure | undefined;
-  /** What a call costs at run time, as an API server counts it. Default: {@link CALL_COST}. Given arguments and result. */
+  /** Run-time cost of a call, given arguments and result, as API servers count it. Default: {@link CALL_COST}. */
   readonly cost?: (args: readonly CelValue[], result: CelResult) => number;
   /**
-   * Whether `cost` counts only where the checker found this overload and no other, {@link CALL_COST} otherwise: so API
-   * servers count what they know by an overload's id. What they know by a function's name always counts.
+   * Whether `cost` applies only if the checker found exactly this overload, and {@link CALL_COST} otherwise. API
+   * servers count costs that are declared by overload id in this way; costs declared by function name always apply.
    */
   readonly costById?: true;
   /**
-   * Work that a call did beyond what the length of its first argument tells, in units of some 10 ns; asked after it. Costs
-   * are an API server's and say nothing of it.
+   * Work of a call beyond the length of its first argument, in units of about 10 ns; called after the call. Costs are
+   * those of API servers and can be far below the work.
    */
   readonly work?: (args: readonly CelValue[], result: CelResult) => number;
-  /** Whether the call gets values of any types where the checker did not know them, and tells itself what it takes. */
+  /** Whether the call accepts values of any type if the checker did not know the types, and checks them itself. */
   readonly isUnguarded?: true;
-  /** What the checker's estimate says of a call. Default: {@link CALL_COST}. */
+  /** Estimated cost of a call. Default: {@link CALL_COST}. */
   readonly estimate?: (sizes: CallSizes) => CallEstimate;
 }
 
 export type PreparedCall = (...args: CelValue[]) => CelResult;
 
-/** Cost of a call unless its overload says otherwise. */
+/** Default cost of a call. */
 export const CALL_COST = 1;
 
-/** Bounds of a size or a cost; sizes are in code points, bytes, elements or entries. */
+/** Bounds of a size or cost; sizes are code points, bytes, elements or entries. */
 export interface Range {
   readonly min: number;
-  /** Infinity where nothing bounds it. */
+  /** Infinity if unbounded. */
   readonly max: number;
 }
 
-/** What is known of a call's arguments before it happens, receiver first. */
+/** Known properties of the arguments at compile time, receiver first. */
 export interface CallSizes {
   readonly args: readonly Range[];
-  /** Bounds of the elements' sizes of arguments that are lists or maps; undefined where nothing is known. */
+  /** Bounds of the element sizes of list and map arguments; undefined if unknown. */
   readonly elements: readonly (Range | undefined)[];
-  /** Types as the checker found them; `dyn` where nothing is known. */
+  /** Types from the checker; `dyn` if unknown. */
   readonly types: readonly CelType[];
-  /** Values of arguments that are literals. */
+  /** Values of literal arguments. */
   readonly literals: readonly (CelValue | undefined)[];
 }
 
 export interface CallEstimate {
   readonly cost: Range;
-  /** Bounds of the result's size, when it has one. */
+  /** Bounds of the result's size, if it has one. */
   readonly size?: Range;
 }

@@ -9,7 +9,7 @@ import type { CelType } from './type.ts';
 import { EvaluationFailure } from './value.ts';
 import type { CelValue } from './value.ts';
 
-/** A value and what it cost to compute. */
+/** A value and the cost of its evaluation. */
 export interface ProgramResult {
   readonly value: CelValue;
   readonly cost: number;
@@ -18,7 +18,7 @@ export interface ProgramResult {
 /** `has(…)` costs nothing in API servers. */
 const PRESENCE_TEST_COST = 0;
 
-/** A compiled expression. Belongs to one thread; may be evaluated any number of times. */
+/** A compiled expression. It belongs to one thread and can be evaluated any number of times. */
 export class Program {
   readonly checked: CheckedExpression;
   readonly #compiled: CompiledExpression;
@@ -31,31 +31,30 @@ export class Program {
     this.#sizes = sizes;
   }
 
-  /** The expression as it was written. */
+  /** The source text. */
   get text(): string {
     return this.checked.source.text;
   }
 
-  /** The type of what it gives; `dyn` when only the value tells. */
+  /** The result type; `dyn` if it is known only at run time. */
   get resultType(): CelType {
     return this.checked.resultType;
   }
 
-  /** Bounds of what an evaluation may cost, as API servers estimate it; Infinity where sizes are not bounded. */
+  /** Bounds of the evaluation cost, as API servers estimate it; Infinity if a size is unbounded. */
   get estimate(): Range {
     this.#estimate ??= estimateCost(this.checked, { sizes: this.#sizes, presenceTestCost: PRESENCE_TEST_COST });
     return this.#estimate;
   }
 
-  /** Evaluates it. Never throws: a failure is the evaluation's value. */
+  /** Evaluates the expression. Never throws: a failure is returned as the value. */
   run(bindings: Bindings, options: EvaluateOptions): Evaluation {
     return this.#compiled.evaluate(bindings, options);
   }
 
   /**
-   * Evaluates it.
-   *
-   * @throws CelError 'evaluation-failed' (with the place as its issue) or 'cost-exceeded'.
+   * Evaluates the expression.
+   * @throws CelError 'evaluation-failed' (with the position as its issue) or 'cost-exceeded'
    */
   evaluate(bindings: Bindings, options: EvaluateOptions): ProgramResult {
     const { value, cost } = this.run(bindings, options);
@@ -68,7 +67,7 @@ export class Program {
     return { value, cost };
   }
 
-  /** A failure of {@link run} as an error that shows where. Its message is the failure's own. */
+  /** Converts a failure of {@link run} to an error with a position and the same message. */
   errorOf(failure: EvaluationFailure): CelError {
     const { expressionId } = failure;
     const node =

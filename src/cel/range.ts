@@ -1,11 +1,11 @@
 import type { Range } from './library.ts';
 
 /**
- * Arithmetic of sizes and costs that are only known within bounds, as API servers do it: unsigned 64-bit integers that
- * stop at their maximum, which is Infinity here.
+ * Arithmetic of size and cost bounds as in API servers: unsigned 64-bit integers that saturate at their maximum, which
+ * is Infinity here.
  */
 
-/** Where the API server's integers end. */
+/** The maximum of the API server's integers, plus one. */
 const LIMIT = 2 ** 64;
 
 export const UNKNOWN_RANGE: Range = { min: 0, max: Infinity };
@@ -28,12 +28,12 @@ export function multiplyRanges(left: Range, right: Range): Range {
   return { min: multiply(left.min, right.min), max: multiply(left.max, right.max) };
 }
 
-/** Each bound times `factor`, rounded up. */
+/** Multiplies both bounds by `factor` and rounds up. */
 export function scaleRange(range: Range, factor: number): Range {
   return { min: Math.ceil(multiply(range.min, factor)), max: Math.ceil(multiply(range.max, factor)) };
 }
 
-/** The smallest range that holds both. */
+/** The smallest range that contains both. */
 export function uniteRanges(left: Range, right: Range): Range {
   return { min: Math.min(left.min, right.min), max: Math.max(left.max, right.max) };
 }

@@ -2,7 +2,7 @@ import { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './eval
 import { KUBERNETES_LIBRARIES, libraryTable, MUTATION_LIBRARIES } from './libraries/index.ts';
 import type { FunctionRow } from './libraries/index.ts';
 
-/** Every function that expressions can call by its name, in the order in which documentation has them. */
+/** All functions with a name, in the order of the documentation. */
 export function languageReference(): readonly FunctionRow[] {
   const libraries = [
     standardLibrary(),

@@ -1,7 +1,7 @@
 /**
- * A type of CEL. `dyn` is anything, decided at run time; `parameter` is a type variable of a generic function;
- * `struct` has named fields, known to a type provider; `opaque` is a library's own type (`net.IP`,
- * `kubernetes.Quantity`, `optional_type`).
+ * A CEL type. `dyn` is any type, known only at run time; `parameter` is a type variable of a generic function; `struct`
+ * has named fields, known to a type provider; `opaque` is a type of a library (`net.IP`, `kubernetes.Quantity`,
+ * `optional_type`).
  */
 export type CelType =
   | { readonly kind: PrimitiveKind }

@@ -1,14 +1,14 @@
 /**
- * Values of CEL, so that parsed JSON is one without conversion:
- * - null, booleans, strings and lists are JavaScript's own; strings count code points, not UTF-16 units;
- * - **int**: a `number` that is a safe integer (never -0), or a `bigint` beyond; never a bigint within the safe range;
- * - **double**: a `number` that is not an integer (NaN and infinities included), or a {@link CelDouble} for integral
- *   ones; -0 is a CelDouble;
+ * CEL values. Parsed JSON needs no conversion:
+ * - null, booleans, strings and lists are JavaScript values; string positions count code points, not UTF-16 units;
+ * - **int**: a `number` that is a safe integer (never -0), or a `bigint` outside of the safe range;
+ * - **double**: a `number` that is not an integer (including NaN and infinities), or a {@link CelDouble} for an
+ *   integral value; -0 is a CelDouble;
  * - **uint**: a {@link CelUint};
  * - **bytes**: a Uint8Array;
- * - **map**: a plain object, of which only own properties count, or a {@link CelMap} when its keys are not all strings;
- * - everything else is an instance of {@link CelObject}: timestamps, durations, types, optionals, structs, and the types
- *   of libraries.
+ * - **map**: a plain object, of which only own properties count, or a {@link CelMap} if not all keys are strings;
+ * - all other values are instances of {@link CelObject}: timestamps, durations, types, optionals, structs, and types of
+ *   libraries.
  */
 export type CelValue =
   | null
@@ -24,18 +24,18 @@ export type CelValue =
   | CelUint
   | CelObject;
 
-/** A map whose keys are strings: an object as JSON.parse makes it. */
+/** A map with string keys: an object as JSON.parse creates it. */
 export interface CelRecord {
   readonly [key: string]: CelValue;
 }
 
-/** What is an object of JavaScript but neither a list, bytes nor a map with string keys: one `instanceof` tells. */
+/** Base of values that are neither lists, bytes nor maps with string keys, so that one `instanceof` recognizes them. */
 export abstract class CelBoxed {
-  /** Keeps other objects from being taken for one by their shape. */
+  /** Keeps TypeScript from accepting other objects of the same shape. */
   declare protected readonly isBoxed: true;
 }
 
-/** A double with an integral value, which a plain number could not be told from an int. */
+/** A double with an integral value, to distinguish it from an int. */
 export class CelDouble extends CelBoxed {
   readonly value: number;
 
@@ -45,7 +45,7 @@ export class CelDouble extends CelBoxed {
   }
 }
 
-/** An unsigned integer: `value` is between 0 and 2^64-1. */
+/** An unsigned integer between 0 and 2^64-1. */
 export class CelUint extends CelBoxed {
   readonly value: bigint;
 
@@ -55,31 +55,31 @@ export class CelUint extends CelBoxed {
   }
 }
 
-/** Counts what is looked at, so that comparing large values has a bound. */
+/** Counts visited values, to bound the comparison of large values. */
 export interface WorkMeter {
-  /** May throw to end the evaluation. */
+  /** May throw to abort the evaluation. */
   work(units: number): void;
 }
 
-/** Values of types that JSON does not have. Compared by {@link CelObject.equals} and named by their type. */
+/** Values of types that JSON does not have. They define their own type name and equality. */
 export abstract class CelObject extends CelBoxed {
-  /** The name that `type(value)` shows. */
+  /** The name that `type(value)` returns. */
   abstract readonly typeName: string;
-  /** `meter`: told by those that compare other values. */
+  /** Compares with another value; `meter` counts the work if other values are compared. */
   abstract equals(other: CelValue, meter?: WorkMeter): boolean;
-  /** What the operator `==` with this on its left gives: some types refuse values of other types instead. */
+  /** The result of `==` with this value on the left: some types return a failure for values of other types. */
   compareEqual(other: CelValue, meter?: WorkMeter): boolean | EvaluationFailure {
     return this.equals(other, meter);
   }
-  /** Its size as run-time costs count it. */
+  /** The size that run-time costs are based on. */
   get costSize(): number {
     return 1;
   }
 }
 
 /**
- * A failed computation, as a value: `||`, `&&` and optional chains absorb it. Becomes a thrown CelError at the surface only.
- * `expressionId` is the node that failed, set where the failure passes the evaluator.
+ * A failed computation as a value: `||`, `&&` and optional chains absorb it. The public API converts it to a thrown
+ * CelError. `expressionId` is the failed node; the evaluator sets it.
  */
 export class EvaluationFailure extends CelBoxed {
   readonly message: string;
@@ -92,15 +92,15 @@ export class EvaluationFailure extends CelBoxed {
   }
 }
 
-/** What a computation gives. */
+/** The result of a computation. */
 export type CelResult = CelValue | EvaluationFailure;
 
-/** What tells the keys of a map apart: numbers of all kinds that are equal are one key. */
+/** Identity of a map key: equal numbers of all types are the same key. */
 export type MapKey = string | boolean | number | bigint;
 
-/** A map with keys that are not all strings, in the order of insertion. */
+/** A map with keys of any type, in insertion order. */
 export class CelMap extends CelBoxed {
-  /** Key and value by what identifies the key. */
+  /** Key and value by the identity of the key. */
   readonly entries: ReadonlyMap<MapKey, readonly [key: CelValue, value: CelValue]>;
 
   constructor(entries: ReadonlyMap<MapKey, readonly [key: CelValue, value: CelValue]>) {

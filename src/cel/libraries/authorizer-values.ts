@@ -4,7 +4,7 @@ import { errorText } from '../../values/index.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { isNamespaceName, isServiceAccountName } from './named-formats.ts';
 
-/** Who asks for something, as requests name users. */
+/** The user of a request. */
 export interface AuthorizationUser {
   readonly username: string;
   readonly uid?: string;
@@ -12,12 +12,12 @@ export interface AuthorizationUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What an {@link Authorizer} is asked, in the terms of a SubjectAccessReview. */
+/** The argument of {@link Authorizer.authorize}, as in a SubjectAccessReview. */
 export type AuthorizationRequest =
   | { readonly kind: 'path'; readonly user: AuthorizationUser; readonly verb: string; readonly path: string }
   | ResourceRequest;
 
-/** A question about a resource; what was not named is an empty string. */
+/** A check of a resource; properties that were not set are empty strings. */
 export interface ResourceRequest {
   readonly kind: 'resource';
   readonly user: AuthorizationUser;
@@ -27,24 +27,27 @@ export interface ResourceRequest {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** As written in the policy; not parsed here. */
+  /** As written in the policy, not parsed. */
   readonly fieldSelector: string;
   readonly labelSelector: string;
 }
 
-/** An {@link Authorizer}'s answer. Only `isAllowed` allows, whatever the error. */
+/** The result of {@link Authorizer.authorize}. Access is allowed only if `isAllowed` is true, whatever `error` says. */
 export interface AuthorizationAnswer {
   readonly isAllowed: boolean;
   readonly reason: string;
   readonly error?: string;
 }
 
-/** Says who may do what. Given by the host; synchronous; a thrown error is the answer's error and does not allow. */
+/**
+ * Authorizes requests; implemented by the host, synchronous. A thrown error becomes the answer's error and does not
+ * allow.
+ */
 export interface Authorizer {
   authorize(request: AuthorizationRequest): AuthorizationAnswer;
 }
 
-/** API servers refuse to compare these values, even with themselves. */
+/** API servers return an error for comparisons of these values, even with themselves. */
 abstract class AuthorizationValue extends LibraryValue {
   protected override isComparableTo(): boolean {
     return false;
@@ -55,7 +58,7 @@ abstract class AuthorizationValue extends LibraryValue {
   }
 }
 
-/** What the variable `authorizer` is: an authorizer and the user it is asked about. */
+/** The value of the variable `authorizer`: an authorizer and a user. */
 export class AuthorizerValue extends AuthorizationValue {
   readonly typeName = 'kubernetes.authorization.Authorizer';
   readonly #user: AuthorizationUser;
@@ -89,14 +92,14 @@ export class AuthorizerValue extends AuthorizationValue {
     return new AuthorizerValue(user, this.#authorizer);
   }
 
-  /** What `authorizer.requestResource` is: a check of the resource that a request is for. */
+  /** The value of `authorizer.requestResource`: a check of the request's resource. */
   requestResource(resource: Pick<ResourceRequest, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>) {
     return new ResourceCheck(this, { ...EMPTY_CHECK, ...resource });
   }
 
-  check(question: Question): Decision {
+  check(check: Check): Decision {
     try {
-      return new Decision(this.#authorizer.authorize({ ...question, user: this.#user }));
+      return new Decision(this.#authorizer.authorize({ ...check, user: this.#user }));
     } catch (error) {
       return new Decision({
         isAllowed: false,
@@ -107,7 +110,7 @@ export class AuthorizerValue extends AuthorizationValue {
   }
 }
 
-type Question = AuthorizationRequest extends infer Request
+type Check = AuthorizationRequest extends infer Request
   ? Request extends AuthorizationRequest
     ? Omit<Request, 'user'>
     : never
@@ -161,7 +164,7 @@ const EMPTY_CHECK: CheckedResource = {
   labelSelector: '',
 };
 
-/** `authorizer.group(…).resource(…)`, and what narrows it. */
+/** `authorizer.group(…).resource(…)`, with the properties set on it. */
 export class ResourceCheck extends AuthorizationValue {
   readonly typeName = 'kubernetes.authorization.ResourceCheck';
   readonly #authorizer: AuthorizerValue;

@@ -13,14 +13,14 @@ import type {
 import { fixed, NOMINAL, SELECTOR } from './costs.ts';
 import { describe, member } from './declare.ts';
 
-/** Types of the authorizer's chain of calls. */
+/** Types of the authorizer library. */
 export const AUTHORIZER: ReturnType<typeof struct> = struct('kubernetes.authorization.Authorizer');
 export const RESOURCE_CHECK: ReturnType<typeof struct> = struct('kubernetes.authorization.ResourceCheck');
 const PATH_CHECK = struct('kubernetes.authorization.PathCheck');
 const GROUP_CHECK = struct('kubernetes.authorization.GroupCheck');
 const DECISION = struct('kubernetes.authorization.Decision');
 
-/** So that an expression of an API server can make two checks. */
+/** Allows two checks within the cost limit of an expression in API servers. */
 const CHECK_COST = 350_000;
 
 const PODS = "authorizer.group('').resource('pods')";
@@ -56,7 +56,7 @@ function answer(
   );
 }
 
-/** Checks of what a user may do. The examples' user may do everything. */
+/** Authorization checks. In the examples, the user may do everything. */
 export const AUTHORIZER_LIBRARY: Library = {
   name: 'Authorizer',
   since: 27,
@@ -149,7 +149,7 @@ export const AUTHORIZER_LIBRARY: Library = {
   ],
 };
 
-/** Checks of lists that a selector narrows. */
+/** Authorization checks for lists with a selector. */
 export const AUTHORIZER_SELECTORS_LIBRARY: Library = {
   name: 'Authorizer',
   since: 31,

@@ -7,7 +7,7 @@ import { MAX_COMPARISONS } from './limits.ts';
 
 class WorkExceeded extends Error {}
 
-/** Ends a comparison of values that took more work than a call may. */
+/** Aborts a comparison of values that exceeds the work limit of a call. */
 class BoundedMeter implements WorkMeter {
   #left = MAX_COMPARISONS;
 
@@ -21,7 +21,7 @@ class BoundedMeter implements WorkMeter {
 
 type Equality = (a: CelValue, b: CelValue) => boolean;
 
-/** Runs what compares values with a bound on all comparisons together. */
+/** Runs a function whose comparisons share one limit. */
 export function withBoundedEquality<T>(run: (isEqual: Equality) => T): T | EvaluationFailure {
   const meter = new BoundedMeter();
   try {
@@ -37,7 +37,7 @@ export function withBoundedEquality<T>(run: (isEqual: Equality) => T): T | Evalu
   }
 }
 
-/** What tells scalars apart that are equal to no others; undefined for values that must be compared. */
+/** The identity of a scalar for lookups; undefined for values that must be compared. */
 function scalarKey(value: CelValue): unknown {
   switch (typeof value) {
     case 'string':
@@ -54,7 +54,7 @@ function scalarKey(value: CelValue): unknown {
       if (value instanceof CelUint) {
         return exactInteger(value.value);
       }
-      // Beyond the safe integers doubles equal several ints: they have no key.
+      // Beyond the safe integers, a double equals several ints, so it has no key.
       return value instanceof CelDouble && Number.isSafeInteger(value.value) ? value.value + 0 : undefined;
   }
 }
@@ -64,7 +64,7 @@ function exactInteger(value: bigint): unknown {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Values to look others up in: scalars at once, others one after the other. */
+/** A set of values: scalars are looked up by key, others by comparison. */
 export class ValueSet {
   readonly #isEqual: Equality;
   readonly #keys = new Set<unknown>();
@@ -80,7 +80,7 @@ export class ValueSet {
   has(value: CelValue): boolean {
     const key = scalarKey(value);
     if (key !== undefined) {
-      // NaN equals nothing, itself included.
+      // NaN equals nothing, not even itself.
       return this.#keys.has(key) && !Number.isNaN(key);
     }
     return this.#others.some((other) => this.#isEqual(value, other));

@@ -11,13 +11,13 @@ import { parseNetwork } from './ip-network.ts';
 import type { IpNetwork } from './ip-network.ts';
 import { IP } from './ip.ts';
 
-/** The type of address ranges. */
+/** The type of CIDR ranges. */
 export const CIDR: ReturnType<typeof opaque> = opaque('net.CIDR');
 
-/** Bytes of an address. */
+/** Size of an address in bytes. */
 const ADDRESS_SIZE: Range = { min: 4, max: 16 };
 
-/** Comparing prefixes; masking one of them as well for ranges; and parsing when the argument is a string. */
+/** Cost of comparing prefixes; plus masking one of them for ranges, and parsing a string argument. */
 function containment(options: { isRange: boolean; isText: boolean }): Required<Pick<Overload, 'cost' | 'estimate'>> {
   return {
     cost: (args) => {
@@ -39,7 +39,7 @@ function containment(options: { isRange: boolean; isText: boolean }): Required<P
   };
 }
 
-/** The API server's error says nothing of what is wrong with the address. */
+/** API servers do not report what is wrong with the address. */
 function containsText(network: IpNetwork, text: string): CelResult {
   const ip = parseIp(text);
   return ip instanceof EvaluationFailure ? fail(NO_SUCH_OVERLOAD) : network.contains(ip);

@@ -1,9 +1,9 @@
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** A string addressed by code points, as CEL counts them; the common case without surrogates needs no copy. */
+/** A string indexed by code points, as in CEL. Strings without surrogates are not copied. */
 export class CodePoints {
   readonly #text: string;
-  /** Offsets of the code points, and of the end; undefined where they are the indexes. */
+  /** Offsets of the code points and of the end; undefined if they equal the indexes. */
   readonly #offsets: readonly number[] | undefined;
 
   constructor(text: string) {
@@ -19,12 +19,12 @@ export class CodePoints {
     return this.#text.slice(this.offsetOf(start), this.offsetOf(end));
   }
 
-  /** The offset of a code point in UTF-16 units. */
+  /** The UTF-16 offset of a code point. */
   offsetOf(index: number): number {
     return this.#offsets === undefined ? index : (this.#offsets[index] ?? this.#text.length);
   }
 
-  /** The code point at an offset in UTF-16 units. */
+  /** The index of the code point at a UTF-16 offset. */
   indexOf(offset: number): number {
     const offsets = this.#offsets;
     if (offsets === undefined) {

@@ -5,13 +5,13 @@ import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelResult, CelValue } from '../value.ts';
 
-/** Cost of looking at one code point or byte of a string, as API servers count it. */
+/** Cost of traversing a string per code point or byte, as in API servers. */
 export const TRAVERSAL = TRAVERSAL_FACTOR;
-/** Cost of one code point of a regular expression. */
+/** Cost per code point of a regular expression. */
 const PATTERN = PATTERN_FACTOR;
-/** Cost of making a list. */
+/** Cost of creating a list. */
 export const LIST_BASE = 10;
-/** Cost of making an object. */
+/** Cost of creating an object. */
 const STRUCT_BASE = 40;
 
 type Costs = Required<Pick<Overload, 'cost' | 'estimate'>>;
@@ -34,10 +34,10 @@ export function fixed(cost: number): Costs {
   return { cost: () => cost, estimate: () => ({ cost: exactly(cost) }) };
 }
 
-/** Accessors of parsed values: explicit, since their functions are known by name. */
+/** Accessors of parsed values. Explicit, because API servers declare their costs by function name. */
 export const NOMINAL: Costs = fixed(CALL_COST);
 
-/** One pass over an argument; `passes` of them over a string whose parse is compared as well. */
+/** One pass over an argument; `passes: 2` if the parsed string is also compared. */
 export function scan(options: { passes?: 1 | 2; keepsSize?: boolean } = {}): Costs {
   const passes = options.passes ?? 1;
   return {
@@ -59,7 +59,7 @@ export const MATCH: Costs = {
   },
 };
 
-/** Bounds of matching a string of some size against a pattern of a size. */
+/** Estimated cost of matching a string against a pattern, given their sizes. */
 export function matchEstimate(text: Range, pattern: number): CallEstimate {
   return { cost: scaleRange(scaleRange(text, TRAVERSAL), pattern * PATTERN) };
 }

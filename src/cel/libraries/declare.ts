@@ -6,13 +6,13 @@ import type { CelResult, CelValue } from '../value.ts';
 
 export { NO_SUCH_OVERLOAD };
 
-/** An int as overloads get it. */
+/** An int as overloads receive it. */
 export type Int = number | bigint;
 
-/** What an overload may add to its signature. */
+/** Optional properties of an overload. */
 type Extras = Partial<Pick<Overload, 'cost' | 'costById' | 'estimate' | 'isUnguarded' | 'prepare' | 'work'>>;
 
-/** A call with parameters of JavaScript's types: the evaluator hands over values of the declared types only. */
+/** A call with typed parameters: the evaluator passes only values of the declared types. */
 type TypedCall = (...args: never[]) => CelResult;
 
 /** An overload called as `receiver.name(…)`; the receiver is the first parameter. */
@@ -37,7 +37,7 @@ export function global(
   return { ...member(id, parameters, result, call, extras), isMember: false };
 }
 
-/** A function with its documentation; `example` is an expression and its result, both as CEL. */
+/** A function with its documentation; `example` is an expression and its result, both as CEL expressions. */
 export function describe(
   name: string,
   summary: string,
@@ -51,9 +51,9 @@ export function fail(message: string): EvaluationFailure {
   return new EvaluationFailure(message);
 }
 
-/** A value of a type of Kubernetes' libraries: `==` with a value of another type on its right is an error there. */
+/** A value of a type of the Kubernetes libraries. `==` with another type on the right is an error. */
 export abstract class LibraryValue extends CelObject {
-  /** Whether `==` takes the other value. */
+  /** Whether `==` accepts the other value. */
   protected abstract isComparableTo(other: CelValue): boolean;
 
   override compareEqual(other: CelValue): boolean | EvaluationFailure {

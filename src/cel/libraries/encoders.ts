@@ -3,7 +3,7 @@ import { BYTES, STRING } from '../type.ts';
 import type { CelResult } from '../value.ts';
 import { describe, fail, global } from './declare.ts';
 
-/** cel-go's encoders; API servers do not have them. */
+/** cel-go's encoders, which API servers do not support. */
 export const ENCODER_EXTENSIONS: Library = {
   name: 'Encoders',
   since: undefined,
@@ -23,7 +23,7 @@ export const ENCODER_EXTENSIONS: Library = {
   ],
 };
 
-/** Line breaks are skipped; padding is complete or absent. */
+/** Line breaks are skipped; padding must be complete or absent. */
 function decode(text: string): CelResult {
   const compact = text.replace(/[\r\n]/g, '');
   const [, digits = ''] = /^([A-Za-z0-9+/]*)/.exec(compact) ?? [];

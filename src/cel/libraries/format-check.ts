@@ -1,10 +1,10 @@
 import type { CallExpression, Expression } from '../ast.ts';
 import { nameOfType } from '../evaluate/index.ts';
 import type { CelType } from '../type.ts';
-import { FormatMistake, parseFormat } from './string-format.ts';
+import { FormatError, parseFormat } from './string-format.ts';
 import type { FormatClause } from './string-format.ts';
 
-/** What is wrong with a call of `format`, and where. */
+/** An error in a call of `format`, with its node. */
 export interface FormatProblem {
   readonly message: string;
   readonly node: Expression;
@@ -42,8 +42,8 @@ const TEXT: ClauseRule = {
 };
 
 /**
- * Checks a call of `format` on a literal with a list of arguments, as API servers do when they compile it. Undefined
- * when nothing is wrong with it, or it is another call.
+ * Checks a call of `format` with a literal format and list, as API servers do at compile time. Returns undefined if the
+ * call is valid or cannot be checked.
  */
 export function checkFormat(call: CallExpression, typeOf: TypeOf): FormatProblem | undefined {
   const [list] = call.args;
@@ -57,7 +57,7 @@ export function checkFormat(call: CallExpression, typeOf: TypeOf): FormatProblem
       continue;
     }
     const argument = list.elements[used];
-    const isMistake = part instanceof FormatMistake;
+    const isMistake = part instanceof FormatError;
     if (isMistake && (part.isAtEnd || argument !== undefined)) {
       return { message: part.message, node: call };
     }
@@ -87,13 +87,13 @@ function checkKind(rule: ClauseRule, node: Expression, typeOf: TypeOf): FormatPr
     : { message: `${rule.expectation}, was given ${nameOfType(type)}`, node };
 }
 
-/** An argument of `%s`, and what it holds where it is written out. The parser bounds how deep that is. */
+/** An argument of `%s` and its contents, if it is a literal. The parser limits the nesting. */
 function checkText(node: Expression, typeOf: TypeOf): FormatProblem | undefined {
   const problem = checkKind(TEXT, node, typeOf);
   if (problem !== undefined) {
     return problem;
   }
-  for (const held of heldBy(node)) {
+  for (const held of contentsOf(node)) {
     const problemOfHeld = checkText(held, typeOf);
     if (problemOfHeld !== undefined) {
       return problemOfHeld;
@@ -102,7 +102,7 @@ function checkText(node: Expression, typeOf: TypeOf): FormatProblem | undefined 
   return undefined;
 }
 
-function heldBy(node: Expression): readonly Expression[] {
+function contentsOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'list':
       return node.elements;

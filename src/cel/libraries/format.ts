@@ -5,13 +5,13 @@ import { fixed, matchEstimate, rangeOf, sizeOfArgument } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { NAMED_FORMATS, NamedFormat } from './named-formats.ts';
 
-/** The type of formats. */
+/** The type of named formats. */
 export const FORMAT: ReturnType<typeof struct> = struct('kubernetes.NamedFormat');
 
-/** Length of the longest regular expression of a format, as estimates have it. */
+/** Maximum length of a format's regular expression, which estimates assume. */
 const MAX_PATTERN_LENGTH = 128;
 
-/** What the functions `format.<name>()` are for. */
+/** Descriptions of the functions `format.<name>()`. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['dns1123Label', 'Names of most objects without dots.'],
   ['dns1123Subdomain', 'Names of most objects.'],
@@ -38,7 +38,7 @@ function constant(name: string, format: NamedFormat): FunctionDeclaration {
   );
 }
 
-/** Formats of names and other strings in Kubernetes' objects. */
+/** Formats of names and other strings in Kubernetes objects. */
 export const FORMAT_LIBRARY: Library = {
   name: 'Formats',
   since: 31,

@@ -29,7 +29,7 @@ function namesSince(since: number): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** Compiles an expression with cel-go's extensions in place of Kubernetes' libraries. */
+/** Compiles an expression with cel-go's extensions instead of the Kubernetes libraries. */
 function compileExtended(text: string): Program {
   const declarations = new Declarations({
     libraries: [standardLibrary(), OPTIONAL_LIBRARY, ...EXTENSION_LIBRARIES],

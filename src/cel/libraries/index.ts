@@ -33,12 +33,12 @@ export { IpNetwork, parseNetwork } from './ip-network.ts';
 export { parseQuantity, Quantity } from './quantity-value.ts';
 export { QUANTITY } from './quantity.ts';
 export { SEMVER } from './semver.ts';
-export { FormatMistake, parseFormat, type FormatClause, type FormatPart } from './string-format.ts';
+export { FormatError, parseFormat, type FormatClause, type FormatPart } from './string-format.ts';
 export { checkFormat, type FormatProblem } from './format-check.ts';
 export { URL_TYPE } from './url.ts';
 export { libraryTable, type FunctionRow } from './library-table.ts';
 
-/** Libraries of Kubernetes' expressions, all versions, in the order in which documentation has them. */
+/** Libraries of all Kubernetes versions, in the order of the documentation. */
 export const KUBERNETES_LIBRARIES: readonly Library[] = [
   STRINGS_LIBRARY,
   STRING_FORMAT_LIBRARY,
@@ -57,13 +57,13 @@ export const KUBERNETES_LIBRARIES: readonly Library[] = [
   AUTHORIZER_SELECTORS_LIBRARY,
 ];
 
-/** Libraries that API servers do not have: the specification's conformance tests are for them. */
+/** Libraries that API servers do not have, for the conformance tests of the specification. */
 export const EXTENSION_LIBRARIES: readonly Library[] = [STRING_EXTENSIONS, MATH_EXTENSIONS, ENCODER_EXTENSIONS];
 
-/** What mutating policies have in addition. */
+/** Additional libraries of mutating policies. */
 export const MUTATION_LIBRARIES: readonly Library[] = [JSON_PATCH_LIBRARY];
 
-/** The libraries that expressions of an API server of version 1.`kubernetesMinor` may use. */
+/** The libraries of an API server of version 1.`kubernetesMinor`. */
 export function librariesFor(kubernetesMinor: number): readonly Library[] {
   return KUBERNETES_LIBRARIES.filter(
     ({ since, until }) => (since ?? 0) <= kubernetesMinor && (until === undefined || kubernetesMinor < until),

@@ -3,14 +3,14 @@ import type { CelValue } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import type { EvaluationFailure } from '../value.ts';
 
-/** Bits of an address: four bytes or sixteen. */
+/** Length of an address in bits. */
 export type AddressLength = 32 | 128;
 
 const BITS_PER_BYTE = 8;
-/** Groups of 16 bits in an IPv6 address. */
+/** Number of 16-bit groups in an IPv6 address. */
 const GROUPS = 8;
 const IPV4_OCTETS = 4;
-/** IPv4 addresses mapped into IPv6 begin with these 96 bits. */
+/** The first 96 bits of an IPv4-mapped IPv6 address. */
 const MAPPED_PREFIX = 0xffffn;
 
 /** An IP address without a zone: a value of type `net.IP`. */
@@ -37,7 +37,7 @@ export class IpAddress extends LibraryValue {
     return other instanceof IpAddress && other.bits === this.bits && other.length === this.length;
   }
 
-  /** Whether the leading bits of the address are those given. */
+  /** Whether the address starts with these bits. */
   hasPrefix(prefix: bigint, length: number): boolean {
     return this.bits >> BigInt(this.length - length) === prefix;
   }
@@ -83,7 +83,7 @@ function octets(bits: bigint): number[] {
   return [value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff];
 }
 
-/** Hexadecimal groups, the longest run of two or more zero groups (the first of the longest) as `::`. */
+/** Hexadecimal groups, with `::` for the first of the longest runs of two or more zero groups. */
 function formatV6(bits: bigint): string {
   const groups = Array.from({ length: GROUPS }, (_, index) => Number((bits >> BigInt(112 - 16 * index)) & 0xffffn));
   let start = -1;
@@ -106,10 +106,10 @@ function formatV6(bits: bigint): string {
   return start < 0 ? text(0, GROUPS) : `${text(0, start)}::${text(start + length, GROUPS)}`;
 }
 
-/** What is wrong with an address: the message without its beginning. */
-interface Mistake {
+/** An error in an address: the message without its prefix. */
+interface ParseError {
   readonly message: string;
-  /** The part of the text that it is about. */
+  /** The invalid part of the text. */
   readonly at?: string;
 }
 
@@ -119,7 +119,7 @@ interface ParsedAddress {
   readonly zone: string;
 }
 
-/** Parses an address as Go's netip does; zones are parsed but belong to no {@link IpAddress}. */
+/** Parses an address like Go's `netip.ParseAddr`. Zones are parsed, but an {@link IpAddress} has none. */
 export function parseAddress(text: string): ParsedAddress | string {
   const parsed = dispatch(text);
   if (!('message' in parsed)) {
@@ -142,7 +142,7 @@ export function parseIp(text: string): IpAddress | EvaluationFailure {
   return address.isMapped ? fail(`IPv4-mapped IPv6 address ${quote(text)} is not allowed`) : address;
 }
 
-function dispatch(text: string): ParsedAddress | Mistake {
+function dispatch(text: string): ParsedAddress | ParseError {
   for (const character of text) {
     if (character === '.') {
       const bits = parseV4(text);
@@ -158,7 +158,7 @@ function dispatch(text: string): ParsedAddress | Mistake {
   return { message: 'unable to parse IP' };
 }
 
-function parseV4(text: string): bigint | Mistake {
+function parseV4(text: string): bigint | ParseError {
   const fields: number[] = [];
   let value = 0;
   let digits = 0;
@@ -193,7 +193,7 @@ function parseV4(text: string): bigint | Mistake {
   return [...fields, value].reduce((bits, field) => (bits << 8n) | BigInt(field), 0n);
 }
 
-function parseV6(text: string): ParsedAddress | Mistake {
+function parseV6(text: string): ParsedAddress | ParseError {
   const percent = text.indexOf('%');
   const zone = percent < 0 ? '' : text.slice(percent + 1);
   if (percent >= 0 && zone === '') {
@@ -203,19 +203,19 @@ function parseV6(text: string): ParsedAddress | Mistake {
   return typeof bits === 'bigint' ? { bits, length: 128, zone } : bits;
 }
 
-/** Reads the groups of an IPv6 address from left to right. */
+/** Parses the groups of an IPv6 address from left to right. */
 class V6Parser {
   #rest: string;
-  /** Groups of 16 bits. */
+  /** 16-bit groups. */
   readonly #groups: number[] = [];
-  /** Before which group `::` stands. */
+  /** Index of the group that follows `::`. */
   #ellipsis = -1;
 
   constructor(text: string) {
     this.#rest = text;
   }
 
-  parse(): bigint | Mistake {
+  parse(): bigint | ParseError {
     if (this.#rest.startsWith('::')) {
       this.#ellipsis = 0;
       this.#rest = this.#rest.slice(2);
@@ -235,8 +235,8 @@ class V6Parser {
     return this.#rest === '' ? this.#assemble() : { message: 'trailing garbage after address', at: this.#rest };
   }
 
-  /** Reads a group and what separates it from the next one. */
-  #readGroup(): Mistake | 'end' | 'more' {
+  /** Parses a group and the separator after it. */
+  #readGroup(): ParseError | 'end' | 'more' {
     const text = this.#rest;
     const length = countHexDigits(text);
     if (length > 4) {
@@ -253,7 +253,7 @@ class V6Parser {
     return this.#rest === '' ? 'end' : this.#readSeparator();
   }
 
-  #readSeparator(): Mistake | 'end' | 'more' {
+  #readSeparator(): ParseError | 'end' | 'more' {
     if (!this.#rest.startsWith(':')) {
       return { message: 'unexpected character, want colon', at: this.#rest };
     }
@@ -272,8 +272,8 @@ class V6Parser {
     return this.#rest === '' ? 'end' : 'more';
   }
 
-  /** Reads an IPv4 address in the place of the last two groups. */
-  #readEmbedded(): Mistake | 'end' {
+  /** Parses an IPv4 address in place of the last two groups. */
+  #readEmbedded(): ParseError | 'end' {
     if (this.#ellipsis < 0 && this.#groups.length !== GROUPS - 2) {
       return { message: 'embedded IPv4 address must replace the final 2 fields of the address', at: this.#rest };
     }
@@ -292,7 +292,7 @@ class V6Parser {
     return 'end';
   }
 
-  #assemble(): bigint | Mistake {
+  #assemble(): bigint | ParseError {
     const groups = [...this.#groups];
     if (groups.length === GROUPS && this.#ellipsis >= 0) {
       return { message: 'the :: must expand to at least one field of zeros' };
@@ -307,7 +307,7 @@ class V6Parser {
   }
 }
 
-/** How many hexadecimal digits a text begins with; five stand for more. */
+/** Number of leading hexadecimal digits; 5 means five or more. */
 function countHexDigits(text: string): number {
   let length = 0;
   while (length < 5 && /[0-9a-fA-F]/.test(text.charAt(length))) {

@@ -3,7 +3,7 @@ import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { IpAddress, parseAddress } from './ip-address.ts';
 
-/** An address with the length of a network's prefix: a value of type `net.CIDR`. */
+/** An address with a prefix length: a value of type `net.CIDR`. */
 export class IpNetwork extends LibraryValue {
   readonly typeName = 'net.CIDR';
   readonly address: IpAddress;
@@ -15,7 +15,7 @@ export class IpNetwork extends LibraryValue {
     this.prefixLength = prefixLength;
   }
 
-  /** Bytes of the prefix. */
+  /** Size of the prefix in bytes. */
   override get costSize(): number {
     return Math.ceil(this.prefixLength / 8);
   }
@@ -28,7 +28,7 @@ export class IpNetwork extends LibraryValue {
     return other instanceof IpNetwork && other.prefixLength === this.prefixLength && other.address.equals(this.address);
   }
 
-  /** The network with all bits after the prefix zero. */
+  /** The network with all bits after the prefix set to zero. */
   get masked(): IpNetwork {
     const hostBits = BigInt(this.address.length - this.prefixLength);
     const bits = (this.address.bits >> hostBits) << hostBits;
@@ -85,7 +85,7 @@ function parsePrefix(text: string): IpNetwork | string {
     : new IpNetwork(new IpAddress(parsed.bits, parsed.length), length);
 }
 
-/** Digits without a leading zero that fit an integer of 64 bits. */
+/** Digits without a leading zero that fit a 64-bit integer. */
 function isPrefixLength(digits: string): boolean {
   return /^(?:\d|[1-9]\d{1,18})$/.test(digits) && BigInt(digits) < 2n ** 63n;
 }

@@ -9,11 +9,11 @@ import type { IpAddress } from './ip-address.ts';
 /** The type of IP addresses. */
 export const IP: ReturnType<typeof opaque> = opaque('net.IP');
 
-function question(name: string, id: string, summary: string, yes: string, ask: (ip: IpAddress) => boolean) {
-  return describe(name, summary, [`ip('${yes}').${name}()`, 'true'], [member(id, [IP], BOOL, ask, NOMINAL)]);
+function predicate(name: string, id: string, summary: string, yes: string, test: (ip: IpAddress) => boolean) {
+  return describe(name, summary, [`ip('${yes}').${name}()`, 'true'], [member(id, [IP], BOOL, test, NOMINAL)]);
 }
 
-/** IP addresses, as Go's netip reads and writes them. */
+/** IP addresses, parsed and printed as in Go's `net/netip`. */
 export const IP_LIBRARY: Library = {
   name: 'IP addresses',
   since: 30,
@@ -43,29 +43,29 @@ export const IP_LIBRARY: Library = {
       ["ip('::1').family()", '6'],
       [member('ip_family', [IP], INT, (ip: IpAddress) => (ip.length === 32 ? 4 : 6), NOMINAL)],
     ),
-    question('isUnspecified', 'ip_is_unspecified', 'Whether it is `0.0.0.0` or `::`.', '::', (ip) => ip.isUnspecified),
-    question(
+    predicate('isUnspecified', 'ip_is_unspecified', 'Whether it is `0.0.0.0` or `::`.', '::', (ip) => ip.isUnspecified),
+    predicate(
       'isLoopback',
       'ip_is_loopback',
       'Whether it is in `127.0.0.0/8` or is `::1`.',
       '127.0.0.1',
       (ip) => ip.isLoopback,
     ),
-    question(
+    predicate(
       'isLinkLocalMulticast',
       'ip_is_link_local_multicast',
       'Whether it is in `224.0.0.0/24`, or a multicast address of IPv6 with link-local scope.',
       'ff02::1',
       (ip) => ip.isLinkLocalMulticast,
     ),
-    question(
+    predicate(
       'isLinkLocalUnicast',
       'ip_is_link_local_unicast',
       'Whether it is in `169.254.0.0/16` or `fe80::/10`.',
       '169.254.169.254',
       (ip) => ip.isLinkLocalUnicast,
     ),
-    question(
+    predicate(
       'isGlobalUnicast',
       'ip_is_global_unicast',
       'Whether it is neither unspecified, loopback, link-local, multicast nor the broadcast address.',

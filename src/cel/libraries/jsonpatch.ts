@@ -3,7 +3,7 @@ import { STRING } from '../type.ts';
 import { scan } from './costs.ts';
 import { describe, global } from './declare.ts';
 
-/** What mutating policies have in addition. */
+/** Additional functions of mutating policies. */
 export const JSON_PATCH_LIBRARY: Library = {
   name: 'JSON patches',
   since: 32,

@@ -1,19 +1,19 @@
 import { formatType } from '../check/type-text.ts';
 import type { FunctionDeclaration, FunctionExample, Library, Overload } from '../library.ts';
 
-/** A line of documentation: one overload of a function. */
+/** A row of documentation: one overload of a function. */
 export interface FunctionRow {
   readonly library: string;
   readonly name: string;
   /** `string.charAt(int) -> string` */
   readonly signature: string;
-  /** First minor version of Kubernetes that has it; undefined: the language itself, or no API server has it. */
+  /** First Kubernetes minor version with the function; undefined: part of the language, or not in any API server. */
   readonly since: number | undefined;
   readonly summary: string;
   readonly example: FunctionExample | undefined;
 }
 
-/** All functions of libraries that expressions call by their names. */
+/** All functions with a name in these libraries. */
 export function libraryTable(libraries: readonly Library[]): readonly FunctionRow[] {
   return libraries.flatMap((library) =>
     library.functions
@@ -23,7 +23,7 @@ export function libraryTable(libraries: readonly Library[]): readonly FunctionRo
 }
 
 function row(library: Library, declaration: FunctionDeclaration, overload: Overload): FunctionRow {
-  // Macros call these by names that cannot be written.
+  // Macros call these functions by internal names.
   const name = declaration.name.replace('math.@min', 'math.least').replace('math.@max', 'math.greatest');
   return {
     library: library.name,

@@ -1,43 +1,48 @@
 /**
- * Bounds of what one call makes. API servers build a result first and count its cost after; here a result that no
- * budget could pay is not begun.
+ * Limits of the result of one call. API servers create a result before they count its cost; here, a result that exceeds
+ * every budget is not created.
  */
 
 /**
- * UTF-16 units of a string that a call makes: looking at it once costs a tenth of that, so 10,000,000 cost as much as an
- * API server grants one expression.
+ * Maximum length of a string result in UTF-16 units: one traversal costs a tenth of it, so 10,000,000 cost as much as
+ * one expression may in API servers.
  */
 export const MAX_TEXT_LENGTH = 10_000_000;
 
 /**
- * UTF-16 units of a formatted string, whose cost does not depend on its length: far beyond what a message of a policy or
- * an annotation may have.
+ * Maximum length of a formatted string in UTF-16 units. Its cost does not depend on its length; messages and
+ * annotations of policies are far shorter.
  */
 export const MAX_FORMATTED_LENGTH = 1_000_000;
 
-/** Elements of a list that a call makes: what `lists.range` is limited to in API servers. */
+/** Maximum length of a list result: the limit of `lists.range` in API servers. */
 export const MAX_LIST_LENGTH = 1_000_000;
 
 /**
- * Comparisons of a call that compares every element with every other: API servers count each as cost, and grant one
- * expression 1,000,000.
+ * Maximum comparisons of a call that compares all pairs of elements. API servers count 1 for each, and allow 1,000,000
+ * per expression.
  */
 export const MAX_COMPARISONS = 1_000_000;
 
-/** Values that are looked at for a cost before it is called infinite: sharing can make small values endless to walk. */
+/**
+ * Maximum number of values visited to compute a cost, which is infinite beyond it: shared values can make a small value
+ * endless to traverse.
+ */
 export const MAX_VISITED = 1_000_000;
 
 /**
- * Finding all matches looks at the rest of a text again for each of them, in the worst case: so many characters. Takes
- * about 200 ms at the 100 ns a character of an automaton with some states.
+ * Finding all matches may scan the rest of the text again for each match: the maximum number of scanned characters.
+ * Takes about 200 ms at 100 ns per character of an automaton with a few states.
  */
 export const MAX_FIND_WORK = 2_000_000;
 
-/** Digits after the point in a formatted double, where they are all written: a double has 1,074 at most. */
+/** Maximum digits after the point of a formatted double, where all are printed: a double has at most 1,074. */
 export const MAX_PRECISION = 1_100;
 
-/** What API servers take for a width in a format string. */
+/** Maximum width that API servers accept in a format string. */
 export const MAX_WIDTH = 1_000_000;
 
-/** Nesting of lists and maps in a formatted string: writing them is recursive, a few frames of the stack a level. */
+/**
+ * Maximum nesting of lists and maps in a formatted string: printing is recursive, with a few stack frames per level.
+ */
 export const MAX_DEPTH = 1_000;

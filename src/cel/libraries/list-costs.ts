@@ -7,7 +7,7 @@ import type { CelValue } from '../value.ts';
 import { LIST_BASE, rangeOf, TRAVERSAL } from './costs.ts';
 import { MAX_VISITED } from './limits.ts';
 
-/** What walking through a value costs: strings by their bytes, lists and maps by what they hold, others 1. */
+/** Cost of traversing a value: bytes of strings, contents of lists and maps, 1 for other values. */
 export function traversalCost(value: CelValue): number {
   const pending: CelValue[] = [value];
   let cost = 0;
@@ -35,8 +35,8 @@ export function traversalCost(value: CelValue): number {
   return cost;
 }
 
-/** The type of what a type holds first: elements of lists, keys of maps. */
-function heldType(type: CelType | undefined): CelType | undefined {
+/** The type of the elements of a list or the keys of a map. */
+function elementType(type: CelType | undefined): CelType | undefined {
   switch (type?.kind) {
     case 'list':
       return type.element;
@@ -49,14 +49,14 @@ function heldType(type: CelType | undefined): CelType | undefined {
   }
 }
 
-/** Bounds of the sizes of the receiver's elements; undefined when its type has none. */
+/** Bounds of the sizes of the receiver's elements; undefined if its type has none. */
 export function elementSizes(sizes: CallSizes): Range | undefined {
-  return heldType(sizes.types[0]) === undefined ? undefined : (sizes.elements[0] ?? UNKNOWN_RANGE);
+  return elementType(sizes.types[0]) === undefined ? undefined : (sizes.elements[0] ?? UNKNOWN_RANGE);
 }
 
-/** One look at every element, and at all of it when it is a string or bytes. */
+/** Traverses every element, including the contents of strings and bytes. */
 function estimateElements(sizes: CallSizes): CallEstimate | undefined {
-  const type = heldType(sizes.types[0]);
+  const type = elementType(sizes.types[0]);
   if (type === undefined) {
     return undefined;
   }
@@ -69,24 +69,24 @@ function estimateElements(sizes: CallSizes): CallEstimate | undefined {
 
 type Costs = Required<Pick<Overload, 'cost' | 'estimate'>>;
 
-/** Functions that walk once through a list, or through a string by the same name. */
+/** Functions that traverse a list, or a string for functions of the same name. */
 export const SEARCH: Costs = {
   cost: ([receiver = null]) => traversalCost(receiver),
   estimate: (sizes) => estimateElements(sizes) ?? { cost: scaleRange(rangeOf(sizes, 0), TRAVERSAL) },
 };
 
-/** `includes`, whose receiver may be anything. */
+/** `includes`, with a receiver of any type. */
 export const INCLUDES: Costs = {
   cost: SEARCH.cost,
   estimate: (sizes) => estimateElements(sizes) ?? { cost: rangeOf(sizes, 0) },
 };
 
-/** What a call costs that makes a list after some work. */
+/** Cost of a call that creates a list after some work. */
 export function listCost(size: number, factor: number): number {
   return Math.floor(size * Math.max(factor < 0 ? 1 : factor, 0)) + CALL_COST + LIST_BASE;
 }
 
-/** The same before it happens. */
+/** Estimated cost of such a call. */
 export function listEstimate(size: Range, factor: number): CallEstimate {
   return { cost: addRanges(scaleRange(size, factor), exactly(CALL_COST), exactly(LIST_BASE)), size };
 }

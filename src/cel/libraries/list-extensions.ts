@@ -17,13 +17,13 @@ type List = readonly CelValue[];
 
 const T = listOf(parameter('T'));
 
-/** What making the result costs. */
+/** Cost of creating the result. */
 const COPY: Required<Pick<Overload, 'cost' | 'costById'>> = {
   cost: (_args, result) => listCost(sizeOfResult(result), 1),
   costById: true,
 };
 
-/** Comparing each element with each other one, which is more for strings. */
+/** Compares all pairs of elements; strings cost more. */
 function pairwise(argument: number, type: CelType | undefined): Pick<Overload, 'cost' | 'costById' | 'estimate'> {
   return {
     cost: (args) => {
@@ -49,7 +49,7 @@ function literalSize(sizes: CallSizes, index: number, otherwise: number): number
 
 function estimateSlice(sizes: CallSizes) {
   const length = literalSize(sizes, 2, rangeOf(sizes, 0).max) - literalSize(sizes, 1, 0);
-  // API servers count without a sign: below zero is beyond all.
+  // API servers use unsigned sizes: a negative size is larger than any other.
   return listEstimate(exactly(length < 0 ? Infinity : length), 1);
 }
 
@@ -70,7 +70,7 @@ const KEYED_SORT: FunctionDeclaration = {
   ),
 };
 
-/** cel-go's functions on lists, which API servers took over later. */
+/** cel-go's list functions, which later API servers support. */
 export const LIST_EXTENSIONS_LIBRARY: Library = {
   name: 'Lists',
   since: 34,
@@ -153,7 +153,7 @@ function sliceProblem(length: number, start: Int, end: Int): string | undefined 
   return end > length ? `list is length ${length}` : undefined;
 }
 
-/** Takes lists that hold no lists too, which the checker refuses where it knows. */
+/** Accepts lists without nested lists too, which the checker rejects if it knows the type. */
 function flatten(list: CelValue, depth?: CelValue): CelResult {
   if (!isList(list) || (depth !== undefined && !isInt(depth))) {
     return fail(`${NO_SUCH_OVERLOAD}: ${typeText(list)}.flatten(${depth === undefined ? '' : typeText(depth)})`);
@@ -161,13 +161,13 @@ function flatten(list: CelValue, depth?: CelValue): CelResult {
   return depth !== undefined && depth < 0 ? fail('level must be non-negative') : flattenTo(list, depth ?? 1);
 }
 
-/** A type as errors of `flatten` have it. */
+/** A type name as in errors of `flatten`. */
 function typeText(value: CelValue): string {
   const name = typeNameOf(value);
   return name === 'map' ? 'map(dyn, dyn)' : name;
 }
 
-/** Not recursive, since lists may be nested as deep as they like; and bounded, since they may share what they hold. */
+/** Not recursive, because lists may be nested to any depth; limited, because lists may be shared. */
 function flattenTo(list: List, depth: Int): CelResult {
   const result: CelValue[] = [];
   const pending: { list: List; next: number }[] = [{ list, next: 0 }];
@@ -188,7 +188,7 @@ function flattenTo(list: List, depth: Int): CelResult {
   return result;
 }
 
-/** Elements in the order of their keys, equal ones as they stood. */
+/** Elements sorted by their keys; the sort is stable. */
 function sortByKeys(list: CelValue, keys: CelValue, call = 'sortBy(list)'): CelResult {
   if (!isList(list) || !isList(keys)) {
     return fail(`${NO_SUCH_OVERLOAD}: ${call}`);

@@ -11,7 +11,7 @@ import { INCLUDES, SEARCH } from './list-costs.ts';
 
 type List = readonly CelValue[];
 
-/** Types with a sum, and what the sum of nothing is. */
+/** Types with a sum, and the sum of an empty list. */
 const SUMMABLE: readonly (readonly [name: string, type: CelType, zero: CelValue])[] = [
   ['int', INT, 0],
   ['uint', UINT, new CelUint(0n)],
@@ -33,7 +33,7 @@ export const COMPARABLE: readonly (readonly [name: string, type: CelType])[] = [
 
 const T = parameter('A');
 
-/** Kubernetes' own functions on lists. */
+/** The list functions of Kubernetes. */
 export const LISTS_LIBRARY: Library = {
   name: 'Lists',
   since: 0,
@@ -69,7 +69,7 @@ export const LISTS_LIBRARY: Library = {
   ],
 };
 
-/** What the second version of Kubernetes' functions on lists added. */
+/** List functions that version 2 of the Kubernetes library added. */
 export const LIST_INCLUDES_LIBRARY: Library = {
   name: 'Lists',
   since: 37,
@@ -122,7 +122,7 @@ function sum(list: List, zero: CelValue): CelResult {
   return total;
 }
 
-/** The first element that none is better than; values that cannot be compared are passed over. */
+/** The first smallest or largest element; values that cannot be compared are skipped. */
 function findExtreme(name: string, list: List, worse: 1 | -1): CelResult {
   let best: CelValue | undefined;
   for (const element of list) {

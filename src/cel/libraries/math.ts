@@ -15,7 +15,7 @@ const NUMBERS: readonly (readonly [name: string, type: CelType])[] = [
 
 const BITS = 64;
 
-/** cel-go's functions on numbers; API servers do not have them. */
+/** cel-go's math functions, which API servers do not support. */
 export const MATH_EXTENSIONS: Library = {
   name: 'Numbers',
   since: undefined,
@@ -26,9 +26,9 @@ export const MATH_EXTENSIONS: Library = {
     rounding('floor', 'The greatest integral double not above.', ['math.floor(-1.2)', '-2.0'], Math.floor),
     rounding('round', 'The nearest integral double, halves away from zero.', ['math.round(-1.5)', '-2.0'], round),
     rounding('trunc', 'Without what is after the point.', ['math.trunc(-1.7)', '-1.0'], Math.trunc),
-    question('isInf', 'Whether a double is infinite.', ['math.isInf(1.0 / 0.0)', 'true'], isInfinite),
-    question('isNaN', 'Whether a double is not a number.', ['math.isNaN(0.0 / 0.0)', 'true'], Number.isNaN),
-    question(
+    predicate('isInf', 'Whether a double is infinite.', ['math.isInf(1.0 / 0.0)', 'true'], isInfinite),
+    predicate('isNaN', 'Whether a double is not a number.', ['math.isNaN(0.0 / 0.0)', 'true'], Number.isNaN),
+    predicate(
       'isFinite',
       'Whether a double is neither infinite nor NaN.',
       ['math.isFinite(1.5)', 'true'],
@@ -92,7 +92,7 @@ function identity(value: CelValue): CelValue {
   return value;
 }
 
-/** `least` and `greatest`: the macros call these. The result of mixed types is of the argument's type. */
+/** `least` and `greatest`, which macros call. The result of mixed types has the type of the chosen argument. */
 function extreme(name: string, summary: string, example: Example, worse: 1 | -1): FunctionDeclaration {
   const pair = (one: CelValue, other: CelValue) => better(name, one, other, worse);
   const single = NUMBERS.map(([type, celType]) =>
@@ -145,13 +145,13 @@ function rounding(name: string, summary: string, example: Example, round: (value
   ]);
 }
 
-function question(name: string, summary: string, example: Example, ask: (value: number) => boolean) {
+function predicate(name: string, summary: string, example: Example, test: (value: number) => boolean) {
   return describe(`math.${name}`, summary, example, [
-    global(`math_${name}_double`, [DOUBLE], BOOL, (value: CelValue) => ask(numberOf(value))),
+    global(`math_${name}_double`, [DOUBLE], BOOL, (value: CelValue) => test(numberOf(value))),
   ]);
 }
 
-/** Bitwise operations on the 64 bits of a number. */
+/** Bitwise operations on 64-bit numbers. */
 function bits(name: string, summary: string, example: Example, combine: (one: bigint, other: bigint) => bigint) {
   return describe(`math.${name}`, summary, example, [
     global(`math_${name}_int_int`, [INT, INT], INT, (one: Int, other: Int) =>

@@ -3,14 +3,14 @@ import type { CelValue } from '../value.ts';
 import { LibraryValue } from './declare.ts';
 import { requestUriProblem } from './url-value.ts';
 
-/** Gives what is wrong with a text; nothing when it has the format. */
+/** Returns the errors of a text; empty if it has the format. */
 type Validate = (text: string) => readonly string[];
 
-/** A format that texts are validated by: a value of type `kubernetes.NamedFormat`. */
+/** A format for validation: a value of type `kubernetes.NamedFormat`. */
 export class NamedFormat extends LibraryValue {
   readonly typeName = 'kubernetes.NamedFormat';
   readonly name: string;
-  /** Length of the regular expression that API servers count a validation as. */
+  /** Length of the regular expression with which API servers compute the cost. */
   readonly patternLength: number;
   readonly validate: Validate;
 
@@ -32,7 +32,7 @@ export class NamedFormat extends LibraryValue {
 
 const MAX_LABEL = 63;
 const MAX_SUBDOMAIN = 253;
-/** Of the regular expression for dates with times, and of that for UUIDs, in API servers. */
+/** Lengths of the regular expressions for date-times and UUIDs in API servers. */
 const DATE_TIME_PATTERN_LENGTH = 71;
 const UUID_PATTERN_LENGTH = 70;
 
@@ -44,20 +44,23 @@ const LABEL_VALUE = `(${NAME})?`;
 
 const ALNUM_ENDS = 'and must start and end with an alphanumeric character';
 
-/** A mistake that quotes the expression and examples. */
+/** An error message with the regular expression and examples. */
 function mismatch(rule: string, pattern: string, ...examples: readonly string[]): string {
   const quoted = examples.map((example) => `'${example}', `).join(' or ');
   return `${rule} (e.g. ${quoted}regex used for validation is '${pattern}')`;
 }
 
-/** API servers count bytes, and call them characters where names of objects are concerned. */
+/** API servers count bytes, and call them characters for object names. */
 type Unit = 'bytes' | 'characters';
 
 function tooLong(text: string, max: number, unit: Unit): readonly string[] {
   return Buffer.byteLength(text, 'utf8') > max ? [`must be no more than ${max} ${unit}`] : [];
 }
 
-/** Lower case letters, digits and hyphens, the latter not at the ends. Tested by hand: labels may be long. */
+/**
+ * Lower case letters, digits and hyphens, without hyphens at the ends. Not a regular expression, because the text may
+ * be long.
+ */
 function isLabel(text: string): boolean {
   return /^[a-z0-9]$/.test(text) || (/^[a-z0-9][-a-z0-9]*$/.test(text) && !text.endsWith('-'));
 }
@@ -98,7 +101,7 @@ function label1035Problems(text: string): readonly string[] {
   return isValid ? problems : [...problems, mismatch(rule, LABEL_1035, 'my-name', 'abc-123')];
 }
 
-/** A name with a domain before it, as keys of labels have. */
+/** A name with an optional domain prefix, like a label key. */
 function qualifiedNameProblems(text: string): readonly string[] {
   const parts = text.split('/');
   const rule = `must consist of alphanumeric characters, '-', '_' or '.', ${ALNUM_ENDS}`;
@@ -128,7 +131,7 @@ function labelValueProblems(text: string): readonly string[] {
   return isValid ? problems : [...problems, mismatch(rule, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
 }
 
-/** A name that is to be continued may end in a hyphen: API servers look at it without its last two characters. */
+/** A prefix for generated names may end with a hyphen: API servers validate it without its last two characters. */
 function asPrefix(validate: Validate): Validate {
   return (text) => validate(text.length > 1 && text.endsWith('-') ? `${withoutLastBytes(text)}a` : text);
 }
@@ -146,7 +149,7 @@ function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(text);
 }
 
-/** Whole groups of four; an empty string has none. */
+/** Complete groups of four, or an empty string. */
 function isBase64(text: string): boolean {
   return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 }
@@ -156,7 +159,7 @@ function uriProblems(text: string): readonly string[] {
   return problem === undefined ? [] : [problem];
 }
 
-/** Formats by the names that expressions have them by. */
+/** Formats by their names in expressions. */
 export const NAMED_FORMATS: ReadonlyMap<string, NamedFormat> = new Map(
   Object.entries({
     dns1123Label: new NamedFormat('DNS1123Label', 30, labelProblems),
@@ -175,12 +178,12 @@ export const NAMED_FORMATS: ReadonlyMap<string, NamedFormat> = new Map(
   }),
 );
 
-/** Whether a name is one of a namespace. */
+/** Whether a text is a valid namespace name. */
 export function isNamespaceName(text: string): boolean {
   return labelProblems(text).length === 0;
 }
 
-/** Whether a name is one of a service account. */
+/** Whether a text is a valid service account name. */
 export function isServiceAccountName(text: string): boolean {
   return objectNameProblems(text).length === 0;
 }

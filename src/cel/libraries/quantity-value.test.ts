@@ -27,7 +27,7 @@ describe('quantities', () => {
     fc.assert(
       fc.property(amounts, (text) => {
         const read = quantity(text);
-        // Beyond the largest suffix, on either side of zero, Kubernetes writes none, and so do we.
+        // Beyond the largest suffix, positive or negative, Kubernetes prints no suffix, and neither do we.
         fc.pre(read.compareTo(quantity('1000E')) < 0 && read.compareTo(quantity('-1000E')) > 0);
         assert.equal(quantity(read.toString()).compareTo(read), 0);
       }),

@@ -2,12 +2,12 @@ import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import type { Int } from './declare.ts';
 
-/** How a quantity was written, and is written again. */
+/** The notation of a quantity, kept when it is printed. */
 export type QuantityFormat = 'decimal-suffix' | 'binary-suffix' | 'exponent';
 
 /**
- * Digits a quantity may have, written out. Kubernetes keeps no limit and spends unbounded time on `1e2147483648`;
- * the largest unit is 10^18, and one-letter mistakes stay far below.
+ * Maximum number of digits of a quantity, written out. Kubernetes has no limit and spends unbounded time on
+ * `1e2147483648`; the largest suffix is 10^18, and realistic typing errors are far below.
  */
 export const MAX_QUANTITY_DIGITS = 1_000;
 
@@ -15,9 +15,9 @@ const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 /** Quantities are rounded up to this power of ten. */
 const SMALLEST_EXPONENT = -9;
-/** Digits that always fit an int. */
+/** Numbers with at most this many digits fit an int. */
 const SAFE_DIGITS = 18;
-/** Between minus and plus this, binary quantities are written as decimal ones. */
+/** Binary quantities between minus and plus this value are printed as decimal ones. */
 const BINARY_STEP = 1024n;
 
 const DECIMAL_EXPONENTS: ReadonlyMap<string, number> = new Map([
@@ -52,20 +52,20 @@ interface Amount {
   readonly unscaled: bigint;
   readonly exponent: number;
   /**
-   * Whether the API server holds it as a decimal of any size rather than as an int with an exponent: it then is no
-   * integer to it, whatever its value.
+   * Whether the API server stores it as a big decimal instead of an int with an exponent. Such a value is not an
+   * integer for the API server.
    */
   readonly isBig: boolean;
 }
 
-/** An amount with a unit as Kubernetes' resources have them: a value of type `kubernetes.Quantity`. */
+/** An amount with a unit as in Kubernetes resources: a value of type `kubernetes.Quantity`. */
 export class Quantity extends LibraryValue {
   readonly typeName = 'kubernetes.Quantity';
   readonly #amount: Amount;
   readonly #format: QuantityFormat;
-  /** The text it was read from, where that is canonical. */
+  /** The source text, if it is canonical. */
   readonly #text: string | undefined;
-  /** Results of sums: API servers refuse them on the right of `==`. */
+  /** Whether it is the result of a sum: API servers return an error for it on the right of `==`. */
   readonly #isSum: boolean;
 
   constructor(amount: Amount, format: QuantityFormat, text?: string, isSum = false) {
@@ -92,7 +92,7 @@ export class Quantity extends LibraryValue {
     return signOf(this.#amount.unscaled);
   }
 
-  /** The value when it is an int to the API server; undefined otherwise. */
+  /** The value if it is an int in the API server; undefined otherwise. */
   get integer(): bigint | undefined {
     const { unscaled, exponent, isBig } = this.#amount;
     if (isBig || exponent < 0) {
@@ -105,7 +105,7 @@ export class Quantity extends LibraryValue {
     return value === undefined || !isInt64(value) ? undefined : value;
   }
 
-  /** The nearest double or one close to it. */
+  /** The nearest double, or one close to it. */
   get approximation(): number {
     const { unscaled, exponent } = this.#amount;
     return exponent === 0 ? Number(unscaled) : Number(unscaled) * powerOfTen(exponent);
@@ -117,7 +117,7 @@ export class Quantity extends LibraryValue {
 
   subtract(other: Quantity): Quantity | EvaluationFailure {
     const { unscaled } = other.#amount;
-    // Where both are ints, the API server negates within 64 bits, which leaves the smallest int as it is.
+    // For two ints, the API server negates within 64 bits, which does not change the smallest int.
     return this.#combine(other, -unscaled, BigInt.asIntN(64, -unscaled));
   }
 
@@ -134,7 +134,10 @@ export class Quantity extends LibraryValue {
     return new Quantity(sum, format, undefined, true);
   }
 
-  /** The canonical text: no digits lost, the exponent a multiple of three (or a power of 1024), as small a number as can be. */
+  /**
+   * The canonical text: all digits, an exponent that is a multiple of three (or a power of 1024), and the smallest
+   * possible number.
+   */
   override toString(): string {
     if (this.#text !== undefined) {
       return this.#text;
@@ -169,7 +172,7 @@ export class Quantity extends LibraryValue {
     return `${number * power(10n, excess)}${suffix}`;
   }
 
-  /** A quantity of an int, as sums take it. */
+  /** The quantity of an int, for sums. */
   static of(value: Int): Quantity {
     return new Quantity({ unscaled: BigInt(value), exponent: 0, isBig: false }, 'exponent');
   }
@@ -200,7 +203,7 @@ interface Parts {
   readonly whole: string;
   readonly fraction: string;
   readonly suffix: string;
-  /** Whether anything followed the zeros that the number began with. */
+  /** Whether there are digits after the leading zeros. */
   readonly hasNumber: boolean;
 }
 
@@ -236,11 +239,11 @@ function interpretSuffix(suffix: string): Unit | undefined {
   if (!/^[eE][-+]?\d{1,19}$/.test(suffix) || !isInt64(BigInt(suffix.slice(1).replace('+', '')))) {
     return undefined;
   }
-  // The API server keeps 32 bits of it.
+  // The API server keeps only 32 bits.
   return { exponent: Number(BigInt.asIntN(32, BigInt(suffix.slice(1).replace('+', '')))), format: 'exponent' };
 }
 
-/** What fits an int with an exponent; undefined when it does not. */
+/** Parses a quantity that fits an int with an exponent; undefined if it does not. */
 function parseSmall(text: string, parts: Parts, unit: Unit): Quantity | undefined {
   const isBinary = unit.format === 'binary-suffix';
   const digits = parts.whole.length + parts.fraction.length;
@@ -262,7 +265,7 @@ function parseSmall(text: string, parts: Parts, unit: Unit): Quantity | undefine
   return new Quantity(amount, unit.format, isCanonical ? text : undefined);
 }
 
-/** A decimal of any size, rounded up to a billionth. */
+/** Parses a big decimal, rounded up to 10^-9. */
 function parseBig(parts: Parts, unit: Unit): Quantity | EvaluationFailure {
   if (parts.whole === '0' && parts.fraction === '' && !parts.hasNumber) {
     return fail(BAD_NUMBER);
@@ -288,7 +291,7 @@ function parseBig(parts: Parts, unit: Unit): Quantity | EvaluationFailure {
   return new Quantity({ unscaled: parts.isNegative ? -unscaled : unscaled, exponent: scale, isBig: true }, format);
 }
 
-/** A number divided by 10^power, rounded away from zero. A negative power multiplies. */
+/** Divides by 10^tens and rounds away from zero. A negative power multiplies. */
 function roundUp(unscaled: bigint, tens: number): { quotient: bigint; isExact: boolean } {
   if (tens <= 0) {
     return { quotient: unscaled * power(10n, -tens), isExact: true };
@@ -302,7 +305,7 @@ function roundUp(unscaled: bigint, tens: number): { quotient: bigint; isExact: b
   return { quotient: isExact ? quotient : quotient + BigInt(signOf(unscaled)), isExact };
 }
 
-/** The sum as a decimal of any size; undefined when it has too many digits. */
+/** The sum as a big decimal; undefined if it has too many digits. */
 function addBig(left: Amount, right: Amount): Amount | undefined {
   const exponent = Math.min(left.exponent, right.exponent);
   if (Math.max(left.exponent, right.exponent) - exponent > MAX_QUANTITY_DIGITS) {
@@ -313,7 +316,7 @@ function addBig(left: Amount, right: Amount): Amount | undefined {
   return digitCount(unscaled) > 2 * MAX_QUANTITY_DIGITS ? undefined : { unscaled, exponent, isBig: true };
 }
 
-/** The sum of ints with exponents; undefined when it is none. */
+/** The sum of ints with exponents; undefined if it does not fit one. */
 function addSmall(left: Amount, right: Amount): Amount | undefined {
   if (right.unscaled === 0n || left.unscaled === 0n) {
     return right.unscaled === 0n ? left : right;
@@ -334,7 +337,7 @@ function compareAmounts(left: Amount, right: Amount): -1 | 0 | 1 {
   if (sign !== signOf(right.unscaled) || sign === 0) {
     return signOf(BigInt(sign - signOf(right.unscaled)));
   }
-  // Numbers of different magnitude need not be written out to the same exponent.
+  // Numbers of different magnitude need not be converted to the same exponent.
   const magnitude = digitCount(left.unscaled) + left.exponent - digitCount(right.unscaled) - right.exponent;
   if (magnitude !== 0) {
     return signOf(BigInt(magnitude) * BigInt(sign));
@@ -344,7 +347,7 @@ function compareAmounts(left: Amount, right: Amount): -1 | 0 | 1 {
   return signOf(one - right.unscaled * power(10n, right.exponent - exponent));
 }
 
-/** Takes a factor out as often as it goes, and says how often. The smallest int is left alone, as API servers do. */
+/** Divides by a factor as often as possible and returns the count. The smallest int is unchanged, as in API servers. */
 function removeFactors(value: bigint, factor: bigint): [result: bigint, times: number] {
   let result = value;
   let times = 0;
@@ -368,7 +371,7 @@ function exponentSuffix(exponent: number): string {
   return exponent === 0 ? '' : `e${exponent}`;
 }
 
-/** 10^exponent as Go's library has it: a product of two table entries. */
+/** 10^exponent as Go's library computes it: the product of two table entries. */
 function powerOfTen(exponent: number): number {
   if (exponent < -323 || exponent > 308) {
     return exponent < 0 ? 0 : Infinity;

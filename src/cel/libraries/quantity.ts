@@ -10,7 +10,7 @@ import { parseQuantity, Quantity } from './quantity-value.ts';
 /** The type of quantities. */
 export const QUANTITY: ReturnType<typeof struct> = struct('kubernetes.Quantity');
 
-/** Amounts with units, such as `100m` and `1.5Gi`, as resources are measured in. */
+/** Amounts with units, such as `100m` and `1.5Gi`, as in resource requests and limits. */
 export const QUANTITY_LIBRARY: Library = {
   name: 'Quantities',
   since: 28,

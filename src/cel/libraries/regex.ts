@@ -9,10 +9,10 @@ import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import type { Int } from './declare.ts';
 import { MAX_FIND_WORK } from './limits.ts';
 
-/** Matches wanted when a call does not say how many. */
+/** Default number of matches: all. */
 const ALL = -1;
 
-/** An overload whose second argument is a pattern: compiled once where it is a literal. */
+/** An overload with a pattern as second argument, which is compiled once if it is a literal. */
 function patterned(
   id: string,
   parameters: Overload['parameters'],
@@ -39,7 +39,7 @@ function patterned(
   return member(id, parameters, result, call, { ...MATCH, prepare, work: workOf });
 }
 
-/** Regular expressions of RE2's syntax beyond `matches`. */
+/** RE2 regular expressions, besides `matches`. */
 export const REGEX_LIBRARY: Library = {
   name: 'Regular expressions',
   since: 0,
@@ -67,16 +67,16 @@ function find(text: string, pattern: Pattern): CelResult {
   return matcher.find() ? (matcher.group() ?? '') : '';
 }
 
-/** Characters looked at in a unit of work: finding takes longer than 10 ns for one, but seldom looks at all that it may. */
+/** Characters per unit of work: a search takes more than 10 ns per character, but seldom scans all of them. */
 const CHARACTERS_PER_WORK = 2;
 
-/** At worst the rest of the text was looked at for each match: half of it on average. */
+/** In the worst case, each match scans the rest of the text: half of it on average. */
 function workOf([text = null]: readonly CelValue[], result: CelResult): number {
   const matches = Array.isArray(result) ? result.length : 0;
   return typeof text === 'string' ? (text.length * matches) / 2 / CHARACTERS_PER_WORK : 0;
 }
 
-/** An empty match right after another match does not count. */
+/** An empty match directly after another match does not count. */
 function findAll(text: string, pattern: Pattern, count: Int = ALL): CelResult {
   const limit = count < 0 ? Infinity : Number(count);
   const matcher = pattern.re2.matcher(text);

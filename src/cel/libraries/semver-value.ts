@@ -3,16 +3,16 @@ import type { CelValue, EvaluationFailure } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';
 
 const MAX_NUMBER = 2n ** 64n - 1n;
-/** Digits of the greatest number; longer ones are out of range. */
+/** Maximum number of digits; longer numbers are out of range. */
 const MAX_DIGITS = 20;
 
-/** A version by semver.org: a value of type `kubernetes.Semver`. */
+/** A semantic version (https://semver.org): a value of type `kubernetes.Semver`. */
 export class Semver extends LibraryValue {
   readonly typeName = 'kubernetes.Semver';
   readonly major: bigint;
   readonly minor: bigint;
   readonly patch: bigint;
-  /** Numbers, and identifiers that are not only digits. */
+  /** Numbers, and identifiers with other characters than digits. */
   readonly #prerelease: readonly (bigint | string)[];
   readonly #build: readonly string[];
 
@@ -31,7 +31,7 @@ export class Semver extends LibraryValue {
     return other instanceof Semver;
   }
 
-  /** Builds do not tell versions apart. */
+  /** Build metadata is ignored. */
   equals(other: CelValue): boolean {
     return other instanceof Semver && this.compareTo(other) === 0;
   }
@@ -55,7 +55,7 @@ function order<T extends bigint | string | number>(one: T, other: T): -1 | 0 | 1
   return one < other ? -1 : 1;
 }
 
-/** A version without a prerelease is greater; identifiers count from left to right, numbers before others. */
+/** A version without a prerelease is greater. Identifiers are compared from left to right; numbers come first. */
 function comparePrereleases(one: readonly (bigint | string)[], other: readonly (bigint | string)[]): -1 | 0 | 1 {
   if (one.length === 0 || other.length === 0) {
     return order(other.length === 0 ? 0 : 1, one.length === 0 ? 0 : 1) === 0 ? 0 : one.length === 0 ? 1 : -1;
@@ -76,7 +76,7 @@ function compareIdentifiers(one: bigint | string, other: bigint | string): -1 | 
   return order(one, other);
 }
 
-/** The value of `semver(text)`; with `isNormalized` a leading `v`, leading zeros and missing parts are mended. */
+/** The value of `semver(text)`. With `isNormalized`, a leading `v`, leading zeros and missing parts are accepted. */
 export function parseSemver(text: string, isNormalized = false): Semver | EvaluationFailure {
   const normal = isNormalized ? normalize(text) : text;
   if (typeof normal !== 'string') {
@@ -90,7 +90,7 @@ export function parseSemver(text: string, isNormalized = false): Semver | Evalua
   return parseParts(parts);
 }
 
-/** Major and minor number, and what follows the second point. */
+/** Major and minor number, and the text after the second point. */
 function splitVersion(text: string): readonly [major: string, minor: string, rest: string] | undefined {
   const first = text.indexOf('.');
   const second = first < 0 ? -1 : text.indexOf('.', first + 1);

@@ -7,7 +7,7 @@ import { describe, global, member } from './declare.ts';
 import { parseSemver } from './semver-value.ts';
 import type { Semver } from './semver-value.ts';
 
-/** The type of versions. */
+/** The type of semantic versions. */
 export const SEMVER: ReturnType<typeof struct> = struct('kubernetes.Semver');
 
 function isSemver(text: string, isNormalized?: boolean): boolean {
@@ -15,7 +15,7 @@ function isSemver(text: string, isNormalized?: boolean): boolean {
 }
 
 function part(name: 'major' | 'minor' | 'patch', summary: string, result: string): FunctionDeclaration {
-  // As API servers do, which take the 64 bits of a number for those of an int.
+  // API servers convert the unsigned 64-bit number to an int without a check.
   const get = (version: Semver) => toInt(BigInt.asIntN(64, version[name]));
   return describe(
     name,
@@ -25,7 +25,7 @@ function part(name: 'major' | 'minor' | 'patch', summary: string, result: string
   );
 }
 
-/** Versions by semver.org. */
+/** Semantic versions (https://semver.org). */
 export const SEMVER_LIBRARY: Library = {
   name: 'Versions',
   since: 33,

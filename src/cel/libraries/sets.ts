@@ -11,7 +11,7 @@ type List = readonly CelValue[];
 
 const T = listOf(parameter('T'));
 
-/** Comparing each element of one list with each of the other, once or both ways. */
+/** Compares each element of one list with each element of the other, once or in both directions. */
 function product(ways: 1 | 2): Pick<Overload, 'cost' | 'costById' | 'estimate'> {
   return {
     cost: (args) => CALL_COST + sizeOfArgument(args, 0) * sizeOfArgument(args, 1) * ways,
@@ -22,7 +22,7 @@ function product(ways: 1 | 2): Pick<Overload, 'cost' | 'costById' | 'estimate'> 
   };
 }
 
-/** Lists taken as sets. */
+/** Lists used as sets. */
 export const SETS_LIBRARY: Library = {
   name: 'Sets',
   since: 29,

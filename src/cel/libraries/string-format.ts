@@ -18,26 +18,26 @@ import { fail } from './declare.ts';
 import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_PRECISION, MAX_WIDTH } from './limits.ts';
 
 /**
- * How `format` writes values: API servers write numbers as in American English and what lists hold as literals; the
- * specification's later version writes plain numbers and texts.
+ * How `format` prints values: API servers print numbers as in American English and list contents as literals; later
+ * versions of the specification print plain numbers and strings.
  */
 export type FormatDialect = 'kubernetes' | 'specification';
 
 const DEFAULT_PRECISION = 6;
 
-/** What a `%` clause asks for. */
+/** A `%` clause. */
 export interface FormatClause {
   readonly verb: 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o';
   readonly precision: number | undefined;
 }
 
-/** A format string taken apart: text, or a clause for the next argument. */
+/** A part of a format string: text, or a clause for the next argument. */
 export type FormatPart = string | FormatClause;
 
-/** What is wrong with a format string from a place on; nothing after it is read. */
-export class FormatMistake {
+/** An error in a format string; the rest of the string is not parsed. */
+export class FormatError {
   readonly message: string;
-  /** Whether the string ends where a clause should be: that is found first when a call is compiled. */
+  /** Whether the string ends inside a clause, which is reported first at compile time. */
   readonly isAtEnd: boolean;
 
   constructor(message: string, isAtEnd = false) {
@@ -47,11 +47,11 @@ export class FormatMistake {
 }
 
 /**
- * Takes a format string apart, as far as it is right: a mistake is the last part. API servers find out in the same
- * order, arguments that are missing before mistakes in their clauses.
+ * Parses a format string. An error is the last part, so it is found in the same order as in API servers: a missing
+ * argument before an error in its clause.
  */
-export function parseFormat(format: string): readonly (FormatPart | FormatMistake)[] {
-  const parts: (FormatPart | FormatMistake)[] = [];
+export function parseFormat(format: string): readonly (FormatPart | FormatError)[] {
+  const parts: (FormatPart | FormatError)[] = [];
   let at = 0;
   while (at < format.length) {
     const percent = format.indexOf('%', at);
@@ -65,7 +65,7 @@ export function parseFormat(format: string): readonly (FormatPart | FormatMistak
     } else {
       const clause = parseClause(format, at + 1);
       parts.push(clause.part);
-      if (clause.part instanceof FormatMistake) {
+      if (clause.part instanceof FormatError) {
         break;
       }
       at = clause.end;
@@ -74,10 +74,10 @@ export function parseFormat(format: string): readonly (FormatPart | FormatMistak
   return parts;
 }
 
-function parseClause(format: string, start: number): { part: FormatClause | FormatMistake; end: number } {
-  const mistake = (message: string) => ({ part: new FormatMistake(message), end: format.length });
+function parseClause(format: string, start: number): { part: FormatClause | FormatError; end: number } {
+  const mistake = (message: string) => ({ part: new FormatError(message), end: format.length });
   if (start >= format.length) {
-    return { part: new FormatMistake('unexpected end of string', true), end: format.length };
+    return { part: new FormatError('unexpected end of string', true), end: format.length };
   }
   let at = start;
   let precision: number | undefined;
@@ -142,7 +142,7 @@ export function formatText(dialect: FormatDialect, format: string, args: readonl
     if (used >= args.length) {
       return fail(`index ${used} out of range`);
     }
-    if (part instanceof FormatMistake) {
+    if (part instanceof FormatError) {
       return fail(part.message);
     }
     const problem = writer.clause(part, args[used] ?? null);
@@ -157,10 +157,10 @@ export function formatText(dialect: FormatDialect, format: string, args: readonl
 const TOO_LONG = `format: the result is too long: expected at most ${MAX_FORMATTED_LENGTH} characters`;
 const TOO_DEEP = `values are nested too deep: expected at most ${MAX_DEPTH} levels`;
 
-/** Why a value cannot be formatted; undefined when it was. */
+/** The error for a value that cannot be formatted; undefined on success. */
 type Problem = string | undefined;
 
-/** Collects the text; stops collecting, but not checking, when it is too long. */
+/** Collects the text. When it is too long, arguments are still checked, but no more text is collected. */
 class FormatWriter {
   readonly #dialect: FormatDialect;
   readonly #parts: string[] = [];
@@ -246,7 +246,7 @@ class FormatWriter {
     return this.text(verb === 'X' ? text.toUpperCase() : text);
   }
 
-  /** A value for `%s`; what lists and maps hold is written as a literal by API servers. */
+  /** A value for `%s`; API servers print the contents of lists and maps as literals. */
   #value(value: CelValue, depth: number): Problem {
     if (depth > MAX_DEPTH || this.isTooLong) {
       return depth > MAX_DEPTH ? TOO_DEEP : undefined;
@@ -275,7 +275,7 @@ class FormatWriter {
     return this.text(']');
   }
 
-  /** Entries in the order of their written keys. */
+  /** Entries in the order of their printed keys. */
   #map(map: CelRecord | CelMap, depth: number): Problem {
     const entries: { text: string; key: CelValue }[] = [];
     for (const key of keysOf(map)) {
@@ -323,7 +323,7 @@ class FormatWriter {
   }
 }
 
-/** What clauses can be used on, in the words of each dialect. */
+/** The accepted types of each clause, as error messages of each dialect name them. */
 const EXPECTATIONS = {
   kubernetes: {
     d: 'decimal clause can only be used on integers',
@@ -370,7 +370,7 @@ function integerOf(value: CelValue): bigint | undefined {
   return value instanceof CelUint ? value.value : undefined;
 }
 
-/** Strings that stand for doubles in `%f` and `%e`. */
+/** Strings that denote doubles in `%f` and `%e`. */
 function namedDouble(value: CelValue): number | undefined {
   switch (value) {
     case 'NaN':
@@ -396,7 +396,7 @@ function plainOrProblem(value: CelValue): string | EvaluationFailure {
   return text instanceof EvaluationFailure ? fail(`could not convert argument ${quote(text.message)} to string`) : text;
 }
 
-/** A value that a list or map holds, as API servers write it. */
+/** A value in a list or map, as API servers print it. */
 function literalText(value: CelValue): string | EvaluationFailure {
   const double = doubleValue(value);
   if (double !== undefined) {
@@ -441,7 +441,7 @@ function englishSpecial(value: number): string | undefined {
   return Number.isFinite(value) ? undefined : `${value < 0 ? '-' : ''}∞`;
 }
 
-/** API servers keep a byte of the precision. */
+/** API servers keep one byte of the precision. */
 const ENGLISH_PRECISIONS = 256;
 
 /** Digits in groups of three. */
@@ -457,7 +457,7 @@ function englishFixed(value: number, precision: number): string {
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** Six digits always: API servers take the precision for the width. */
+/** Always six digits: API servers use the precision as width. */
 function englishScientific(value: number, width: number): string {
   return (englishSpecial(value) ?? englishPower(value)).padStart(width, ' ');
 }

@@ -5,7 +5,7 @@ import { fail } from './declare.ts';
 import type { Int } from './declare.ts';
 import { MAX_TEXT_LENGTH } from './limits.ts';
 
-/** Functions on strings as API servers' extension library has them. Positions count code points. */
+/** String functions of the extension library of API servers. Positions count code points. */
 
 export function charAt(text: string, index: Int): CelResult {
   const points = new CodePoints(text);
@@ -43,7 +43,7 @@ export function lastIndexOf(text: string, part: string, offset?: Int): CelResult
   return found < 0 ? -1 : points.indexOf(found);
 }
 
-/** String.lastIndexOf takes the product of the lengths for hostile strings; a buffer's does not. */
+/** String.lastIndexOf can take quadratic time; Buffer.lastIndexOf does not. */
 function findLast(text: string, part: string, offset: number): number {
   const found = Buffer.from(text, 'utf16le').lastIndexOf(Buffer.from(part, 'utf16le'), 2 * offset, 'utf16le');
   return found < 0 ? -1 : found / 2;
@@ -63,17 +63,17 @@ export function substring(text: string, start: Int, end?: Int): CelResult {
   return points.slice(Number(start), end === undefined ? undefined : Number(end));
 }
 
-/** Only the letters of ASCII. */
+/** Converts only ASCII letters. */
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Only the letters of ASCII. */
+/** Converts only ASCII letters. */
 export function upperAscii(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-/** White space as Unicode has it: other than JavaScript's, with U+0085 and without U+FEFF. */
+/** Unicode white space: unlike JavaScript's, with U+0085 and without U+FEFF. */
 const LEADING_SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 const SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 
@@ -90,7 +90,7 @@ export function reverse(text: string): string {
   return Array.from(text).reverse().join('');
 }
 
-/** Replaces the first `count` occurrences, all when it is negative. An empty string occurs around every code point. */
+/** Replaces the first `count` occurrences, or all if it is negative. An empty string occurs around every code point. */
 export function replace(text: string, old: string, by: string, count: Int = -1): CelResult {
   const limit = count < 0 ? Infinity : Number(count);
   if (limit === 0 || old === by) {
@@ -101,7 +101,7 @@ export function replace(text: string, old: string, by: string, count: Int = -1):
   return length > MAX_TEXT_LENGTH ? tooLong('replace', length) : parts.join(by);
 }
 
-/** The string divided before each code point and after the last one, `count` times at most. */
+/** Splits a string before each code point and at the end, at most `count` times. */
 function splitAround(text: string, count: number): string[] {
   const parts = ['', ...Array.from(text)];
   if (count > parts.length) {
@@ -111,7 +111,7 @@ function splitAround(text: string, count: number): string[] {
   return [...parts, rest];
 }
 
-/** The string divided at `count` separators at most; the last part has what remains. */
+/** Splits a string at `count` separators at most; the last part is the rest. */
 function splitText(text: string, separator: string, count: number): string[] {
   const parts = text.split(separator);
   if (count >= parts.length) {
@@ -121,7 +121,10 @@ function splitText(text: string, separator: string, count: number): string[] {
   return [...parts, rest];
 }
 
-/** Parts between separators, `count` at most, all when it is negative; code points when the separator is empty. */
+/**
+ * Splits a string at a separator into at most `count` parts, or all if it is negative; into code points if the
+ * separator is empty.
+ */
 export function split(text: string, separator: string, count: Int = -1): CelResult {
   if (count === 0) {
     return [];
@@ -149,7 +152,7 @@ export function join(parts: readonly unknown[], separator = ''): CelResult {
   return length > MAX_TEXT_LENGTH ? tooLong('join', length) : parts.join(separator);
 }
 
-/** A string literal of CEL for a string. */
+/** A CEL string literal. */
 export function quote(text: string): string {
   const escape = (character: string): string => SHORT_ESCAPES.get(character) ?? character;
   // oxlint-disable-next-line no-control-regex -- these are what has to be escaped

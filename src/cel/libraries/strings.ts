@@ -25,7 +25,7 @@ import {
 const TEXTS = listOf(STRING);
 const PASS = scan({ keepsSize: true });
 
-/** A pass over the string and the making of a result as long. */
+/** Traverses the string and creates a result of the same length. */
 const TWO_PASSES = scan({ passes: 2 }).cost;
 
 function estimateReplace(sizes: CallSizes): CallEstimate {
@@ -64,7 +64,7 @@ function estimateSplit(sizes: CallSizes): CallEstimate {
   return { cost: scaleRange(text, 2 * TRAVERSAL), size: { min: 0, max } };
 }
 
-/** A count as the API server's estimate takes it: a negative one is larger than any. */
+/** A count as in estimates of API servers: a negative one is larger than any other. */
 function asUnsigned(count: number | bigint): number {
   return count < 0 ? Infinity : Number(count);
 }
@@ -87,7 +87,7 @@ const JOIN: Pick<Overload, 'cost' | 'estimate'> = {
 const REPLACE = { cost: TWO_PASSES, estimate: estimateReplace } as const;
 const SPLIT = { cost: TWO_PASSES, estimate: estimateSplit } as const;
 
-/** API servers count without a sign: twice what is unbounded is nothing. */
+/** API servers use unsigned sizes: twice an unbounded size overflows to 0. */
 function quotedMax(max: number): number {
   return max === Infinity ? 0 : 2 * max + 2;
 }
@@ -202,17 +202,17 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
   ];
 }
 
-/** Strings as API servers have them from the start. */
+/** String functions of all API servers. */
 export const STRINGS_LIBRARY: Library = { name: 'Strings', since: 0, functions: BASE_FUNCTIONS };
 
-/** What the second version of API servers' library added. */
+/** Functions that version 2 of the string library added. */
 export const STRING_FORMAT_LIBRARY: Library = {
   name: 'Strings',
   since: 29,
   functions: formatFunctions('kubernetes'),
 };
 
-/** Strings as the specification's conformance tests have them; API servers do not. */
+/** String functions of the specification's conformance tests, which API servers do not support. */
 export const STRING_EXTENSIONS: Library = {
   name: 'Strings',
   since: undefined,

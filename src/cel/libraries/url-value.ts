@@ -6,17 +6,17 @@ import { fail, LibraryValue } from './declare.ts';
 import { parseAddress } from './ip-address.ts';
 
 /**
- * URLs as Go's net/url reads and writes them, which API servers use: neither RFC 3986 nor the browsers' rules. All of
- * it works on bytes, held as strings of one unit for each (see toBinary).
+ * URLs as parsed and printed by Go's `net/url` in API servers, which follows neither RFC 3986 nor the WHATWG URL
+ * standard. Texts are bytes, stored as strings with one UTF-16 unit per byte (see toBinary).
  */
 
-/** Parts of a URL that are escaped differently. */
+/** Parts of a URL with different escaping. */
 type Part = 'path' | 'host' | 'zone' | 'user' | 'query' | 'fragment';
 
 const ALPHANUMERIC = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~';
 const HOST_CHARACTERS = new Set(`${ALPHANUMERIC.replace('~', '')}~!"$&'()*+,:;<=>[]`);
 
-/** Characters that need no escape in a part. */
+/** Characters that need no escape, by part. */
 const UNESCAPED: Readonly<Record<Part, ReadonlySet<string>>> = {
   path: new Set(`${ALPHANUMERIC}$&+,/:;=@`),
   host: HOST_CHARACTERS,
@@ -26,10 +26,10 @@ const UNESCAPED: Readonly<Record<Part, ReadonlySet<string>>> = {
   fragment: new Set(`${ALPHANUMERIC}!$&()*+,/:;=?@`),
 };
 
-/** What a path or fragment may hold as it was written, beyond what needs no escape. */
+/** Additional characters that are accepted unescaped in a path or fragment. */
 const WRITTEN = new Set("!$&'()*+,;=:@[]%");
 
-/** Parameters of a query that are read; a query with more has none for API servers. */
+/** Maximum number of query parameters; API servers ignore a query with more. */
 const MAX_QUERY_PARAMETERS = 10_000;
 
 interface Parsed {
@@ -38,13 +38,13 @@ interface Parsed {
   /** Undefined without user information; the password is undefined without a colon. */
   readonly user?: { readonly name: string; readonly password?: string };
   readonly host: string;
-  /** Unescaped, and as it was written. */
+  /** Unescaped, and as in the source. */
   readonly path: Written;
   readonly fragment: Written;
   readonly query: string;
-  /** Whether it ends in a question mark. */
+  /** Whether the URL ends with a question mark. */
   readonly hasEmptyQuery: boolean;
-  /** Whether it has a scheme and a path but no authority. */
+  /** Whether the URL has a scheme and a path but no authority. */
   readonly omitsHost: boolean;
 }
 
@@ -77,7 +77,7 @@ export class Url extends LibraryValue {
     return this.#parsed.scheme;
   }
 
-  /** With its port. */
+  /** With the port. */
   get host(): string {
     return fromBinary(this.#parsed.host);
   }
@@ -94,7 +94,7 @@ export class Url extends LibraryValue {
     return fromBinary(escapedPath(this.#parsed.path));
   }
 
-  /** Values by the names of the query's parameters; what cannot be read is left out. */
+  /** Values by query parameter name; parameters with invalid escapes are ignored. */
   get query(): CelValue {
     const values = new Map<string, string[]>();
     const parts = this.#parsed.query.split('&');
@@ -140,13 +140,13 @@ export class Url extends LibraryValue {
     if (written !== '' && !written.startsWith('/') && host !== '') {
       text += '/';
     }
-    // Without a scheme a colon in the first segment would be taken for one.
+    // Without a scheme, a colon in the first segment would be parsed as the end of a scheme.
     const isAmbiguous = beginning === '' && text === '' && cut(written, '/')[0].includes(':');
     return `${text}${isAmbiguous ? './' : ''}${written}`;
   }
 }
 
-/** The value of `url(text)`: an absolute URL, or an absolute path. */
+/** The value of `url(text)`: an absolute URL or an absolute path. */
 export function parseUrl(text: string): Url | EvaluationFailure {
   const problem = requestUriProblem(text);
   if (problem !== undefined) {
@@ -164,7 +164,7 @@ export function parseUrl(text: string): Url | EvaluationFailure {
     : new Url({ ...parsed, fragment });
 }
 
-/** Why a text is no URL that a request could be for; undefined when it is one. A fragment is not told from the rest. */
+/** Why a text is not a valid request URI; undefined if it is one. A fragment is not parsed. */
 export function requestUriProblem(text: string): string | undefined {
   const binary = toBinary(text);
   const parsed = parse(binary, true);
@@ -175,7 +175,7 @@ function parseError(binary: string, problem: string): string {
   return `parse ${quoteBytes(binary)}: ${problem}`;
 }
 
-/** The parts of a URL without a fragment, or what is wrong with it. */
+/** The parts of a URL without a fragment, or the error message. */
 function parse(text: string, isRequest: boolean): Parsed | string {
   const nothing = { opaque: '', host: '', path: NOTHING, fragment: NOTHING, omitsHost: false, hasEmptyQuery: false };
   if (hasControlCharacter(text)) {
@@ -208,7 +208,7 @@ function parse(text: string, isRequest: boolean): Parsed | string {
   return parseHierarchy(common, rest, isRequest);
 }
 
-/** What follows the scheme: an authority and a path. */
+/** Parses what follows the scheme: an authority and a path. */
 function parseHierarchy(common: Parsed, rest: string, isRequest: boolean): Parsed | string {
   const mayHaveAuthority = common.scheme !== '' || (!isRequest && !rest.startsWith('///'));
   if (!mayHaveAuthority || !rest.startsWith('//')) {
@@ -274,7 +274,7 @@ function parseHost(scheme: string, host: string): string | EvaluationFailure {
   return unescape(host, 'host');
 }
 
-/** An IPv6 address in brackets, with a port after it. */
+/** Parses an IPv6 address in brackets with an optional port. */
 function parseLiteral(host: string): string | EvaluationFailure {
   const end = host.lastIndexOf(']');
   if (end < 0) {
@@ -317,7 +317,7 @@ function userText(user: Parsed['user']): string {
   return `${escape(user.name, 'user')}${password}@`;
 }
 
-/** A path or fragment; how it was written is kept where it is not how it would be written. */
+/** Parses a path or fragment; keeps the source text if escaping the plain text gives another one. */
 function read(text: string, part: 'path' | 'fragment'): Written | EvaluationFailure {
   const plain = unescape(text, part);
   if (plain instanceof EvaluationFailure) {
@@ -330,7 +330,7 @@ function escapedPath(path: Written): string {
   return path.plain === '*' && path.raw === '' ? '*' : asWritten(path, 'path');
 }
 
-/** As it was written where that is right, else escaped. */
+/** The source text if its escapes are valid, otherwise the escaped plain text. */
 function asWritten({ plain, raw }: Written, part: 'path' | 'fragment'): string {
   const isValid = raw !== '' && Array.from(raw).every((unit) => WRITTEN.has(unit) || UNESCAPED[part].has(unit));
   return isValid ? raw : escape(plain, part);
@@ -365,7 +365,7 @@ function unescape(text: string, part: Part): string | EvaluationFailure {
   return parts.join('');
 }
 
-/** Hosts have escapes of bytes beyond ASCII only, and zones of what a host may hold. */
+/** Hosts may escape only bytes outside of ASCII; zones also characters that are not allowed in a host. */
 function isEscape(escaped: string, part: Part): boolean {
   if (!/^%[0-9a-fA-F]{2}$/.test(escaped)) {
     return false;
@@ -391,7 +391,7 @@ function hasControlCharacter(text: string): boolean {
   return false;
 }
 
-/** What is before and after the first separator. */
+/** The text before and after the first separator. */
 function cut(text: string, separator: string): [before: string, after: string] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];

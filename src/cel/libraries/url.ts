@@ -23,7 +23,7 @@ function accessor(
   return describe(name, summary, [`url('${SAMPLE}').${name}()`, result], [member(id, [URL_TYPE], type, get, NOMINAL)]);
 }
 
-/** Absolute URLs and paths, as Go reads them. */
+/** Absolute URLs and paths, as parsed by Go. */
 export const URL_LIBRARY: Library = {
   name: 'URLs',
   since: 0,
