@@ -19,7 +19,7 @@ function errorOf(run: () => unknown): CelError {
 }
 
 describe('an environment', () => {
-  it('is made for every version that is known', () => {
+  it('can be created for every supported version', () => {
     for (let version = MIN_KUBERNETES_VERSION; version <= MAX_KUBERNETES_VERSION; version += 1) {
       createEnvironment({ kubernetesVersion: version, variables }).compile('object.a == 1 && size("x") == 1');
     }
@@ -29,7 +29,7 @@ describe('an environment', () => {
     }
   });
 
-  it('has what its version has, and nothing later', () => {
+  it('has the functions of its version, and no later ones', () => {
     const since: readonly (readonly [expression: string, version: number])[] = [
       ['object.?a.orValue(1) == 1', 28],
       ['1 < 2.0', 28],
@@ -43,7 +43,7 @@ describe('an environment', () => {
     }
   });
 
-  it('takes libraries of others, each overload once', () => {
+  it('accepts additional libraries, but no overload twice', () => {
     const answer: EnvironmentOptions['libraries'] = [
       {
         name: 'answers',
@@ -68,20 +68,20 @@ describe('an environment', () => {
 describe('a program', () => {
   const environment = createEnvironment({ kubernetesVersion: 34, variables });
 
-  it('gives its value, and what that cost', () => {
+  it('returns its value and cost', () => {
     const program = environment.compile('object.items.map(i, i * count)');
     assert.deepEqual(program.evaluate({ object: { items: [1, 2] }, count: 3 }, { budget }).value, [3, 6]);
     assert.equal(program.text, 'object.items.map(i, i * count)');
     assert.deepEqual(program.resultType, { kind: 'list', element: INT });
   });
 
-  it('keeps its estimate', () => {
+  it('computes its estimate once', () => {
     const program = environment.compile('[1, 2].all(x, x < count)');
     assert.deepEqual(program.estimate, { min: 17, max: 23 });
     assert.equal(program.estimate, program.estimate);
   });
 
-  it('says where it failed, if it is known', () => {
+  it('reports the position of a failure, if it is known', () => {
     const error = errorOf(() => environment.compile('count / 0 == 1').evaluate({ count: 1 }, { budget }));
     assert.equal(error.code, 'evaluation-failed');
     assert.equal(error.message, 'division by zero');
@@ -90,7 +90,7 @@ describe('a program', () => {
     }
   });
 
-  it('ends when it costs too much', () => {
+  it('stops when it costs too much', () => {
     const program = environment.compile('object.all(x, object.all(y, x == y || x != y))');
     const object = Array.from({ length: 100 }, (_, index) => index);
     assert.equal(errorOf(() => program.evaluate({ object }, { budget: 100 })).code, 'cost-exceeded');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges, UNKNOWN_RANGE } from './range.ts';
 
-test('ranges end at the largest integer of an API server', () => {
+test('ranges saturate at the maximum integer of API servers', () => {
   assert.deepEqual(addRanges(exactly(2 ** 63), exactly(2 ** 63)), exactly(Infinity));
   assert.deepEqual(multiplyRanges(UNKNOWN_RANGE, exactly(0)), exactly(0));
   assert.deepEqual(multiplyRanges(UNKNOWN_RANGE, exactly(2)), UNKNOWN_RANGE);

@@ -34,7 +34,7 @@ function errorOf(text: string, options: Partial<EnvironmentOptions> = {}): CelEr
 }
 
 describe('names', () => {
-  it('with dots are variables before they are selections', () => {
+  it('with dots are looked up as variables before selections', () => {
     const { expression, type } = compile('request.name');
     assert.equal(type, 'string');
     assert.ok(expression.kind === 'identifier');
@@ -42,7 +42,7 @@ describe('names', () => {
     assert.equal(compile('request.operation').expression.kind, 'select');
   });
 
-  it('are hidden by the variables of macros, unless they have a leading dot', () => {
+  it('are shadowed by the variables of macros, unless they have a leading dot', () => {
     assert.equal(
       compile('names.map(request, request.name)', { variables: { ...variables, names: DYN } }).type,
       'list(dyn)',
@@ -64,7 +64,7 @@ describe('names', () => {
     assert.match(errorOf('z', inContainer).message, /undeclared reference to 'z' \(in container 'a\.b'\)/u);
   });
 
-  it('of properties that every object has mean nothing', () => {
+  it('of inherited properties of objects are undeclared', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       assert.match(errorOf(name).message, /undeclared reference/u);
       assert.match(errorOf(`${name}(1)`).message, /undeclared reference/u);
@@ -101,12 +101,12 @@ describe('hints', () => {
     });
   }
 
-  it('say with which version a function came', () => {
+  it('name the version that added a function', () => {
     assert.match(errorOf('isIP("1.2.3.4")', { kubernetesVersion: 29 }).message, /'isIP' came with Kubernetes 1\.30/u);
     assert.equal(compile('isIP("1.2.3.4")', { kubernetesVersion: 30 }).type, 'bool');
   });
 
-  it('name what takes the fewest edits', () => {
+  it('name the candidate with the smallest edit distance', () => {
     assert.equal(nearestName('conatiners', ['container', 'containers', 'volumes']), 'containers');
     assert.equal(nearestName('x', ['abc', 'def']), undefined);
   });
@@ -123,7 +123,7 @@ describe('types', () => {
     );
   });
 
-  it('that grow with each macro are refused before they are too large', () => {
+  it('that grow with each macro are rejected before they are too large', () => {
     compile(`[[1]]${'.map(x, [{1: x}].map(y, {y: y}))'.repeat(3)}`);
     assert.match(
       errorOf(`[[1]]${'.map(x, [{1: x}].map(y, {y: y}))'.repeat(30)}`).message,
@@ -131,7 +131,7 @@ describe('types', () => {
     );
   });
 
-  it('that only their variables make large are refused', () => {
+  it('that are large only through type variables are rejected', () => {
     const names = Array.from({ length: 60 }, (_, index) => `v${index}`);
     const open = names.map((name) => `[[]].all(${name}, `).join('');
     const links = names.slice(1).map((name, index) => `[v${index}, [{${name}: ${name}}]].size() > 0`);
@@ -139,7 +139,7 @@ describe('types', () => {
     assert.match(errorOf(text).message, /the types? of the expression (?:are too large|has more than)/u);
   });
 
-  it('are known to no more than the environment', () => {
+  it('are limited to types of the environment', () => {
     assert.match(errorOf('Pod{}').message, /undeclared reference to 'Pod'/u);
     const types = {
       findStruct: (name: string) => (name === 'Pod' ? struct(name) : undefined),
@@ -151,7 +151,7 @@ describe('types', () => {
 });
 
 describe('errors', () => {
-  it('are all reported, in the order of the text', () => {
+  it('are all reported in source order', () => {
     const { issues } = errorOf('a + b && count == "x" && [1].all(x, y)');
     assert.deepEqual(
       issues.map((issue) => issue.column),
@@ -160,7 +160,7 @@ describe('errors', () => {
     assert.ok(issues.every((issue) => issue.expressionId !== undefined));
   });
 
-  it('end after a hundred', () => {
+  it('stop after a hundred', () => {
     assert.equal(errorOf(Array.from({ length: 500 }, (_, index) => `v${index}`).join(' && ')).issues.length, 100);
   });
 });
@@ -188,7 +188,7 @@ describe('names of fields', () => {
     });
   }
 
-  it('that nothing escapes to are refused', () => {
+  it('that no property escapes to are rejected', () => {
     assert.equal(unescapeField('__nothing__'), undefined);
     assert.equal(unescapeField('a__true__'), undefined);
   });

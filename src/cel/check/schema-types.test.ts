@@ -9,7 +9,7 @@ function typeOfField(types: SchemaTypes, struct: string, field: string): string 
 }
 
 describe('types of schemas', () => {
-  it('follow references, those to themselves included', () => {
+  it('follow references, including recursive ones', () => {
     const definitions: Readonly<Record<string, StructuralSchema>> = {
       Props: {
         type: 'object',
@@ -28,13 +28,13 @@ describe('types of schemas', () => {
     assert.equal(typeOfField(types, 'Props.items.not.items', 'title'), 'string');
   });
 
-  it('name fields as plain JSON does, if told so', () => {
+  it('use plain field names on request', () => {
     const types = new SchemaTypes({ fieldNames: 'plain' });
     types.declare('A', { type: 'object', properties: { 'a-b': { type: 'integer' }, namespace: { type: 'string' } } });
     assert.deepEqual(types.fieldNames('A'), ['a-b', 'namespace']);
   });
 
-  it('do not see what has no schema', () => {
+  it('do not include values without a schema', () => {
     const types = new SchemaTypes();
     assert.equal(types.declare('A', { 'x-kubernetes-preserve-unknown-fields': true } as StructuralSchema), undefined);
     assert.equal(types.declare('B', { type: 'array' }), undefined);

@@ -54,7 +54,7 @@ function messageOf({ value }: Evaluation): string {
 describe('limits of an evaluation', () => {
   const numbers = { object: Array.from({ length: 1000 }, (_, index) => index) };
 
-  it('ends it when it costs more than its budget, and only then', () => {
+  it('stop it exactly when the cost exceeds the budget', () => {
     const { cost } = evaluate('object.all(x, x >= 0)', numbers);
     assert.equal(evaluate('object.all(x, x >= 0)', numbers, { budget: cost }).value, true);
     const { value } = evaluate('object.all(x, x >= 0)', numbers, { budget: cost - 1 });
@@ -63,12 +63,12 @@ describe('limits of an evaluation', () => {
     assert.equal(value.message, 'operation cancelled: actual cost limit exceeded');
   });
 
-  it('counts what failed too, and the failure gives way to the limit', () => {
+  it('include the cost of failures, and take precedence over a failure', () => {
     assert.equal(messageOf(evaluate('1 / 0 == 1')), 'division by zero');
     assert.match(messageOf(evaluate('1 / 0 == 1', {}, { budget: 1 })), /cost limit exceeded/);
   });
 
-  it('ends lists of lists before they fill the memory', () => {
+  it('stop growing lists before they fill the memory', () => {
     let text = '1';
     for (let level = 0; level < 8; level++) {
       text = `[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(v${level}, ${text})`;
@@ -78,7 +78,7 @@ describe('limits of an evaluation', () => {
     assert.ok(cost < BUDGET.budget + 1000);
   });
 
-  it('ends what costs little but makes a string ever longer', () => {
+  it('stop an expression that costs little but builds a long string', () => {
     let text = 'object';
     for (let level = 0; level < 24; level++) {
       text = `[${text}].map(v${level}, v${level} + v${level})[0]`;
@@ -88,7 +88,7 @@ describe('limits of an evaluation', () => {
     assert.ok(ended.cost < 1000);
   });
 
-  it('ends what costs little but works much', () => {
+  it('stop an expression that costs little but works much', () => {
     const big = { object: Array.from({ length: 100_000 }, (_, index) => ({ index })) };
     const loop = '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]';
     const { value } = evaluate(
@@ -103,7 +103,7 @@ describe('limits of an evaluation', () => {
     assert.ok(MAX_WORK < 1e8);
   });
 
-  it('counts the work of a regular expression before it begins', () => {
+  it('count the work of a regular expression before it runs', () => {
     const { value } = evaluate(
       'object.a.matches(object.b)',
       { object: { a: 'a'.repeat(5_000_000), b: '(a{1,90}){1}b' } },
@@ -125,13 +125,13 @@ describe('limits of an evaluation', () => {
           )(nested(depth - 1)),
         );
 
-  it('counts what is compared to find an element', () => {
+  it('count the comparisons of a search for an element', () => {
     const { value } = evaluate('object.a in [object.b]', { object: { a: nested(6), b: nested(6) } });
     assert.ok(value instanceof Cancellation);
     assert.match(value.message, /work limit/);
   });
 
-  it('prints no more than anybody would read of a value that holds others many times', () => {
+  it('truncate the printed form of values with shared contents', () => {
     const { value } = evaluate('[?dyn(object.a)].size() > 0', { object: { a: nested(8) } });
     assert.ok(value instanceof EvaluationFailure);
     assert.match(value.message, /non-optional value \[\[\[/);
@@ -140,7 +140,7 @@ describe('limits of an evaluation', () => {
     assert.ok(printValue(texts).length < 200_000);
   });
 
-  it('reads numbers in a time that grows no faster than their texts', () => {
+  it('parse numbers in linear time', () => {
     const digits = '1'.repeat(1_000_000);
     for (const text of [`${digits}x`, `0x${digits}x`]) {
       const { value } = evaluate('double(object.a) > 0.0', { object: { a: text } });
@@ -149,7 +149,7 @@ describe('limits of an evaluation', () => {
     assert.equal(evaluate("double('1.') + double('.5') + double('0x1.8p1') == 4.5", {}).value, true);
   });
 
-  it('counts the keys of maps that it goes over, or counts', () => {
+  it('count the keys of maps that are iterated or measured', () => {
     const m = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, 1]));
     const items = Array.from({ length: 45_000 }, () => 1);
     for (const expression of [
@@ -162,7 +162,7 @@ describe('limits of an evaluation', () => {
     }
   });
 
-  it('counts texts, bytes and optionals that are compared, whichever side they are on', () => {
+  it('count comparisons of strings, bytes and optionals on either side', () => {
     const text = 'é'.repeat(10_000);
     const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, 1]));
     const object = { n: Array.from({ length: 200_000 }, () => 1), text, list: [nested(2)], many };
@@ -186,7 +186,7 @@ describe('limits of an evaluation', () => {
 });
 
 describe('several evaluations', () => {
-  it('count what they cost together', () => {
+  it('share a cost budget', () => {
     const counter = new CostCounter(5);
     const first = evaluate('i + 1 == 8', { i: 7 }, { ...BUDGET, counter });
     assert.equal(counter.spent, first.cost);
@@ -196,7 +196,7 @@ describe('several evaluations', () => {
     assert.equal(counter.isExceeded, true);
   });
 
-  it('compute a variable when it is first used, once, and count it once', () => {
+  it('compute and count a variable once, on first use', () => {
     const counter = new CostCounter(1000);
     const variables = new LazyStruct('kubernetes.variables');
     let computed = 0;
@@ -215,7 +215,7 @@ describe('several evaluations', () => {
     assert.equal(counter.spent, cost + 2);
   });
 
-  it('fail where a variable fails, even to ask for it', () => {
+  it('fail where a variable fails, even in a presence test', () => {
     const variables = new LazyStruct('kubernetes.variables');
     variables.define('broken', () => evaluate('1 / 0').value as EvaluationFailure);
     assert.equal(messageOf(evaluate('variables.broken == 1', { variables })), 'division by zero');
@@ -223,7 +223,7 @@ describe('several evaluations', () => {
     assert.equal(evaluate('has(variables.absent)', { variables }).value, false);
   });
 
-  it('may happen within each other', () => {
+  it('can be nested', () => {
     const program = environment.compile('variables.depth + 1');
     const nested = (depth: number): CelValue => {
       const variables = new LazyStruct('kubernetes.variables');
@@ -233,7 +233,7 @@ describe('several evaluations', () => {
     assert.equal(nested(10), 11);
   });
 
-  it('keep nothing of each other', () => {
+  it('share no state', () => {
     const program = environment.compile('object.name');
     assert.equal(program.run({ object: { name: 'a' } }, BUDGET).value, 'a');
     assert.match(messageOf(program.run({}, BUDGET)), /no such attribute\(s\): object/);
@@ -241,7 +241,7 @@ describe('several evaluations', () => {
 });
 
 describe('hostile documents', () => {
-  it('have only the keys that they have', () => {
+  it('have only their own keys', () => {
     for (const name of ['constructor', 'toString', 'hasOwnProperty', 'length', 'valueOf', 'map', 'value']) {
       const key = name === 'map' ? "['map']" : `.${name}`;
       assert.equal(messageOf(evaluate(`object${key}`, { object: {} })), `no such key: ${name}`);
@@ -251,26 +251,26 @@ describe('hostile documents', () => {
     assert.equal(evaluate("object.?toString.hasValue() || 'valueOf' in object", { object: {} }).value, false);
   });
 
-  it('may have keys that objects have by birth', () => {
+  it('may have keys with the names of inherited properties', () => {
     const object = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "hasOwnProperty": 2}') as CelValue;
     assert.equal(evaluate("object['__proto__'].admin && object.constructor == 1", { object }).value, true);
     assert.equal(evaluate('object.map(k, k).size()', { object }).value, 3);
     assert.equal(evaluate("{'__proto__': 1}['__proto__']").value, 1);
   });
 
-  it('may be nested deep', () => {
+  it('may be deeply nested', () => {
     const object = JSON.parse(`${'{"a":['.repeat(10_000)}1${']}'.repeat(10_000)}`) as CelValue;
     assert.equal(evaluate('object == object && object.a[0].a.size() == 1', { object }).value, true);
   });
 
-  it('do not show what values are made of', () => {
+  it('do not expose the representation of values', () => {
     const object = { double: environment.compile('1.0').run({}, BUDGET).value as CelValue };
     assert.equal(messageOf(evaluate('object.double.value', { object })), 'no such key: value');
   });
 });
 
 describe('structs', () => {
-  it('are made by their factory, which may refuse', () => {
+  it('are created by their factory, which may fail', () => {
     assert.equal(evaluate('Point{x: 1, y: 2}.x').value, 1);
     assert.equal(evaluate('Point{x: 1, y: 2}.x').cost, 42);
     assert.equal(evaluate('has(Point{x: 1}.y)').value, false);
@@ -285,7 +285,7 @@ describe('structs', () => {
 });
 
 describe('failures', () => {
-  it('tell which expression failed', () => {
+  it('name the failed expression', () => {
     const program = environment.compile('object.name + object.nope.x');
     assert.throws(
       () => program.evaluate({ object: { name: 'a' } }, BUDGET),
@@ -298,11 +298,11 @@ describe('failures', () => {
     );
   });
 
-  it('of literals are found when the program is made', () => {
+  it('in literals are found at compile time', () => {
     assert.throws(() => environment.compile("int('x') == 1"), /type conversion error from 'string' to 'int'/);
   });
 
-  it('of values on the left of == are theirs', () => {
+  it('of the left operand of == are returned', () => {
     class Refusing extends CelObject {
       readonly typeName = 'refusing';
       equals(): boolean {

@@ -5,7 +5,7 @@ import { CelDouble } from '../value.ts';
 import { parseJson } from './json.ts';
 
 describe('parsing JSON', () => {
-  it('gives what JSON.parse gives when all numbers are plain', () => {
+  it('returns the result of JSON.parse when all numbers are plain', () => {
     const text = '{"a": [1, -2, 0.5, "1.0 and 12345678901234567890", {"b": null}], "c\\\\\\"1.0": true}';
     assert.deepEqual(parseJson(text), JSON.parse(text));
   });
@@ -15,12 +15,12 @@ describe('parsing JSON', () => {
     assert.deepEqual(parseJson('{"a":[-9223372036854775808]}'), { a: [-9223372036854775808n] });
   });
 
-  it('makes doubles of integers that do not fit into 64 bits', () => {
+  it('converts integers beyond 64 bits to doubles', () => {
     assert.deepEqual(parseJson('9223372036854775808'), new CelDouble(2 ** 63));
     assert.deepEqual(parseJson(`1${'0'.repeat(30)}`), new CelDouble(1e30));
   });
 
-  it('makes doubles of what is written as one', () => {
+  it('keeps numbers in double notation as doubles', () => {
     assert.deepEqual(parseJson('[1.0, 1e3, 2E-0, -0.0, 1.5]'), [
       new CelDouble(1),
       new CelDouble(1000),
@@ -30,21 +30,21 @@ describe('parsing JSON', () => {
     ]);
   });
 
-  it('takes minus zero for the int that it is', () => {
+  it('parses minus zero as the int 0', () => {
     assert.ok(Object.is(parseJson('-0'), 0));
   });
 
-  it('keeps strings, whatever is in them, beside special numbers', () => {
+  it('keeps strings in documents with special numbers', () => {
     assert.deepEqual(parseJson('["\\\\", "\\"1.0", "\\u00e9", 1.0]'), ['\\', '"1.0', 'é', new CelDouble(1)]);
   });
 
-  it('takes __proto__ for a key like any other', () => {
+  it('accepts __proto__ as an ordinary key', () => {
     const value = parseJson('{"__proto__": {"admin": 1.0}}') as object;
     assert.deepEqual(Object.keys(value), ['__proto__']);
     assert.equal(Object.getPrototypeOf(value), Object.prototype);
   });
 
-  it('keeps no room for indexes that are not there', () => {
+  it('allocates no memory for absent indexes', () => {
     const text = `[1.0,${Array.from({ length: 1_650 }, () => '{"999":0,"2500":{"4294967294":1}}').join()}]`;
     const before = process.memoryUsage().heapUsed;
     const value = parseJson(text);
@@ -52,7 +52,7 @@ describe('parsing JSON', () => {
     assert.deepEqual((value as unknown[]).slice(1), (JSON.parse(text) as unknown[]).slice(1));
   });
 
-  it('parses what is nested deep', () => {
+  it('parses deeply nested documents', () => {
     const depth = 20_000;
     let value = parseJson(`${'['.repeat(depth)}1.0${']'.repeat(depth)}`);
     let levels = 0;
@@ -63,11 +63,11 @@ describe('parsing JSON', () => {
     assert.equal(levels, depth);
   });
 
-  it('refuses what is no JSON', () => {
+  it('rejects invalid JSON', () => {
     assert.throws(() => parseJson('{"a": 1.0'), SyntaxError);
   });
 
-  it('agrees with JSON.parse on anything without special numbers', () => {
+  it('agrees with JSON.parse on documents without special numbers', () => {
     fc.assert(
       fc.property(fc.json({ noUnicodeString: false, maxDepth: 4 }), (text) => {
         const plain = JSON.parse(text) as unknown;

@@ -22,7 +22,7 @@ function failure(value: unknown): string {
 }
 
 describe('arithmetic of ints', () => {
-  it('goes beyond 2^53 without losing digits, and back', () => {
+  it('is exact beyond 2^53', () => {
     assert.equal(add(Number.MAX_SAFE_INTEGER, 2), 9007199254740993n);
     assert.equal(subtract(9007199254740993n, 2), Number.MAX_SAFE_INTEGER);
     assert.equal(multiply(3037000500, 3), 9111001500);
@@ -44,13 +44,13 @@ describe('arithmetic of ints', () => {
     assert.equal(failure(modulo(1, 0)), 'modulus by zero');
   });
 
-  it('never gives minus zero', () => {
+  it('never returns minus zero', () => {
     for (const value of [multiply(0, -5), modulo(-4, 2), divide(-1, 2), negate(0)]) {
       assert.ok(Object.is(value, 0));
     }
   });
 
-  it('keeps doubles apart', () => {
+  it('distinguishes doubles from ints', () => {
     assert.deepEqual(add(0.5, 0.5), new CelDouble(1));
     assert.deepEqual(multiply(new CelDouble(0), -1.5), new CelDouble(-0));
     assert.equal(failure(add(1, 0.5)), 'no such overload');
@@ -59,7 +59,7 @@ describe('arithmetic of ints', () => {
 });
 
 describe('equality', () => {
-  it('compares numbers of all kinds by their value', () => {
+  it('compares numbers of all types by value', () => {
     const ones: readonly CelValue[] = [1, new CelUint(1n), new CelDouble(1)];
     for (const one of ones) {
       for (const other of ones) {
@@ -70,7 +70,7 @@ describe('equality', () => {
     assert.equal(equalValues(Number.NaN, Number.NaN), false);
   });
 
-  it('compares what lists and maps hold', () => {
+  it('compares the contents of lists and maps', () => {
     assert.equal(equalValues([1, { a: [new CelUint(2n)] }], [new CelDouble(1), { a: [2] }]), true);
     assert.equal(equalValues({ a: 1 }, { b: 1 }), false);
     assert.equal(equalValues([Number.NaN], [Number.NaN]), false);
@@ -89,7 +89,7 @@ describe('equality', () => {
     assert.equal(equalValues(nest(), nest()), true);
   });
 
-  it('takes what every object has by birth for no entry', () => {
+  it('ignores inherited properties of objects', () => {
     assert.equal(equalValues({ constructor: 1 }, { toString: 1 }), false);
     assert.equal(findInMap({}, 'constructor'), undefined);
     assert.equal(findInMap({}, '__proto__'), undefined);
@@ -111,7 +111,7 @@ describe('order', () => {
     assert.equal(compareValues('é', 'z'), 1);
   });
 
-  it('refuses to order what is not a number', () => {
+  it('does not order NaN', () => {
     assert.equal(failure(compareValues(Number.NaN, 1)), 'NaN values cannot be ordered');
   });
 });
@@ -127,7 +127,7 @@ describe('sizes', () => {
 });
 
 describe('conversions', () => {
-  it('reads ints and doubles as Go does', () => {
+  it('parses ints and doubles like Go', () => {
     assert.equal(toIntValue('+007'), 7);
     assert.equal(toIntValue('-9223372036854775808'), MIN);
     assert.match(failure(toIntValue('9223372036854775808')), /^type conversion error from 'string' to 'int'$/);
@@ -140,19 +140,19 @@ describe('conversions', () => {
     assert.match(failure(toDoubleValue('1e400')), /'double'$/);
   });
 
-  it('does not take the square of the length', () => {
+  it('takes less than quadratic time', () => {
     assert.ok(toIntValue('9'.repeat(1_000_000)) instanceof EvaluationFailure);
     assert.equal(toIntValue(`${'0'.repeat(1_000_000)}5`), 5);
   });
 
-  it('refuses bytes that are no text', () => {
+  it('rejects bytes that are not UTF-8', () => {
     assert.equal(toText(new TextEncoder().encode('é')), 'é');
     assert.equal(failure(toText(new Uint8Array([255]))), 'invalid UTF-8 in bytes, cannot convert to string');
   });
 });
 
 describe('times', () => {
-  it('reads and prints durations', () => {
+  it('parses and prints durations', () => {
     assert.equal(parseDuration('1h30m')?.nanoseconds, 5_400_000_000_000n);
     assert.equal(parseDuration('-1.5s')?.nanoseconds, -1_500_000_000n);
     assert.equal(parseDuration('9223372036854775808ns'), undefined);
@@ -161,7 +161,7 @@ describe('times', () => {
     assert.equal(formatDuration(new CelDuration(1n)), '0.000000001s');
   });
 
-  it('reads and prints timestamps with their offset', () => {
+  it('parses and prints timestamps with their offset', () => {
     const time = parseTimestamp('2020-02-29T12:00:00.5+02:00');
     assert.ok(time instanceof CelTimestamp);
     assert.equal(time.seconds, Date.UTC(2020, 1, 29, 10) / 1000);
@@ -170,7 +170,7 @@ describe('times', () => {
     assert.equal(parseTimestamp('2021-02-28 12:00:00Z'), undefined);
   });
 
-  it('knows the time zones of IANA, in the past too', () => {
+  it('supports IANA time zones, including past offsets', () => {
     const zones = new TimeZones();
     const summer = new CelTimestamp(Date.UTC(2023, 6, 1) / 1000);
     const local = zones.localTime(summer, 'America/New_York');
@@ -187,7 +187,7 @@ describe('regular expressions', () => {
     assert.equal(pattern.test(`${'a'.repeat(100_000)}!`), false);
   });
 
-  it('say what is wrong with a pattern', () => {
+  it('report what is wrong with a pattern', () => {
     assert.equal(failure(compilePattern('(')), 'error parsing regexp: missing closing ): `(`');
   });
 });

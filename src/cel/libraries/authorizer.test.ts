@@ -25,7 +25,7 @@ function resource(group: GroupCheck, name: string): ResourceCheck {
 }
 
 describe('the authorizer', () => {
-  test('is asked with all that the chain of calls named', () => {
+  test('receives all properties of the chain of calls', () => {
     const { asked, authorizer } = recorded();
     resource(authorizer.group('apps'), 'deployments')
       .with('subresource', 'scale')
@@ -54,7 +54,7 @@ describe('the authorizer', () => {
     ]);
   });
 
-  test('is asked about service accounts by their names and groups', () => {
+  test('receives service accounts with their names and groups', () => {
     const { asked, authorizer } = recorded();
     const account = authorizer.serviceAccount('shop', 'builder');
     assert.ok(account instanceof AuthorizerValue);
@@ -67,7 +67,7 @@ describe('the authorizer', () => {
     assert.ok(authorizer.serviceAccount('shop', '-') instanceof EvaluationFailure);
   });
 
-  test('that throws does not allow', () => {
+  test('does not allow when it throws', () => {
     const authorizer = new AuthorizerValue(
       { username: 'alice' },
       {
@@ -80,12 +80,12 @@ describe('the authorizer', () => {
     assert.deepEqual(answer, { isAllowed: false, reason: '', error: 'not reachable' });
   });
 
-  test('is not compared, as in API servers', () => {
+  test('cannot be compared, as in API servers', () => {
     const { authorizer } = recorded();
     assert.ok(authorizer.compareEqual(authorizer) instanceof EvaluationFailure);
   });
 
-  test('refuses empty paths and resources', () => {
+  test('rejects empty paths and resources', () => {
     const { authorizer } = recorded();
     assert.ok(authorizer.path(' ') instanceof EvaluationFailure);
     assert.ok(authorizer.group('').resource('') instanceof EvaluationFailure);

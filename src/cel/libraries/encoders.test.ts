@@ -6,7 +6,7 @@ import { ENCODER_EXTENSIONS } from './encoders.ts';
 
 const [encode, decode] = ENCODER_EXTENSIONS.functions.flatMap(({ overloads }) => overloads);
 
-test('bytes are the same after base64, padded or not', () => {
+test('bytes survive base64, padded or not', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       const text = encode?.call(bytes);
@@ -17,7 +17,7 @@ test('bytes are the same after base64, padded or not', () => {
   );
 });
 
-test('what is no base64 is refused', () => {
+test('invalid base64 is rejected', () => {
   for (const text of ['a', 'aG=', 'a b', '-_', '=']) {
     assert.ok(decode?.call(text) instanceof EvaluationFailure, text);
   }

@@ -19,7 +19,7 @@ function problemOf(text: string): string | undefined {
   return checkFormat(expression, typeOf)?.message;
 }
 
-test('finds what API servers find when they compile a call of format', () => {
+test('reports the compile errors of API servers for calls of format', () => {
   assert.equal(problemOf("'%s %d'.format(['a', 1])"), undefined);
   assert.equal(
     problemOf("'%d'.format(['a'])"),
@@ -31,7 +31,7 @@ test('finds what API servers find when they compile a call of format', () => {
   assert.equal(problemOf("'%'.format([])"), 'unexpected end of string');
 });
 
-test('leaves alone what is known when it is evaluated only', () => {
+test('reports nothing that only an evaluation can find', () => {
   assert.equal(problemOf("'%d'.format(x)"), undefined);
   assert.equal(problemOf("x.format(['a'])"), undefined);
   assert.equal(problemOf("'%d'.format([x])"), undefined);

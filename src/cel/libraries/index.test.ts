@@ -71,7 +71,7 @@ function assertExamples(libraries: readonly Library[], compile: (text: string) =
 }
 
 describe('the libraries', () => {
-  test('have what each version of Kubernetes added', () => {
+  test('have the functions that each Kubernetes version added', () => {
     assert.deepEqual(namesSince(28), [
       'add',
       'asApproximateFloat',
@@ -132,7 +132,7 @@ describe('the libraries', () => {
     assert.deepEqual(namesSince(37), ['includes']);
   });
 
-  test('of an old version have nothing that came later', () => {
+  test('of an old version have no later functions', () => {
     assert.ok(librariesFor(27).every(({ since }) => since !== undefined && since <= 27));
     assert.equal(librariesFor(NEWEST).length, KUBERNETES_LIBRARIES.length);
   });
@@ -153,13 +153,13 @@ describe('the libraries', () => {
     }
   });
 
-  test('give what their examples say', () => {
+  test('return the results of their examples', () => {
     assertExamples([...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES], (text) => kubernetes.compile(text));
     assertExamples(EXTENSION_LIBRARIES, compileExtended);
   });
 });
 
-test('the table has signatures as they are written in documentation', () => {
+test('the table has signatures in the notation of the documentation', () => {
   const rows = libraryTable(KUBERNETES_LIBRARIES);
   const signatures = rows.map(({ signature }) => signature);
   assert.ok(signatures.includes('string.indexOf(string, int) -> int'));

@@ -21,7 +21,7 @@ const addresses = fc.oneof(
 );
 
 describe('IP addresses', () => {
-  test('are the same after writing and reading', () => {
+  test('survive printing and parsing', () => {
     fc.assert(
       fc.property(addresses, (ip) => {
         assert.ok(address(ip.toString()).equals(ip));
@@ -29,7 +29,7 @@ describe('IP addresses', () => {
     );
   });
 
-  test('of IPv6 are read where Node.js reads them too', () => {
+  test('of IPv6 are accepted exactly where Node.js accepts them', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...Array.from('0f:1.')), maxLength: 24 }), (text) => {
         const isRead = parseIp(text) instanceof IpAddress;
@@ -40,20 +40,20 @@ describe('IP addresses', () => {
     );
   });
 
-  test('leave out the longest run of zeros, the first of equals', () => {
+  test('omit the first of the longest runs of zeros', () => {
     assert.equal(address('1:0:0:2:0:0:0:3').toString(), '1:0:0:2::3');
     assert.equal(address('1:0:0:2:0:0:3:4').toString(), '1::2:0:0:3:4');
     assert.equal(address('1:0:2:3:4:5:6:7').toString(), '1:0:2:3:4:5:6:7');
     assert.equal(address('0:0:0:0:0:0:0:0').toString(), '::');
   });
 
-  test('are told from other values by an error', () => {
+  test('return an error when compared with other values', () => {
     assert.ok(address('::1').compareEqual('::1') instanceof EvaluationFailure);
   });
 });
 
 describe('address ranges', () => {
-  test('contain the addresses that share their prefix, once masked as before', () => {
+  test('contain exactly the addresses with their prefix', () => {
     fc.assert(
       fc.property(addresses, addresses, fc.nat(128), (ip, other, bits) => {
         const network = new IpNetwork(ip, Math.min(bits, ip.length));
@@ -65,7 +65,7 @@ describe('address ranges', () => {
     );
   });
 
-  test('take no prefix but plain digits', () => {
+  test('accept only digits as prefix length', () => {
     for (const text of ['1.2.3.4/08', '1.2.3.4/+8', '1.2.3.4/99999999999999999999', '1.2.3.4/']) {
       assert.ok(parseNetwork(text) instanceof EvaluationFailure, text);
     }

@@ -30,7 +30,7 @@ function doubled(levels: number): CelValue[] {
 const ints = fc.array(fc.integer({ min: -5, max: 5 }), { maxLength: 30 });
 
 describe('lists', () => {
-  test('of ints behave as those of JavaScript', () => {
+  test('of ints behave like arrays in JavaScript', () => {
     fc.assert(
       fc.property(ints, ints, (one, other) => {
         assert.deepEqual(
@@ -58,31 +58,31 @@ describe('lists', () => {
     );
   });
 
-  test('hold numbers of different types as the same value', () => {
+  test('treat equal numbers of different types as the same value', () => {
     assert.deepEqual(call('list_distinct', [1, new CelDouble(1), 2n ** 60n, new CelDouble(2 ** 60)]), [1, 2n ** 60n]);
     assert.deepEqual((call('list_distinct', [Number.NaN, Number.NaN]) as CelValue[]).length, 2);
     assert.equal(call('list_includes_dyn_dyn', [1], new CelDouble(1)), true);
   });
 
-  test('with many values are compared in time of their number, where they are scalars', () => {
+  test('with many scalars are compared in linear time', () => {
     const many = Array.from({ length: 100_000 }, (_, index) => index);
     assert.equal(call('list_sets_equivalent_list', many, many.toReversed()), true);
     assert.equal((call('list_distinct', many) as CelValue[]).length, many.length);
   });
 
-  test('with many values that are no scalars are refused', () => {
+  test('with many values that are not scalars are rejected', () => {
     const many = Array.from({ length: 100_000 }, (_, index) => [index]);
     assert.ok(call('list_distinct', many) instanceof EvaluationFailure);
     assert.ok(call('list_sets_contains_list', many, many.toReversed()) instanceof EvaluationFailure);
   });
 
-  test('that share what they hold neither flatten nor compare without end', () => {
+  test('with shared contents are limited when flattened or compared', () => {
     assert.ok(call('list_flatten_int', doubled(60), 100) instanceof EvaluationFailure);
     assert.ok(call('list_a_index_of_int', [doubled(60)], doubled(60)) instanceof EvaluationFailure);
     assert.equal(traversalCost(doubled(60)), Infinity);
   });
 
-  test('nested deeper than a stack are flattened', () => {
+  test('nested deeper than the stack allows can be flattened', () => {
     let deep: CelValue[] = [1];
     for (let level = 0; level < 50_000; level++) {
       deep = [deep];
@@ -90,13 +90,13 @@ describe('lists', () => {
     assert.deepEqual(call('list_flatten_int', deep, 100_000), [1]);
   });
 
-  test('sorted by keys keep the order of equal ones', () => {
+  test('are sorted by keys with a stable sort', () => {
     assert.deepEqual(call('list_int_sortByAssociatedKeys', ['a', 'b', 'c'], [2, 1, 1]), ['b', 'c', 'a']);
     assert.ok(call('list_int_sortByAssociatedKeys', ['a'], [1, 2]) instanceof EvaluationFailure);
     assert.ok(call('list_int_sort', [1, 'a']) instanceof EvaluationFailure);
   });
 
-  test('of a range have a limit', () => {
+  test('of a range have a maximum length', () => {
     assert.equal((call('lists_range', MAX_LIST_LENGTH) as CelValue[]).length, MAX_LIST_LENGTH);
     assert.ok(call('lists_range', MAX_LIST_LENGTH + 1) instanceof EvaluationFailure);
     assert.ok(call('lists_range', 2n ** 62n) instanceof EvaluationFailure);

@@ -14,7 +14,7 @@ function call(id: string, ...args: CelValue[]) {
   return overload.call(...args);
 }
 
-test('bits are those of 64-bit integers', () => {
+test('bitwise operations use 64-bit integers', () => {
   const ints = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
   fc.assert(
     fc.property(ints, ints, fc.nat(70), (one, other, by) => {

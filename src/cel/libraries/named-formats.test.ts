@@ -9,7 +9,7 @@ function problems(name: string, text: string): readonly string[] {
 }
 
 describe('formats', () => {
-  test('say everything that is wrong', () => {
+  test('report all errors', () => {
     assert.equal(problems('dns1123Label', `${'a'.repeat(64)}.b`).length, 2);
     assert.deepEqual(problems('qualifiedName', '/'), [
       'prefix part must be non-empty',
@@ -18,14 +18,14 @@ describe('formats', () => {
     ]);
   });
 
-  test('are tested in time of the text', () => {
+  test('are validated in linear time', () => {
     const long = `${'a-'.repeat(200_000)}!`;
     for (const [name, format] of NAMED_FORMATS) {
       assert.ok(format.validate(long).length > 0, name);
     }
   });
 
-  test('of dates know the calendar', () => {
+  test('of dates follow the calendar', () => {
     assert.deepEqual(problems('date', '2024-02-29'), []);
     assert.equal(problems('date', '1900-02-29').length, 1);
     assert.deepEqual(problems('datetime', '2024-02-29t23:59:59.5z'), []);
@@ -33,6 +33,6 @@ describe('formats', () => {
   });
 });
 
-test('names of namespaces have no dots, those of service accounts may', () => {
+test('names of namespaces contain no dots, those of service accounts may', () => {
   assert.deepEqual([isNamespaceName('a.b'), isServiceAccountName('a.b')], [false, true]);
 });

@@ -15,7 +15,7 @@ const amounts = fc
   .map(([number, suffix]) => `${number}${suffix}`);
 
 describe('quantities', () => {
-  test('are written in the shortest form with the same value', () => {
+  test('are printed in the shortest form with the same value', () => {
     const texts = ['1000m', '1024Ki', '0.5', '1.5Gi', '100E-3', '0Ki', '2500u', '9999999999999999999'];
     assert.deepEqual(
       texts.map((text) => quantity(text).toString()),
@@ -23,7 +23,7 @@ describe('quantities', () => {
     );
   });
 
-  test('are the same after writing and reading', () => {
+  test('survive printing and parsing', () => {
     fc.assert(
       fc.property(amounts, (text) => {
         const read = quantity(text);
@@ -34,7 +34,7 @@ describe('quantities', () => {
     );
   });
 
-  test('have a sum that does not depend on the order, and is taken back by the difference', () => {
+  test('can be added in any order and subtracted again', () => {
     fc.assert(
       fc.property(amounts, amounts, (one, other) => {
         const sum = quantity(one).add(quantity(other));
@@ -45,7 +45,7 @@ describe('quantities', () => {
     );
   });
 
-  test('are read or refused, whatever the text', () => {
+  test('are parsed or rejected for any text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...Array.from('0123456789.+-eEKMGTPikmun ½')), maxLength: 30 }),
@@ -58,7 +58,7 @@ describe('quantities', () => {
     );
   });
 
-  test('of a sum are refused on the right of ==, as API servers do', () => {
+  test('from a sum are rejected on the right of ==, as in API servers', () => {
     const sum = quantity('50k').add(quantity('20k'));
     assert.ok(sum instanceof Quantity);
     assert.equal(sum.compareEqual(quantity('70k')), true);
@@ -66,7 +66,7 @@ describe('quantities', () => {
     assert.equal(quantity('70k').equals(sum), true);
   });
 
-  test('with enormous exponents are compared, but not written out', () => {
+  test('with huge exponents can be compared, but not printed', () => {
     const huge = quantity('1e2147483647');
     assert.equal(huge.compareTo(quantity('1e2147483646')), 1);
     assert.equal(quantity('-1e2147483647').compareTo(huge), -1);
@@ -75,7 +75,7 @@ describe('quantities', () => {
     assert.equal(quantity('1e-2147483647').toString(), '1e-9');
   });
 
-  test('with more digits than any amount has are refused', () => {
+  test('with too many digits are rejected', () => {
     assert.ok(parseQuantity('9'.repeat(MAX_QUANTITY_DIGITS)) instanceof Quantity);
     assert.ok(parseQuantity('9'.repeat(MAX_QUANTITY_DIGITS + 1)) instanceof EvaluationFailure);
     assert.ok(parseQuantity(`12345678901234567890e${MAX_QUANTITY_DIGITS + 1}`) instanceof EvaluationFailure);

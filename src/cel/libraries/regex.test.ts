@@ -15,7 +15,7 @@ const find = overload('string_find_string');
 const findAll = overload('string_find_all_string');
 
 describe('finding', () => {
-  test('gives the same whether the pattern is known before or not', () => {
+  test('returns the same for a literal and a computed pattern', () => {
     const prepared = findAll.prepare?.([undefined, 'a|bb?']);
     assert.ok(typeof prepared === 'function');
     fc.assert(
@@ -29,26 +29,26 @@ describe('finding', () => {
     );
   });
 
-  test('fails before it is called for a literal that is no pattern', () => {
+  test('fails at compile time for an invalid literal pattern', () => {
     assert.ok(find.prepare?.([undefined, '(']) instanceof EvaluationFailure);
     assert.equal(find.prepare?.([undefined, undefined]), undefined);
   });
 
-  test('checks what it is given once the pattern is known', () => {
+  test('checks its operands when the pattern is a literal', () => {
     const prepared = find.prepare?.([undefined, 'a']);
     assert.ok(typeof prepared === 'function' && prepared(['a'] as CelValue, 'a') instanceof EvaluationFailure);
   });
 
-  test('is not stopped by a pattern that backtracks', () => {
+  test('takes linear time for patterns that would backtrack', () => {
     assert.equal(find.call(`${'a'.repeat(30)}!`, '^(a+)+$'), '');
   });
 
-  test('of all matches ends where each looks at all of a long text', () => {
+  test('of all matches is limited when each match scans the whole text', () => {
     assert.ok(findAll.call('a'.repeat(50_000), 'a*b|a') instanceof EvaluationFailure);
     assert.equal((findAll.call('a '.repeat(1_000), 'a') as string[]).length, 1_000);
   });
 
-  test('takes empty matches, but none right behind another', () => {
+  test('returns empty matches, except directly after another match', () => {
     assert.deepEqual(findAll.call('baaac', 'a*'), ['', 'aaa', '']);
     assert.deepEqual(findAll.call('😀', ''), ['', '']);
   });

@@ -29,7 +29,7 @@ describe('versions', () => {
     );
   });
 
-  test('are read or refused, whatever the text', () => {
+  test('are parsed or rejected for any text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...Array.from('v0123.-+a é')), maxLength: 16 }),
@@ -42,7 +42,7 @@ describe('versions', () => {
     );
   });
 
-  test('keep numbers of 64 bits, and no more', () => {
+  test('have numbers of up to 64 bits', () => {
     assert.equal(version('18446744073709551615.0.0').major, 2n ** 64n - 1n);
     assert.ok(parseSemver('18446744073709551616.0.0') instanceof EvaluationFailure);
     assert.ok(parseSemver(`1.0.0-${'9'.repeat(100_000)}`) instanceof EvaluationFailure);

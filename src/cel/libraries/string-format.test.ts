@@ -23,27 +23,27 @@ function nested(levels: number): CelValue {
 }
 
 describe('formatting', () => {
-  test('writes numbers as in American English for API servers, plainly for the specification', () => {
+  test('prints numbers as in American English for API servers, plainly for the specification', () => {
     const args = [1234567.5, new CelDouble(1500)];
     assert.equal(formatText('kubernetes', '%.1f %e', args), '1,234,567.5 1.500000×10⁰³');
     assert.equal(formatText('specification', '%.1f %.2e', args), '1234567.5 1.50e+03');
   });
 
-  test('of values that share what they hold ends', () => {
+  test('of values with shared contents is limited', () => {
     assert.ok(formatText('kubernetes', '%s', [doubled(60)]) instanceof EvaluationFailure);
   });
 
-  test('of values nested deeper than a stack is an error', () => {
+  test('of values nested deeper than the stack allows is an error', () => {
     assert.ok(formatText('kubernetes', '%s', [nested(20_000)]) instanceof EvaluationFailure);
   });
 
-  test('takes widths and precisions that can be written only', () => {
+  test('limits widths and precisions', () => {
     assert.ok(formatText('specification', `%.${MAX_PRECISION + 1}f`, [1.5]) instanceof EvaluationFailure);
     assert.ok(formatText('kubernetes', `%.${MAX_WIDTH + 1}e`, [1.5]) instanceof EvaluationFailure);
     assert.ok(formatText('kubernetes', `%.${'9'.repeat(100_000)}f`, [1.5]) instanceof EvaluationFailure);
   });
 
-  test('gives a text or an error, whatever the format', () => {
+  test('returns a text or an error for any format', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...Array.from('%.sdfebxXo1a9é😀')), maxLength: 12 }), (format) => {
         for (const dialect of ['kubernetes', 'specification'] as const) {

@@ -21,7 +21,7 @@ describe('positions in strings', () => {
     );
   });
 
-  test('found are those of an array of code points', () => {
+  test('match those in an array of code points', () => {
     fc.assert(
       fc.property(texts, texts, fc.nat(14), (text, part, offset) => {
         const points = Array.from(text);
@@ -38,15 +38,15 @@ describe('positions in strings', () => {
     );
   });
 
-  test('out of range are errors, those beyond the safe integers too', () => {
+  test('out of range are errors, also beyond the safe integers', () => {
     for (const result of [charAt('a', 2), charAt('a', -1n), substring('a', 2n ** 62n), indexOf('a', 'a', -1)]) {
       assert.ok(result instanceof EvaluationFailure);
     }
   });
 });
 
-describe('strings taken apart', () => {
-  test('are the same put together', () => {
+describe('split strings', () => {
+  test('are equal to the original when joined', () => {
     fc.assert(
       fc.property(texts, texts, fc.integer({ min: -1, max: 5 }), (text, separator, count) => {
         const parts = split(text, separator, count === 0 ? 1 : count) as string[];
@@ -56,7 +56,7 @@ describe('strings taken apart', () => {
     );
   });
 
-  test('have parts replaced as often as said', () => {
+  test('have the requested number of replacements', () => {
     fc.assert(
       fc.property(texts, fc.constantFrom('', 'a', 'ab', '😀'), texts, (text, old, by) => {
         const expected = old === '' ? ['', ...Array.from(text), ''].join(by) : text.replaceAll(old, () => by);
@@ -67,7 +67,7 @@ describe('strings taken apart', () => {
     assert.equal(replace('abc', '', '-', 2), '-a-bc');
   });
 
-  test('are refused before they are put together too long', () => {
+  test('are rejected before they are joined to too long strings', () => {
     const long = 'x'.repeat(10_000);
     assert.ok(replace(long, '', long) instanceof EvaluationFailure);
     assert.ok(join(Array<string>(MAX_TEXT_LENGTH / 5_000).fill(long)) instanceof EvaluationFailure);
@@ -75,17 +75,17 @@ describe('strings taken apart', () => {
   });
 });
 
-test('searching backwards for what almost occurs everywhere takes no time of the product', () => {
+test('searching backwards takes less than quadratic time', () => {
   const text = 'a'.repeat(200_000);
   assert.equal(lastIndexOf(text, `${'a'.repeat(100_000)}b`), -1);
   assert.equal(lastIndexOf(text, `b${'a'.repeat(100_000)}`), -1);
 });
 
-test('trimming takes white space as Unicode has it', () => {
+test('trimming removes Unicode white space', () => {
   assert.equal(trim('\u0085 \u2003a\ufeff\u3000'), 'a\ufeff');
   assert.equal(trim(' '.repeat(100_000)), '');
 });
 
-test('quoting escapes what a literal of CEL cannot have', () => {
+test('quoting escapes characters that CEL literals cannot contain', () => {
   assert.equal(quote('"\\\n\u0007é'), '"\\"\\\\\\n\\aé"');
 });

@@ -11,7 +11,7 @@ function url(text: string): Url {
 }
 
 describe('URLs', () => {
-  test('are read or refused, whatever the text, and the same after writing and reading', () => {
+  test('are parsed or rejected for any text, and survive printing and parsing', () => {
     const texts = fc.string({ unit: fc.constantFrom(...Array.from('ab:/?#[]@%20&=;.+é\u0000 ')), maxLength: 24 });
     fc.assert(
       fc.property(texts, (text) => {
@@ -26,7 +26,7 @@ describe('URLs', () => {
     );
   });
 
-  test('have the names of query parameters as own properties', () => {
+  test('have query parameters of any name as own properties', () => {
     const query = url('http://h/?__proto__=1&constructor=2&a=3').query;
     assert.deepEqual(Object.entries(query as object), [
       ['__proto__', ['1']],
@@ -35,12 +35,12 @@ describe('URLs', () => {
     ]);
   });
 
-  test('have no query when it has more parameters than API servers read', () => {
+  test('have no query when it exceeds the parameter limit of API servers', () => {
     assert.equal(Object.keys(url(`http://h/?${'a&'.repeat(9_999)}b`).query as object).length, 2);
     assert.equal(Object.keys(url(`http://h/?${'a&'.repeat(10_000)}b`).query as object).length, 0);
   });
 
-  test('replace bytes that are no UTF-8', () => {
+  test('replace bytes that are not UTF-8', () => {
     assert.deepEqual(url('http://h/?a=%ff').query, { a: ['\ufffd'] });
     assert.equal(url('http://h/%ff').escapedPath, '/%ff');
   });

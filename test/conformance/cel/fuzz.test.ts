@@ -46,7 +46,7 @@ function costOfOneStep(program: Program): number {
 }
 
 describe('evaluation of any expression', () => {
-  it('gives a value or a failure, ends when it costs more than the budget, and always costs the same', () => {
+  it('returns a value or a failure, stops at the budget, and always costs the same', () => {
     fc.assert(
       fc.property(anyExpression(4, true), fc.nat(200), (text, budget) => {
         const program = compile(text);
@@ -67,7 +67,7 @@ describe('evaluation of any expression', () => {
     );
   });
 
-  it('never throws on what is no expression', () => {
+  it('never throws for invalid expressions', () => {
     const pieces = [
       '1',
       'object',
@@ -135,7 +135,7 @@ function toOurs(value: unknown): CelValue {
 }
 
 describe('evaluation beside another implementation', () => {
-  it('gives the same values on what both have', () => {
+  it('returns the same values for common features', () => {
     fc.assert(
       fc.property(anyExpression(3, false), (text) => {
         const program = compile(text);
