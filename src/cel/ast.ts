@@ -51,8 +51,6 @@ export interface CallExpression extends Node {
   /** Range of the function name or operator. */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** The macro call in the source, if this call is its expansion (`optMap`, `math.greatest`). */
-  readonly macro: MacroCall | undefined;
 }
 
 export interface ListExpression extends Node {
@@ -98,12 +96,4 @@ export interface ComprehensionExpression extends Node {
   readonly condition: Expression;
   readonly step: Expression;
   readonly result: Expression;
-  /** The macro call in the source. */
-  readonly macro: MacroCall;
-}
-
-export interface MacroCall {
-  readonly name: string;
-  readonly target: Expression | undefined;
-  readonly args: readonly Expression[];
 }

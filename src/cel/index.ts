@@ -56,7 +56,6 @@ export {
   MATH_MACROS,
   MAX_EXPRESSION_CODE_POINTS,
   MAX_NESTING,
-  print,
 } from './syntax/index.ts';
 export type { Macro } from './syntax/index.ts';
 export {

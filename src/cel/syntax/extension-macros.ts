@@ -114,7 +114,7 @@ function optionalMacro(name: string, wrap: (macro: MacroExpansion, bound: Expres
         return macro.literal(null);
       }
       const value = macro.memberCall('value', macro.copy(macro.target));
-      return macro.outermostCall(
+      return macro.functionCall(
         Operator.Conditional,
         macro.memberCall('hasValue', macro.target),
         wrap(macro, bind(macro, variable, value, macro.argument(1))),
@@ -166,7 +166,7 @@ function extremeMacro(name: string, functionName: string): Macro {
       }
       if (args.length === 1) {
         return isNumericList(only) || maybeNumber(only)
-          ? macro.outermostCall(functionName, only)
+          ? macro.functionCall(functionName, only)
           : macro.fail(`math.${name}() invalid single argument value`, only);
       }
       const misfit = args.find((argument) => !maybeNumber(argument));
@@ -174,8 +174,8 @@ function extremeMacro(name: string, functionName: string): Macro {
         return macro.fail(`math.${name}() simple literal arguments must be numeric`, misfit);
       }
       return args.length === 2
-        ? macro.outermostCall(functionName, ...args)
-        : macro.outermostCall(functionName, macro.list(...args));
+        ? macro.functionCall(functionName, ...args)
+        : macro.functionCall(functionName, macro.list(...args));
     },
   };
 }

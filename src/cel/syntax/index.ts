@@ -12,6 +12,5 @@ export type { Macro } from './macro.ts';
 export { ACCUMULATOR, isIdentifier, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operators.ts';
 export { parse } from './parser.ts';
 export type { ParsedExpression, ParseOptions } from './parser.ts';
-export { print } from './printer.ts';
 export { Source } from './source.ts';
 export { STANDARD_MACROS } from './standard-macros.ts';

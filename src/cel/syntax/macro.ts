@@ -1,4 +1,4 @@
-import type { Expression, MacroCall } from '../ast.ts';
+import type { Expression } from '../ast.ts';
 import { ACCUMULATOR, LEGACY_ACCUMULATOR } from './operators.ts';
 import type { ComprehensionParts, NodeFactory, NodePosition } from './node-factory.ts';
 import type { CelValue } from '../value.ts';
@@ -12,6 +12,13 @@ export interface Macro {
   readonly argumentCount: number | undefined;
   /** Returns the expansion, or undefined if the call is an ordinary call. */
   readonly expand: (expansion: MacroExpansion) => Expression | undefined;
+}
+
+/** A call with the name of a macro. */
+export interface MacroCall {
+  readonly name: string;
+  readonly target: Expression | undefined;
+  readonly args: readonly Expression[];
 }
 
 /** Creates the nodes of one call's expansion, all at the position of the call. */
@@ -87,11 +94,6 @@ export class MacroExpansion {
     return this.#nodes.call(this.#position, name, target, args);
   }
 
-  /** A call at the position of the whole macro. */
-  outermostCall(name: string, ...args: readonly Expression[]): Expression {
-    return this.#nodes.call(this.#position, name, undefined, args, this.call);
-  }
-
   presenceTest(operand: Expression, field: string): Expression {
     return this.#nodes.select(this.#position, operand, field, true);
   }
@@ -104,8 +106,8 @@ export class MacroExpansion {
     return this.#nodes.map(this.#position, []);
   }
 
-  comprehension(parts: Omit<ComprehensionParts, 'macro'>): Expression {
-    return this.#nodes.comprehension(this.#position, { ...parts, macro: this.call });
+  comprehension(parts: ComprehensionParts): Expression {
+    return this.#nodes.comprehension(this.#position, parts);
   }
 
   copy(expression: Expression): Expression {

@@ -5,7 +5,6 @@ import type {
   IdentifierExpression,
   ListExpression,
   LiteralExpression,
-  MacroCall,
   MapEntry,
   MapExpression,
   SelectExpression,
@@ -65,9 +64,8 @@ export class NodeFactory {
     name: string,
     target: Expression | undefined,
     args: readonly Expression[],
-    macro?: MacroCall,
   ): CallExpression {
-    return this.namedCall({ start, end, position }, name, target, args, position, position, macro);
+    return this.namedCall({ start, end, position }, name, target, args, position, position);
   }
 
   namedCall(
@@ -77,10 +75,9 @@ export class NodeFactory {
     args: readonly Expression[],
     nameStart: number,
     nameEnd: number,
-    macro?: MacroCall,
   ): CallExpression {
     const id = this.nextId();
-    return { kind: 'call', id, start, end, position, function: name, target, args, nameStart, nameEnd, macro };
+    return { kind: 'call', id, start, end, position, function: name, target, args, nameStart, nameEnd };
   }
 
   list(
@@ -127,7 +124,6 @@ export class NodeFactory {
       condition: parts.condition,
       step: parts.step,
       result: parts.result,
-      macro: parts.macro,
     };
   }
 
@@ -143,8 +139,8 @@ export class NodeFactory {
       case 'call': {
         const target = expression.target === undefined ? undefined : this.copy(expression.target);
         const args = expression.args.map((arg) => this.copy(arg));
-        const { nameStart, nameEnd, macro } = expression;
-        return this.namedCall(expression, expression.function, target, args, nameStart, nameEnd, macro);
+        const { nameStart, nameEnd } = expression;
+        return this.namedCall(expression, expression.function, target, args, nameStart, nameEnd);
       }
       case 'list':
         return this.list(
@@ -177,7 +173,6 @@ export class NodeFactory {
           condition: this.copy(expression.condition),
           step: this.copy(expression.step),
           result: this.copy(expression.result),
-          macro: expression.macro,
         });
     }
   }

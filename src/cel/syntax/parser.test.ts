@@ -168,7 +168,7 @@ describe('operators', () => {
     it(`parses ${JSON.stringify(text)}`, () => assert.equal(outline(parsed(text)), expected));
   }
 
-  it('says where nodes are, and where errors about them point', () => {
+  it('sets the range of nodes and the position of their errors', () => {
     const node = parsed('  (a.b) . fn( c )');
     assert.ok(node.kind === 'call');
     const { start, end, position, nameStart, nameEnd } = node;
@@ -179,7 +179,7 @@ describe('operators', () => {
     assert.equal(node.target?.position, 4);
   });
 
-  it('gives every node an id of its own', () => {
+  it('gives every node a unique id', () => {
     const { expression, nodeCount } = parse('a.optMap(x, [x, {1: T{f: x}}]).sortBy(y, y)', {
       macros,
       optionalSyntax: true,
@@ -247,18 +247,10 @@ describe('macros', () => {
   for (const [text, message] of mistakes) {
     it(`refuses ${text}`, () => assert.equal(errorOf(text).issues[0]?.message, message));
   }
-
-  it('keeps what was written', () => {
-    const node = parsed('a.exists(x, has(x.y))');
-    assert.ok(node.kind === 'comprehension');
-    assert.equal(node.macro.name, 'exists');
-    assert.equal(outline(node.macro.target ?? node), 'a');
-    assert.deepEqual(node.macro.args.map(outline), ['x', '(has x y)']);
-  });
 });
 
 describe('errors', () => {
-  it('are all reported, each with its place and an excerpt', () => {
+  it('are all reported, with positions and excerpts', () => {
     const error = errorOf('a +\n  f(b c, 1e999) &&\n  has(c)');
     assert.deepEqual(
       error.issues.map(({ line, column, message }) => [line, column, message]),
@@ -274,7 +266,7 @@ describe('errors', () => {
     );
   });
 
-  it('count columns in code points, and point with wide dots below wide characters', () => {
+  it('count columns in code points, and have wide dots below wide characters', () => {
     assert.equal(
       errorOf("'🐱é' ++").message.split('\n').slice(0, 3).join('\n'),
       "ERROR: <input>:1:7: Syntax error: mismatched input '+' expecting an expression\n | '🐱é' ++\n | .．．...^",
@@ -306,25 +298,17 @@ describe('errors', () => {
     });
   }
 
-  it('of one mistake are one', () => {
+  it('of one mistake are reported once', () => {
     for (const text of ['f(a b, c)', '[1 2, 3]', '{a b}', 'x not in y', 'a == == b', '(a', 'a.b.', 'f(a,']) {
       assert.equal(errorOf(text).issues.length, 1, text);
     }
   });
 
-  it('end after a hundred', () => {
+  it('stop after a hundred', () => {
     assert.equal(errorOf('@'.repeat(1000)).issues.length, 100);
   });
 
-  it('end as soon as whoever asks wants', () => {
-    const options = { macros, optionalSyntax: true, escapedIdentifiers: true, maxIssues: 1 };
-    assert.throws(
-      () => parse('@'.repeat(10), options),
-      (error) => error instanceof CelError && error.issues.length === 1,
-    );
-  });
-
-  it('refuse syntax that the environment does not have', () => {
+  it('include syntax that the environment does not support', () => {
     const options = { macros, optionalSyntax: false, escapedIdentifiers: false };
     for (const text of ['a.?b', 'a[?b]', '[?a]', '{?a: b}', 'T{?a: b}', 'a.`b`']) {
       assert.throws(() => parse(text, options), /unsupported syntax/u, text);
@@ -352,16 +336,16 @@ describe('limits', () => {
     }
   });
 
-  it('do not hold for what is balanced', () => {
+  it('do not apply to balanced chains', () => {
     parsed(Array.from({ length: 5_000 }, () => 'a').join(' && '));
     parsed(`${'!'.repeat(5_000)}a`);
   });
 
-  it('stop macros that double with each link', () => {
+  it('apply to macros that double with each link', () => {
     assert.throws(() => parsed(`a${'.optMap(x, x)'.repeat(100)}`), /expression expands to more than 150000 nodes/u);
   });
 
-  it('stop brackets that never close', () => {
+  it('apply to brackets that never close', () => {
     for (const bracket of ['(', '[', '{', 'f(', 'a[', 'a.all(x, ', 'T{f: ', '-(', '!(', 'a ? ', 'a ? b : ']) {
       assert.throws(() => parsed(bracket.repeat(20_000)), CelError, bracket);
     }

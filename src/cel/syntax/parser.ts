@@ -1,4 +1,4 @@
-import type { Expression, MacroCall, MapEntry, StructField } from '../ast.ts';
+import type { Expression, MapEntry, StructField } from '../ast.ts';
 import { CelError } from '../errors.ts';
 import type { CelIssue } from '../errors.ts';
 import type { CelValue } from '../value.ts';
@@ -6,7 +6,7 @@ import { Lexer } from './lexer.ts';
 import { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
 import { InvalidLiteral, parseBytes, parseDouble, parseInt64, parseString, parseUint64 } from './literal.ts';
 import { MacroExpansion } from './macro.ts';
-import type { MacroSet } from './macro.ts';
+import type { MacroCall, MacroSet } from './macro.ts';
 import { NodeFactory, TooManyNodes } from './node-factory.ts';
 import type { NodePosition } from './node-factory.ts';
 import { Operator, RESERVED_WORDS } from './operators.ts';
@@ -23,8 +23,6 @@ export interface ParseOptions {
   readonly escapedIdentifiers: boolean;
   /** Maximum nesting of expressions. Default: {@link MAX_NESTING}. */
   readonly maxNesting?: number;
-  /** Syntax errors after which parsing stops. Default: {@link MAX_ISSUES}. */
-  readonly maxIssues?: number;
 }
 
 export interface ParsedExpression {
@@ -762,7 +760,7 @@ class Parser {
 
   #addIssue(message: string, start: number, end: number, hints: readonly string[]): void {
     this.#issues.push(this.#source.issue(message, { start, end }, { hints }));
-    if (this.#issues.length >= (this.#options.maxIssues ?? MAX_ISSUES)) {
+    if (this.#issues.length >= MAX_ISSUES) {
       throw new ParsingStopped();
     }
   }
