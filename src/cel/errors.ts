@@ -29,7 +29,7 @@ export interface CelIssue {
   readonly excerpt: string;
 }
 
-export interface CelErrorOptions {
+interface CelErrorOptions {
   readonly issues?: readonly CelIssue[];
   readonly cause?: unknown;
 }

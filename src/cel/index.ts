@@ -3,7 +3,6 @@ export type { Expression } from './ast.ts';
 export {
   escapeField,
   EXPRESSION_COST_LIMIT,
-  formatSignature,
   formatType,
   MATCH_CONDITIONS_COST_BUDGET,
   MUTATION_TYPES,
@@ -11,13 +10,10 @@ export {
   SCHEMA_COST_LIMIT,
   SCHEMA_RULE_COST_LIMIT,
   SchemaTypes,
-  unescapeField,
 } from './check/index.ts';
-export type { SchemaTypesOptions, SizeEstimator, StructuralSchema, TypeProvider } from './check/index.ts';
-export { createEnvironment, Environment, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './environment.ts';
-export type { EnvironmentOptions, Language } from './environment.ts';
+export type { StructuralSchema, TypeProvider } from './check/index.ts';
+export { createEnvironment, Environment, MAX_KUBERNETES_VERSION } from './environment.ts';
 export { CelError, describeIssue, formatIssue } from './errors.ts';
-export type { CelErrorCode, CelIssue } from './errors.ts';
 export {
   Cancellation,
   CelDuration,
@@ -30,34 +26,18 @@ export {
   LazyStruct,
   parseJson,
   printValue,
-  sizeOf,
   toText,
   typeNameOf,
 } from './evaluate/index.ts';
-export type { Bindings, EvaluateOptions, Evaluation, StructFactory } from './evaluate/index.ts';
+export type { Bindings, Evaluation, StructFactory } from './evaluate/index.ts';
 export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';
-export type {
-  AuthorizationAnswer,
-  AuthorizationRequest,
-  AuthorizationUser,
-  Authorizer,
-  ResourceRequest,
-} from './libraries/index.ts';
+export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
 export { findExpression } from './expression-tree.ts';
 export { Program } from './program.ts';
-export type { ProgramResult } from './program.ts';
 export { languageReference } from './reference.ts';
-export type { FunctionDeclaration, Library, Overload, Range } from './library.ts';
-export {
-  BINDING_MACROS,
-  isIdentifier,
-  MATH_MACROS,
-  MAX_EXPRESSION_CODE_POINTS,
-  MAX_NESTING,
-} from './syntax/index.ts';
-export type { Macro } from './syntax/index.ts';
+export { BINDING_MACROS, isIdentifier, MATH_MACROS } from './syntax/index.ts';
 export {
   BOOL,
   BYTES,
@@ -68,13 +48,10 @@ export {
   listOf,
   mapOf,
   NULL,
-  opaque,
   optionalOf,
   STRING,
   struct,
   TIMESTAMP,
-  typeOf,
-  UINT,
 } from './type.ts';
 export type { CelType } from './type.ts';
 export { CelDouble, CelMap, CelObject, CelUint, EvaluationFailure } from './value.ts';

@@ -10,7 +10,7 @@ import { EvaluationFailure } from './value.ts';
 import type { CelValue } from './value.ts';
 
 /** A value and the cost of its evaluation. */
-export interface ProgramResult {
+interface ProgramResult {
   readonly value: CelValue;
   readonly cost: number;
 }

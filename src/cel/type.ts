@@ -12,7 +12,7 @@ export type CelType =
   | { readonly kind: 'type'; readonly of: CelType }
   | { readonly kind: 'parameter'; readonly name: string };
 
-export type PrimitiveKind =
+type PrimitiveKind =
   | 'dyn'
   | 'error'
   | 'null'

@@ -7,7 +7,7 @@ export interface CallLimits {
 }
 
 /** A guest's call of a host capability. The guest receives the message of a thrown error. */
-export type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
+type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
 
 /** What one guest call can reach of the host. */
 export interface CallContext {

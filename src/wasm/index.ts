@@ -1,10 +1,8 @@
-export type { CallContext, CallLimits, HostCall } from './call.ts';
+export type { CallContext, CallLimits } from './call.ts';
 export { compileModule } from './compile.ts';
 export type { CompiledModule, ModuleShape, SandboxOptions } from './compile.ts';
 export { WasmError } from './errors.ts';
-export type { WasmErrorCode } from './errors.ts';
 export { createOpaGuest } from './create-opa-guest.ts';
 export type { OpaGuest } from './opa.ts';
 export { WapcGuest } from './wapc.ts';
 export { WasiCommand } from './wasi-command.ts';
-export type { CommandResult } from './wasi-command.ts';

@@ -63,7 +63,6 @@ export const Op = {
   i64Add: 0x7c,
   i64Sub: 0x7d,
   i64Mul: 0x7e,
-  i64ShrU: 0x88,
   i64ExtendI32U: 0xad,
   refNull: 0xd0,
   refFunc: 0xd2,

@@ -32,25 +32,25 @@ export const PrivateExport = {
 } as const;
 
 /** Maximum number of functions: ten times that of the largest Go policies (about 30,000). V8's limit is 1,000,000. */
-export const MAX_FUNCTIONS = 300_000;
+const MAX_FUNCTIONS = 300_000;
 
 /**
  * Every instance creates its imports and exports as objects of the JavaScript heap. Published modules have fewer than
  * 100.
  */
-export const MAX_IMPORTS_AND_EXPORTS = 20_000;
+const MAX_IMPORTS_AND_EXPORTS = 20_000;
 
 /** Maximum entries of all tables together: 24 bytes each in V8's native memory, where exhaustion ends the process. */
-export const MAX_TABLE_ENTRIES = 1_048_576;
+const MAX_TABLE_ENTRIES = 1_048_576;
 
 /** Maximum number of tables. Compilers emit one, and a few more with reference types. */
 export const MAX_TABLES = 16;
 
 /** Maximum linear memory in pages (1 GiB), so that addresses and sizes fit in 31 bits. */
-export const MAX_MEMORY_PAGES = 16_384;
+const MAX_MEMORY_PAGES = 16_384;
 
 /** The rewritten module and what the rewriter learned about it. */
-export interface RewrittenModule {
+interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly functions: number;
   readonly hasMemory: boolean;

@@ -3,7 +3,7 @@ import { BULK_BYTES_SHIFT, CARD_SHIFT, GROW_PAGE_FUEL, PAGE_BYTES, TABLE_ENTRY_F
 import { Misc, Op, Simd, ValueType } from './opcodes.ts';
 
 /** Indexes that the added functions refer to. */
-export interface RuntimeEnvironment {
+interface RuntimeEnvironment {
   readonly fuelGlobal: number;
   /** Defined when instances of the module are restored. */
   readonly tracking: TrackingEnvironment | undefined;

@@ -11,7 +11,7 @@ export type HostFunction = (...args: never[]) => number | bigint | void;
 export type HostImports = Readonly<Record<string, Readonly<Record<string, HostFunction>>>>;
 
 /** Callbacks of an execution mode. */
-export interface SandboxHost {
+interface SandboxHost {
   /**
    * Builds the functions that an instance can import. Called once per instance, before guest code runs: the functions
    * may use `instance` only when they are called. A memory that the guest imports becomes the instance's own.
@@ -30,7 +30,7 @@ type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefin
 export const CALLS_PER_INSTANCE = 10_000;
 
 /** An instance is replaced after this time, for the same reason. */
-export const INSTANCE_LIFETIME_MS = 30_000;
+const INSTANCE_LIFETIME_MS = 30_000;
 
 /** The fuel global has 64 bits; larger values are not exact as numbers. */
 const MAX_FUEL = Number.MAX_SAFE_INTEGER;

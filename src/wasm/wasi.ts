@@ -32,7 +32,7 @@ export const STDIN_LIMIT_BYTES = 128 * 1024 * 1024;
 export const SLEEP_LIMIT_NS = 3_600_000_000_000n;
 
 /** Resolution of the clocks, 0.1 ms: enough for timeouts, too coarse for timing attacks. */
-export const CLOCK_STEP_NS = 100_000n;
+const CLOCK_STEP_NS = 100_000n;
 
 /** Fuel per buffer of a scatter or gather call (0.2 µs in a loop) or subscription of a poll. */
 const ELEMENT_FUEL = 1_000;

@@ -17,7 +17,7 @@ import { optionalValueType } from './unification.ts';
  */
 export type SizeEstimator = (path: readonly string[]) => Range | undefined;
 
-export interface EstimateOptions {
+interface EstimateOptions {
   readonly sizes?: SizeEstimator | undefined;
   /** Cost of `has(…)`: 0 in API servers. */
   readonly presenceTestCost: number;

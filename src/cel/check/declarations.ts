@@ -57,7 +57,7 @@ export interface DeclaredOverload {
   readonly typeParameters: readonly string[];
 }
 
-export interface DeclarationOptions {
+interface DeclarationOptions {
   readonly libraries: readonly Library[];
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types?: TypeProvider | undefined;

@@ -1,21 +1,19 @@
 export { check } from './checker.ts';
 export type { CheckedExpression } from './checker.ts';
 export { estimateCost } from './cost-estimate.ts';
-export type { EstimateOptions, SizeEstimator } from './cost-estimate.ts';
+export type { SizeEstimator } from './cost-estimate.ts';
 export { Declarations } from './declarations.ts';
-export type { Constant, DeclarationOptions, DeclaredFunction, Meaning, TypeProvider } from './declarations.ts';
+export type { TypeProvider } from './declarations.ts';
 export {
   EXPRESSION_COST_LIMIT,
   MATCH_CONDITIONS_COST_BUDGET,
-  MAX_REQUEST_BYTES,
   POLICY_COST_BUDGET,
   SCHEMA_COST_LIMIT,
   SCHEMA_RULE_COST_LIMIT,
 } from './limits.ts';
 export { validateLiterals } from './literal-validation.ts';
-export type { LiteralRules } from './literal-validation.ts';
 export { MUTATION_TYPES } from './mutation-types.ts';
 export { SchemaTypes } from './schema-types.ts';
-export type { SchemaTypesOptions, StructuralSchema } from './schema-types.ts';
-export { escapeField, unescapeField } from './field-escaping.ts';
-export { formatSignature, formatType } from './type-text.ts';
+export type { StructuralSchema } from './schema-types.ts';
+export { escapeField } from './field-escaping.ts';
+export { formatType } from './type-text.ts';

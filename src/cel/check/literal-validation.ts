@@ -16,7 +16,7 @@ const PARSING_FUNCTIONS: ReadonlySet<string> = new Set(['duration', 'timestamp',
 const FORMAT = 'format';
 const FORMAT_OVERLOAD = 'string_format';
 
-export interface LiteralRules {
+interface LiteralRules {
   /** Whether lists and maps must not mix types, including `dyn`: all API servers require this. */
   readonly homogeneous: boolean;
   /**

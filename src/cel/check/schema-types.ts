@@ -28,7 +28,7 @@ export interface StructuralSchema {
   readonly 'x-kubernetes-embedded-resource'?: boolean;
 }
 
-export interface SchemaTypesOptions {
+interface SchemaTypesOptions {
   /** Resolves a `$ref`. A field with an unresolved reference does not exist. */
   readonly resolve?: (reference: string) => StructuralSchema | undefined;
   /**

@@ -24,7 +24,7 @@ export interface Qualifier {
   readonly id: number;
 }
 
-export type AttributeRoot =
+type AttributeRoot =
   /** A slot that is set before the evaluation. */
   | { readonly kind: 'slot'; readonly slot: number }
   /** An operand that is evaluated on use. */
@@ -80,7 +80,7 @@ export function runAttribute(of: Attribute, own: 0 | 1): Run {
 }
 
 /** Like {@link Run}, but returns undefined for `optional.none()` and the plain value for another optional. */
-export type RawRun = (frame: Frame) => CelResult | undefined;
+type RawRun = (frame: Frame) => CelResult | undefined;
 
 /** Evaluates an attribute with an optional selection without creating an optional; undefined for other attributes. */
 export function runRawOptional(of: Attribute): RawRun | undefined {

@@ -49,7 +49,7 @@ const UNITS_PER_WORK = 16;
 /** Work of compiling a regular expression, besides its length. */
 const PATTERN_WORK = 200;
 
-export interface CallPlan {
+interface CallPlan {
   readonly id: number;
   readonly name: string;
   readonly args: readonly Run[];

@@ -244,7 +244,7 @@ export function compileExistsOne(iteration: Iteration, predicate: Run): Run {
 }
 
 /** The elements that a loop collects. */
-export interface CollectLoop {
+interface CollectLoop {
   /** Which elements are included; undefined: all. */
   readonly filter: Run | undefined;
   readonly element: Run;
@@ -286,7 +286,7 @@ export function compileCollect(iteration: Iteration, { filter, element, isLitera
   };
 }
 
-export interface InsertLoop {
+interface InsertLoop {
   readonly filter: Run | undefined;
   /** The value for the key in the first variable; undefined: `entries` has both. */
   readonly value: Run | undefined;
@@ -359,7 +359,7 @@ function insertEntries(entries: Run | undefined): Insert {
 }
 
 /** Any other loop. The accumulator is initialized on first use. */
-export interface GeneralLoop {
+interface GeneralLoop {
   readonly iteration: Iteration;
   readonly accumulatorSlot: number;
   readonly condition: Run;

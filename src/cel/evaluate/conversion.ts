@@ -61,7 +61,7 @@ export function toText(value: CelValue): string | EvaluationFailure {
 }
 
 /** Decodes bytes; undefined if they are not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
+function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

@@ -27,7 +27,7 @@ function ofList(read: (list: readonly CelValue[]) => CelResult): (value: CelValu
 }
 
 /** The value of an optional; a failure if it has none. */
-export function valueOfOptional(optional: CelOptional): CelResult {
+function valueOfOptional(optional: CelOptional): CelResult {
   return optional.value === undefined ? new EvaluationFailure('optional.none() dereference') : optional.value;
 }
 

@@ -65,7 +65,7 @@ export function matchEstimate(text: Range, pattern: number): CallEstimate {
 }
 
 /** A label or field selector: a list of requirements, each a struct with a list. */
-export function selectorCost(length: number): number {
+function selectorCost(length: number): number {
   return LIST_BASE + Math.ceil(length * TRAVERSAL) + Math.ceil(length / 2) * (LIST_BASE + STRUCT_BASE);
 }
 

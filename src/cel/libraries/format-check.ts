@@ -5,7 +5,7 @@ import { FormatError, parseFormat } from './string-format.ts';
 import type { FormatClause } from './string-format.ts';
 
 /** An error in a call of `format`, with its node. */
-export interface FormatProblem {
+interface FormatProblem {
   readonly message: string;
   readonly node: Expression;
 }

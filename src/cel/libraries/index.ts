@@ -21,21 +21,9 @@ export {
   type AuthorizationRequest,
   type AuthorizationUser,
   type Authorizer,
-  type ResourceCheck,
-  type ResourceRequest,
 } from './authorizer-values.ts';
 export { AUTHORIZER, RESOURCE_CHECK } from './authorizer.ts';
-export { CIDR } from './cidr.ts';
-export { FORMAT } from './format.ts';
-export { IP } from './ip.ts';
-export { IpAddress, parseIp } from './ip-address.ts';
-export { IpNetwork, parseNetwork } from './ip-network.ts';
-export { parseQuantity, Quantity } from './quantity-value.ts';
-export { QUANTITY } from './quantity.ts';
-export { SEMVER } from './semver.ts';
-export { FormatError, parseFormat, type FormatClause, type FormatPart } from './string-format.ts';
-export { checkFormat, type FormatProblem } from './format-check.ts';
-export { URL_TYPE } from './url.ts';
+export { checkFormat } from './format-check.ts';
 export { libraryTable, type FunctionRow } from './library-table.ts';
 
 /** Libraries of all Kubernetes versions, in the order of the documentation. */

@@ -4,7 +4,7 @@ import { fail, LibraryValue } from './declare.ts';
 import type { EvaluationFailure } from '../value.ts';
 
 /** Length of an address in bits. */
-export type AddressLength = 32 | 128;
+type AddressLength = 32 | 128;
 
 const BITS_PER_BYTE = 8;
 /** Number of 16-bit groups in an IPv6 address. */

@@ -3,7 +3,7 @@ import { fail, LibraryValue } from './declare.ts';
 import type { Int } from './declare.ts';
 
 /** The notation of a quantity, kept when it is printed. */
-export type QuantityFormat = 'decimal-suffix' | 'binary-suffix' | 'exponent';
+type QuantityFormat = 'decimal-suffix' | 'binary-suffix' | 'exponent';
 
 /**
  * Maximum number of digits of a quantity, written out. Kubernetes has no limit and spends unbounded time on

@@ -8,7 +8,7 @@ import { parseSemver } from './semver-value.ts';
 import type { Semver } from './semver-value.ts';
 
 /** The type of semantic versions. */
-export const SEMVER: ReturnType<typeof struct> = struct('kubernetes.Semver');
+const SEMVER: ReturnType<typeof struct> = struct('kubernetes.Semver');
 
 function isSemver(text: string, isNormalized?: boolean): boolean {
   return !(parseSemver(text, isNormalized) instanceof EvaluationFailure);

@@ -32,7 +32,7 @@ export interface FormatClause {
 }
 
 /** A part of a format string: text, or a clause for the next argument. */
-export type FormatPart = string | FormatClause;
+type FormatPart = string | FormatClause;
 
 /** An error in a format string; the rest of the string is not parsed. */
 export class FormatError {

@@ -8,7 +8,7 @@ import { parseUrl, requestUriProblem } from './url-value.ts';
 import type { Url } from './url-value.ts';
 
 /** The type of URLs. */
-export const URL_TYPE: ReturnType<typeof struct> = struct('kubernetes.URL');
+const URL_TYPE: ReturnType<typeof struct> = struct('kubernetes.URL');
 
 const SAMPLE = 'https://example.com:8443/a%20b?x=1&x=2';
 

@@ -6,10 +6,10 @@ export {
   OPTIONAL_MACROS,
   TWO_VARIABLE_MACROS,
 } from './extension-macros.ts';
-export { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
+export { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING } from './limits.ts';
 export { MacroSet } from './macro.ts';
 export type { Macro } from './macro.ts';
-export { ACCUMULATOR, isIdentifier, Operator, RESERVED_WORDS, UNUSED_VARIABLE } from './operators.ts';
+export { ACCUMULATOR, isIdentifier, Operator, RESERVED_WORDS } from './operators.ts';
 export { parse } from './parser.ts';
 export type { ParsedExpression, ParseOptions } from './parser.ts';
 export { Source } from './source.ts';

@@ -1,7 +1,7 @@
 import { Token } from './token.ts';
 
 /** Called for invalid or unknown tokens. */
-export type ReportLexicalError = (message: string, start: number, end: number, hints: readonly string[]) => void;
+type ReportLexicalError = (message: string, start: number, end: number, hints: readonly string[]) => void;
 
 const IDENTIFIER_START = 1;
 const DIGIT = 2;

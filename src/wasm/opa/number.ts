@@ -18,7 +18,7 @@ export class RegoNumber {
 }
 
 /** `0.digits * 10^point`, without zeros at either end of `digits`; zero has no digits. */
-export interface Decimal {
+interface Decimal {
   readonly negative: boolean;
   readonly digits: string;
   readonly point: number;

@@ -16,7 +16,7 @@ import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
 
 /** Maximum number of values in the result of an enumeration: far more than a policy can process within its deadline. */
-export const MAX_RESULT_VALUES = 1_000_000;
+const MAX_RESULT_VALUES = 1_000_000;
 
 /** Fuel per value that a builtin creates: 0.5 µs, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_VALUE = 1000;

@@ -1,1 +1,0 @@
-export { wat } from './wat.ts';
