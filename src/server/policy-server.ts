@@ -17,7 +17,7 @@ import { FilePolicies } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { operationsHandler, type PoliciesView } from './status/operations-endpoint.ts';
-import type { PhaseChange } from './policies/policy-registry.ts';
+import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
 import type { PolicyStatus } from './status/policy-status.ts';
 import type { Replica } from './replica/replica.ts';

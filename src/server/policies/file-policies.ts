@@ -1,16 +1,20 @@
-// The policies of a file: read whenever it changes, loaded, served.
+// The policies of a file: read whenever it changes.
 import { EvaluationError } from '../../evaluation/index.ts';
+import type { CompiledPolicyModule, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
+import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
-import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import type { ReadPolicy } from './registry-loads.ts';
+import type { WantedChanges, WantedPolicy } from './wanted-policy.ts';
 
 /** A source of policies that is a policies file. */
 export class FilePolicies implements PolicySource {
   readonly #file: string;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
+  readonly #entries = new FileEntries();
   readonly #watch: FileWatch;
   #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
   #isLoaded = false;
@@ -22,16 +26,17 @@ export class FilePolicies implements PolicySource {
     this.#host = host;
     this.#registry = new PolicyRegistry(
       {
+        read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
         load: (requests, done) => loader.load(requests, done),
-        publish: (change) => host.publish(change),
+        publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),
-        servingChanged: (digests) => {
-          loader.keep(digests);
+        servingChanged: () => {
+          loader.keep(this.modules().map(({ digest }) => digest));
           record.changed(() => this.#registry.lastGood());
         },
       },
-      record.read(),
+      record.read('file'),
     );
     this.#watch = new FileWatch([file], {
       changed: ([content]) => this.#changed(content?.toString('utf8') ?? ''),
@@ -55,7 +60,8 @@ export class FilePolicies implements PolicySource {
   }
 
   settledInTime(): Promise<void> {
-    return settledWithin(this.#registry.settled(), this.#host.readyWaitMs);
+    const isRead = this.#source.loadedAt !== null;
+    return settledWithin(isRead ? this.#registry.settled() : this.#registry.restored(), this.#host.readyWaitMs);
   }
 
   notReady(): string | undefined {
@@ -90,7 +96,7 @@ export class FilePolicies implements PolicySource {
     return this.#registry.phases();
   }
 
-  modules(): ReturnType<PolicyRegistry['modules']> {
+  modules(): CompiledPolicyModule[] {
     return this.#registry.modules();
   }
 
@@ -113,11 +119,12 @@ export class FilePolicies implements PolicySource {
     const { loader, log } = this.#host;
     const started = performance.now();
     try {
-      const declared = await loader.parse(text, this.#file);
+      const entries = await loader.parse(text, this.#file);
+      const isFirst = this.#source.loadedAt === null;
       this.#source = { loadedAt: new Date().toISOString(), error: null };
-      this.#registry.declare(declared);
-      const problems = declared.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
-      const counts = { policies: declared.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
+      this.#registry.want(this.#entries.changes(entries), isFirst);
+      const problems = entries.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
+      const counts = { policies: entries.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
       log.info(counts, 'policies file read');
       void this.settledInTime().then(() => (this.#isLoaded = true));
       void this.#registry.settled().then(() => this.#host.reloadTook(performance.now() - started));
@@ -136,7 +143,39 @@ export class FilePolicies implements PolicySource {
     this.#source = { ...this.#source, error: error.message };
     this.#host.log.error({ file: this.#file, error: error.message }, 'policies file not used');
     if (isFirst) {
-      this.#registry.restoreLastGood(error.message);
+      this.#registry.restore(error.message);
     }
   }
+}
+
+/** The entries of a policies file as versions that are to serve. */
+export class FileEntries {
+  /** By id. */
+  #identities = new Map<string, string>();
+
+  /** What differs from the entries before. */
+  changes(entries: readonly ReadEntry[]): WantedChanges {
+    const identities = new Map<string, string>();
+    const changes = new Map<string, WantedPolicy | undefined>();
+    for (const entry of entries) {
+      const [id, uid] =
+        'definition' in entry ? [entry.definition.id, entry.hash] : [entry.id, `problem:${entry.problems.join('; ')}`];
+      identities.set(id, uid);
+      if (this.#identities.get(id) !== uid) {
+        changes.set(id, { serving: { name: id, uid, snapshot: entry, order: 0 }, staged: [] });
+      }
+    }
+    for (const id of this.#identities.keys()) {
+      if (!identities.has(id)) {
+        changes.set(id, undefined);
+      }
+    }
+    this.#identities = identities;
+    return changes;
+  }
+}
+
+/** The loader has read the entry with its file. */
+export function readPolicy(entry: ReadEntry): ReadPolicy {
+  return 'definition' in entry ? entry : { problem: entry.problems.join('; '), isTransient: false };
 }

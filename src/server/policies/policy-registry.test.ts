@@ -1,614 +1,721 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { definitionHash, settingsHash, type SinglePolicyDefinition } from '../../engine/index.ts';
+import { definitionHash, type PolicyDefinition, settingsHash } from '../../engine/index.ts';
+import { isNamespacedPolicyId } from '../../resources/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
-import { type PinnedPolicy, PolicyRegistry, STAND_IN_MS } from './policy-registry.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
+import type { RevisionReport } from '../../control/index.ts';
+import { RevisionView } from '../replica/revision-view.ts';
+import { PolicyRegistry } from './policy-registry.ts';
+import type { ReadPolicy } from './registry-loads.ts';
+import type { PinnedPolicy } from './serving-record.ts';
+import { LINGER_MS } from './shown-policy.ts';
+import type { WantedChanges, WantedPolicy, WantedRevision } from './wanted-policy.ts';
+import { versioned } from './testing/policy-definitions.ts';
 
-/** A policy whose module is called like its version; settings tell versions of one module apart. */
-function policy(id: string, version: string, rest: Partial<SinglePolicyDefinition> = {}): DeclaredPolicy {
-  const definition: SinglePolicyDefinition = {
-    kind: 'policy',
-    id,
-    mode: 'protect',
-    allowedToMutate: false,
-    module: `file:///${version}.wasm`,
-    settings: { version },
-    contextAwareResources: [],
-    hostCapabilities: [],
-    failurePolicy: 'Fail',
-    ...rest,
-  };
+const digestOf = (version: string): string => `sha256:${version}`;
+const MODULE = 'file:///policy.wasm';
+
+/** What a spec with this version reads as. */
+function declared(id: string, version: string): DeclaredPolicy {
+  const definition = versioned(id, MODULE, version);
   return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
 }
 
-const digestOf = (version: string): string => `sha256:${version}`;
-const moduleOf = ({ definition }: { definition: LoadRequest['definition'] }): string =>
-  definition.kind === 'policy' ? definition.module : '';
-
-function good(request: LoadRequest, version: string, sourceError?: string): LoadOutcome {
-  const digest = digestOf(version);
-  // The registry only looks at the digest.
-  const module = { digest, mode: 'kubewarden-wapc', compiled: {} } as unknown as CompiledPolicyModule;
+/** Revision `number` of a policy, whose module is called like the number unless told otherwise. */
+function revision(id: string, number: number, module = String(number)): WantedRevision {
   return {
-    ok: true,
-    digests: { [moduleOf(request)]: digest },
-    modules: [module],
-    ...(sourceError === undefined ? {} : { sourceError }),
+    name: `${id}-${number}`,
+    uid: `uid-${id}-${number}`,
+    revision: number,
+    snapshot: { version: String(number) },
+    order: 0,
+    modules: [{ name: id, module: MODULE, digest: digestOf(module) }],
   };
 }
 
-const failed = (message: string, transient = false): LoadOutcome => ({
-  ok: false,
-  reason: transient ? 'FetchFailed' : 'InvalidModule',
-  message,
-  transient,
-});
+const serving = (one: WantedRevision, ...staged: WantedRevision[]): WantedPolicy => ({ serving: one, staged });
 
-const pinned = (id: string, version: string): PinnedPolicy => ({
-  ...policy(id, version),
-  digests: { [`file:///${version}.wasm`]: digestOf(version) },
-  since: '2026-01-01T00:00:00.000Z',
-});
-
-const problem = (id: string, ...problems: string[]): ReadEntry => ({ id, problems });
+/** What served before a restart. */
+function recorded(id: string, number: number): PinnedPolicy {
+  return {
+    ...declared(id, String(number)),
+    digests: { [MODULE]: digestOf(String(number)) },
+    since: '2026-01-01T00:00:00.000Z',
+    revision: { name: `${id}-${number}`, uid: `uid-${id}-${number}`, number },
+  };
+}
 
 interface Pending {
   readonly request: LoadRequest;
-  /** Ends this load. */
   readonly end: (outcome: LoadOutcome) => void;
 }
 
-/** A registry whose collaborators keep what they are asked. */
-function setUp(lastGood: readonly PinnedPolicy[] = []): {
-  registry: PolicyRegistry;
-  loads: Pending[];
-  changes: TableChange[];
-  phases: string[];
-  ended: string[];
-  kept: (readonly string[])[];
-  /** Takes the oldest load. */
-  next: () => Pending;
-  status: (id: string) => PolicyStatus;
-  declare: (...policies: DeclaredPolicy[]) => void;
-} {
+interface Scene {
+  readonly registry: PolicyRegistry;
+  readonly view: RevisionView;
+  readonly loads: Pending[];
+  readonly changes: TableChange[];
+  readonly staged: ReadonlyMap<string, readonly PolicyDefinition[]>[];
+  readonly ended: string[];
+  /** Takes the oldest load, and ends it well. */
+  readonly good: () => Promise<void>;
+  readonly bad: (message: string, transient?: boolean) => Promise<void>;
+  readonly want: (changes: Readonly<Record<string, WantedPolicy | undefined>>, isFirst?: boolean) => Promise<void>;
+  /** Every worker has changed over. */
+  readonly reach: () => Promise<void>;
+  readonly status: (id: string) => PolicyStatus;
+  /** State by revision. */
+  readonly reports: () => Record<string, string>;
+}
+
+const flush = async (): Promise<void> => {
+  for (let turns = 0; turns < 10; turns += 1) {
+    await Promise.resolve();
+  }
+};
+
+function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[]; holds?: boolean } = {}): Scene {
   const loads: Pending[] = [];
   const changes: TableChange[] = [];
-  const phases: string[] = [];
+  const staged: ReadonlyMap<string, readonly PolicyDefinition[]>[] = [];
   const ended: string[] = [];
-  const kept: (readonly string[])[] = [];
-  const registry = new PolicyRegistry(
+  let publishing: (() => void)[] = [];
+  const view: RevisionView = new RevisionView(() => registry.entries());
+  const registry: PolicyRegistry = new PolicyRegistry(
     {
+      read: async (policies) =>
+        policies.map(({ id, spec }): ReadPolicy => {
+          const { version } = (spec ?? {}) as { version?: string };
+          return version === undefined ? { problem: 'no spec', isTransient: false } : declared(id, version);
+        }),
       load: (requests, done) =>
         loads.push(
-          ...requests.map((request) => ({
-            request,
-            end: (outcome: LoadOutcome) => done(new Map([[request, outcome]])),
-          })),
+          ...requests.map((request) => ({ request, end: (one: LoadOutcome) => done(new Map([[request, one]])) })),
         ),
-      publish: async (change) => void changes.push(change),
-      phaseChanged: (id, change) => phases.push(`${id} ${change?.phase ?? 'gone'}`),
+      publish: (change, beside) => {
+        changes.push(change);
+        staged.push(beside);
+        return holds ? new Promise((resolve) => publishing.push(resolve)) : Promise.resolve();
+      },
+      phaseChanged: () => undefined,
       changeEnded: (result) => ended.push(result),
-      servingChanged: (digests) => kept.push(digests),
+      servingChanged: () => undefined,
+      isForTenant: isNamespacedPolicyId,
+      changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
     },
-    new Map(lastGood.map((entry) => [entry.definition.id, entry])),
+    new Map(record.map((one) => [one.definition.id, one])),
   );
+  const next = (): Pending => loads.shift() ?? assert.fail('nothing is being loaded');
   return {
     registry,
+    view,
     loads,
     changes,
-    phases,
+    staged,
     ended,
-    kept,
-    next: () => loads.shift() ?? assert.fail('nothing is being loaded'),
-    status: (id) => registry.statuses().find((status) => status.id === id) ?? assert.fail(`${id} is unknown`),
-    declare: (...policies) => registry.declare(policies),
+    good: async () => {
+      const { request, end } = next();
+      const digests = request.digests ?? {};
+      // The registry only looks at the digest.
+      const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
+      end({ ok: true, digests, modules });
+      await flush();
+    },
+    bad: async (message, transient = false) => {
+      next().end({ ok: false, reason: transient ? 'FetchFailed' : 'InvalidModule', message, transient });
+      await flush();
+    },
+    want: async (wanted, isFirst = false) => {
+      const all: WantedChanges = new Map(Object.entries(wanted));
+      registry.want(all, isFirst);
+      await flush();
+    },
+    reach: async () => {
+      const reached = publishing;
+      publishing = [];
+      for (const resolve of reached) {
+        resolve();
+      }
+      await flush();
+    },
+    status: (id) => registry.status(id) ?? assert.fail(`${id} is unknown`),
+    reports: () => Object.fromEntries([...view.reports()].map(({ name, state }) => [name, state])),
   };
 }
 
-async function isSettled(registry: PolicyRegistry): Promise<boolean> {
-  let settled = false;
-  void registry.settled().then(() => (settled = true));
-  await Promise.resolve();
-  await Promise.resolve();
-  return settled;
-}
+const upsertIds = (change: TableChange | undefined): string[] => (change?.upserts ?? []).map(({ id }) => id);
+const isSettled = async (promise: Promise<void>): Promise<boolean> => {
+  let isOver = false;
+  void promise.then(() => (isOver = true));
+  await flush();
+  return isOver;
+};
 
-describe('a declared policy', () => {
-  it('names the modules of a version that was fetched and then refused', () => {
-    const { declare, next, status } = setUp();
-    declare(policy('a', 'v1'));
-    const digests = { 'file:///v1.wasm': digestOf('v1') };
-    next().end({ ok: false, reason: 'InvalidSettings', message: 'no', transient: false, digests });
-    assert.deepEqual(status('a').desired?.modules, digests);
-    assert.equal(typeof status('a').desired?.version, 'string');
-    assert.equal(status('a').serving, null);
-  });
+describe('a revision', () => {
+  it('is loaded with its pins, staged with its module, and flipped without one', async () => {
+    const { want, good, loads, changes, staged, status, reports } = setUp();
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    assert.deepEqual(reports(), { 'p-1': 'Loading' });
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('1') });
+    assert.equal(loads[0]?.request.from, undefined);
+    await good();
+    assert.deepEqual(reports(), { 'p-1': 'Staged' });
+    assert.deepEqual([upsertIds(changes[0]), changes[0]?.modules.map(({ digest }) => digest)], [[], [digestOf('1')]]);
+    assert.equal(staged[0]?.get('p')?.length, 1);
+    assert.equal(status('p').phase, 'Pending');
 
-  it('is pending, then active with its digest, and published with its module', () => {
-    const { declare, next, status, changes, phases, kept } = setUp();
-    declare(policy('p', 'a'));
-    assert.deepEqual([status('p').phase, status('p').serving, status('p').desired?.version], ['Pending', null, null]);
-    const { request, end } = next();
-    assert.equal(request.digests, undefined);
-    end(good(request, 'a'));
-    const { phase, reason, serving, desired, attempts } = status('p');
-    assert.deepEqual({ phase, reason, attempts }, { phase: 'Active', reason: 'Serving', attempts: 1 });
-    assert.equal(serving?.version, desired?.version);
-    assert.deepEqual(serving?.modules, { 'file:///a.wasm': digestOf('a') });
-    assert.deepEqual(phases, ['p Pending', 'p Active']);
-    const [change] = changes;
-    assert.deepEqual(
-      change?.upserts.map((entry) => 'definition' in entry && entry.id),
-      ['p'],
-    );
-    assert.deepEqual(
-      change?.modules.map(({ digest }) => digest),
-      [digestOf('a')],
-    );
-    assert.deepEqual(kept.at(-1), [digestOf('a')]);
-  });
-
-  it('that does not differ from what was declared is not loaded again', () => {
-    const { declare, next, loads } = setUp();
-    declare(policy('p', 'a'));
-    const { request, end } = next();
-    declare(policy('p', 'a'));
-    end(good(request, 'a'));
-    declare(policy('p', 'a'));
+    await want({ p: serving(revision('p', 1)) });
     assert.equal(loads.length, 0);
+    assert.deepEqual([upsertIds(changes[1]), changes[1]?.modules], [['p'], []]);
+    assert.equal(staged[1]?.get('p')?.length, 0);
+    assert.deepEqual(reports(), { 'p-1': 'Serving' });
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
   });
 
-  it('with a new version serves the old one until that is good, and then only the new module is kept', () => {
-    const { declare, next, status, changes } = setUp();
-    declare(policy('p', 'a'));
-    const first = next();
-    first.end(good(first.request, 'a'));
-    declare(policy('p', 'b'));
-    assert.deepEqual(
-      [status('p').phase, status('p').serving?.modules],
-      ['Updating', { 'file:///a.wasm': digestOf('a') }],
-    );
-    const second = next();
-    second.end(good(second.request, 'b'));
-    assert.equal(status('p').phase, 'Active');
-    assert.deepEqual(
-      changes.at(-1)?.modules.map(({ digest }) => digest),
-      [digestOf('b')],
-    );
-    assert.deepEqual(changes.at(-1)?.retired, [digestOf('a')]);
+  it('is told to serve only when every worker has changed over, and its predecessor until then', async () => {
+    const { want, good, reach, reports, status } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Staged' }, 'Updating']);
+    await reach();
+    assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Serving' }, 'Active']);
+    await want({ p: serving(revision('p', 1), revision('p', 2)) });
+    await good();
+    await reach();
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
+    await reach();
+    assert.deepEqual(reports(), { 'p-2': 'Serving' });
   });
 
-  it('shares its module with others: posted once, retired with the last', () => {
-    const { declare, next, changes } = setUp();
-    const shared = { module: 'file:///shared.wasm' };
-    declare(policy('p', '1', shared), policy('q', '2', shared));
-    for (const { request, end } of [next(), next()]) {
-      end(good(request, 'shared'));
+  it('leaves its predecessor, whatever the cluster says of that one, until it is loaded', async () => {
+    const { want, good, bad, status, reports, registry, changes, view } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Loading' });
+    assert.deepEqual(
+      [...view.deviations()].map(({ revision: number, state }) => [number, state]),
+      [[2, 'Stale']],
+    );
+    const published = changes.length;
+    await bad('broken');
+    assert.equal(changes.length, published);
+    const { phase, reason, message, serving: now, desired } = status('p');
+    assert.deepEqual([phase, reason, message], ['Degraded', 'InvalidModule', 'broken']);
+    assert.deepEqual([now?.revision, desired?.revision], [1, 2]);
+    assert.deepEqual(
+      [...view.served()].map(({ policy, revision: number }) => [policy, number]),
+      [['p', 1]],
+    );
+    assert.deepEqual(
+      [...view.deviations()].map(({ state, message: text }) => [state, text]),
+      [['Failed', 'broken']],
+    );
+    assert.equal(registry.lastGood()[0]?.revision?.number, 1);
+  });
+
+  it('keeps its module while it serves or is staged, and no longer', async () => {
+    const { want, good, changes, registry, view } = setUp();
+    await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
+    await good();
+    await good();
+    assert.equal(registry.modules().length, 2);
+    await want({ p: serving(revision('p', 2)) });
+    assert.deepEqual(changes.at(-1)?.retired, [digestOf('1')]);
+    await want({ p: undefined });
+    assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['p'], [digestOf('2')]]);
+    assert.deepEqual([registry.statuses(), registry.lastGood(), [...view.reports()]], [[], [], []]);
+  });
+
+  it('that served before is there at once when it is wanted again while it still serves', async () => {
+    const { want, good, loads, status } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    await want({ p: serving(revision('p', 2)) });
+    await want({ p: serving(revision('p', 1)) });
+    assert.equal(loads.length, 1, 'only the other one');
+    await good();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
+  });
+
+  it('with other modules than before is another thing to load', async () => {
+    const { want, good, loads } = setUp();
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    await good();
+    await want({ p: { staged: [revision('p', 1, 'other')] } });
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('other') });
+  });
+
+  it('that nobody wants any more does not come back with a late outcome', async () => {
+    const { want, loads, good, status } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    const late = loads.shift();
+    await want({ p: serving(revision('p', 2)) });
+    await good();
+    late?.end({ ok: false, reason: 'InvalidModule', message: 'late', transient: false });
+    late?.end({ ok: true, digests: { [MODULE]: digestOf('1') }, modules: [] });
+    await flush();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 2]);
+  });
+
+  it('that says no digest of its module, or has no spec, is refused without asking a source', async () => {
+    const { want, loads, registry } = setUp();
+    await want(
+      {
+        p: serving({ ...revision('p', 1), modules: [] }),
+        q: serving({ ...revision('q', 1), snapshot: undefined }),
+      },
+      true,
+    );
+    assert.equal(loads.length, 0);
+    assert.deepEqual(
+      registry.statuses().map(({ phase, reason }) => [phase, reason]),
+      [
+        ['Error', 'InvalidDefinition'],
+        ['Error', 'InvalidDefinition'],
+      ],
+    );
+  });
+
+  it('that a worker cannot take up is told as failed, not as serving', async () => {
+    const { want, good, reach, registry, status, view } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1)) }, true);
+    await good();
+    registry.activationFailed('p', 'no memory');
+    await reach();
+    const report = view.report('p-1') as RevisionReport;
+    assert.deepEqual([report.state, report.reason, report.message], ['Failed', 'ActivationFailed', 'no memory']);
+    assert.equal(status('p').phase, 'Error');
+    assert.deepEqual([...view.served()], []);
+    registry.stop();
+  });
+
+  it('that a worker could not take up is given to the workers again, until all have it', async () => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    try {
+      const { want, good, reach, registry, status, changes, reports, view } = setUp({ holds: true });
+      await want({ p: serving(revision('p', 1)) }, true);
+      await good();
+      registry.activationFailed('p', 'no memory');
+      registry.activationFailed('p', 'no memory, says another worker');
+      await reach();
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const before = changes.length;
+        const { nextRetry = '' } = view.report('p-1') ?? {};
+        mock.timers.tick(Date.parse(nextRetry) - Date.now());
+        assert.deepEqual([changes.length, upsertIds(changes.at(-1))], [before + 1, ['p']]);
+        assert.equal(reports()['p-1'], 'Failed', 'it does not flicker while it is tried');
+        if (attempt < 3) {
+          registry.activationFailed('p', 'no memory');
+        }
+        await reach();
+      }
+      assert.deepEqual([reports(), status('p').phase], [{ 'p-1': 'Serving' }, 'Active']);
+      mock.timers.tick(1_000_000);
+      assert.equal(changes.length, 4, 'and then no more');
+      registry.activationFailed('p', 'no memory in a worker that was replaced');
+      registry.retryNow();
+      assert.equal(changes.length, 5);
+      registry.activationFailed('p', 'no memory');
+      await want({ p: undefined });
+      const ended = changes.length;
+      mock.timers.tick(1_000_000);
+      assert.equal(changes.length, ended, 'a policy that is gone is not tried again');
+    } finally {
+      mock.timers.reset();
     }
+  });
+
+  it('that comes back while its successor is on its way is told to serve when every worker has it again', async () => {
+    const { want, good, reach, reports } = setUp({ holds: true });
+    await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
+    await good();
+    await good();
+    await reach();
+    await want({ p: { serving: revision('p', 2), staged: [revision('p', 1)] } });
+    await want({ p: serving(revision('p', 1), revision('p', 2)) });
+    assert.deepEqual(reports(), { 'p-1': 'Staged', 'p-2': 'Staged' });
+    await reach();
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
+  });
+
+  it("of a policy of a namespace is loaded as a tenant's, also after a restart", async () => {
+    const { want, registry, loads } = setUp({ record: [recorded('kw.apg.team.q', 1)] });
+    registry.restore();
+    await want({ 'kw.ap.team.p': serving(revision('kw.ap.team.p', 1)), 'kw.cap.p': serving(revision('kw.cap.p', 1)) });
+    assert.deepEqual(
+      loads.map(({ request: { id, isForTenant } }) => [id, isForTenant]),
+      [
+        ['kw.apg.team.q', true],
+        ['kw.ap.team.p', true],
+        ['kw.cap.p', false],
+      ],
+    );
+  });
+
+  it('is told to serve with the order that it was given, whatever comes after it', async () => {
+    const { want, good, reach, view } = setUp({ holds: true });
+    const ordered = (number: number, order: number): WantedRevision => ({ ...revision('p', number), order });
+    const order = (number: number): unknown => view.report(`p-${number}`)?.order;
+    await want({ p: { staged: [revision('p', 1)] } }, true);
+    await good();
+    assert.equal(order(1), undefined, 'it does not serve');
+    await want({ p: serving(ordered(1, 1)) });
+    await reach();
+    assert.equal(order(1), 1);
+    await want({ p: serving(ordered(2, 2)) });
+    assert.equal(order(1), 1, 'the next one is being loaded');
+    await want({ p: serving(ordered(1, 3)) });
+    assert.equal(order(1), 3, 'it is meant again');
+    await want({ p: serving(ordered(1, 3), revision('p', 2)) });
+    await good();
+    await good();
+    await want({ p: serving(ordered(2, 4)) });
+    assert.deepEqual([order(1), order(2)], [3, undefined], 'some workers may answer by either');
+    await reach();
+    assert.deepEqual([order(1), order(2)], [undefined, 4]);
+  });
+
+  it('that failed here only, although it was found good, is tried again; one that is not understood is not', async () => {
+    const { want, loads, registry, view } = setUp();
+    await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);
+    for (const [reason, isTriedAgain] of [
+      ['SettingsCheckFailed', true],
+      ['InvalidSettings', false],
+    ] as const) {
+      const { request, end } = loads.shift() ?? assert.fail();
+      end({ ok: false, reason, message: 'it did not end', transient: false });
+      assert.equal(view.report(`${request.id}-1`)?.nextRetry !== undefined, isTriedAgain, reason);
+    }
+    registry.stop();
+  });
+});
+
+describe('revisions of several policies', () => {
+  it('that are to serve at the same time are flipped by one change', async () => {
+    const { want, good, changes } = setUp();
+    const ids = ['a', 'b', 'c'];
+    await want(Object.fromEntries(ids.map((id) => [id, { staged: [revision(id, 1)] }])), true);
+    for (const _ of ids) {
+      await good();
+    }
+    const before = changes.length;
+    await want(Object.fromEntries(ids.map((id) => [id, serving(revision(id, 1))])));
+    assert.equal(changes.length, before + 1);
+    assert.deepEqual(upsertIds(changes.at(-1)), ids);
+  });
+
+  it('share a module: posted once, retired with the last', async () => {
+    const { want, good, changes } = setUp();
+    await want({ a: serving(revision('a', 1, 'm')), b: serving(revision('b', 1, 'm')) }, true);
+    await good();
+    await good();
     assert.deepEqual(
       changes.map(({ modules }) => modules.length),
       [1, 0],
     );
-    declare(policy('p', '1', shared));
-    assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['q'], []]);
-    declare();
-    assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['p'], [digestOf('shared')]]);
-  });
-
-  it('whose newer declaration came first ignores the outcome of the older one', () => {
-    const { declare, next, status, changes } = setUp();
-    declare(policy('p', 'a'));
-    const stale = next();
-    declare(policy('p', 'b'));
-    const current = next();
-    current.end(good(current.request, 'b'));
-    const published = changes.length;
-    stale.end(failed('too late'));
-    stale.end(good(stale.request, 'a'));
-    assert.deepEqual(
-      [status('p').phase, Object.values(status('p').serving?.modules ?? {})],
-      ['Active', [digestOf('b')]],
-    );
-    assert.equal(changes.length, published);
-  });
-
-  it('that goes there and back ignores what belongs to the first visit', () => {
-    const { declare, next, status } = setUp();
-    declare(policy('p', 'a'));
-    const stale = next();
-    declare(policy('p', 'b'));
-    const between = next();
-    declare(policy('p', 'a'));
-    stale.end(failed('stale'));
-    between.end(good(between.request, 'b'));
-    assert.equal(status('p').phase, 'Pending');
-    const last = next();
-    last.end(good(last.request, 'a'));
-    assert.equal(status('p').phase, 'Active');
-  });
-
-  it('that is gone ignores its outcome', () => {
-    const { declare, next, registry, phases, changes } = setUp();
-    declare(policy('p', 'a'));
-    const late = next();
-    declare();
-    late.end(good(late.request, 'a'));
-    assert.deepEqual([registry.statuses(), registry.lastGood()], [[], []]);
-    assert.equal(phases.at(-1), 'p gone');
-    assert.ok(changes.every(({ upserts }) => upserts.length === 0));
+    await want({ a: undefined });
+    assert.deepEqual(changes.at(-1)?.retired, []);
+    await want({ b: undefined });
+    assert.deepEqual(changes.at(-1)?.retired, [digestOf('m')]);
   });
 });
 
-describe('a version that fails', () => {
-  it('leaves the last good one, and shows both', () => {
-    const { declare, next, status, changes, registry } = setUp();
-    declare(policy('p', 'a'));
-    const first = next();
-    first.end(good(first.request, 'a'));
-    declare(policy('p', 'b'));
-    next().end(failed('it is broken'));
-    const { phase, reason, message, serving, desired, nextRetry } = status('p');
-    assert.deepEqual([phase, reason, message, nextRetry], ['Degraded', 'InvalidModule', 'it is broken', null]);
-    assert.deepEqual(Object.values(serving?.modules ?? {}), [digestOf('a')]);
-    assert.equal(desired?.version, null);
-    assert.notEqual(desired?.settingsHash, serving?.settingsHash);
-    assert.deepEqual(changes.at(-1)?.retired, []);
-    assert.equal(registry.lastGood()[0]?.definition.id, 'p');
+describe('a policy of which nothing is to serve', () => {
+  const failed = { staged: [], failed: { revision: 2, message: 'bad settings', failurePolicy: 'Ignore' } } as const;
+
+  it('is answered by the failurePolicy of the revision that failed, even where something served', async () => {
+    const { want, good, changes, status } = setUp();
+    await want({ p: failed, q: serving(revision('q', 1)) }, true);
+    await good();
+    assert.deepEqual(changes[0]?.upserts, [{ id: 'p', failed: { message: 'bad settings', failurePolicy: 'Ignore' } }]);
+    assert.deepEqual([status('p').phase, status('p').reason], ['Error', 'RevisionFailed']);
+    await want({ q: failed });
+    assert.equal(status('q').serving, null);
+    assert.equal(changes.at(-1)?.retired.length, 1);
   });
 
-  it('as the first one is published as failed, with its failurePolicy', () => {
-    const { declare, next, status, changes } = setUp();
-    declare(policy('p', 'a', { failurePolicy: 'Ignore' }));
-    next().end(failed('it is broken'));
-    assert.equal(status('p').phase, 'Error');
-    assert.deepEqual(changes.at(-1)?.upserts, [
-      { id: 'p', failed: { message: 'it is broken', failurePolicy: 'Ignore' } },
-    ]);
-  });
-
-  it('in the file is shown with all its problems and their places, and the others load', () => {
-    const { registry, next, status } = setUp();
-    registry.declare([policy('q', 'a'), problem('p', 'line 3, column 5: one', 'line 3, column 5: two')]);
-    const { phase, reason, message, desired } = status('p');
-    assert.deepEqual(
-      { phase, reason, message, desired },
-      {
-        phase: 'Error',
-        reason: 'InvalidDefinition',
-        message: 'line 3, column 5: one; line 3, column 5: two',
-        desired: null,
-      },
-    );
-    const { request, end } = next();
-    end(good(request, 'a'));
+  it('keeps what it has while the next revision is on its way', async () => {
+    const { want, good, changes, status } = setUp();
+    await want({ p: serving(revision('p', 1)), q: failed }, true);
+    await good();
+    const before = changes.length;
+    await want({ p: { staged: [] }, q: { staged: [revision('q', 3)] } });
+    await good();
+    assert.deepEqual(changes.slice(before).flatMap(upsertIds), []);
+    assert.equal(status('p').serving?.revision, 1);
+    await want({ q: serving(revision('q', 3)) });
     assert.equal(status('q').phase, 'Active');
   });
 
-  it('is not tried again when that cannot help', () => {
-    const { declare, next, loads, registry } = setUp();
-    declare(policy('p', 'a'));
-    next().end(failed('broken'));
+  it('that failed here only says so, and is tried again where that may help', async () => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    try {
+      const { want, bad, good, loads, status, changes, view } = setUp();
+      await want({ p: serving(revision('p', 1)) }, true);
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        await bad('the source is down', true);
+        const { nextRetry = '' } = view.report('p-1') ?? {};
+        const wait = Date.parse(nextRetry) - Date.now();
+        assert.ok(wait >= 100 && wait <= 1000 * 2 ** (attempt - 1), `attempt ${attempt} waits ${wait} ms`);
+        assert.deepEqual(upsertIds(changes[0]), ['p']);
+        assert.equal(changes.length, 1, 'the same is not published again');
+        mock.timers.tick(wait);
+        assert.equal(view.report('p-1')?.state, 'Failed', 'it does not flicker while it is tried');
+      }
+      await good();
+      assert.deepEqual([status('p').phase, status('p').nextRetry], ['Active', null]);
+      mock.timers.tick(1_000_000);
+      assert.equal(loads.length, 0);
+      await want({ p: serving(revision('p', 2)) });
+      await bad('down', true);
+      await want({ p: serving(revision('p', 1)) });
+      mock.timers.tick(1_000_000);
+      assert.equal(loads.length, 0, 'the retry of what nobody wants is off');
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('is tried again at once when that is asked for, and not after the end', async () => {
+    const { want, bad, loads, registry } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    await bad('down', true);
+    registry.retryNow();
+    assert.equal(loads.length, 1);
+    registry.retryNow();
+    assert.equal(loads.length, 1, 'once is enough');
+    await bad('down', true);
+    registry.stop();
     registry.retryNow();
     assert.equal(loads.length, 0);
-  });
-
-  it('is tried again after a growing wait, until it succeeds or another is declared', () => {
-    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-    try {
-      const { declare, next, loads, status } = setUp();
-      declare(policy('p', 'a'));
-      for (let attempt = 1; attempt <= 4; attempt += 1) {
-        next().end(failed('the source is down', true));
-        const wait = Date.parse(status('p').nextRetry ?? '') - Date.now();
-        assert.ok(wait >= 100 && wait <= 1000 * 2 ** (attempt - 1), `attempt ${attempt} waits ${wait} ms`);
-        assert.equal(status('p').attempts, attempt);
-        mock.timers.tick(wait - 1);
-        assert.equal(loads.length, 0);
-        mock.timers.tick(1);
-        assert.equal(loads.length, 1);
-        assert.equal(status('p').nextRetry, null);
-      }
-      const { request, end } = next();
-      end(good(request, 'a'));
-      assert.equal(status('p').phase, 'Active');
-      mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 0);
-
-      declare(policy('p', 'b'));
-      next().end(failed('down', true));
-      declare(policy('p', 'c'));
-      assert.equal(moduleOf(next().request), 'file:///c.wasm');
-      mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 0, 'the retry of the older declaration is off');
-
-      declare();
-      declare(policy('p', 'd'));
-      next().end(failed('down', true));
-      declare();
-      mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 0, 'the retry of a removed policy is off');
-    } finally {
-      mock.timers.reset();
-    }
-  });
-
-  it('is tried at once when that is asked for', () => {
-    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-    try {
-      const { declare, next, loads, registry } = setUp();
-      declare(policy('p', 'a'));
-      next().end(failed('down', true));
-      registry.retryNow();
-      assert.equal(loads.length, 1);
-      mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 1);
-    } finally {
-      mock.timers.reset();
-    }
-  });
-
-  it('is not tried any more after the end', () => {
-    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-    try {
-      const { declare, next, loads, registry } = setUp();
-      declare(policy('p', 'a'), policy('q', 'a'));
-      next().end(failed('down', true));
-      registry.stop();
-      next().end(failed('down', true));
-      mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 0);
-    } finally {
-      mock.timers.reset();
-    }
-  });
-
-  it('of a source that the cache stood in for is looked for again', () => {
-    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-    try {
-      const { declare, next, status } = setUp();
-      declare(policy('p', 'a'));
-      const first = next();
-      first.end(good(first.request, 'a', 'the source is down'));
-      const { phase, reason, message, nextRetry, serving } = status('p');
-      assert.deepEqual([phase, reason], ['Active', 'ServingFromCache']);
-      assert.match(message, /the source is down/);
-      assert.ok(nextRetry !== null);
-      mock.timers.tick(1_000);
-      const second = next();
-      second.end(good(second.request, 'a'));
-      assert.deepEqual([status('p').reason, status('p').nextRetry], ['Serving', null]);
-      assert.equal(status('p').serving?.since, serving?.since, 'it is the version that served all the time');
-    } finally {
-      mock.timers.reset();
-    }
   });
 });
 
 describe('what served before a restart', () => {
-  it('stands in for a version that fails, pinned to its digests', () => {
-    const { declare, next, status, registry } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'new'));
-    next().end(failed('broken'));
-    const { request, end } = next();
-    assert.deepEqual(request.digests, { 'file:///old.wasm': digestOf('old') });
-    end(good(request, 'old'));
-    const { phase, reason, message, serving, desired } = status('p');
-    assert.deepEqual([phase, reason, message], ['Degraded', 'InvalidModule', 'broken']);
-    assert.deepEqual(Object.values(serving?.modules ?? {}), [digestOf('old')]);
-    assert.equal(serving?.since, pinned('p', 'old').since);
-    assert.equal(desired?.version, null);
-    assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
+  it('serves again, and is the revision that the cluster means', async () => {
+    const { registry, good, want, loads, status, reports } = setUp({ record: [recorded('p', 1)] });
+    assert.equal(registry.restore(), 1);
+    assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('1') });
+    await good();
+    assert.deepEqual([status('p').phase, status('p').reason], ['Updating', 'ServingFromRecord']);
+    assert.deepEqual(reports(), { 'p-1': 'Serving' });
+    await want({ p: serving(revision('p', 1)) }, true);
+    assert.equal(loads.length, 0);
+    assert.equal(status('p').phase, 'Active');
+    assert.equal(status('p').serving?.since, '2026-01-01T00:00:00.000Z', 'it served all the time');
   });
 
-  it('that stands in for a version that failed is one failed change', () => {
-    const { declare, next, ended, phases } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'new'));
-    next().end(failed('broken'));
-    const { request, end } = next();
-    end(good(request, 'old'));
-    assert.deepEqual(phases, ['p Pending', 'p Error', 'p Degraded']);
-    assert.deepEqual(ended, ['failed']);
+  it('stands in for a revision that is not there yet, and goes with its policy', async () => {
+    const { registry, good, bad, want, status } = setUp({ record: [recorded('p', 1), recorded('gone', 1)] });
+    registry.restore();
+    await want({ p: serving(revision('p', 2)) }, true);
+    assert.equal(registry.status('gone'), undefined);
+    await good();
+    assert.equal(status('p').serving?.revision, 1);
+    await bad('ignored: it is of a policy that is gone');
+    await bad('the source is down', true);
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Degraded', 1]);
+    assert.deepEqual(
+      registry.lastGood().map(({ revision: one }) => one?.number),
+      [1],
+    );
   });
 
-  it('stands in for a version that takes long, until that one has served or failed', async () => {
-    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  it('is not lost when it comes later than the failure of its successor', async () => {
+    const { registry, loads, good, bad, want, status, changes } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    await want({ p: serving(revision('p', 2)) }, true);
+    const [first] = loads.splice(0, 1);
+    assert.ok(first);
+    await bad('broken');
+    assert.deepEqual(changes.flatMap(upsertIds), [], 'nothing is rejected that may be judged in a moment');
+    loads.push(first);
+    await good();
+    assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Degraded', 1]);
+  });
+
+  it('that cannot be loaded says why, and stays in the record', async () => {
+    const { registry, bad, status, changes } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    await bad('the cache is empty, the source is down', true);
+    assert.deepEqual([status('p').phase, status('p').reason], ['Error', 'FetchFailed']);
+    assert.deepEqual(upsertIds(changes[0]), ['p']);
+    assert.deepEqual(registry.lastGood(), [recorded('p', 1)]);
+    registry.stop();
+  });
+});
+
+describe('a registry of revisions', () => {
+  it('is settled when the cluster has been read and everything loaded or failed once', async () => {
+    const { registry, want, good, bad } = setUp({ record: [recorded('p', 1)] });
+    registry.restore();
+    const settled = registry.settled();
+    const restored = registry.restored();
+    assert.equal(await isSettled(restored), false);
+    await good();
+    assert.deepEqual([await isSettled(restored), await isSettled(settled)], [true, false]);
+    await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);
+    assert.equal(await isSettled(settled), false);
+    await bad('down', true);
+    assert.equal(await isSettled(settled), true);
+    registry.stop();
+  });
+
+  it('has nothing to wait for once it is stopped', async () => {
+    const { registry, want } = setUp();
+    await want({ p: serving(revision('p', 1)) });
+    const before = registry.settled();
+    assert.equal(await isSettled(before), false);
+    registry.stop();
+    assert.deepEqual([await isSettled(before), await isSettled(registry.settled())], [true, true]);
+  });
+
+  it('tells others what is different, and that it has read the cluster', async () => {
+    const { want, good, view } = setUp();
+    const told: (readonly string[])[] = [];
+    const end = view.subscribe((names) => told.push(names));
+    await want({}, true);
+    assert.deepEqual([told, view.isSynced], [[[]], true]);
+    await want({ p: serving(revision('p', 1)) });
+    await good();
+    await want({ p: undefined });
+    assert.deepEqual(told, [[], ['p-1'], ['p-1'], ['p-1'], ['p-1']]);
+    assert.equal(view.report('p-1'), undefined);
+    end();
+    await want({ q: serving(revision('q', 1)) });
+    assert.equal(told.length, 5);
+  });
+});
+
+describe('which requests a policy is for', () => {
+  const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as unknown as PolicyMatch;
+  const matching = (number: number, bucket: string): WantedRevision => ({
+    ...revision('p', number),
+    snapshot: { version: String(number), failurePolicy: 'Ignore' },
+    match: matchIn(bucket),
+  });
+  const shown = ({ changes }: Scene): unknown => {
+    const entry = changes.at(-1)?.upserts[0];
+    const state =
+      entry === undefined
+        ? 'nothing'
+        : 'definition' in entry
+          ? 'serves'
+          : entry.isLoading === true
+            ? 'loading'
+            : 'failed';
+    return [state, entry?.match?.bucket, entry?.alsoIn ?? []];
+  };
+
+  it('is known before it has been loaded, and while it cannot be', async () => {
+    const scene = setUp();
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    assert.equal(scene.status('p').phase, 'Pending');
+    assert.deepEqual(scene.reports(), { 'p-1': 'Loading' });
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['failed', 'b', []]);
+    await scene.want({ p: serving(matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['failed', 'c', ['b']], 'by the rules of what is to serve now');
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    scene.registry.stop();
+  });
+
+  it('is that of the revision that serves, also where its successor belongs, until that does', async () => {
+    const scene = setUp();
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    await scene.want({ p: serving(matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']], 'API servers may ask there only');
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    scene.registry.stop();
+  });
+
+  it('makes no difference to what serves, while workers are told where else it answers', async () => {
+    const scene = setUp({ holds: true });
+    await scene.want({ p: serving(matching(1, 'b')) }, true);
+    await scene.good();
+    await scene.reach();
+    await scene.reach();
+    assert.deepEqual(scene.reports(), { 'p-1': 'Serving' });
+    await scene.want({ p: serving(matching(1, 'b'), matching(2, 'c')) });
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    assert.deepEqual(scene.reports(), { 'p-1': 'Serving', 'p-2': 'Loading' });
+    scene.registry.stop();
+  });
+
+  it('covers where its successor belongs also for what served before a restart', async () => {
+    const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
+    scene.registry.restore();
+    await scene.good();
+    await scene.want({ p: serving(matching(2, 'c')) }, true);
+    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    scene.registry.stop();
+  });
+
+  it('covers the buckets of revisions that may serve elsewhere, and for a while those where it was asked about', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const { declare, next, status, loads, ended, changes, registry } = setUp([
-        pinned('p', 'old'),
-        pinned('q', 'old'),
-      ]);
-      declare(policy('p', 'new'), policy('q', 'new'));
-      const [p, q] = [next(), next()];
-      mock.timers.tick(STAND_IN_MS - 1);
-      assert.equal(loads.length, 0);
+      const scene = setUp();
+      await scene.want({ p: { ...serving(matching(1, 'b'), matching(2, 'c')), buckets: ['b', 'c'] } }, true);
+      await scene.good();
+      assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+      await scene.good();
+      await scene.want({ p: { ...serving(matching(2, 'c')), buckets: ['b', 'c'] } });
+      assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+      await scene.want({ p: serving(matching(2, 'c')) });
+      mock.timers.tick(LINGER_MS - 1);
+      assert.deepEqual(shown(scene), ['serves', 'c', ['b']], 'an API server may not know yet that it asks elsewhere');
       mock.timers.tick(1);
-      const [standIn, missing] = [next(), next()];
-      standIn.end(good(standIn.request, 'old'));
-      const { phase, reason, serving } = status('p');
-      assert.deepEqual([phase, reason], ['Updating', 'Loading']);
-      assert.deepEqual(Object.values(serving?.modules ?? {}), [digestOf('old')]);
-      // What cannot stand in says nothing about the version that is on its way.
-      const before = changes.length;
-      missing.end(failed('not in the cache'));
-      assert.deepEqual([status('q').phase, changes.length], ['Pending', before]);
-      assert.equal(await isSettled(registry), false);
-      assert.deepEqual(ended, []);
-      p.end(failed('broken'));
-      assert.deepEqual([status('p').phase, status('p').message], ['Degraded', 'broken']);
-      q.end(good(q.request, 'new'));
-      assert.equal(status('q').phase, 'Active');
-      assert.equal(await isSettled(registry), true);
-      assert.deepEqual([ended, loads.length], [['failed', 'served'], 0]);
+      assert.deepEqual(shown(scene), ['serves', 'c', []]);
+      await scene.want({
+        p: { staged: [], failed: { revision: 3, message: 'no', failurePolicy: 'Ignore', match: matchIn('d') } },
+      });
+      assert.deepEqual(shown(scene), ['failed', 'd', ['c']]);
+      scene.registry.stop();
     } finally {
       mock.timers.reset();
     }
   });
 
-  it('stands in for an entry that cannot be understood', () => {
-    const { registry, next, status } = setUp([pinned('p', 'old')]);
-    registry.declare([problem('p', 'what is this')]);
-    const { request, end } = next();
-    end(good(request, 'old'));
-    assert.deepEqual([status('p').phase, status('p').reason], ['Degraded', 'InvalidDefinition']);
+  it('is known of what served before a restart while it is being loaded: its bucket does not do without it', async () => {
+    const definition = { ...declared('p', '1').definition, failurePolicy: 'Ignore' } as const;
+    const scene = setUp({ record: [{ ...recorded('p', 1), definition, match: matchIn('b') }] });
+    scene.registry.restore();
+    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    const entry = scene.changes.at(-1)?.upserts[0] ?? assert.fail();
+    assert.equal('failed' in entry && entry.failed.failurePolicy, 'Ignore');
+    assert.deepEqual([scene.status('p').phase, scene.status('p').serving], ['Pending', null]);
+    assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
+    await scene.want({ p: serving(matching(2, 'c')) }, true);
+    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'whichever is loaded first');
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'the other one may still come');
+    await scene.bad('no such module');
+    assert.deepEqual(shown(scene), ['failed', 'c', ['b']]);
+    scene.registry.stop();
   });
 
-  it('is not asked when the declared version is good', () => {
-    const { declare, next, loads, status } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'new'));
-    const { request, end } = next();
-    end(good(request, 'new'));
-    assert.equal(loads.length, 0);
-    assert.equal(status('p').phase, 'Active');
-  });
-
-  it('is asked again for a change that comes while it is being loaded', () => {
-    const { declare, next, status } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'bad1'));
-    next().end(failed('broken'));
-    const late = next();
-    declare(policy('p', 'bad2'));
-    late.end(good(late.request, 'old'));
-    next().end(failed('broken as well'));
-    const standIn = next();
-    standIn.end(good(standIn.request, 'old'));
-    assert.equal(status('p').phase, 'Degraded');
-    assert.equal(status('p').message, 'broken as well');
-    assert.notEqual(status('p').serving, null);
-  });
-
-  it('is tried once, and kept for better times when it fails', () => {
-    const { declare, next, loads, status, registry } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'new'));
-    next().end(failed('broken'));
-    next().end(failed('not in the cache'));
-    assert.equal(loads.length, 0);
-    assert.equal(status('p').phase, 'Error');
-    assert.equal(status('p').message, 'broken; and what served before cannot stand in: not in the cache');
-    assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
-  });
-
-  it('does not come back when the declared version was good in the meantime', () => {
-    const { declare, next, status, registry } = setUp([pinned('p', 'old')]);
-    declare(policy('p', 'new'));
-    next().end(failed('down', true));
-    const standIn = next();
-    registry.retryNow();
-    const retry = next();
-    retry.end(good(retry.request, 'new'));
-    standIn.end(good(standIn.request, 'old'));
-    assert.deepEqual(
-      [status('p').phase, Object.values(status('p').serving?.modules ?? {})],
-      ['Active', [digestOf('new')]],
-    );
-    standIn.end(failed('not in the cache'));
-    assert.equal(status('p').phase, 'Active');
-  });
-
-  it('is forgotten with its policy', () => {
-    const { declare, registry, next, loads } = setUp([pinned('p', 'old'), pinned('q', 'old')]);
-    declare(policy('p', 'new'));
-    declare();
-    declare(policy('p', 'new'));
-    next();
-    next().end(failed('broken'));
-    assert.equal(loads.length, 0);
-    assert.deepEqual(registry.lastGood(), []);
-  });
-
-  it('is brought back whole when nothing can be declared, until something can', () => {
-    const { registry, declare, next, status } = setUp([pinned('p', 'old'), pinned('q', 'old')]);
-    registry.restoreLastGood('line 1 is not YAML');
-    assert.deepEqual([status('p').phase, status('p').reason], ['Pending', 'PoliciesFileUnusable']);
-    for (const { request, end } of [next(), next()]) {
-      assert.ok(request.digests);
-      end(good(request, 'old'));
-    }
-    for (const id of ['p', 'q']) {
-      const { phase, reason, message } = status(id);
-      assert.deepEqual([phase, reason], ['Degraded', 'PoliciesFileUnusable']);
-      assert.match(message, /line 1 is not YAML/);
-    }
-    // The very same version, now declared, is loaded like any other.
-    declare(policy('p', 'old'));
-    const { request, end } = next();
-    assert.equal(request.digests, undefined);
-    end(good(request, 'old'));
-    assert.equal(status('p').phase, 'Active');
-    assert.deepEqual(
-      registry.statuses().map(({ id }) => id),
-      ['p'],
-    );
-  });
-});
-
-describe('settled', () => {
-  it('waits for every policy to serve or fail once, its stand-in included', async () => {
-    const { registry, declare, next } = setUp([pinned('q', 'old')]);
-    assert.ok(await isSettled(registry));
-    declare(policy('p', 'a'), policy('q', 'a'));
-    const p = next();
-    const q = next();
-    p.end(good(p.request, 'a'));
-    assert.ok(!(await isSettled(registry)));
-    q.end(failed('broken'));
-    assert.ok(!(await isSettled(registry)));
-    const standIn = next();
-    standIn.end(good(standIn.request, 'old'));
-    assert.ok(await isSettled(registry));
-  });
-
-  it('does not wait for what is not begun any more', async () => {
-    const { registry, declare } = setUp();
-    declare(policy('p', 'a'));
-    const before = registry.settled();
-    registry.stop();
-    await before;
-    assert.ok(await isSettled(registry));
-  });
-
-  it('does not wait for retries, removed policies or stale outcomes', async () => {
-    const { registry, declare, next } = setUp();
-    declare(policy('p', 'a'), policy('q', 'a'));
-    next().end(failed('down', true));
-    declare(policy('p', 'a'));
-    assert.ok(await isSettled(registry));
-    declare(policy('p', 'b'));
-    declare(policy('p', 'c'));
-    next();
-    next();
-    const last = next();
-    assert.ok(!(await isSettled(registry)));
-    last.end(good(last.request, 'c'));
-    assert.ok(await isSettled(registry));
-    registry.stop();
-  });
-
-  it('waits for what is tried again at once', async () => {
-    const { registry, declare, next } = setUp();
-    declare(policy('p', 'a'));
-    next().end(failed('down', true));
-    registry.retryNow();
-    assert.ok(!(await isSettled(registry)));
-    next().end(failed('still down', true));
-    assert.ok(await isSettled(registry));
-    registry.stop();
-  });
-});
-
-describe('an activation that fails', () => {
-  it('is shown', () => {
-    const { registry, declare, next, status } = setUp();
-    declare(policy('p', 'a'));
-    const { request, end } = next();
-    end(good(request, 'a'));
-    registry.activationFailed('p', 'no memory');
-    registry.activationFailed('unknown', 'no memory');
-    assert.deepEqual(
-      [status('p').phase, status('p').reason, status('p').message],
-      ['Error', 'ActivationFailed', 'no memory'],
-    );
+  it('is known of what served before a restart, as far as it was written down', async () => {
+    const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
+    scene.registry.restore();
+    await scene.good();
+    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
+    const older = setUp({ record: [recorded('p', 1)] });
+    older.registry.restore();
+    await older.good();
+    assert.deepEqual(shown(older), ['serves', undefined, []]);
+    await older.want({ p: serving(matching(1, 'b')) }, true);
+    assert.deepEqual(shown(older), ['serves', 'b', []], 'the cluster says it');
   });
 });

@@ -1,494 +1,411 @@
-// The life of every policy of one server: what is declared, what serves, and what happens when they differ.
-// Holds no sockets, files or threads: what it needs done it asks for through its collaborators.
-import { createHash } from 'node:crypto';
+// The policies of one server: what their source wants, what is loaded, and what serves. What serves is replaced only by what
+// is loaded, and by all policies of one batch at once. Holds no sockets, files or threads.
 import { isDeepStrictEqual } from 'node:util';
-import type { PolicyMatch } from '../../resources/index.ts';
+import type { PolicyDefinition } from '../../engine/index.ts';
+import type { CompiledPolicyModule, TableChange } from '../../evaluation/index.ts';
+import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { jitteredBackoff } from './backoff.ts';
-import type { CompiledPolicyModule } from '../../evaluation/index.ts';
-import type { TableChange, TableEntry } from '../../evaluation/index.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
-import type { PolicyReason } from '../../evaluation/index.ts';
-import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
+import { forgetActivation, forgetLingering, forgetRetries, show, stagedBeside, want } from './entry-changes.ts';
+import { isServed, isSettled, phaseOf, statusOf } from './entry-status.ts';
+import { PublishedModules } from './published-modules.ts';
+import {
+  loadedRevision,
+  newEntry,
+  type PhaseChange,
+  pinned,
+  pinnedSlot,
+  recordedSlot,
+  type RegistryEntry,
+  servingOf,
+  slotsOf,
+} from './registry-entry.ts';
+import { type EndedLoad, type LoadCollaborators, RegistryLoads, type RevisionLoad } from './registry-loads.ts';
+import type { PinnedPolicy } from './serving-record.ts';
+import { LINGER_MS, tableEntry } from './shown-policy.ts';
+import type { WantedChanges } from './wanted-policy.ts';
 
 /**
  * How long a first version may take before what served before a restart stands in for it: long against loading from
  * a source that answers, short against the start of a pod. Milliseconds.
  */
 export const STAND_IN_MS = 2_000;
-const STAND_IN_TEXT = 'what served before the restart serves';
-
-/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
-export interface PinnedPolicy extends DeclaredPolicy {
-  /** Digest by module reference, as the definition writes it. */
-  readonly digests: Readonly<Record<string, string>>;
-  /** When it began to serve, ISO 8601. */
-  readonly since: string;
-  /** The PolicyRevision that it is of, where policies come from a cluster. */
-  readonly revision?: ServedRevisionName;
-  /** Which requests it is for, where API servers ask about many policies at once. */
-  readonly match?: PolicyMatch;
-}
-
-/** Which PolicyRevision something is of. */
-export interface ServedRevisionName {
-  /** `metadata.name` of the PolicyRevision. */
-  readonly name: string;
-  readonly uid: string;
-  readonly number: number;
-}
-
-/** Whom the registry asks and tells. */
-export interface RegistryCollaborators {
-  /** Fetches, compiles and checks. Outcomes come in any order; those that come together are published together. */
-  load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Changes the table of every worker; resolves when all have changed over. */
-  publish(change: TableChange): Promise<void>;
-  /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
-  phaseChanged(id: string, change: PhaseChange | undefined): void;
-  /** A change of one policy came to its end; called once for each, and for each try again. */
-  changeEnded(result: ChangeResult): void;
-  /** What serves differs: the set to keep for the next start, with the digests of its modules. */
-  servingChanged(digests: readonly string[]): void;
-}
 
 /** How a change of one policy ended. */
 export type ChangeResult = 'served' | 'failed' | 'removed';
 
-/** Where a policy is now. */
-export interface PhaseChange {
-  readonly phase: PolicyPhase;
-  readonly reason: PolicyReason;
-  readonly message: string;
-  readonly nextRetry: Date | undefined;
+export interface RegistryCollaborators extends LoadCollaborators {
+  /**
+   * Changes the table of every worker; resolves when all have changed over.
+   * @param staged what is loaded beside the table, of the policies that the change is about
+   */
+  publish(change: TableChange, staged: ReadonlyMap<string, readonly PolicyDefinition[]>): Promise<void>;
+  /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
+  phaseChanged(id: string, change: PhaseChange | undefined): void;
+  /** Called once for each change of a policy, and for each later try. */
+  changeEnded(result: ChangeResult): void;
+  /** Other versions serve, or other modules are needed, than before. */
+  servingChanged(): void;
+  /** The version to serve serves in every worker, this time after it became that. Milliseconds. */
+  flipTook?(ms: number): void;
+  /**
+   * The state of these policies may have changed.
+   * @param removed policies that are gone
+   * @param isSynced whether the source has been read
+   */
+  changed?(entries: readonly RegistryEntry[], removed: readonly RegistryEntry[], isSynced: boolean): void;
 }
 
-/** The declared side of an entry: what to serve, or why it cannot be understood, with the places in the file. */
-type Declaration = DeclaredPolicy | { readonly hash: string; readonly problem: string };
-
-interface Entry {
-  readonly id: string;
-  declared: Declaration;
-  serving: PinnedPolicy | undefined;
-  /** Digests of the declared version, once it was fetched. */
-  desiredDigests: Readonly<Record<string, string>>;
-  phase: PolicyPhase;
-  reason: PolicyReason;
-  message: string;
-  since: Date;
-  attempts: number;
-  nextRetry: Date | undefined;
-  retry: NodeJS.Timeout | undefined;
-  /** Whether what serves now has been tried to be brought back after a failed first load. */
-  triedLastGood: boolean;
+/** What a change of the table is made of besides the policies that changed. */
+interface Change {
+  /** Modules that were loaded. */
+  readonly loaded?: readonly CompiledPolicyModule[];
+  /** Policies that are gone. */
+  readonly removed?: readonly RegistryEntry[];
 }
 
-/** The policies of one server. */
+/** The policies of one server, from a policies file or from a cluster. */
 export class PolicyRegistry {
-  readonly #entries = new Map<string, Entry>();
-  readonly #modules = new Map<string, CompiledPolicyModule>();
   readonly #with: RegistryCollaborators;
-  readonly #lastGood: Map<string, PinnedPolicy>;
-  readonly #settling = new Set<string>();
-  readonly #settled: { readonly resolve: () => void }[] = [];
+  readonly #entries = new Map<string, RegistryEntry>();
+  readonly #loads: RegistryLoads;
+  readonly #modules = new PublishedModules();
+  /** What served before a restart and has not stood in yet. */
+  readonly #recorded: Map<string, PinnedPolicy>;
   readonly #standInTimers = new Set<NodeJS.Timeout>();
+  readonly #waiting = new Set<{ readonly isOver: () => boolean; readonly resolve: () => void }>();
+  #isSynced = false;
   #stopped = false;
 
-  /** @param lastGood what served before a restart, by id: used for policies whose declared version fails. */
-  constructor(collaborators: RegistryCollaborators, lastGood: ReadonlyMap<string, PinnedPolicy> = new Map()) {
+  /** @param recorded what served before a restart, by id. */
+  constructor(collaborators: RegistryCollaborators, recorded: ReadonlyMap<string, PinnedPolicy> = new Map()) {
     this.#with = collaborators;
-    this.#lastGood = new Map(lastGood);
+    this.#recorded = new Map(recorded);
+    this.#loads = new RegistryLoads(
+      collaborators,
+      (entry, slot) => this.#entries.get(entry.id) === entry && slotsOf(entry).includes(slot),
+      (loads) => this.#loaded(loads),
+    );
   }
 
-  /** Takes over what the policies file declares. Only what differs from before is loaded. */
-  declare(entries: readonly ReadEntry[]): void {
-    const declarations = new Map<string, Declaration>();
+  /**
+   * Serves what served before a restart until the source has been read.
+   * @param unusable why the policies file cannot be used
+   * @returns how many policies that are
+   */
+  restore(unusable?: string): number {
+    const entries = [...this.#recorded.keys()].map((id) => ({ ...newEntry(id), unusable }));
     for (const entry of entries) {
-      if ('definition' in entry) {
-        declarations.set(entry.definition.id, entry);
-      } else {
-        const problem = entry.problems.join('; ');
-        declarations.set(entry.id, { hash: `problem:${problem}`, problem });
-      }
+      this.#entries.set(entry.id, entry);
     }
-    this.#remove([...this.#entries.keys()].filter((id) => !declarations.has(id)));
-    const loads: LoadRequest[] = [];
-    const rejected: Entry[] = [];
-    for (const [id, declared] of declarations) {
-      const entry = this.#entries.get(id);
-      if (entry?.declared.hash === declared.hash) {
+    this.#standIn(entries);
+    this.#commit(entries);
+    return entries.length;
+  }
+
+  /**
+   * Follows what the source wants of some policies.
+   * @param isFirst whether these are all policies that there are, because the source was read for the first time
+   */
+  want(changes: WantedChanges, isFirst: boolean): void {
+    const touched: RegistryEntry[] = [];
+    const loads: RevisionLoad[] = [];
+    const gone = isFirst ? [...this.#entries.keys()].filter((id) => !changes.has(id)) : [];
+    for (const [id, wanted] of changes) {
+      if (wanted === undefined) {
+        gone.push(id);
         continue;
       }
-      const changed = this.#redeclare(id, entry, declared);
-      if ('definition' in declared) {
-        loads.push({ id, definition: declared.definition });
-      } else {
-        const message = declared.problem;
-        loads.push(...this.#failed(changed, { ok: false, reason: 'InvalidDefinition', message, transient: false }));
-        rejected.push(changed);
-      }
+      const entry = this.#entries.get(id) ?? newEntry(id);
+      this.#entries.set(id, entry);
+      touched.push(entry);
+      loads.push(...want(entry, wanted).map((slot): RevisionLoad => [entry, slot]));
     }
-    this.#publishEntries(rejected, []);
-    const loading = new Set(loads.map(({ id }) => id));
-    this.#settle(rejected.map(({ id }) => id).filter((id) => !loading.has(id)));
-    this.#load(loads);
-    this.#standInLater(loads);
+    this.#isSynced ||= isFirst;
+    // Loads are begun first, so that nothing looks settled that is not.
+    this.#loads.begin(loads);
+    this.#standInLater(touched);
+    this.#commit(touched, { removed: gone.flatMap((id) => this.#remove(id) ?? []) });
   }
 
-  /** Serves what served before a restart, because nothing is declared: the policies file cannot be used. */
-  restoreLastGood(reason: string): void {
-    const requests = [...this.#lastGood.values()].map(({ definition, settingsHash, digests }) => {
-      // The hash matches no declaration, so that the next usable file is taken over whole.
-      const entry = this.#redeclare(definition.id, undefined, { hash: 'restored', settingsHash, definition });
-      entry.triedLastGood = true;
-      this.#set(entry, 'Pending', 'PoliciesFileUnusable', `what served before the restart is brought back: ${reason}`);
-      return { id: definition.id, definition, digests, from: 'cache' as const };
-    });
-    this.#load(requests);
-  }
-
-  /** Resolves when every declared policy has served or failed once. */
+  /** Resolves when the source has been read, and every wanted version has been loaded or has failed once. */
   settled(): Promise<void> {
-    if (this.#settling.size === 0 || this.#stopped) {
-      return Promise.resolve();
-    }
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#settled.push({ resolve });
-    return promise;
+    return this.#when(() => this.#isSynced && this.#isSettled());
   }
 
-  /** Loads every policy anew whose last try failed, without waiting for its next retry; they are to settle again. */
+  /** The same without waiting for the source: of what served before a restart. */
+  restored(): Promise<void> {
+    return this.#when(() => this.#isSettled());
+  }
+
+  /** Loads anew what failed for a reason that may pass, without waiting for its next retry. */
   retryNow(): void {
-    const failed = [...this.#entries.values()].filter((entry) => entry.nextRetry !== undefined);
-    const requests = failed.flatMap((entry) => this.#retryRequest(entry));
-    for (const { id } of requests) {
-      this.#settling.add(id);
+    this.#loads.begin(
+      [...this.#entries.values()].flatMap((entry) =>
+        slotsOf(entry)
+          .filter(({ nextRetry, isLoading }) => nextRetry !== undefined && !isLoading)
+          .map((slot): RevisionLoad => [entry, slot]),
+      ),
+    );
+    for (const entry of this.#entries.values()) {
+      this.#activateAgain(entry);
     }
-    this.#load(requests);
   }
 
-  /** A worker could not take up a version that the loader found good: the failure is shown, the next start tries again. */
+  /** A worker could not take up a version that was loaded, out of memory perhaps; it is tried again later. */
   activationFailed(id: string, message: string): void {
     const entry = this.#entries.get(id);
-    // Every worker tells it, and every one that is replaced.
-    if (entry !== undefined && entry.reason !== 'ActivationFailed') {
-      this.#set(entry, 'Error', 'ActivationFailed', message);
-      this.#with.changeEnded('failed');
+    // Every worker reports it, and every one that replaces another.
+    if (entry?.shown === undefined || entry.activationFailure?.of === entry.shown || this.#stopped) {
+      return;
     }
+    const attempts = (entry.activationFailure?.attempts ?? 0) + 1;
+    const delayMs = jitteredBackoff(attempts);
+    forgetActivation(entry);
+    const retry = setTimeout(() => this.#activateAgain(entry), delayMs);
+    retry.unref();
+    entry.activationFailure = { of: entry.shown, message, attempts, nextRetry: new Date(Date.now() + delayMs), retry };
+    this.#with.changeEnded('failed');
+    this.#look([entry]);
   }
 
   has(id: string): boolean {
     return this.#entries.has(id);
   }
 
-  /** What is to be kept for the next start: what serves, and what served before where nothing does yet or any more. */
+  /** What is to be kept for the next start: what serves, and what served before where nothing does yet. */
   lastGood(): PinnedPolicy[] {
-    return [...this.#entries.values()].flatMap(({ id, serving }) => serving ?? this.#lastGood.get(id) ?? []);
+    return [...this.#entries.values()].flatMap((entry) => {
+      const { id, shown, standIn } = entry;
+      const serves = servingOf(entry);
+      if (serves !== undefined) {
+        return pinned(serves, { ...serves, revision: serves.revision, match: shown?.match });
+      }
+      return (standIn === undefined ? this.#recorded.get(id) : pinnedSlot(standIn)) ?? [];
+    });
+  }
+
+  entries(): Iterable<RegistryEntry> {
+    return this.#entries.values();
   }
 
   statuses(): PolicyStatus[] {
-    return [...this.#entries.values()].map((entry) => statusOf(entry)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    return [...this.#entries.values()].map(statusOf).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** What is known of one policy; undefined when none of that id is declared. */
+  /** What is known of one policy; undefined when the source has none of that id. */
   status(id: string): PolicyStatus | undefined {
     const entry = this.#entries.get(id);
     return entry === undefined ? undefined : statusOf(entry);
   }
 
-  /** The modules of all policies that serve. */
+  /** The modules that workers have. */
   modules(): CompiledPolicyModule[] {
-    return [...this.#modules.values()];
+    return this.#modules.list();
   }
 
   /** The phase of every policy, for metrics. */
   *phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
-    for (const { id, phase } of this.#entries.values()) {
-      yield [id, phase];
+    for (const { id, facts } of this.#entries.values()) {
+      yield [id, facts?.phase ?? 'Pending'];
     }
   }
 
-  /** Begins no more loads. */
+  /** Begins no more loads; ends every wait for some. */
   stop(): void {
     this.#stopped = true;
-    for (const entry of this.#entries.values()) {
-      clearTimeout(entry.retry);
-    }
+    this.#loads.stop();
     for (const timer of this.#standInTimers) {
       clearTimeout(timer);
     }
-    for (const { resolve } of this.#settled.splice(0)) {
-      resolve();
+    for (const entry of this.#entries.values()) {
+      forgetRetries(slotsOf(entry));
+      forgetActivation(entry);
+      forgetLingering(entry);
     }
+    this.#tellSettled();
   }
 
-  #redeclare(id: string, known: Entry | undefined, declared: Declaration): Entry {
-    const entry: Entry = known ?? {
-      id,
-      declared,
-      serving: undefined,
-      desiredDigests: {},
-      phase: 'Pending',
-      reason: 'Loading',
-      message: '',
-      since: new Date(),
-      attempts: 0,
-      nextRetry: undefined,
-      retry: undefined,
-      triedLastGood: false,
-    };
-    clearTimeout(entry.retry);
-    entry.declared = declared;
-    entry.desiredDigests = {};
-    entry.triedLastGood = false;
-    entry.attempts = 0;
-    entry.nextRetry = undefined;
-    this.#entries.set(id, entry);
-    this.#settling.add(id);
-    this.#set(
-      entry,
-      entry.serving === undefined ? 'Pending' : 'Updating',
-      'Loading',
-      entry.serving === undefined ? 'the first version is being loaded' : 'a newer version is being loaded',
-    );
-    return entry;
-  }
-
-  #load(requests: readonly LoadRequest[]): void {
-    if (requests.length === 0 || this.#stopped) {
-      return;
-    }
-    // The declaration that an outcome is for: a newer one may have come before the outcome.
-    const declared = new Map(requests.map((request) => [request, this.#entries.get(request.id)?.declared]));
-    this.#with.load(requests, (outcomes) => {
-      const again: LoadRequest[] = [];
-      const touched: Entry[] = [];
-      const modules: CompiledPolicyModule[] = [];
-      for (const [request, outcome] of outcomes) {
-        const entry = this.#entries.get(request.id);
-        const isStandIn = request.digests !== undefined;
-        if (
-          entry === undefined ||
-          entry.declared !== declared.get(request) ||
-          // The declared version was tried again meanwhile, and serves.
-          (isStandIn && entry.serving !== undefined)
-        ) {
-          continue;
+  #loaded(loads: readonly EndedLoad[]): void {
+    const modules: CompiledPolicyModule[] = [];
+    const failed: RegistryEntry[] = [];
+    for (const [entry, slot, outcome] of loads) {
+      if (!outcome.ok) {
+        slot.failure = { reason: outcome.reason, message: outcome.message };
+        slot.fetched = outcome.digests ?? {};
+        if (slot !== entry.standIn) {
+          this.#with.changeEnded('failed');
+          failed.push(entry);
         }
-        if (outcome.ok) {
-          modules.push(...outcome.modules);
-          this.#loaded(entry, request, outcome);
-        } else if (!isStandIn) {
-          again.push(...this.#failed(entry, outcome));
-        } else if (entry.phase === 'Pending' && entry.reason === 'Loading') {
-          // The declared version may still come.
-          continue;
-        } else {
-          const message = `${entry.message}; and what served before cannot stand in: ${outcome.message}`;
-          this.#set(entry, 'Error', entry.reason, message);
-        }
-        touched.push(entry);
+      } else if (slot.declared !== undefined) {
+        slot.failure = undefined;
+        slot.sourceError = outcome.sourceError;
+        slot.loaded = loadedRevision(slot, slot.declared, outcome.digests, [slot.loaded, servingOf(entry)]);
+        modules.push(...outcome.modules);
       }
-      this.#publishEntries(touched, modules);
-      const repeated = new Set(again.map(({ id }) => id));
-      this.#settle(touched.map(({ id }) => id).filter((id) => !repeated.has(id)));
-      this.#load(again);
-    });
+    }
+    this.#standIn(failed);
+    this.#commit([...new Set(loads.map(([entry]) => entry))], { loaded: modules });
   }
 
-  /** Lets what served before a restart stand in for first versions that keep everybody waiting. */
-  #standInLater(loads: readonly LoadRequest[]): void {
-    const declared = loads.flatMap(({ id }) => {
-      const entry = this.#entries.get(id);
-      return entry !== undefined && this.#canStandIn(entry) ? [[entry, entry.declared] as const] : [];
+  /** Lets what served before a restart serve where nothing does; once. */
+  #standIn(entries: readonly RegistryEntry[]): void {
+    const loads = entries.flatMap((entry): RevisionLoad[] => {
+      const recorded = this.#recorded.get(entry.id);
+      if (recorded === undefined || servingOf(entry) !== undefined) {
+        return [];
+      }
+      this.#recorded.delete(entry.id);
+      entry.standIn = recordedSlot(recorded);
+      return [[entry, entry.standIn]];
     });
-    if (declared.length === 0) {
+    this.#loads.begin(loads);
+  }
+
+  /** Lets what served before a restart stand in for first versions that take long. */
+  #standInLater(entries: readonly RegistryEntry[]): void {
+    const recorded = entries.filter(({ id }) => this.#recorded.has(id));
+    if (recorded.length === 0 || this.#stopped) {
       return;
     }
     const timer = setTimeout(() => {
       this.#standInTimers.delete(timer);
-      const late = declared.filter(
-        ([entry, then]) => entry.declared === then && this.#entries.get(entry.id) === entry && this.#canStandIn(entry),
-      );
-      this.#load(late.flatMap(([entry]) => this.#standIn(entry)));
+      this.#standIn(recorded);
     }, STAND_IN_MS);
     timer.unref();
     this.#standInTimers.add(timer);
   }
 
-  #canStandIn({ id, serving, triedLastGood }: Entry): boolean {
-    return serving === undefined && !triedLastGood && this.#lastGood.has(id);
+  /** Publishes what workers are to have now, in one change, and reports what is different. */
+  #commit(entries: readonly RegistryEntry[], { loaded = [], removed = [] }: Change = {}): void {
+    const shown = entries.filter((entry) => this.#show(entry));
+    const { modules, retired } = this.#modules.change(this.#usedDigests(), loaded);
+    if (shown.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
+      const staged = new Map(entries.map((entry) => [entry.id, stagedBeside(entry)]));
+      this.#publish(shown, { removals: removed.map(({ id }) => id), modules, retired }, staged);
+      this.#with.servingChanged();
+    }
+    this.#look(entries, removed);
   }
 
-  /** What served before a restart, to be loaded instead of the declared version; once. */
-  #standIn(entry: Entry): LoadRequest[] {
-    const lastGood = this.#lastGood.get(entry.id);
-    if (lastGood === undefined || !this.#canStandIn(entry)) {
-      return [];
+  /** Returns whether the entry is to be published. */
+  #show(entry: RegistryEntry): boolean {
+    const { lingering } = entry;
+    const isNew = show(entry);
+    if (entry.lingering.some((bucket) => !lingering.includes(bucket)) && !this.#stopped) {
+      forgetLingering(entry);
+      entry.lingers = setTimeout(() => {
+        entry.lingering = [];
+        this.#commit([entry]);
+      }, LINGER_MS);
+      entry.lingers.unref();
     }
-    entry.triedLastGood = true;
-    return [{ id: entry.id, definition: lastGood.definition, digests: lastGood.digests, from: 'cache' }];
-  }
-
-  #settle(ids: readonly string[]): void {
-    for (const id of ids) {
-      this.#settling.delete(id);
-    }
-    if (this.#settling.size === 0) {
-      for (const { resolve } of this.#settled.splice(0)) {
-        resolve();
-      }
-    }
-  }
-
-  #loaded(entry: Entry, request: LoadRequest, outcome: LoadOutcome & { ok: true }): void {
-    const { declared } = entry;
-    if (request.digests !== undefined || 'problem' in declared) {
-      const lastGood = this.#lastGood.get(entry.id);
-      // A builtin module is this product's, whatever version of it served before.
-      entry.serving = lastGood && { ...lastGood, digests: outcome.digests };
-      if (entry.phase === 'Pending' && entry.reason === 'Loading') {
-        this.#set(entry, 'Updating', 'Loading', `${STAND_IN_TEXT} while the declared version is being loaded`);
-      } else {
-        // Why it was needed stays what is told.
-        this.#set(entry, 'Degraded', entry.reason, entry.message);
-      }
-      return;
-    }
-    const { digests } = outcome;
-    const isSame = entry.serving?.hash === declared.hash && isDeepStrictEqual(entry.serving.digests, digests);
-    const since = (isSame ? entry.serving?.since : undefined) ?? new Date().toISOString();
-    entry.serving = { ...declared, digests, since };
-    entry.desiredDigests = digests;
-    entry.attempts += 1;
-    this.#with.changeEnded('served');
-    if (outcome.sourceError === undefined) {
-      this.#set(entry, 'Active', 'Serving', 'the declared version serves');
-    } else {
-      // The source may have a newer module of that name.
-      this.#retryLater(entry);
-      this.#set(entry, 'Active', 'ServingFromCache', `the module comes from the cache: ${outcome.sourceError}`);
-    }
-  }
-
-  /** The declared version cannot serve. Returns what is to be loaded instead, if anything can stand in. */
-  #failed(entry: Entry, outcome: LoadOutcome & { ok: false }): LoadRequest[] {
-    entry.attempts += 1;
-    entry.desiredDigests = outcome.digests ?? {};
-    if (outcome.transient) {
-      this.#retryLater(entry);
-    }
-    this.#set(entry, entry.serving === undefined ? 'Error' : 'Degraded', outcome.reason, outcome.message);
-    this.#with.changeEnded('failed');
-    return this.#standIn(entry);
-  }
-
-  #retryLater(entry: Entry): void {
-    const delayMs = jitteredBackoff(entry.attempts);
-    entry.nextRetry = new Date(Date.now() + delayMs);
-    entry.retry = setTimeout(() => this.#load(this.#retryRequest(entry)), delayMs);
-    entry.retry.unref();
-  }
-
-  #retryRequest(entry: Entry): LoadRequest[] {
-    clearTimeout(entry.retry);
-    entry.nextRetry = undefined;
-    return 'definition' in entry.declared ? [{ id: entry.id, definition: entry.declared.definition }] : [];
-  }
-
-  #remove(ids: readonly string[]): void {
-    for (const id of ids) {
-      clearTimeout(this.#entries.get(id)?.retry);
-      this.#entries.delete(id);
-      this.#lastGood.delete(id);
-      this.#settling.delete(id);
-      this.#with.phaseChanged(id, undefined);
-      this.#with.changeEnded('removed');
-    }
-    if (ids.length > 0) {
-      this.#publish([], ids, []);
-    }
-  }
-
-  #publishEntries(entries: readonly Entry[], modules: readonly CompiledPolicyModule[]): void {
-    if (entries.length > 0) {
-      this.#publish(
-        entries.map((entry) => tableEntry(entry)),
-        [],
-        modules,
-      );
-    }
+    return isNew;
   }
 
   #publish(
-    upserts: readonly TableEntry[],
-    removals: readonly string[],
-    modules: readonly CompiledPolicyModule[],
+    shown: readonly RegistryEntry[],
+    rest: Omit<TableChange, 'upserts'>,
+    staged: ReadonlyMap<string, readonly PolicyDefinition[]>,
   ): void {
-    const used = new Set([...this.#entries.values()].flatMap(({ serving }) => Object.values(serving?.digests ?? {})));
-    const added = new Map(
-      modules
-        .filter(({ digest }) => used.has(digest) && !this.#modules.has(digest))
-        .map((module) => [module.digest, module]),
-    );
-    const retired = [...this.#modules.keys()].filter((digest) => !used.has(digest));
-    for (const digest of retired) {
-      this.#modules.delete(digest);
-    }
-    for (const [digest, module] of added) {
-      this.#modules.set(digest, module);
-    }
-    void this.#with.publish({ upserts, removals, modules: [...added.values()], retired });
-    this.#with.servingChanged([...used]);
+    const upserts = shown.flatMap((entry) => (entry.shown === undefined ? [] : [tableEntry(entry.id, entry.shown)]));
+    const then = shown.map((entry) => [entry, entry.shown] as const);
+    void this.#with.publish({ upserts, ...rest }, staged).then(() => {
+      this.#reached(then.filter(([entry, what]) => entry.shown === what).map(([entry]) => entry));
+    });
   }
 
-  #set(entry: Entry, phase: PolicyPhase, reason: PolicyReason, message: string): void {
-    if (entry.phase !== phase || entry.reason !== reason) {
-      entry.since = new Date();
+  /** Publishes again what a worker could not take up, if there is such. */
+  #activateAgain(entry: RegistryEntry): void {
+    const { shown, activationFailure } = entry;
+    if (shown === undefined || activationFailure?.of !== shown || this.#stopped) {
+      return;
     }
-    entry.phase = phase;
-    entry.reason = reason;
-    entry.message = message;
-    this.#with.phaseChanged(entry.id, entry);
+    forgetActivation(entry);
+    // A new object, so that this try is told from the one before; the failure stays until all workers have it.
+    entry.shown = { ...shown };
+    entry.isEverywhere = false;
+    const staged = new Map([[entry.id, stagedBeside(entry)]]);
+    this.#publish([entry], { removals: [], modules: [], retired: [] }, staged);
   }
-}
 
-function tableEntry(entry: Entry): TableEntry {
-  if (entry.serving !== undefined) {
-    return { id: entry.id, definition: entry.serving.definition, digests: entry.serving.digests };
+  #usedDigests(): Set<string> {
+    const used = new Set<string>();
+    for (const entry of this.#entries.values()) {
+      for (const revision of [servingOf(entry), ...slotsOf(entry).map((slot) => slot.loaded)]) {
+        for (const digest of Object.values(revision?.digests ?? {})) {
+          used.add(digest);
+        }
+      }
+    }
+    return used;
   }
-  const failurePolicy = 'definition' in entry.declared ? entry.declared.definition.failurePolicy : 'Fail';
-  return { id: entry.id, failed: { message: entry.message, failurePolicy } };
-}
 
-function versionOf({ hash, settingsHash }: DeclaredPolicy, digests: Readonly<Record<string, string>>): PolicyVersion {
-  const pins = Object.values(digests);
-  const version =
-    pins.length === 0
-      ? null
-      : createHash('sha256')
-          .update([hash, ...pins].join())
-          .digest('hex')
-          .slice(0, 12);
-  return { version, settingsHash, modules: digests };
-}
+  #remove(id: string): RegistryEntry | undefined {
+    this.#recorded.delete(id);
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) {
+      forgetRetries(slotsOf(entry));
+      forgetActivation(entry);
+      forgetLingering(entry);
+      this.#entries.delete(id);
+      this.#with.phaseChanged(id, undefined);
+      this.#with.changeEnded('removed');
+    }
+    return entry;
+  }
 
-function statusOf(entry: Entry): PolicyStatus {
-  const declared = 'definition' in entry.declared ? entry.declared : undefined;
-  const shown = (declared ?? entry.serving)?.definition;
-  return {
-    id: entry.id,
-    kind: shown?.kind ?? 'unknown',
-    mode: shown?.mode ?? 'unknown',
-    phase: entry.phase,
-    reason: entry.reason,
-    message: entry.message,
-    since: entry.since.toISOString(),
-    desired: declared === undefined ? null : versionOf(declared, entry.desiredDigests),
-    serving:
-      entry.serving === undefined
-        ? null
-        : { ...versionOf(entry.serving, entry.serving.digests), since: entry.serving.since },
-    attempts: entry.attempts,
-    nextRetry: entry.nextRetry?.toISOString() ?? null,
-  };
+  /** Every worker has what is shown of these policies. */
+  #reached(entries: readonly RegistryEntry[]): void {
+    for (const entry of entries) {
+      entry.isEverywhere = true;
+      entry.before = undefined;
+      if (entry.activationFailure?.of !== entry.shown) {
+        entry.activationFailure = undefined;
+      }
+      if (entry.waitingSince !== undefined && isServed(entry)) {
+        this.#with.flipTook?.(performance.now() - entry.waitingSince);
+      }
+    }
+    this.#look(entries);
+  }
+
+  /** Reports what is different about some policies. */
+  #look(entries: readonly RegistryEntry[], removed: readonly RegistryEntry[] = []): void {
+    const current = entries.filter((entry) => this.#entries.get(entry.id) === entry);
+    for (const entry of current) {
+      if (entry.waitingSince !== undefined && isServed(entry)) {
+        entry.waitingSince = undefined;
+        this.#with.changeEnded('served');
+      }
+      const facts = phaseOf(entry);
+      if (!isDeepStrictEqual(facts, entry.facts)) {
+        const isOther = facts.phase !== entry.facts?.phase || facts.reason !== entry.facts.reason;
+        entry.since = isOther ? new Date() : entry.since;
+        entry.facts = facts;
+        this.#with.phaseChanged(entry.id, facts);
+      }
+    }
+    this.#with.changed?.(current, removed, this.#isSynced);
+    this.#tellSettled();
+  }
+
+  #tellSettled(): void {
+    for (const waiting of [...this.#waiting].filter(({ isOver }) => this.#stopped || isOver())) {
+      this.#waiting.delete(waiting);
+      waiting.resolve();
+    }
+  }
+
+  #isSettled(): boolean {
+    return this.#entries.values().every(isSettled);
+  }
+
+  #when(isOver: () => boolean): Promise<void> {
+    if (this.#stopped || isOver()) {
+      return Promise.resolve();
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add({ isOver, resolve });
+    return promise;
+  }
 }

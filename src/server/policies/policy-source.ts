@@ -6,7 +6,8 @@ import type { NamespacesChange, TableChange } from '../../evaluation/index.ts';
 import type { Loader } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
-import type { ChangeResult, PhaseChange } from './policy-registry.ts';
+import type { ChangeResult } from './policy-registry.ts';
+import type { PhaseChange } from './registry-entry.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 

@@ -6,8 +6,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parsePolicies, definitionHash, settingsHash } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { PinnedPolicy } from './policy-registry.ts';
-import { ServingRecord } from './serving-record.ts';
+import { type PinnedPolicy, ServingRecord } from './serving-record.ts';
 
 const text = `
 single:
@@ -27,6 +26,10 @@ const policies: PinnedPolicy[] = parsePolicies(text, 'policies.yml').policies.ma
   ...(definition.id === 'group' ? { revision: { name: 'group-3', uid: 'u', number: 3 } } : {}),
 }));
 
+/** What is recorded of either source. */
+const readAll = (record: ServingRecord): Map<string, PinnedPolicy> =>
+  new Map([...record.read('file'), ...record.read('cluster')]);
+
 async function setUp(): Promise<{ folder: string; log: LogEntry[]; open: () => ServingRecord } & AsyncDisposable> {
   const temporary = await mkdtempDisposable(join(tmpdir(), 'portcullis-record-'));
   const log: LogEntry[] = [];
@@ -43,15 +46,22 @@ describe('the record of what serves', () => {
   it('gives back what was written, readable by nobody else', async () => {
     await using at = await setUp();
     const record = at.open();
-    assert.deepEqual(record.read(), new Map());
+    assert.deepEqual(readAll(record), new Map());
     await record.flush(policies);
     assert.deepEqual(
-      [...at.open().read()],
+      [...readAll(at.open())],
       policies.map((policy) => [policy.definition.id, policy]),
     );
     assert.equal((await stat(join(at.folder, 'serving.json'))).mode & 0o777, 0o600);
     assert.deepEqual(await readdir(at.folder), ['serving.json']);
     assert.deepEqual(at.log, []);
+  });
+
+  it('gives a file nothing of a cluster, and a cluster nothing of a file', async () => {
+    await using at = await setUp();
+    await at.open().flush(policies);
+    assert.deepEqual([...at.open().read('file').keys()], ['single']);
+    assert.deepEqual([...at.open().read('cluster').keys()], ['group']);
   });
 
   it('is written once for changes that come together, with the last of them', async () => {
@@ -67,7 +77,7 @@ describe('the record of what serves', () => {
     for (let change = 0; change < 10; change += 1) {
       record.changed(current);
     }
-    while (at.open().read().size === 0) {
+    while (readAll(at.open()).size === 0) {
       await sleep(10);
     }
     assert.equal(asked, 1);
@@ -77,7 +87,7 @@ describe('the record of what serves', () => {
     await using at = await setUp();
     const record = at.open();
     await Promise.all([record.flush(policies), record.flush([]), record.flush(policies.slice(0, 1))]);
-    assert.deepEqual([...at.open().read().keys()], ['single']);
+    assert.deepEqual([...readAll(at.open()).keys()], ['single']);
   });
 
   it('of another version of the product is of no revision that the cluster has', async () => {
@@ -86,7 +96,7 @@ describe('the record of what serves', () => {
     const file = join(at.folder, 'serving.json');
     const content = JSON.parse(await readFile(file, 'utf8')) as { version: string };
     await writeFile(file, JSON.stringify({ ...content, version: `${content.version}-next` }));
-    const read = at.open().read();
+    const read = readAll(at.open());
     assert.deepEqual(read.get('single'), policies[0], 'a file has no revisions');
     const { revision, ...rest } = read.get('group') ?? assert.fail('it serves on');
     const { revision: written, ...expected } = policies[1] ?? assert.fail();
@@ -117,10 +127,10 @@ describe('the record of what serves', () => {
       await using at = await setUp();
       await mkdir(at.folder);
       await writeFile(join(at.folder, 'serving.json'), content);
-      assert.deepEqual(at.open().read(), new Map());
+      assert.deepEqual(readAll(at.open()), new Map());
       assert.equal(await readFile(join(at.folder, 'serving.json.unreadable'), 'utf8'), content);
       assert.equal(at.log[0]?.level, 'warn');
-      assert.deepEqual(at.open().read(), new Map());
+      assert.deepEqual(readAll(at.open()), new Map());
       assert.equal(at.log.length, 1, 'it is told once');
     });
   }

@@ -3,7 +3,28 @@ import type { PolicyDefinition } from '../../engine/index.ts';
 import { PRODUCT_VERSION } from '../../modules/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { KeptFile } from '../../files/index.ts';
-import type { PinnedPolicy } from './policy-registry.ts';
+import type { DeclaredPolicy } from '../../evaluation/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
+
+/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
+export interface PinnedPolicy extends DeclaredPolicy {
+  /** Digest by module reference, as the definition writes it. */
+  readonly digests: Readonly<Record<string, string>>;
+  /** When it began to serve, ISO 8601. */
+  readonly since: string;
+  /** The PolicyRevision that it is of; absent for a file. */
+  readonly revision?: RevisionName;
+  /** Which requests it is for, where API servers ask about many policies at once. */
+  readonly match?: PolicyMatch;
+}
+
+/** Which PolicyRevision something is of. */
+export interface RevisionName {
+  /** `metadata.name` of the PolicyRevision. */
+  readonly name: string;
+  readonly uid: string;
+  readonly number: number;
+}
 
 /** Changes within this time are written once. Milliseconds. */
 const WRITE_DELAY_MS = 100;
@@ -26,9 +47,13 @@ export class ServingRecord {
     });
   }
 
-  /** What served when the record was last written, by id. A record that cannot be read is set aside and said. */
-  read(): Map<string, PinnedPolicy> {
-    return this.#file.read(policiesOf) ?? new Map<string, PinnedPolicy>();
+  /**
+   * What served when the record was last written, by id. A record that cannot be read is set aside, which is logged.
+   * @param source where policies come from now; what was of the other source is left out
+   */
+  read(source: 'file' | 'cluster'): Map<string, PinnedPolicy> {
+    const policies = this.#file.read(policiesOf) ?? new Map<string, PinnedPolicy>();
+    return new Map([...policies].filter(([, { revision }]) => (revision === undefined) === (source === 'file')));
   }
 
   /** Writes the record soon; the set is asked for when it is written. */

@@ -11,7 +11,7 @@ import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/i
 import type { NamespacesChange } from '../../evaluation/index.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
-import type { WantedPolicy } from './revision-wanted.ts';
+import type { WantedPolicy } from '../policies/wanted-policy.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 
 const NAMESPACES = kubernetesKind('v1', 'Namespace') as unknown as ResourceType;

@@ -9,8 +9,7 @@ import type { NamespacesChange } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
-import type { WantedChanges } from './revision-feed.ts';
-import type { WantedPolicy } from './revision-wanted.ts';
+import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
 
 /**
  * How long a namespace is believed that was asked for by itself and that the watch does not know: long against the delay of

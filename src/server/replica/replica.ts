@@ -4,10 +4,10 @@ import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { CompiledPolicyModule, PeerAccess } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
-import type { PinnedPolicy } from '../policies/policy-registry.ts';
+import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
-import { ofOtherVersion } from '../policies/serving-record.ts';
+import { ofOtherVersion, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ReplicaControl } from './replica-control.ts';
@@ -16,7 +16,7 @@ import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } fro
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
-import { RevisionRegistry } from './revision-registry.ts';
+import { RevisionView } from './revision-view.ts';
 
 /**
  * How long after its first failed request a cluster counts as down, if it has not been read by then: a request that one API
@@ -28,7 +28,7 @@ const DOWN_AFTER_MS = 2_000;
 export class Replica implements PolicySource {
   readonly #options: ReplicaOptions;
   readonly #host: PolicyHost;
-  readonly #registry: RevisionRegistry;
+  readonly #registry: PolicyRegistry;
   readonly #feed: RevisionFeed;
   readonly #namespaces: NamespaceFeed;
   readonly #prevalidator: RevisionPrevalidator;
@@ -57,7 +57,8 @@ export class Replica implements PolicySource {
       load: (requests, done) => loader.load(requests, done),
       heldChanged: () => this.#keep(),
     });
-    this.#registry = new RevisionRegistry(
+    const view = new RevisionView(() => this.#registry.entries());
+    this.#registry = new PolicyRegistry(
       {
         read: (policies) => reader.read(policies),
         load: (requests, done) => loader.load(requests, done),
@@ -69,6 +70,8 @@ export class Replica implements PolicySource {
           host.record.changed(() => this.#registry.lastGood());
         },
         flipTook: (ms) => host.reloadTook(ms),
+        isForTenant: isNamespacedPolicyId,
+        changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
       },
       recorded(host, namespacedPoliciesCapabilities ?? ['*']),
     );
@@ -103,7 +106,7 @@ export class Replica implements PolicySource {
     const cache = new ModuleCache(cacheDir, DEFAULT_MAX_MODULE_BYTES);
     this.#control = new ReplicaControl({
       replica: options,
-      view: this.#registry.view,
+      view,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
       peersChanged: (addresses) => loader.peers(addresses),
@@ -243,6 +246,6 @@ function recorded(
       ({ hostCapabilities }) => JSON.stringify(hostCapabilities) === allowed,
     );
   return new Map(
-    [...record.read()].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : ofOtherVersion(pinned)]),
+    [...record.read('cluster')].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : ofOtherVersion(pinned)]),
   );
 }

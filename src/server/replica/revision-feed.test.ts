@@ -11,7 +11,8 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
 } from '../../resources/index.ts';
-import { RevisionFeed, type WantedChanges } from './revision-feed.ts';
+import type { WantedChanges } from '../policies/wanted-policy.ts';
+import { RevisionFeed } from './revision-feed.ts';
 
 const NAMESPACE = 'portcullis';
 

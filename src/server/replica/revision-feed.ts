@@ -5,10 +5,8 @@ import type { PolicyRevision } from '../../resources/index.ts';
 import { type Change, ObjectCache } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
-import { keptOf, type WantedPolicy, wantedOf } from './revision-wanted.ts';
-
-/** What is wanted of policies by id; undefined: a policy has no revisions any more. */
-export type WantedChanges = ReadonlyMap<string, WantedPolicy | undefined>;
+import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
+import { keptOf, wantedOf } from './revision-wanted.ts';
 
 export interface RevisionFeedOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;

@@ -4,7 +4,7 @@ import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
-import type { ReadPolicy, UnreadPolicy } from './revision-reader.ts';
+import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 
 /**
  * How long compiled modules are kept for the revision that is usually staged a moment later: until the progress deadline of

@@ -2,25 +2,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
-import type { DeclaredPolicy, PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
+import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
 import { policyEntry } from '../../engine/index.ts';
 import { errorText } from '../../values/index.ts';
+import { readPolicy } from '../policies/file-policies.ts';
+import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 
 /**
  * Specs that are sent to the loader in one turn of the event loop: 100 ordinary ones take half a millisecond, and 100 of
  * the largest that an API server stores (1.5 MiB) fit into one message.
  */
 export const MAX_BATCH = 100;
-
-/** A spec to read. */
-export interface UnreadPolicy {
-  readonly id: string;
-  /** The policy's spec, untrusted. */
-  readonly spec: unknown;
-}
-
-/** What a spec declares, or why it cannot be understood. */
-export type ReadPolicy = DeclaredPolicy | { readonly problem: string; readonly isTransient: boolean };
 
 export interface RevisionReaderOptions {
   /** See PolicyEntryOptions. */
@@ -85,10 +77,6 @@ export class RevisionReader {
       );
     }
   }
-}
-
-function readPolicy(entry: ReadEntry): ReadPolicy {
-  return 'definition' in entry ? entry : { problem: entry.problems.join('; '), isTransient: false };
 }
 
 function problemText(error: unknown): string {

@@ -1,18 +1,20 @@
-// What a replica has to say of its revisions, as it is now.
+// What a replica reports of its revisions.
 import { isDeepStrictEqual } from 'node:util';
-import { reportsOf, type RevisionEntry, servingOf, type Slot, targetOf } from './revision-entry.ts';
+import { type LoadedRevision, type RegistryEntry, servingOf, type Slot, targetOf } from '../policies/registry-entry.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
 
-/** The side of the registry that others look at. */
+/** The registry as the controller sees it. */
 export class RevisionView implements ReplicaView {
-  readonly #entries: ReadonlyMap<string, RevisionEntry>;
+  readonly #entries: () => Iterable<RegistryEntry>;
   readonly #reports = new Map<string, RevisionReport>();
+  /** Names of the revisions that are reported, by the id of the policy. */
+  readonly #names = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
   #isSynced = false;
 
-  /** @param entries of the registry, by the id of the policy */
-  constructor(entries: ReadonlyMap<string, RevisionEntry>) {
+  /** @param entries of the registry */
+  constructor(entries: () => Iterable<RegistryEntry>) {
     this.#entries = entries;
   }
 
@@ -29,16 +31,16 @@ export class RevisionView implements ReplicaView {
   }
 
   *served(): Iterable<ServedRevision> {
-    for (const entry of this.#entries.values()) {
+    for (const entry of this.#entries()) {
       const serves = servingOf(entry);
-      if (serves !== undefined && entry.isEverywhere && entry.activationFailure === undefined) {
+      if (serves?.revision !== undefined && entry.isEverywhere && entry.activationFailure === undefined) {
         yield { policy: entry.id, revision: serves.revision.number, digest: serves.version };
       }
     }
   }
 
   *deviations(): Iterable<Deviation> {
-    for (const entry of this.#entries.values()) {
+    for (const entry of this.#entries()) {
       yield* deviationsOf(entry);
     }
   }
@@ -49,18 +51,18 @@ export class RevisionView implements ReplicaView {
   }
 
   /**
-   * Looks again at some policies, and tells what there is to say otherwise than before.
+   * Reports what is different about some policies.
    * @param removed policies that are gone
    * @param isSynced whether the cluster has been read
    */
-  update(entries: Iterable<RevisionEntry>, removed: readonly RevisionEntry[], isSynced: boolean): void {
-    const names = removed.flatMap((entry) => this.#forget([...entry.reports.keys()]));
+  update(entries: Iterable<RegistryEntry>, removed: readonly RegistryEntry[], isSynced: boolean): void {
+    const names = removed.flatMap(({ id }) => this.#forget(id, () => true));
     for (const entry of entries) {
-      const before = entry.reports;
-      entry.reports = reportsOf(entry);
-      names.push(...this.#forget([...before.keys()].filter((name) => !entry.reports.has(name))));
-      for (const [name, report] of entry.reports) {
-        if (!isDeepStrictEqual(report, before.get(name))) {
+      const reports = reportsOf(entry);
+      names.push(...this.#forget(entry.id, (name) => !reports.has(name)));
+      this.#names.set(entry.id, [...reports.keys()]);
+      for (const [name, report] of reports) {
+        if (!isDeepStrictEqual(report, this.#reports.get(name))) {
           this.#reports.set(name, report);
           names.push(name);
         }
@@ -75,23 +77,72 @@ export class RevisionView implements ReplicaView {
     }
   }
 
-  #forget(names: readonly string[]): readonly string[] {
-    for (const name of names) {
+  /** Drops reports of a policy. Returns their names. */
+  #forget(id: string, isGone: (name: string) => boolean): string[] {
+    const gone = (this.#names.get(id) ?? []).filter(isGone);
+    for (const name of gone) {
       this.#reports.delete(name);
     }
-    return names;
+    this.#names.delete(id);
+    return gone;
   }
 }
 
+/** The reports of the revisions of a policy, by name. */
+function reportsOf(entry: RegistryEntry): Map<string, RevisionReport> {
+  const serves = entry.isEverywhere ? servingOf(entry) : entry.before;
+  const reports = new Map<string, RevisionReport>();
+  const report = ({ revision }: Pick<Slot, 'revision'>, rest: ReportedState): void => {
+    if (revision !== undefined) {
+      const { name, uid, number } = revision;
+      reports.set(name, { name, uid, policy: entry.id, revision: number, ...rest });
+    }
+  };
+  if (serves !== undefined) {
+    report(serves, servingState(serves));
+  }
+  for (const slot of entry.slots.values()) {
+    if (slot.loaded === undefined || slot.loaded !== entry.before) {
+      report(slot, stateOf(slot, entry));
+    }
+  }
+  return reports;
+}
+
+type ReportedState = Omit<RevisionReport, 'name' | 'uid' | 'policy' | 'revision'>;
+
+function servingState({ order }: LoadedRevision): ReportedState {
+  return { state: 'Serving', ...(order > 0 ? { order } : {}) };
+}
+
+function stateOf({ loaded, failure, nextRetry }: Slot, entry: RegistryEntry): ReportedState {
+  const isShown = loaded !== undefined && servingOf(entry) === loaded;
+  if (isShown && entry.activationFailure !== undefined) {
+    const { message, nextRetry: next } = entry.activationFailure;
+    return { state: 'Failed', reason: 'ActivationFailed', message, nextRetry: next.toISOString() };
+  }
+  if (loaded !== undefined) {
+    return isShown && entry.isEverywhere ? servingState(loaded) : { state: 'Staged' };
+  }
+  if (failure === undefined) {
+    return { state: 'Loading' };
+  }
+  return {
+    state: 'Failed',
+    ...failure,
+    ...(nextRetry === undefined ? {} : { nextRetry: nextRetry.toISOString() }),
+  };
+}
+
 /** Where a replica does not have a policy as the cluster wants it. */
-function deviationsOf(entry: RevisionEntry): Deviation[] {
+function deviationsOf(entry: RegistryEntry): Deviation[] {
   const target = targetOf(entry);
   const failed = [...entry.slots.values()].filter((slot) => slot !== target && slot.failure !== undefined);
   return [...(target === undefined ? [] : [target]), ...failed].flatMap((slot) => deviationOf(entry, slot) ?? []);
 }
 
-function deviationOf(entry: RevisionEntry, slot: Slot): Deviation | undefined {
-  const of = { policy: entry.id, revision: slot.revision.number };
+function deviationOf(entry: RegistryEntry, slot: Slot): Deviation | undefined {
+  const of = { policy: entry.id, revision: slot.revision?.number ?? 0 };
   const serves = servingOf(entry);
   const isShown = slot.loaded !== undefined && serves === slot.loaded;
   if (isShown && entry.activationFailure !== undefined) {

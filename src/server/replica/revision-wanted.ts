@@ -3,46 +3,13 @@
 import { servesRather } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
+import {
+  failurePolicyOf,
+  type FailedRevision,
+  type WantedPolicy,
+  type WantedRevision,
+} from '../policies/wanted-policy.ts';
 import { matchedBy, revisionMatch } from './revision-match.ts';
-
-/** A revision that is to be loaded. */
-export interface WantedRevision {
-  /** `metadata.name` of the PolicyRevision. */
-  readonly name: string;
-  readonly uid: string;
-  readonly revision: number;
-  /** The policy's spec, as the cluster has it; undefined when it has none. */
-  readonly snapshot: unknown;
-  /** `status.order`; 0 when it has none. */
-  readonly order: number;
-  /** Its modules, as they were found when it was validated. */
-  readonly modules: readonly PinnedModule[];
-  /** Which requests it is for; absent when that cannot be understood. */
-  readonly match?: PolicyMatch;
-}
-
-/** Why no revision of a policy is to serve, and what requests are answered meanwhile. */
-export interface FailedRevision {
-  readonly revision: number;
-  readonly message: string;
-  readonly failurePolicy: 'Fail' | 'Ignore';
-  /** Which requests it is for; absent when that cannot be understood. */
-  readonly match?: PolicyMatch;
-}
-
-/** What is wanted of one policy that has revisions. */
-export interface WantedPolicy {
-  readonly serving?: WantedRevision;
-  /** To be loaded beside, by number. */
-  readonly staged: readonly WantedRevision[];
-  /** Set when nothing is to serve, now or soon, because the newest revision failed. */
-  readonly failed?: FailedRevision;
-  /**
-   * The buckets of all revisions that serve or may soon, where they differ: until every replica has the same revision, an API
-   * server may ask in any of them.
-   */
-  readonly buckets?: readonly string[];
-}
 
 /**
  * What the revisions of one policy say together: of those in state Serving the one with the highest order serves, those that
@@ -105,16 +72,6 @@ function failureOf(newest: PolicyRevision | undefined, productNamespace: string)
 function matchOf(revision: PolicyRevision, productNamespace: string): { readonly match?: PolicyMatch } {
   const match = revisionMatch(revision, productNamespace);
   return match === undefined ? {} : { match };
-}
-
-/** What a policy's spec says about requests that it cannot judge; `Fail` where it cannot be read. */
-export function failurePolicyOf(snapshot: unknown): 'Fail' | 'Ignore' {
-  const isIgnoring =
-    typeof snapshot === 'object' &&
-    snapshot !== null &&
-    Object.hasOwn(snapshot, 'failurePolicy') &&
-    (snapshot as { readonly failurePolicy: unknown }).failurePolicy === 'Ignore';
-  return isIgnoring ? 'Ignore' : 'Fail';
 }
 
 function wantedRevision(one: PolicyRevision, productNamespace: string): WantedRevision {

@@ -4,10 +4,11 @@ import { it, mock } from 'node:test';
 import fc from 'fast-check';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange, TableEntry } from '../../evaluation/index.ts';
-import type { PinnedPolicy } from '../policies/policy-registry.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
-import { RevisionRegistry } from './revision-registry.ts';
-import type { WantedPolicy, WantedRevision } from './revision-wanted.ts';
+import { RevisionView } from '../replica/revision-view.ts';
+import { PolicyRegistry } from './policy-registry.ts';
+import type { PinnedPolicy } from './serving-record.ts';
+import type { WantedPolicy, WantedRevision } from './wanted-policy.ts';
 import { versioned } from './testing/policy-definitions.ts';
 
 const MODULE = 'file:///policy.wasm';
@@ -113,7 +114,8 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
   let published = 0;
   let wanted: WantedPolicy | undefined;
   let mayEnd = true;
-  const registry = new RevisionRegistry(
+  const view: RevisionView = new RevisionView(() => registry.entries());
+  const registry: PolicyRegistry = new PolicyRegistry(
     {
       read: async (policies) => policies.map(({ spec }) => declared((spec as { version: string }).version)),
       load: (requests, done) =>
@@ -137,7 +139,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
       phaseChanged: () => undefined,
       changeEnded: () => undefined,
       servingChanged: () => undefined,
-      flipTook: () => undefined,
+      changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
     },
     new Map(hasRecord ? [[POLICY, RECORDED]] : []),
   );
@@ -168,7 +170,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
     return next !== undefined;
   };
   const check = (): void => {
-    for (const { state, uid, name } of registry.view.reports()) {
+    for (const { state, uid, name } of view.reports()) {
       if (state === 'Serving' && wanted?.serving?.uid === uid) {
         assert.deepEqual(
           workers.map(({ version }) => version),
@@ -221,16 +223,16 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
     }
     mock.timers.tick(300_000);
   }
-  const states = [...registry.view.reports()].map(({ uid, state }) => `${uid} ${state}`).toSorted();
+  const states = [...view.reports()].map(({ uid, state }) => `${uid} ${state}`).toSorted();
   assert.deepEqual(states, ['2/1 Staged', '2/3 Serving']);
   assert.deepEqual(
     workers.map(({ version }) => version),
     ['2/3', '2/3'],
   );
-  assert.deepEqual([...registry.view.deviations()], []);
+  assert.deepEqual([...view.deviations()], []);
   assert.equal(registry.modules().length, 2, 'nothing is kept of what was');
   want(undefined);
-  assert.deepEqual([registry.modules(), registry.lastGood(), [...registry.view.reports()]], [[], [], []]);
+  assert.deepEqual([registry.modules(), registry.lastGood(), [...view.reports()]], [[], [], []]);
   registry.stop();
 }
 

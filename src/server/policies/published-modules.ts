@@ -1,8 +1,8 @@
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
 
-/** The modules that workers have: of revisions that serve, and of those that are loaded beside. */
-export class RevisionModules {
+/** The modules that workers have: of versions that serve, and of those that are loaded beside. */
+export class PublishedModules {
   readonly #modules = new Map<string, CompiledPolicyModule>();
 
   /** In no order. */
@@ -11,9 +11,9 @@ export class RevisionModules {
   }
 
   /**
-   * Follows what is used. What workers are to be given, and what they may forget.
-   * @param used digests of all modules that are used
-   * @param loaded modules that were loaded meanwhile; those that nobody uses are left out
+   * The modules to hand to the workers and those to retire.
+   * @param used digests of all modules in use
+   * @param loaded modules that were loaded since; those not in use are left out
    */
   change(used: ReadonlySet<string>, loaded: readonly CompiledPolicyModule[]): Pick<TableChange, 'modules' | 'retired'> {
     const modules: CompiledPolicyModule[] = [];

@@ -1,37 +1,47 @@
-// Loading revisions: read, fetch, compile and check; again later, when that may help.
-import { isNamespacedPolicyId } from '../../resources/index.ts';
-import { jitteredBackoff } from '../policies/backoff.ts';
-import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
-import { pinsOf, type RevisionEntry, type Slot } from './revision-entry.ts';
-import type { ReadPolicy, UnreadPolicy } from './revision-reader.ts';
+// Loading versions of policies: reading, fetching, compiling and checking, and later tries.
+import { jitteredBackoff } from './backoff.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import { pinsOf, type RegistryEntry, type Slot } from './registry-entry.ts';
 
-/** A revision of a policy that is to be loaded. */
-export type RevisionLoad = readonly [entry: RevisionEntry, slot: Slot];
+/** A version of a policy that is to be loaded. */
+export type RevisionLoad = readonly [entry: RegistryEntry, slot: Slot];
 
-/** What became of it. */
-export type EndedLoad = readonly [entry: RevisionEntry, slot: Slot, outcome: LoadOutcome];
+/** How a load ended. */
+export type EndedLoad = readonly [entry: RegistryEntry, slot: Slot, outcome: LoadOutcome];
+
+/** A policy to read. */
+export interface UnreadPolicy {
+  readonly id: string;
+  /** The policy as its source has it, untrusted. */
+  readonly spec: unknown;
+}
+
+/** What a policy declares, or why it cannot be understood. */
+export type ReadPolicy = DeclaredPolicy | { readonly problem: string; readonly isTransient: boolean };
 
 export interface LoadCollaborators {
-  /** Reads specs; in their order. Never rejects. */
+  /** Reads policies; the results are in their order. Never rejects. */
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   /** Fetches, compiles and checks. Outcomes come in any order. */
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
+  /** Whether a policy belongs to people who do not run this server. Default: none does. */
+  isForTenant?(id: string): boolean;
 }
 
 /** The loads of one registry. */
-export class RevisionLoads {
+export class RegistryLoads {
   readonly #with: LoadCollaborators;
-  readonly #isWanted: (entry: RevisionEntry, slot: Slot) => boolean;
+  readonly #isWanted: (entry: RegistryEntry, slot: Slot) => boolean;
   readonly #ended: (loads: readonly EndedLoad[]) => void;
   #stopped = false;
 
   /**
-   * @param isWanted whether anybody still waits for what becomes of a slot
-   * @param ended told of loads that are still wanted; those that come together are told together
+   * @param isWanted whether a slot is still in use
+   * @param ended called with loads whose slots are; those that end together are reported together
    */
   constructor(
     collaborators: LoadCollaborators,
-    isWanted: (entry: RevisionEntry, slot: Slot) => boolean,
+    isWanted: (entry: RegistryEntry, slot: Slot) => boolean,
     ended: (loads: readonly EndedLoad[]) => void,
   ) {
     this.#with = collaborators;
@@ -45,6 +55,7 @@ export class RevisionLoads {
     }
     for (const [, slot] of loads) {
       clearTimeout(slot.retry);
+      slot.nextRetry = undefined;
       slot.isLoading = true;
     }
     const unread = loads.filter(([, { declared }]) => declared === undefined);
@@ -73,12 +84,16 @@ export class RevisionLoads {
   #fetch(loads: readonly RevisionLoad[]): void {
     const requests = new Map<LoadRequest, RevisionLoad>();
     for (const load of loads) {
-      const [{ id }, { declared, pins }] = load;
+      const [{ id }, { declared, pins, isFromCache }] = load;
       if (declared !== undefined && this.#isWanted(...load)) {
-        requests.set(
-          { id, definition: declared.definition, digests: pins, isForTenant: isNamespacedPolicyId(id) },
-          load,
-        );
+        const request: LoadRequest = {
+          id,
+          definition: declared.definition,
+          ...(pins === undefined ? {} : { digests: pins }),
+          ...(isFromCache ? { from: 'cache' } : {}),
+          isForTenant: this.#with.isForTenant?.(id) ?? false,
+        };
+        requests.set(request, load);
       }
     }
     if (requests.size === 0 || this.#stopped) {
@@ -99,8 +114,7 @@ export class RevisionLoads {
     for (const [entry, slot, outcome] of wanted) {
       slot.isLoading = false;
       slot.attempts += 1;
-      slot.nextRetry = undefined;
-      if (!outcome.ok && mayPass(outcome) && !this.#stopped) {
+      if (isWorthRetrying(slot, outcome) && !this.#stopped) {
         const delayMs = jitteredBackoff(slot.attempts);
         slot.nextRetry = new Date(Date.now() + delayMs);
         slot.retry = setTimeout(() => this.begin([[entry, slot]]), delayMs);
@@ -114,14 +128,20 @@ export class RevisionLoads {
 }
 
 /**
- * Whether trying again may help. The revision was found good with these very modules, so what they do here only, being too
- * slow for a busy machine or running out of memory, may pass as well.
+ * Whether the same load may end differently later. A revision was validated with the modules that it is pinned to, so a
+ * failure that only this server sees, such as a check that took too long on a busy machine, may pass as well.
  */
-function mayPass({ transient, reason }: LoadOutcome & { ok: false }): boolean {
-  return transient || reason === 'InvalidModule' || reason === 'SettingsCheckFailed';
+function isWorthRetrying({ pins, isFromCache }: Slot, outcome: LoadOutcome): boolean {
+  if (outcome.ok) {
+    // The source may have a newer module.
+    return outcome.sourceError !== undefined;
+  }
+  const { transient, reason } = outcome;
+  const isOfThisServer = pins !== undefined && (reason === 'InvalidModule' || reason === 'SettingsCheckFailed');
+  return !isFromCache && (transient || isOfThisServer);
 }
 
-/** Notes what a spec says. Why nothing more is to be done with it, if so. */
+/** Stores what a policy declares in its slot. Returns how the load ended, if the policy cannot be loaded. */
 function takeOver(slot: Slot, read: ReadPolicy | undefined): LoadOutcome | undefined {
   const fails = (message: string, transient = false): LoadOutcome => {
     return { ok: false, reason: 'InvalidDefinition', message, transient };
@@ -129,7 +149,8 @@ function takeOver(slot: Slot, read: ReadPolicy | undefined): LoadOutcome | undef
   if (read === undefined || 'problem' in read) {
     return fails(read?.problem ?? 'the revision cannot be read', read?.isTransient);
   }
-  const pins = pinsOf(read.definition, slot.wanted?.modules ?? []);
+  const modules = slot.wanted?.modules;
+  const pins = modules && pinsOf(read.definition, modules);
   if (typeof pins === 'string') {
     return fails(pins);
   }

@@ -1,25 +1,25 @@
-// What becomes of a policy of a replica when something else is wanted of it, or more of it is loaded.
+// How an entry changes when its source wants something else, or when more of it is loaded.
 import type { PolicyDefinition } from '../../engine/index.ts';
 import {
   loadedSlot,
   newSlot,
-  nextShown,
-  type RevisionEntry,
+  pinnedKey,
+  type RegistryEntry,
   servingOf,
   type Slot,
-  slotKey,
   slotsOf,
   targetOf,
   wantedKey,
-} from './revision-entry.ts';
-import type { WantedPolicy } from './revision-wanted.ts';
+} from './registry-entry.ts';
+import { nextShown } from './shown-policy.ts';
+import type { WantedPolicy } from './wanted-policy.ts';
 
-/** Notes what is wanted of a policy. What is to be loaded for it. */
-export function want(entry: RevisionEntry, wanted: WantedPolicy): Slot[] {
+/** Sets what is wanted of a policy. Returns the slots to load. */
+export function want(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
   const known = entry.slots;
   const target = targetOf(entry)?.key;
   const serves = servingOf(entry);
-  const servingKey = serves && slotKey(serves.revision.uid, Object.values(serves.digests));
+  const servingKey = serves && pinnedKey(serves);
   const slots = new Map<string, Slot>();
   const loads: Slot[] = [];
   for (const revision of [...(wanted.serving === undefined ? [] : [wanted.serving]), ...wanted.staged]) {
@@ -35,6 +35,7 @@ export function want(entry: RevisionEntry, wanted: WantedPolicy): Slot[] {
     slots.set(key, slot);
   }
   entry.wanted = wanted;
+  entry.unusable = undefined;
   entry.slots = slots;
   forgetRetries([...known.values()].filter((slot) => slots.get(slot.key) !== slot && slot !== entry.standIn));
   const now = targetOf(entry)?.key;
@@ -44,8 +45,8 @@ export function want(entry: RevisionEntry, wanted: WantedPolicy): Slot[] {
   return loads;
 }
 
-/** Takes over what workers are to have of a policy. Whether that is something else than before. */
-export function show(entry: RevisionEntry): boolean {
+/** Sets what workers are to have of a policy. Returns whether that differs from before. */
+export function show(entry: RegistryEntry): boolean {
   const next = nextShown(entry);
   const isNew = next !== entry.shown;
   if (isNew) {
@@ -53,12 +54,12 @@ export function show(entry: RevisionEntry): boolean {
     // Until every worker has changed over, the one before still answers.
     entry.before = entry.isEverywhere ? answered : entry.before;
     entry.shown = next;
-    // Where else it answers is no other answer: what served everywhere does.
+    // The same version in other buckets still serves everywhere.
     entry.isEverywhere = entry.isEverywhere && answered !== undefined && answered === servingOf(entry);
     forgetActivation(entry);
     entry.activationFailure = undefined;
     const serves = servingOf(entry);
-    // Back to it while its successor was on its way: some workers may answer by that one.
+    // A return to the version before: some workers may answer by its successor.
     entry.before = entry.before === serves ? undefined : entry.before;
     if (serves !== undefined && serves.since === '') {
       serves.since = new Date().toISOString();
@@ -66,7 +67,7 @@ export function show(entry: RevisionEntry): boolean {
   }
   const serves = servingOf(entry);
   if (serves !== undefined && targetOf(entry)?.loaded === serves) {
-    // Also of one that was to be replaced, and is not.
+    // Also when a version that was to be replaced stays.
     serves.order = entry.wanted?.serving?.order ?? 0;
   }
   const { standIn } = entry;
@@ -77,30 +78,30 @@ export function show(entry: RevisionEntry): boolean {
   return isNew;
 }
 
-/** Whether what served before a restart has nothing more to do: something newer serves, or nothing is to. */
-function isPast(entry: RevisionEntry): boolean {
+/** Whether what served before a restart is no longer needed: the wanted version serves, or none is to serve. */
+function isPast(entry: RegistryEntry): boolean {
   const serves = servingOf(entry);
   const isReplaced = serves !== undefined && targetOf(entry)?.loaded === serves;
   return isReplaced || entry.wanted?.failed !== undefined;
 }
 
-/** What is loaded of a policy and does not serve. */
-export function stagedBeside(entry: RevisionEntry): PolicyDefinition[] {
+/** The definitions that are loaded of a policy and do not serve. */
+export function stagedBeside(entry: RegistryEntry): PolicyDefinition[] {
   const serves = servingOf(entry);
   return slotsOf(entry).flatMap(({ loaded }) => (loaded === undefined || loaded === serves ? [] : [loaded.definition]));
 }
 
-/** Calls off what would be tried again. */
-export function forgetActivation({ activationFailure }: RevisionEntry): void {
+/** Cancels the next try to activate. */
+export function forgetActivation({ activationFailure }: RegistryEntry): void {
   clearTimeout(activationFailure?.retry);
 }
 
-/** Calls off the end of its answers in buckets where it was asked about before. */
-export function forgetLingering({ lingers }: RevisionEntry): void {
+/** Cancels the timer that ends {@link RegistryEntry.lingering}. */
+export function forgetLingering({ lingers }: RegistryEntry): void {
   clearTimeout(lingers);
 }
 
-/** Calls off what would be tried again. */
+/** Cancels the next tries to load. */
 export function forgetRetries(slots: readonly Slot[]): void {
   for (const { retry } of slots) {
     clearTimeout(retry);

@@ -1,0 +1,148 @@
+// The phase of a policy and its status, as `GET /policies` shows them.
+import type { PolicyReason } from '../../evaluation/index.ts';
+import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
+import {
+  desiredOf,
+  failureText,
+  type LoadedRevision,
+  type PhaseChange,
+  type RegistryEntry,
+  servingOf,
+  type Slot,
+  slotsOf,
+  targetOf,
+  versionName,
+} from './registry-entry.ts';
+
+/** Whether every wanted version has served, been staged, or failed once. */
+export function isSettled(entry: RegistryEntry): boolean {
+  return slotsOf(entry).every(({ isLoading }) => !isLoading) && (entry.shown === undefined || entry.isEverywhere);
+}
+
+/** Whether every worker serves the version that is to serve. */
+export function isServed(entry: RegistryEntry): boolean {
+  const serves = servingOf(entry);
+  return (
+    serves !== undefined &&
+    targetOf(entry)?.loaded === serves &&
+    entry.isEverywhere &&
+    entry.activationFailure === undefined
+  );
+}
+
+/** The phase of a policy, and why. */
+export function phaseOf(entry: RegistryEntry): PhaseChange {
+  const { activationFailure } = entry;
+  const serves = servingOf(entry);
+  if (activationFailure !== undefined) {
+    return phase('Error', 'ActivationFailed', activationFailure.message, activationFailure.nextRetry);
+  }
+  const desired = desiredOf(entry);
+  if (desired === undefined) {
+    return phaseOfNoneWanted(entry);
+  }
+  if (desired.failure !== undefined) {
+    const { reason } = desired.failure;
+    return serves === undefined
+      ? phase('Error', reason, failureText(entry, desired), desired.nextRetry)
+      : phase('Degraded', reason, desired.failure.message, desired.nextRetry);
+  }
+  if (desired.loaded !== undefined && serves === desired.loaded && entry.isEverywhere) {
+    return desired.sourceError === undefined
+      ? phase('Active', 'Serving', 'the declared version serves')
+      : phase(
+          'Active',
+          'ServingFromCache',
+          `the module comes from the cache: ${desired.sourceError}`,
+          desired.nextRetry,
+        );
+  }
+  if (serves === undefined) {
+    return phase('Pending', 'Loading', 'the first version is being loaded');
+  }
+  return phase('Updating', 'Loading', updateText(entry, desired));
+}
+
+function updateText({ standIn, shown }: RegistryEntry, desired: Slot): string {
+  if (shown?.kind === 'serving' && shown.loaded === desired.loaded) {
+    return 'the workers change over to the declared version';
+  }
+  if (desired.loaded !== undefined) {
+    return 'the declared version is loaded and waits for its turn to serve';
+  }
+  return shown?.kind === 'serving' && shown.loaded === standIn?.loaded
+    ? 'what served before the restart serves while the declared version is being loaded'
+    : 'a newer version is being loaded';
+}
+
+/** The phase of a policy whose source wants no version of it, or has not been read. */
+function phaseOfNoneWanted(entry: RegistryEntry): PhaseChange {
+  const { wanted, standIn, unusable } = entry;
+  const serves = servingOf(entry);
+  if (wanted?.failed !== undefined) {
+    return phase('Error', 'RevisionFailed', wanted.failed.message);
+  }
+  if (unusable !== undefined) {
+    const message = `what served before the restart is brought back: ${unusable}`;
+    const failure =
+      standIn?.failure === undefined ? '' : `; and what served before cannot stand in: ${standIn.failure.message}`;
+    const name = serves !== undefined ? 'Degraded' : failure === '' ? 'Pending' : 'Error';
+    return phase(name, 'PoliciesFileUnusable', `${message}${failure}`);
+  }
+  if (serves !== undefined) {
+    const message = 'what served before serves until the cluster says what is to serve';
+    return phase('Updating', 'ServingFromRecord', message);
+  }
+  return standIn?.failure === undefined
+    ? phase('Pending', 'Loading', 'no revision is to serve yet')
+    : phase('Error', standIn.failure.reason, standIn.failure.message, standIn.nextRetry);
+}
+
+function phase(name: PolicyPhase, reason: PolicyReason, message: string, nextRetry?: Date): PhaseChange {
+  return { phase: name, reason, message, nextRetry };
+}
+
+/** The status of a policy. */
+export function statusOf(entry: RegistryEntry): PolicyStatus {
+  const serves = servingOf(entry);
+  const desired = desiredOf(entry);
+  const shown = (desired?.declared ?? serves)?.definition;
+  const { nextRetry, ...facts } = phaseOf(entry);
+  return {
+    id: entry.id,
+    kind: shown?.kind ?? 'unknown',
+    mode: shown?.mode ?? 'unknown',
+    ...facts,
+    since: entry.since.toISOString(),
+    desired: desired === undefined ? null : versionOf(desired),
+    serving: serves === undefined ? null : { ...versionOfLoaded(serves), since: serves.since },
+    attempts: desired?.attempts ?? 0,
+    nextRetry: nextRetry?.toISOString() ?? null,
+  };
+}
+
+/** Null for an entry of a file that cannot be understood. */
+function versionOf({ declared, loaded, revision, fetched }: Slot): PolicyVersion | null {
+  if (loaded !== undefined) {
+    return versionOfLoaded(loaded);
+  }
+  if (declared === undefined && revision === undefined) {
+    return null;
+  }
+  const isFetched = declared !== undefined && Object.keys(fetched).length > 0;
+  return {
+    version: isFetched ? versionName(declared, fetched) : null,
+    ...(revision === undefined ? {} : { revision: revision.number }),
+    settingsHash: declared?.settingsHash ?? '',
+    modules: fetched,
+  };
+}
+
+function versionOfLoaded({ version, revision, settingsHash, digests }: LoadedRevision): PolicyVersion {
+  return {
+    version,
+    ...(revision === undefined ? {} : { revision: revision.number }),
+    settingsHash,
+    modules: digests,
+  };
+}
