@@ -1,8 +1,8 @@
-// What every worker is to have: policies, the modules that they use, and the numbers that stand for them.
+// The table that all workers have: policies, their modules, and their numbers.
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 
-/** Numbers go round after so many changes of policies: cells of shared memory have 32 bits. */
+/** Highest number of a policy: cells of shared memory have 32 bits. */
 const LAST_NUMBER = 0x7fff_ffff;
 
 /** The table of policies as it was published last. */
@@ -32,7 +32,7 @@ export class PublishedTable {
     });
   }
 
-  /** The change that makes a worker that has nothing have all of it. */
+  /** The whole table as one change, for a new worker. */
   whole(): { readonly change: TableChange; readonly numbers: readonly number[] } {
     const upserts = [...this.#entries.values()];
     return {
@@ -45,7 +45,7 @@ export class PublishedTable {
     return this.#entries.get(id);
   }
 
-  /** The policy of a number; undefined when it has been removed. */
+  /** The policy of a number; undefined when it was removed. */
   policyOf(number: number): string | undefined {
     return this.#ids.get(number);
   }
@@ -58,7 +58,7 @@ export class PublishedTable {
       : undefined;
   }
 
-  /** Whether requests that an API server sends to a bucket may be for a policy. */
+  /** Whether the bucket contains the policy. */
   isIn(id: string, bucket: string): boolean {
     const entry = this.#entries.get(id);
     return entry !== undefined && bucketsOf(entry).includes(bucket);
@@ -78,7 +78,7 @@ export class PublishedTable {
   }
 }
 
-/** All buckets in which API servers may ask about the policy of an entry. */
+/** All buckets that contain the policy of an entry. */
 export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly string[] {
   return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
 }

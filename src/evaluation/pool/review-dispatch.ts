@@ -1,48 +1,47 @@
-// Which worker gets which review, and when.
+// Assigns waiting reviews to workers.
 import { type ReviewTerms, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { WorkerThread } from './worker-thread.ts';
 import type { ReviewJob } from './review-job.ts';
 import { ReviewQueue } from './review-queue.ts';
 import type { SlowLane } from './slow-lane.ts';
 import type { UsualTimes } from './usual-times.ts';
 
 /**
- * Work handed to a worker at once, by the time that its policies took before: enough that a message carries several
- * reviews under load and no worker waits for its next one, little enough that nobody notices who is in front. A policy
- * that takes longer, or is not known yet, is handed out alone. Milliseconds.
+ * Expected work posted to a worker at once: enough that a message carries several reviews under load, little enough that no
+ * review waits noticeably behind another. A review that takes longer, or is new, is posted alone. Milliseconds.
  */
 export const WORK_AHEAD_MS = 0.5;
 /**
- * A worker that has less than this before it is given more work before another one is woken: waking a thread takes as
- * long as an evaluation or two, on both sides. Milliseconds.
+ * Work that an awake worker gets before another one is woken: waking a thread costs as much as an evaluation or two.
+ * Milliseconds.
  */
 export const WORTH_WAKING_MS = 0.1;
-/** A worker that is on one review for longer than this gets no more, and gives back what it has behind it. Milliseconds. */
+/** A worker that runs one review for longer gets no more, and its waiting reviews are taken back. Milliseconds. */
 export const STUCK_MS = 20;
-/** Reviews handed to a worker at once, however quick their policies are. */
+/** Most reviews posted to a worker at once. */
 export const REVIEWS_AHEAD = 8;
-/** Hands the reviews that wait to the workers of a pool. */
+/** Posts waiting reviews to the workers of a pool. */
 export class ReviewDispatch {
-  /** Reviews that wait, but for those in the slow lane. */
+  /** Waiting reviews, without those in the slow lane. */
   readonly queue: ReviewQueue = new ReviewQueue();
-  readonly #members: readonly PoolMember[];
+  readonly #workers: readonly WorkerThread[];
   readonly #slowLane: SlowLane;
   readonly #usual: UsualTimes;
   #scheduled: NodeJS.Immediate | undefined;
 
-  /** `members`: those of the pool at any time. */
-  constructor(members: readonly PoolMember[], slowLane: SlowLane, usual: UsualTimes) {
-    this.#members = members;
+  /** @param workers the pool's current workers; changes as they are replaced */
+  constructor(workers: readonly WorkerThread[], slowLane: SlowLane, usual: UsualTimes) {
+    this.#workers = workers;
     this.#slowLane = slowLane;
     this.#usual = usual;
   }
 
-  /** Hands out nothing any more that is not handed out already. */
+  /** Posts nothing more. */
   stop(): void {
     clearImmediate(this.#scheduled);
   }
 
-  /** Dispatches once all that has arrived by now is in the queue, so that a message carries as many reviews as it may. */
+  /** Dispatches after this turn of the event loop, so that a message carries all reviews that arrived in it. */
   soon(): void {
     this.#scheduled ??= setImmediate(() => {
       this.#scheduled = undefined;
@@ -51,63 +50,63 @@ export class ReviewDispatch {
   }
 
   /**
-   * Hands waiting reviews to workers: first so much to those that are awake, and then to the others, that waking the next
-   * one is worth it; then one to each in turn, until each has as much as it may be ahead.
+   * Fills awake workers first, then wakes others, each up to {@link WORTH_WAKING_MS}; then posts one review to each in turn up
+   * to the limits.
    */
   #dispatch(): void {
     this.#unpark();
     for (const isAwake of [true, false]) {
-      for (const member of this.#members) {
-        if (member.jobs.length > 0 === isAwake && this.#mayTake(member)) {
-          this.#fill(member, WORTH_WAKING_MS);
+      for (const worker of this.#workers) {
+        if (worker.jobs.length > 0 === isAwake && this.#mayTake(worker)) {
+          this.#fill(worker, WORTH_WAKING_MS);
         }
       }
     }
     for (let ahead = 0; ahead < REVIEWS_AHEAD && this.queue.length > 0; ahead += 1) {
-      for (const member of this.#members) {
-        const job = member.jobs.length <= ahead && this.#mayTake(member) ? this.#next(member) : undefined;
+      for (const worker of this.#workers) {
+        const job = worker.jobs.length <= ahead && this.#mayTake(worker) ? this.#next(worker) : undefined;
         if (job !== undefined) {
-          this.#hand(member, job);
+          this.#hand(worker, job);
         }
       }
     }
-    for (const member of this.#members) {
-      member.flush();
+    for (const worker of this.#workers) {
+      worker.flush();
     }
   }
 
-  #mayTake(member: PoolMember): boolean {
-    const { isAble, jobs, busySince } = member;
-    const isStuck = jobs.length > 0 && (performance.now() - busySince > STUCK_MS || this.#slowLane.holds(member));
-    return isAble && !isStuck && member.workAheadMs < WORK_AHEAD_MS;
+  #mayTake(worker: WorkerThread): boolean {
+    const { isAble, jobs, busySince } = worker;
+    const isStuck = jobs.length > 0 && (performance.now() - busySince > STUCK_MS || this.#slowLane.holds(worker));
+    return isAble && !isStuck && worker.workAheadMs < WORK_AHEAD_MS;
   }
 
-  /** Hands waiting reviews to a worker until it has this much before it. */
-  #fill(member: PoolMember, ms: number): void {
-    while (member.jobs.length < REVIEWS_AHEAD && member.workAheadMs < ms) {
-      const job = this.#next(member);
+  /** Posts waiting reviews to a worker until it has this much work. */
+  #fill(worker: WorkerThread, ms: number): void {
+    while (worker.jobs.length < REVIEWS_AHEAD && worker.workAheadMs < ms) {
+      const job = this.#next(worker);
       if (job === undefined) {
         return;
       }
-      this.#hand(member, job);
+      this.#hand(worker, job);
     }
   }
 
-  /** The first waiting review that the worker may take now; those of the slow lane are put aside while it is full. */
-  #next(member: PoolMember): ReviewJob | undefined {
+  /** The first waiting review that the worker may take; parks those for a full slow lane. */
+  #next(worker: WorkerThread): ReviewJob | undefined {
     for (let job = this.queue.first; job !== undefined; job = this.queue.first) {
       job.expectedMs = this.#usual.get(job.usualKey) ?? WORK_AHEAD_MS;
       if (job.isNamed && job.timedOut === null && job.expiresAt <= performance.now()) {
-        // Nobody waits for a verdict any more. Workers see to the time of a bucket's review.
+        // The client has given up. Workers check the deadline of a bucket's review.
         job.without([job.target]);
         this.#slowLane.tell(job, job.target);
       }
       const isSlow = this.#slowLane.isFor(job);
-      if (!isSlow && member.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
+      if (!isSlow && worker.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
         return undefined;
       }
       this.queue.advance();
-      if (!isSlow || (member.jobs.length === 0 && this.#slowLane.hasRoom(this.#members))) {
+      if (!isSlow || (worker.jobs.length === 0 && this.#slowLane.hasRoom(this.#workers))) {
         return job;
       }
       this.#slowLane.park(job);
@@ -115,23 +114,23 @@ export class ReviewDispatch {
     return undefined;
   }
 
-  #hand(member: PoolMember, job: ReviewJob): void {
-    member.hand(job, this.#termsOf(job));
+  #hand(worker: WorkerThread, job: ReviewJob): void {
+    worker.hand(job, this.#termsOf(job));
   }
 
   #termsOf({ target, expiresAt, timedOut, isNamed, isDeferred, namespaceProblem }: ReviewJob): ReviewTerms {
     return {
       timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
-      // A review that names its policy was in the slow lane at once.
+      // A review that names a slow policy went to the slow lane at once.
       slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
       namespaceProblem,
     };
   }
 
   #unpark(): void {
-    while (this.#slowLane.length > 0 && this.#slowLane.hasRoom(this.#members)) {
-      const idle = this.#members.find(({ isAble, jobs }) => isAble && jobs.length === 0);
+    while (this.#slowLane.length > 0 && this.#slowLane.hasRoom(this.#workers)) {
+      const idle = this.#workers.find(({ isAble, jobs }) => isAble && jobs.length === 0);
       const job = idle && this.#slowLane.unpark();
       if (idle === undefined || job === undefined) {
         return;

@@ -5,7 +5,7 @@ import type { ReviewResult, Route } from '../evaluation-protocol.ts';
 /** The answer to one review. Times in milliseconds. */
 export interface Answer {
   readonly result: ReviewResult;
-  /** One for each time that a policy was asked; the same object for all answers of a worker that are counted alike. */
+  /** One for each evaluation of a policy; equal observations of a worker are one object. */
   readonly observed: readonly ObservedPolicy[];
   /** Time spent on the review in the worker. */
   readonly evaluationMs: number;
@@ -13,21 +13,21 @@ export interface Answer {
   readonly totalMs: number;
 }
 
-/** What was observed of one policy, each time that it was asked. */
+/** One evaluation of a policy. */
 export interface ObservedPolicy {
   readonly observation: Observation;
-  /** Time spent in the policy; 0 when it was not asked. Milliseconds. */
+  /** Time in the policy's code; 0 when it did not run. Milliseconds. */
   readonly evaluationMs: number;
 }
 
-/** What is asked. */
+/** A review as it is submitted. */
 export interface ReviewRequest {
   readonly seq: number;
   readonly route: Route;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
   readonly body: Uint8Array;
-  /** How long whoever asked waits for the answer. Milliseconds. */
+  /** How long the client waits for the answer. Milliseconds. */
   readonly patienceMs: number;
   readonly done: (answer: Answer) => void;
 }
@@ -39,23 +39,23 @@ export class ReviewJob {
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
   readonly body: Uint8Array;
-  /** Under which name it is noted how long it takes; a bucket may be called as a policy is. */
+  /** Key of its usual time: a bucket may have the name of a policy. */
   readonly usualKey: string;
   readonly submittedAt: number;
-  /** When whoever asked has stopped waiting for the answer. */
+  /** When the client gives up. */
   readonly expiresAt: number;
-  /** How long the policy usually takes, as known when the job was handed out. Milliseconds. */
+  /** Usual time, as known when it was posted. Milliseconds. */
   expectedMs = 0;
   /** Policies and members that are to be answered as timed out; null: none. */
   timedOut: readonly string[] | null = null;
-  /** Whether it is for a policy that was slow when the fast lane had it. */
+  /** Whether a worker handed it back because it is for a slow policy. */
   isDeferred = false;
   /** See ReviewTerms. */
   namespaceProblem: string | null = null;
   /** Policies that were reported already as cut off. */
   readonly told = new Set<string>();
   tries = 0;
-  /** The how-many-eth it is that its worker was given. */
+  /** Its position among all reviews that its worker got. */
   turn = 0;
   readonly #done: (answer: Answer) => void;
 
@@ -75,7 +75,7 @@ export class ReviewJob {
     return this.route !== 'admit';
   }
 
-  /** Adds to what is to be answered as timed out. */
+  /** Marks policies as timed out. */
   without(ids: readonly string[]): void {
     this.timedOut = [...(this.timedOut ?? []), ...ids];
   }

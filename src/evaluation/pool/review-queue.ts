@@ -3,7 +3,7 @@ import type { ReviewJob } from './review-job.ts';
 /** Jobs at the front that were taken and are still in the list, before it is copied. */
 const MAX_TAKEN = 1024;
 
-/** Reviews that wait, in the order in which they are to be evaluated. Taking one costs the same however many there are. */
+/** Waiting reviews in order. Taking one takes constant time. */
 export class ReviewQueue {
   #jobs: ReviewJob[] = [];
   #head = 0;

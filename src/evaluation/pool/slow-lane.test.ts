@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { monotonicNow } from '../evaluation-protocol.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { WorkerThread } from './worker-thread.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewJob } from './review-job.ts';
 import { SlowLane } from './slow-lane.ts';
@@ -14,8 +14,8 @@ describe('the slow lane', () => {
       const job = new ReviewJob({ seq: 1, route: 'admit', target: bucket, body, patienceMs: 10_000, done: () => {} });
       // The policy that runs is still to begin, long after the review has.
       const running = { seq: 1, policy: 1, member: -1, since: monotonicNow() + 60_000 };
-      const member = { runningJob: job, running, busySince: performance.now() };
-      return lane.heldMs(member as unknown as PoolMember) >= 0;
+      const worker = { runningJob: job, running, busySince: performance.now() };
+      return lane.heldMs(worker as unknown as WorkerThread) >= 0;
     };
     for (const bucket of ['validating.fail.equivalent.namespaced.v1', 'mutating.ignore.exact.namespaced']) {
       assert.equal(isCountedTogether(bucket), true, bucket);

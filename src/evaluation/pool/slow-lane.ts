@@ -1,33 +1,33 @@
-// Policies that hold workers, and the reviews that wait because of them: they never have all workers.
+// Policies that hold workers, and the reviews for them: together they never hold all workers.
 import { monotonicNow, type Running } from '../evaluation-protocol.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
 import type { ReviewJob } from './review-job.ts';
 import { SlowPolicies } from './slow-policies.ts';
 
 /**
- * Kept of a bucket's review that waits in the slow lane, for answering it without the slow policies: as long as all others
- * usually take by far. Milliseconds.
+ * Time that a parked review keeps for an evaluation without the slow policies: far more than the others usually take.
+ * Milliseconds.
  */
 export const LAST_CALL_MS = 250;
 
-/** Buckets of policies of namespaces, see policyMatch: each review is for those of one. */
+/** Names of buckets of namespaced policies, see policyMatch. */
 const OF_NAMESPACE = /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.namespaced(?:\.|$)/;
 
-/** Knows which policies are slow, and keeps reviews that have to wait for them. */
+/** The slow policies, and the reviews that wait for room to evaluate them. */
 export class SlowLane {
   readonly #table: PublishedTable;
   readonly #onTimeout: (policy: string) => void;
   readonly #policies = new SlowPolicies();
   #parked: ReviewJob[] = [];
 
-  /** @param onTimeout a policy was cut off */
+  /** @param onTimeout called when a policy is cut off */
   constructor(table: PublishedTable, onTimeout: (policy: string) => void) {
     this.#table = table;
     this.#onTimeout = onTimeout;
   }
 
-  /** Reviews that wait in it. */
+  /** Number of parked reviews. */
   get length(): number {
     return this.#parked.length;
   }
@@ -40,69 +40,68 @@ export class SlowLane {
     return this.#parked.shift();
   }
 
-  /** A policy held a worker for long. */
+  /** Marks a policy as slow. */
   add(policy: string): void {
     this.#policies.add(policy);
   }
 
-  /** A policy is another one now. */
+  /** Forgets a policy that changed. */
   forget(policy: string): void {
     this.#policies.delete(policy);
   }
 
-  /** Whether a review belongs here: it names a slow policy, or the fast lane found out that it is for one of its bucket. */
+  /** Whether a review is known to be for a slow policy: it names one, or a worker found out. */
   isFor({ target, timedOut, isNamed, isDeferred }: ReviewJob): boolean {
     return this.#policies.size > 0 && (isNamed || isDeferred) && this.slowOf(target, timedOut) !== null;
   }
 
-  /** The slow policies of a bucket but for those that are answered already; null: none. */
+  /** The slow policies of a bucket that are not answered as timed out yet; null: none. */
   slowOf(bucket: string, timedOut: readonly string[] | null): string[] | null {
     return this.#policies.those((id) => this.#table.isIn(id, bucket) && timedOut?.includes(id) !== true);
   }
 
   /** Whether a worker is, or will be, busy with a slow policy. */
-  holds(member: PoolMember): boolean {
+  holds(worker: WorkerThread): boolean {
     if (this.#policies.size === 0) {
       return false;
     }
-    const running = this.policyOf(member);
-    return member.jobs.some((job) => this.isFor(job)) || (running !== undefined && this.#policies.has(running));
+    const running = this.policyOf(worker);
+    return worker.jobs.some((job) => this.isFor(job)) || (running !== undefined && this.#policies.has(running));
   }
 
   /** Whether there is room for one more review of a slow policy. */
-  hasRoom(members: readonly PoolMember[]): boolean {
-    const running = members.filter((member) => this.holds(member)).length;
-    // A worker that is being replaced is not the one that is left free.
-    const able = members.filter(({ isAble }) => isAble).length;
-    return running < (members.length === 1 ? 1 : able - 1);
+  hasRoom(workers: readonly WorkerThread[]): boolean {
+    const running = workers.filter((worker) => this.holds(worker)).length;
+    // A worker that is being replaced does not count as free.
+    const able = workers.filter(({ isAble }) => isAble).length;
+    return running < (workers.length === 1 ? 1 : able - 1);
   }
 
-  /** The policy that a worker is on, as far as that can be told. */
-  policyOf(member: PoolMember): string | undefined {
-    const job = member.runningJob;
-    const { running } = member;
+  /** The policy that runs in a worker, if known. */
+  policyOf(worker: WorkerThread): string | undefined {
+    const job = worker.runningJob;
+    const { running } = worker;
     const policy = running?.seq === job?.seq ? this.#table.policyOf(running?.policy ?? 0) : undefined;
     return policy ?? (job?.isNamed === true ? job.target : undefined);
   }
 
-  /** How long one and the same policy has held a worker, or all policies of one namespace together. Milliseconds. */
-  heldMs(member: PoolMember): number {
-    const job = member.runningJob;
+  /** How long one policy, or the policies of one namespace together, have held a worker. Milliseconds. */
+  heldMs(worker: WorkerThread): number {
+    const job = worker.runningJob;
     if (job?.isNamed !== false) {
-      return performance.now() - member.busySince;
+      return performance.now() - worker.busySince;
     }
-    const { running } = member;
+    const { running } = worker;
     if (running?.seq !== job.seq) {
       return 0;
     }
-    // Many quick policies one after the other may take as long as a slow one, and none of them is to blame; but whose
-    // namespace it is may have as many as they like.
-    return OF_NAMESPACE.test(job.target) ? performance.now() - member.busySince : monotonicNow() - running.since;
+    // Many quick policies in a row are not slow; those of one namespace count together, since its owner chooses their number.
+    return OF_NAMESPACE.test(job.target) ? performance.now() - worker.busySince : monotonicNow() - running.since;
   }
 
   /**
-   * Notes whom a review is to be answered without: the policy, or member of a group, that ran; without one the policy that the
-   * review names. Nobody, when the policy was removed meanwhile.
+   * Marks the policy, or member of a group, that ran as timed out for this review; else the policy that the review names. Does
+   * nothing when the policy was removed.
    */
   cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): void {
     const policy = job.isNamed ? job.target : this.#table.policyOf(running?.policy ?? 0);
@@ -114,7 +113,7 @@ export class SlowLane {
     }
   }
 
-  /** Tells, once for each review, that a policy was cut off. */
+  /** Reports a cut-off policy, once for each review. */
   tell(job: ReviewJob, policy: string): void {
     if (!job.told.has(policy)) {
       job.told.add(policy);
@@ -122,7 +121,7 @@ export class SlowLane {
     }
   }
 
-  /** Reviews that have waited for as long as anybody waits: to be answered as if the slow policies had timed out. */
+  /** Parked reviews whose time is over, with the slow policies marked as timed out. */
   giveUp(): readonly ReviewJob[] {
     const now = performance.now();
     const isOver = ({ expiresAt }: ReviewJob): boolean => expiresAt - LAST_CALL_MS <= now;
@@ -131,7 +130,7 @@ export class SlowLane {
       this.#parked = this.#parked.filter((job) => !isOver(job));
     }
     for (const job of expired) {
-      // The other policies of a bucket still give their verdicts. Who was cut off is reported with the answer.
+      // The other policies of a bucket still give their verdicts; timeouts are reported with the answer.
       job.without(this.slowOf(job.target, job.timedOut) ?? []);
     }
     return expired;

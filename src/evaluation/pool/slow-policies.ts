@@ -1,11 +1,11 @@
-/** How long a policy stays in the slow lane, where all such policies together leave one worker free. Milliseconds. */
+/** How long a policy counts as slow. Milliseconds. */
 export const SLOW_LANE_MS = 60_000;
 
-/** Policies that held workers for long, or had to be cut off, not long ago. */
+/** Policies that held workers for long, or were cut off, within {@link SLOW_LANE_MS}. */
 export class SlowPolicies {
   readonly #until = new Map<string, number>();
 
-  /** A policy was slow just now. */
+  /** Marks a policy as slow from now on. */
   add(id: string): void {
     this.#until.set(id, performance.now() + SLOW_LANE_MS);
   }
@@ -14,7 +14,7 @@ export class SlowPolicies {
     this.#until.delete(id);
   }
 
-  /** How many there are at most. */
+  /** Upper bound of their number. */
   get size(): number {
     return this.#until.size;
   }
@@ -28,7 +28,7 @@ export class SlowPolicies {
     return until !== undefined;
   }
 
-  /** Those of which something holds; null when there is none. */
+  /** The slow policies that pass a test; null: none. */
   those(holds: (id: string) => boolean): string[] | null {
     if (this.#until.size === 0) {
       return null;

@@ -9,15 +9,15 @@ import {
   type TableChange,
 } from '../evaluation-protocol.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { WorkerThread } from './worker-thread.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
 import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
-import { type CrewOptions, WorkerCrew } from './worker-crew.ts';
+import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
 
-/** How often the pool looks for guests past their deadline. Milliseconds. */
+/** Interval between checks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
 /**
  * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
@@ -36,18 +36,18 @@ export const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
 export const START_RETRY_MS = 1_000;
 
-/** What the pool needs, and whom it tells. */
-export interface WorkerPoolOptions extends CrewOptions {
+/** Options and listeners of a pool. */
+export interface WorkerPoolOptions extends WorkerThreadsOptions {
   readonly log: (entry: LogEntry) => void;
-  /** A guest used up its time or its fuel, or ended its worker. */
+  /** Called when a guest used up its time or its fuel, or ended its worker. */
   readonly onTimeout?: (policy: string) => void;
-  /** A worker ended and is replaced. */
+  /** Called when a worker is replaced. */
   readonly onRestart?: (reason: RestartReason) => void;
-  /** A worker could not take up a policy that the loader had found good. */
+  /** Called when a worker cannot load a policy that the loader could. */
   readonly onApplyFailure?: (id: string, message: string) => void;
   /**
-   * Asks the cluster for a namespace that a policy's selector is about and that workers have not been told of. Workers have
-   * its labels when it resolves with nothing; with a text, that says why there are none. Default: nobody can be asked.
+   * Reads a namespace that a selector needs and that workers do not know. Resolves with undefined when workers have its labels,
+   * else with the reason. Default: there is no cluster.
    */
   readonly findNamespace?: (name: string) => Promise<string | undefined>;
 }
@@ -59,7 +59,7 @@ export type RestartReason = 'timeout' | 'crash' | 'held' | 'renewed';
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #table = new PublishedTable();
-  readonly #crew: WorkerCrew;
+  readonly #threads: WorkerThreads;
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
   readonly #dispatch: ReviewDispatch;
@@ -73,20 +73,20 @@ export class WorkerPool {
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
     this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy));
-    this.#crew = new WorkerCrew(options, this.#table, {
-      received: (member, message) => this.#receive(member, message),
+    this.#threads = new WorkerThreads(options, this.#table, {
+      received: (worker, message) => this.#receive(worker, message),
       failed: (error) =>
         options.log({ level: 'error', message: 'evaluation worker failed', fields: { error: error.message } }),
-      exited: (member) => this.#exited(member),
+      exited: (worker) => this.#exited(worker),
     });
-    this.#dispatch = new ReviewDispatch(this.#crew.members, this.#slowLane, this.#usual);
+    this.#dispatch = new ReviewDispatch(this.#threads.workers, this.#slowLane, this.#usual);
   }
 
   /** Starts the workers; resolves when each is ready, or when they are ended. */
   async start(): Promise<void> {
     this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
     this.#watchdog.unref();
-    await this.#crew.start();
+    await this.#threads.start();
   }
 
   /** Reviews that wait for a worker. */
@@ -99,12 +99,12 @@ export class WorkerPool {
     return this.#heldReviews;
   }
 
-  /** Whether there is a policy of that id, be it only on its way. */
+  /** Whether the table has an entry of that id, loaded or not. */
   knows(id: string): boolean {
     return this.#table.get(id) !== undefined;
   }
 
-  /** Whether a policy is in the table, and not only on its way there. */
+  /** Whether the table has a loaded policy of that id. */
   has(id: string): boolean {
     const entry = this.#table.get(id);
     return entry !== undefined && !('failed' in entry && entry.isLoading === true);
@@ -140,25 +140,25 @@ export class WorkerPool {
     const before = changed.map((id) => this.#table.get(id));
     const numbers = this.#table.apply(change);
     for (const id of changed) {
-      // What an older version did is not held against a new one.
+      // Measurements belong to a version.
       this.#slowLane.forget(id);
       this.#usual.delete(id);
     }
     for (const entry of [...before, ...change.upserts]) {
       this.#usual.delete(bucketKey(entry?.match?.bucket ?? entry?.id ?? ''));
     }
-    return this.#crew.publish(change, numbers);
+    return this.#threads.publish(change, numbers);
   }
 
-  /** Tells every worker of namespaces. Reviews that are submitted afterwards are evaluated with what it says. */
+  /** Sends labels of namespaces to every worker; reviews that are submitted later see them. */
   tellNamespaces(change: NamespacesChange): void {
-    this.#crew.tellNamespaces(change);
+    this.#threads.tellNamespaces(change);
   }
 
-  /** Replaces every worker: what they were started with is no longer good. Reviews under way are evaluated anew. */
+  /** Replaces every worker, when what they were started with is out of date. Reviews under way start again. */
   renew(): void {
-    for (const member of this.#crew.members) {
-      this.#end(member, 'renewed');
+    for (const worker of this.#threads.workers) {
+      this.#end(worker, 'renewed');
     }
     this.#dispatch.soon();
   }
@@ -168,21 +168,21 @@ export class WorkerPool {
     this.#stopped = true;
     clearInterval(this.#watchdog);
     this.#dispatch.stop();
-    await this.#crew.stop();
+    await this.#threads.stop();
   }
 
-  #receive(member: PoolMember, message: FromWorker): void {
+  #receive(worker: WorkerThread, message: FromWorker): void {
     switch (message.type) {
       case 'answer':
-        this.#answered(member, message.answer);
+        this.#answered(worker, message.answer);
         this.#dispatch.soon();
         break;
       case 'deferred':
-        this.#deferred(member.take(message.seq));
+        this.#deferred(worker.take(message.seq));
         this.#dispatch.soon();
         break;
       case 'namespace-unknown':
-        void this.#askForNamespace(member.take(message.seq), message.namespace);
+        void this.#askForNamespace(worker.take(message.seq), message.namespace);
         this.#dispatch.soon();
         break;
       case 'log':
@@ -192,11 +192,11 @@ export class WorkerPool {
         for (const failure of message.failures) {
           this.#options.onApplyFailure?.(failure.id, failure.message);
         }
-        this.#crew.applied(member, message.version);
+        this.#threads.applied(worker, message.version);
         break;
       }
       case 'ready':
-        this.#crew.ready(member);
+        this.#threads.ready(worker);
         this.#dispatch.soon();
         break;
       default:
@@ -204,10 +204,10 @@ export class WorkerPool {
     }
   }
 
-  #answered(member: PoolMember, { seq, result, observations: sent, times, evaluationMs }: ReviewAnswer): void {
-    // Also of an answer that nobody waits for any more: later ones name them by their numbers.
-    const observations = sent.map((one) => member.observations.receive(one));
-    const job = member.take(seq);
+  #answered(worker: WorkerThread, { seq, result, observations: sent, times, evaluationMs }: ReviewAnswer): void {
+    // Also for a dropped answer: later answers refer to its observations by number.
+    const observations = sent.map((one) => worker.observations.receive(one));
+    const job = worker.take(seq);
     if (job === undefined) {
       return;
     }
@@ -219,7 +219,7 @@ export class WorkerPool {
       const ms = times[index] ?? -1;
       if (observation?.outcome === 'timeout') {
         if (ms >= 0 && !job.told.has(observation.policy)) {
-          // Cut off by its fuel; one that was not asked is not to blame.
+          // The policy ran out of fuel.
           this.#slowLane.add(observation.policy);
         }
         this.#slowLane.tell(job, observation.policy);
@@ -229,7 +229,7 @@ export class WorkerPool {
     job.answer({ result, observed, evaluationMs });
   }
 
-  /** The review of a bucket is for a slow policy. */
+  /** Queues a review again that turned out to be for a slow policy. */
   #deferred(job: ReviewJob | undefined): void {
     if (job !== undefined) {
       job.isDeferred = true;
@@ -237,7 +237,7 @@ export class WorkerPool {
     }
   }
 
-  /** The review is evaluated again when workers know the namespace, or when nobody does. */
+  /** Queues a review again once the labels of its namespace are known, or known to be missing. */
   async #askForNamespace(job: ReviewJob | undefined, namespace: string): Promise<void> {
     if (job === undefined) {
       return;
@@ -251,7 +251,7 @@ export class WorkerPool {
     const problem = await Promise.race([asked, late.promise]).catch(String);
     clearTimeout(patience);
     if (!this.#stopped) {
-      // Asked once: a namespace that is gone again is answered by what was said the first time.
+      // Read once: a namespace that is gone again keeps this answer.
       job.namespaceProblem = problem ?? `namespace ${namespace} is gone`;
       this.#dispatch.queue.push(job);
       this.#dispatch.soon();
@@ -264,19 +264,19 @@ export class WorkerPool {
   }
 
   #watch(): void {
-    for (const member of this.#crew.members) {
-      const { overdue } = member;
-      if (overdue !== undefined && !member.isEnding) {
-        // Not found: the review was taken back and is evaluated elsewhere, see takeBack().
-        const job = member.jobs.find(({ seq }) => seq === overdue.seq);
+    for (const worker of this.#threads.workers) {
+      const { overdue } = worker;
+      if (overdue !== undefined && !worker.isEnding) {
+        // Undefined after takeBack(): another worker evaluates the review.
+        const job = worker.jobs.find(({ seq }) => seq === overdue.seq);
         if (job !== undefined) {
           this.#slowLane.cutOff(job, overdue);
         }
-        this.#end(member, 'timeout');
+        this.#end(worker, 'timeout');
       }
     }
     const now = performance.now();
-    // After a pause of this thread, the answers of workers that look stuck are waiting to be read.
+    // After a pause of this thread, workers may look stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
       this.#takeBack();
       this.#freeAWorker();
@@ -288,28 +288,28 @@ export class WorkerPool {
     this.#dispatch.soon();
   }
 
-  /** Takes back what waits in a worker behind a review that takes unexpectedly long. */
+  /** Takes back reviews that wait behind one that takes long. */
   #takeBack(): void {
-    for (const member of this.#crew.members) {
-      if (member.jobs.length > 1 && performance.now() - member.busySince > STUCK_MS) {
-        this.#dispatch.queue.putBack(member.takeBack());
+    for (const worker of this.#threads.workers) {
+      if (worker.jobs.length > 1 && performance.now() - worker.busySince > STUCK_MS) {
+        this.#dispatch.queue.putBack(worker.takeBack());
       }
     }
   }
 
-  /** When every worker has been held for long and others wait: the holders go to the slow lane, and one gives way. */
+  /** When all workers are held and reviews wait: moves the policies that hold them to the slow lane and ends one worker. */
   #freeAWorker(): void {
-    const busy = this.#crew.members.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
+    const busy = this.#threads.workers.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
     if (
-      this.#crew.members.length < 2 ||
-      busy.length < this.#crew.members.length ||
-      busy.some((member) => this.#slowLane.heldMs(member) < HOLD_LIMIT_MS)
+      this.#threads.workers.length < 2 ||
+      busy.length < this.#threads.workers.length ||
+      busy.some((worker) => this.#slowLane.heldMs(worker) < HOLD_LIMIT_MS)
     ) {
       return;
     }
-    const holders = new Set(busy.map((member) => this.#slowLane.policyOf(member)));
+    const holders = new Set(busy.map((worker) => this.#slowLane.policyOf(worker)));
     const others = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
-    // A bucket's review is not known to be for one of them; the fast lane finds out.
+    // The fast lane finds out whether a bucket's review is for one of them.
     if (!others.some(({ isNamed, target, isDeferred }) => (isNamed ? !holders.has(target) : !isDeferred))) {
       return;
     }
@@ -320,7 +320,7 @@ export class WorkerPool {
     }
     for (const { runningJob } of busy) {
       if (runningJob !== undefined) {
-        // The fast lane need not find out.
+        // It is known to be for a slow policy.
         runningJob.isDeferred = true;
       }
     }
@@ -331,44 +331,44 @@ export class WorkerPool {
   }
 
   /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
-  #end(member: PoolMember, reason: RestartReason): void {
-    if (!member.isEnding) {
+  #end(worker: WorkerThread, reason: RestartReason): void {
+    if (!worker.isEnding) {
       this.#options.onRestart?.(reason);
-      this.#dispatch.queue.putBack(member.end());
-      this.#crew.replace(member);
+      this.#dispatch.queue.putBack(worker.end());
+      this.#threads.replace(worker);
     }
   }
 
-  /** A worker ended on its own: out of memory, or a fault of ours. What it was evaluating is tried once more. */
-  #exited(member: PoolMember): void {
-    if (member.isEnding || this.#stopped) {
+  /** Handles a worker that ended by itself, out of memory or by a fault of ours: its review is tried once more. */
+  #exited(worker: WorkerThread): void {
+    if (worker.isEnding || this.#stopped) {
       return;
     }
-    const job = member.runningJob;
+    const job = worker.runningJob;
     if (job !== undefined) {
       job.tries += 1;
       if (job.tries >= MAX_TRIES) {
-        this.#blame(member, job);
+        this.#blame(worker, job);
       }
     }
-    if (member.isReady) {
-      this.#end(member, 'crash');
+    if (worker.isReady) {
+      this.#end(worker, 'crash');
     } else {
-      // One that cannot even start would not start at once again either.
-      setTimeout(() => this.#end(member, 'crash'), START_RETRY_MS).unref();
+      // A worker that cannot start would fail again at once.
+      setTimeout(() => this.#end(worker, 'crash'), START_RETRY_MS).unref();
     }
   }
 
-  /** A worker ended more than once under a review: the policy that ran answers no more. */
-  #blame(member: PoolMember, job: ReviewJob): void {
-    const { running } = member;
+  /** Answers a review whose workers ended repeatedly without the policy that ran. */
+  #blame(worker: WorkerThread, job: ReviewJob): void {
+    const { running } = worker;
     if (job.isNamed) {
       this.#slowLane.cutOff(job);
     } else if (running?.seq === job.seq) {
       this.#slowLane.cutOff(job, { ...running, member: -1 });
     } else {
-      // No policy ran: the review itself is too much.
-      member.take(job.seq);
+      // No policy ran: the review itself ends workers.
+      worker.take(job.seq);
       this.#release(job);
       job.answer({ result: { kind: 'failed' }, observed: [], evaluationMs: 0 });
     }

@@ -1,4 +1,4 @@
-// One worker of the pool: its thread, what it was given, and what it is on.
+// One worker of the pool: its thread, and the reviews that it has.
 import { Worker } from 'node:worker_threads';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import {
@@ -21,17 +21,17 @@ export const WORKER_HEAP_MB = 512;
  */
 export const WORKER_YOUNG_HEAP_MB = 12;
 
-/** Who is told what becomes of a worker. */
-export interface MemberListener {
-  received(member: PoolMember, message: FromWorker): void;
+/** Callbacks of a worker. */
+export interface WorkerListener {
+  received(worker: WorkerThread, message: FromWorker): void;
   failed(error: Error): void;
-  exited(member: PoolMember): void;
+  exited(worker: WorkerThread): void;
 }
 
-/** An evaluation thread, and the reviews that it was given. */
-export class PoolMember {
+/** An evaluation thread, and the reviews that it has. */
+export class WorkerThread {
   readonly observations = new ObservationReceiver();
-  /** The table version that it has told of. */
+  /** Number of the last change of the table that it applied. */
   version = 0;
   /** When the job at the front was handed over or came to the front. */
   busySince = 0;
@@ -41,7 +41,7 @@ export class PoolMember {
   readonly #activity = new WorkerActivity();
   /** In the order in which the worker evaluates them. */
   #jobs: ReviewJob[] = [];
-  /** Handed to the worker with the next message. */
+  /** Reviews to post with the next message. */
   #outbox: ReviewMessage[] = [];
   /** The last review's turn, see ReviewMessage. */
   #turn = 0;
@@ -49,7 +49,7 @@ export class PoolMember {
   constructor(
     start: Omit<WorkerStart, 'activity' | 'capabilities'>,
     capabilities: CapabilityConnection,
-    listener: MemberListener,
+    listener: WorkerListener,
   ) {
     const workerData: WorkerStart = { ...start, activity: this.#activity.buffer, capabilities };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -57,7 +57,7 @@ export class PoolMember {
       name: 'evaluation',
       workerData,
       transferList: [capabilities.port],
-      // Workers get no environment and no flags of ours: nothing that they run has a use for them.
+      // Policies need no environment.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
     });
@@ -66,7 +66,7 @@ export class PoolMember {
     this.#worker.on('exit', () => listener.exited(this));
   }
 
-  /** What it was given and has not answered, in the order in which it evaluates it. */
+  /** Unanswered reviews, in the order of evaluation. */
   get jobs(): readonly ReviewJob[] {
     return this.#jobs;
   }
@@ -76,12 +76,12 @@ export class PoolMember {
     return this.isReady && !this.isEnding;
   }
 
-  /** How long it will be busy with what it was given. Milliseconds. */
+  /** Expected time for its reviews. Milliseconds. */
   get workAheadMs(): number {
     return this.#jobs.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
   }
 
-  /** What it says that it is on. */
+  /** What runs in it. */
   get running(): Running | undefined {
     return this.#activity.current();
   }
@@ -91,7 +91,7 @@ export class PoolMember {
     return this.#activity.overdue();
   }
 
-  /** The review that it is on: the one that it says, or the one that it was given first. */
+  /** The review that runs, or that will run next. */
   get runningJob(): ReviewJob | undefined {
     const seq = this.running?.seq;
     return this.#jobs.find((job) => job.seq === seq) ?? this.#jobs[0];
@@ -122,8 +122,7 @@ export class PoolMember {
   }
 
   /**
-   * Takes away what it is done with. Undefined: it was given to another one, when this one was ended or stuck; the answer is on
-   * its way from there.
+   * Removes an answered review. Undefined: the worker was ended or stuck, and another one answers it.
    */
   take(seq: number): ReviewJob | undefined {
     const index = this.#jobs.findIndex((job) => job.seq === seq);
@@ -135,7 +134,7 @@ export class PoolMember {
     return job;
   }
 
-  /** Takes away what waits behind the review that it is on; late answers to it are ignored. */
+  /** Removes the reviews behind the one that runs; late answers to them are ignored. */
   takeBack(): readonly ReviewJob[] {
     const running = this.runningJob;
     const behind = this.#jobs.filter((job) => job !== running);
@@ -144,7 +143,7 @@ export class PoolMember {
     return behind;
   }
 
-  /** Ends it in the middle of its work. What it had. */
+  /** Ends the thread at once. Returns its reviews. */
   end(): readonly ReviewJob[] {
     this.isEnding = true;
     const jobs = this.#jobs;

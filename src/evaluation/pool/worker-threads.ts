@@ -1,0 +1,130 @@
+// The worker threads of a pool, and the policies and namespace labels that all of them have.
+import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
+import type { NamespacesChange, TableChange, WorkerStart } from '../evaluation-protocol.ts';
+import { type WorkerListener, WorkerThread } from './worker-thread.ts';
+import type { PublishedTable } from './published-table.ts';
+
+/** Options of {@link WorkerThreads}. */
+export interface WorkerThreadsOptions {
+  /** Number of threads. */
+  readonly size: number;
+  readonly start: Omit<WorkerStart, 'activity' | 'capabilities'>;
+  /** Makes a connection to the host capabilities for one worker. */
+  readonly connectCapabilities: () => CapabilityConnection;
+}
+
+/** Starts, updates and replaces workers, so that all have the same table. */
+export class WorkerThreads {
+  readonly #options: WorkerThreadsOptions;
+  readonly #table: PublishedTable;
+  readonly #listener: WorkerListener;
+  readonly #workers: WorkerThread[] = [];
+  /** Labels of namespaces, as sent to workers. */
+  readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
+  /** Number of the last change of the table. */
+  #version = 0;
+  /** Resolvers of start(), by worker. */
+  readonly #starting = new Map<WorkerThread, () => void>();
+  readonly #awaitingVersion: { readonly version: number; readonly resolve: () => void }[] = [];
+  #stopped = false;
+
+  /** @param table what new workers start with */
+  constructor(options: WorkerThreadsOptions, table: PublishedTable, listener: WorkerListener) {
+    this.#options = options;
+    this.#table = table;
+    this.#listener = listener;
+  }
+
+  /** The current workers, started or not. */
+  get workers(): readonly WorkerThread[] {
+    return this.#workers;
+  }
+
+  /** Starts the workers; resolves when each is ready, or when they are ended. */
+  async start(): Promise<void> {
+    await Promise.all(
+      Array.from({ length: this.#options.size }, () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const worker = this.#spawn();
+        this.#workers.push(worker);
+        this.#starting.set(worker, resolve);
+        return promise;
+      }),
+    );
+  }
+
+  /** Notes that a worker has started. */
+  ready(worker: WorkerThread): void {
+    worker.isReady = true;
+    this.#starting.get(worker)?.();
+    this.#starting.delete(worker);
+  }
+
+  /** Sends a change of the table to every worker; resolves when all have applied it. */
+  publish(change: TableChange, numbers: readonly number[]): Promise<void> {
+    this.#version += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaitingVersion.push({ version: this.#version, resolve });
+    for (const worker of this.#workers) {
+      worker.send({ type: 'table', version: this.#version, change, numbers });
+    }
+    return promise;
+  }
+
+  /** Notes that a worker has applied a change of the table. */
+  applied(worker: WorkerThread, version: number): void {
+    worker.version = version;
+    const reached = Math.min(...this.#workers.map((one) => one.version));
+    while (this.#awaitingVersion[0] !== undefined && this.#awaitingVersion[0].version <= reached) {
+      this.#awaitingVersion.shift()?.resolve();
+    }
+  }
+
+  /** Sends labels of namespaces to every worker. */
+  tellNamespaces(change: NamespacesChange): void {
+    if (change.isAll) {
+      this.#namespaces.clear();
+    }
+    for (const [name, labels] of change.namespaces) {
+      if (labels === undefined) {
+        this.#namespaces.delete(name);
+      } else {
+        this.#namespaces.set(name, labels);
+      }
+    }
+    for (const worker of this.#workers) {
+      worker.send({ type: 'namespaces', change });
+    }
+  }
+
+  /** Starts a worker in place of one that ends. */
+  replace(worker: WorkerThread): void {
+    const index = this.#workers.indexOf(worker);
+    if (index === -1 || this.#stopped) {
+      return;
+    }
+    const fresh = this.#spawn();
+    this.#workers[index] = fresh;
+    const started = this.#starting.get(worker);
+    if (started !== undefined) {
+      this.#starting.set(fresh, started);
+    }
+    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
+    if (this.#namespaces.size > 0) {
+      fresh.send({ type: 'namespaces', change: { isAll: true, namespaces: [...this.#namespaces] } });
+    }
+  }
+
+  /** Ends all workers and every wait for them. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+    for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
+      resolve();
+    }
+  }
+
+  #spawn(): WorkerThread {
+    return new WorkerThread(this.#options.start, this.#options.connectCapabilities(), this.#listener);
+  }
+}
