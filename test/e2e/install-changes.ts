@@ -31,6 +31,7 @@ export interface SeenStatus {
   readonly conditions?: readonly {
     readonly type: string;
     readonly status: string;
+    readonly reason: string;
     readonly lastTransitionTime: string;
   }[];
 }
