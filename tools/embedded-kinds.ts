@@ -1,4 +1,4 @@
-// Writes the table of kinds in docs/embedded-kinds.md from the definitions in src/resources. `--check` writes nothing and
+// Writes the table of kinds in docs/embedded-kinds.md from the definitions in src/apiserver. `--check` writes nothing and
 // fails when the page has another table.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
