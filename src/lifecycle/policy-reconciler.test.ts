@@ -17,7 +17,7 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../resources/index.ts';
-import { aborted, type EventSink, ObjectCache, SHOWN_FROM_FAILURE } from '../runtime/index.ts';
+import { aborted, type EventSink, ObjectCache, FIRST_REPORTED_FAILURE } from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
 import { Complaints } from './complaints.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
@@ -341,7 +341,7 @@ describe('PolicyReconciler', () => {
 
   const CREATE_FAILS = [
     [403, 'Forbidden', 1, 'Reconciling'],
-    [409, 'AlreadyExists', SHOWN_FROM_FAILURE, 'Reconciling'],
+    [409, 'AlreadyExists', FIRST_REPORTED_FAILURE, 'Reconciling'],
     [422, 'Invalid', 1, 'Stalled'],
     [500, 'InternalError', 1, 'Reconciling'],
   ] as const;

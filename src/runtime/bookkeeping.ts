@@ -1,11 +1,11 @@
 import type { KubernetesObject } from '../resources/index.ts';
 
-/** Where client-side apply keeps a copy of the whole object. */
+/** The annotation in which client-side apply keeps a copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * The object without what only writers need: `managedFields` and the copy that client-side apply keeps. Together they are
- * up to half of an object. The same object when it has neither.
+ * The object without `managedFields` and the copy that client-side apply keeps: up to half of an object, and only
+ * writers need them. Returns the same object if it has neither.
  */
 export function withoutBookkeeping<T extends KubernetesObject>(object: T): T {
   const { managedFields, annotations, ...metadata } = object.metadata;

@@ -1,17 +1,17 @@
-/** Time as the runtime sees it, so that tests can make it pass. */
+/** The clock of the runtime; tests replace it. */
 export interface Clock {
-  /** Milliseconds that only ever grow, from any beginning. */
+  /** Milliseconds since an arbitrary start; never goes back. */
   now(): number;
-  /** Milliseconds since 1970, for what people and other processes read. */
+  /** Milliseconds since 1970, for timestamps that people or other processes read. */
   date(): number;
-  /** Calls back once after so many milliseconds. Returns what calls it off. */
+  /** Calls `callback` once after `ms`. Returns a function that cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
-/** setTimeout fires at once for anything longer (2^31 - 1 ms, 24.8 days). */
+/** The longest delay of setTimeout, 2^31 - 1 ms (24.8 days); a longer one fires at once. */
 const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
 
-/** The machine's time. Its timers do not keep a process alive: whatever must, does so itself. */
+/** The machine's clock. Its timers do not keep the process alive. */
 export const SYSTEM_CLOCK: Clock = {
   now: () => performance.now(),
   date: () => Date.now(),
@@ -22,7 +22,7 @@ export const SYSTEM_CLOCK: Clock = {
   },
 };
 
-/** Resolves after so many milliseconds, or at once when `signal` is aborted. Never rejects. */
+/** Resolves after `ms`, or as soon as `signal` is aborted. Never rejects. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) {
     return Promise.resolve();

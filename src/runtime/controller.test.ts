@@ -51,7 +51,7 @@ function running(options: Partial<ControllerOptions> & Pick<ControllerOptions, '
 }
 
 describe('Controller', () => {
-  it('reconciles what is there once its caches are synced, then what changes', async () => {
+  it('reconciles existing objects once its caches are synced, then changes', async () => {
     const cache = testCache(object('a'), object('b'));
     const seen: string[] = [];
     await using test = running({ watches: [watch(cache)], reconcile: (key) => void seen.push(keyText(key)) });
@@ -68,7 +68,7 @@ describe('Controller', () => {
     assert.deepEqual(seen.slice(2), ['x/b', 'x/a', 'cluster-scoped']);
   });
 
-  it('puts what changes before what was there at the start', async () => {
+  it('reconciles changes before objects of the first list', async () => {
     const cache = testCache(object('old'), object('older'));
     cache.sync();
     const seen: string[] = [];
@@ -87,7 +87,7 @@ describe('Controller', () => {
     assert.deepEqual(seen, ['old', 'new', 'older']);
   });
 
-  it('retries with backoff what fails, forgets what is well, waits as it is told', async () => {
+  it('retries failures with backoff, resets the backoff after a success, and waits as requested', async () => {
     const calls: string[] = [];
     const outcomes: (() => { requeueAfterMs: number } | undefined)[] = [
       () => {
@@ -126,7 +126,7 @@ describe('Controller', () => {
     );
   });
 
-  it('never works on one key twice at once, and on as many keys as it may', async () => {
+  it('reconciles a key once at a time, and several keys up to its concurrency', async () => {
     const active = new Set<string>();
     let most = 0;
     let calls = 0;
@@ -154,7 +154,7 @@ describe('Controller', () => {
     assert.equal(calls, 6);
   });
 
-  it('contains what a reconciler, a mapping or an event throws', async () => {
+  it('survives errors of reconcilers, key mappers and event sinks', async () => {
     const cache = testCache();
     cache.sync();
     const { log, lines } = keptLog();
@@ -199,7 +199,7 @@ describe('Controller', () => {
     assert.ok(messages.has('the outcome of a reconciliation could not be reported'));
   });
 
-  it('tells the object’s users of what failed', async () => {
+  it('writes events about failures', async () => {
     const events: string[] = [];
     await using test = running({
       reconcile() {
@@ -217,7 +217,7 @@ describe('Controller', () => {
     assert.deepEqual(events, ['a Warning Broken expected a module']);
   });
 
-  it('aborts a reconciliation that takes too long, and tries it again', async () => {
+  it('aborts a reconciliation that takes too long, and retries it', async () => {
     let calls = 0;
     await using test = running({
       timeoutMs: 1000,
@@ -232,11 +232,11 @@ describe('Controller', () => {
     test.controller.enqueue({ name: 'a' });
     await test.clock.pass(1500);
     assert.equal(calls, 2);
-    // No timer is left over from a reconciliation that has ended.
+    // The timer of a finished reconciliation is cancelled.
     assert.equal(test.clock.pending, 0);
   });
 
-  it('ends when it is told to, after what is under way, and leaves the rest', async () => {
+  it('stops after running reconciliations, without the queued ones', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     let isAborted = false;
@@ -283,7 +283,7 @@ describe('Controller', () => {
     assert.deepEqual(seen, ['a', 'a']);
   });
 
-  it('counts what it does', async () => {
+  it('updates metrics', async () => {
     const registry = new Registry();
     const metrics = new RuntimeMetrics(registry);
     await using test = running({
@@ -334,7 +334,7 @@ describe('watch', () => {
     return keys;
   };
 
-  it('leaves out changes of metadata and status when generations are what counts', () => {
+  it('ignores changes of metadata and status with generationChanged', () => {
     const when = [generationChanged];
     assert.deepEqual(followed({ when }, ['MODIFIED', object('first', { labels: { a: 'b' } })]), []);
     assert.deepEqual(followed({ when }, ['MODIFIED', object('first', { generation: 2 })]), ['x/first']);
@@ -345,7 +345,7 @@ describe('watch', () => {
     assert.equal(followed({ when: either }, ['MODIFIED', object('first', { labels: { a: 'b' } })]).length, 1);
   });
 
-  it('finds the owner that manages an object, the one before too', () => {
+  it('maps an object to its current and its former controlling owner', () => {
     const owner = (name: string, extra = {}) => ({
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',

@@ -16,9 +16,9 @@ import { WorkQueue } from './work-queue.ts';
 import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
 
 /**
- * Makes the cluster match an object. Level-based: it gets a key, reads the current state and never an event.
- * `signal` is aborted when the attempt takes too long, or the controller stops. What it throws decides the retry, the status, the
- * event and the log line: see `outcomeOfError`.
+ * Makes the cluster match an object. Level-based: it gets a key and reads the current state. `signal` is aborted when
+ * the attempt times out or the controller stops. `outcomeOfError` maps a thrown error to retry, status, event and log
+ * line.
  */
 export type Reconciler = (
   key: ObjectKey,
@@ -26,27 +26,27 @@ export type Reconciler = (
   attempt: ReconcileAttempt,
 ) => Promise<ReconcileResult | void> | ReconcileResult | void;
 
-/** How long one reconciliation may take before its signal is aborted: past every retry of a request. Milliseconds. */
+/** Time limit of one reconciliation: longer than all retries of a request. Milliseconds. */
 export const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
 
 export interface ControllerOptions {
   readonly name: string;
   readonly reconcile: Reconciler;
   readonly watches: readonly Watch[];
-  /** Keys that are reconciled at once; never the same one twice. Default: 1. */
+  /** How many keys are reconciled in parallel. A key is never reconciled twice at once. Default: 1. */
   readonly concurrency?: number;
   /** Default: {@link DEFAULT_RECONCILE_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
-  /** Where failures are reported as events, and of which object. Default: only in the log. */
+  /** The sink for events of failures, and the object that they are about. Default: failures are only logged. */
   readonly events?: { readonly sink: EventSink; readonly of: (key: ObjectKey) => KubernetesObject | undefined };
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** Default: the queue's own. */
+  /** Default: the defaults of {@link WorkQueue}. */
   readonly retries?: Pick<WorkQueueOptions, 'baseMs' | 'capMs' | 'rate'>;
   readonly clock?: Clock;
 }
 
-/** Reconciles keys: those that its watches make, those that it is given, and those that failed before. */
+/** Reconciles keys from its watches, from {@link enqueue}, and from failed attempts. */
 export class Controller implements Runnable {
   readonly name: string;
   readonly ready: Promise<void>;
@@ -64,23 +64,23 @@ export class Controller implements Runnable {
     this.ready = this.#started.promise;
   }
 
-  /** Reconciles a key for a reason that no watch sees. Does nothing while the controller does not run. */
+  /** Enqueues a key for a reason that no watch sees. Has no effect while the controller is stopped. */
   enqueue(key: ObjectKey, options?: AddOptions): void {
     this.#queue?.add(keyText(key), options);
   }
 
-  /** Runs until `signal` is aborted; may then be started again. */
+  /** Runs until `signal` is aborted. Can be started again. */
   async start(signal: AbortSignal): Promise<void> {
     const { concurrency = 1, metrics, watches } = this.#options;
-    const figures = metrics?.queue(this.name);
+    const queueMetrics = metrics?.queue(this.name);
     const queue = new WorkQueue({
       ...this.#options.retries,
       clock: this.#clock,
-      ...(figures === undefined ? {} : { observer: figures.observer }),
+      ...(queueMetrics === undefined ? {} : { observer: queueMetrics.observer }),
     });
     this.#queue = queue;
     metrics?.controller(this.name, concurrency);
-    const detach = figures?.attach(queue);
+    const detach = queueMetrics?.attach(queue);
     const disconnects = watches.map((watch) =>
       watch.connect(
         (key, priority) => queue.add(keyText(key), { priority }),
@@ -89,7 +89,7 @@ export class Controller implements Runnable {
       ),
     );
     try {
-      // What is not in a cache yet would look as if it did not exist.
+      // An object that is not yet in a cache would look deleted.
       await Promise.race([aborted(signal), Promise.all(watches.map(({ synced }) => synced))]);
       if (signal.aborted) {
         return;
@@ -147,7 +147,7 @@ export class Controller implements Runnable {
     metrics?.reconcileEnded(this.name, outcome.kind, (this.#clock.now() - started) / 1000);
   }
 
-  /** Contains whatever a reconciler does: it may throw before it returns a promise, and ignore its signal for a while. */
+  /** Never rejects: the reconciler may throw synchronously, or ignore its signal. */
   async #reconcile(key: ObjectKey, attempt: ReconcileAttempt, timeoutMs: number): Promise<ReconcileOutcome> {
     const signal = attempt.stopped;
     const limit = new AbortController();
@@ -182,7 +182,7 @@ export class Controller implements Runnable {
   }
 }
 
-/** The key whose keyText this is: names have no slashes. */
+/** The inverse of keyText: names contain no slash. */
 function keyOfText(text: string): ObjectKey {
   const slash = text.indexOf('/');
   return slash === -1 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };

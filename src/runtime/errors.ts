@@ -1,12 +1,12 @@
 export type RuntimeErrorCode =
-  /** Durations of a leader election contradict each other. */
+  /** The durations of a leader election contradict each other. */
   | 'election-invalid'
-  /** Leadership was lost, and what only a leader may do did not stop in time. */
+  /** Leadership was lost, and the leader's work did not stop in time. */
   | 'leadership-lost'
-  /** What was to stop did not, in the time that it had. */
+  /** A runnable did not stop in time. */
   | 'stop-timeout';
 
-/** A failure of the runtime itself: what happened, and what to do. */
+/** A failure of the runtime itself. The message says what to do. */
 export class RuntimeError extends Error {
   override readonly name = 'RuntimeError';
   readonly code: RuntimeErrorCode;

@@ -24,7 +24,7 @@ describe('EventCorrelator', () => {
     assert.notEqual(correlator.correlate(OTHER, 'Warning', 'Broken', 'it is', 5000), first);
   });
 
-  it('makes one of many that differ in their message only, for as long as they come', () => {
+  it('combines events that differ only in their message, while they keep coming', () => {
     const correlator = new EventCorrelator();
     const apart = Array.from({ length: MAX_SIMILAR }, (_, index) =>
       correlator.correlate(POD, 'Warning', 'Broken', `try ${index}`, 0),
@@ -40,7 +40,7 @@ describe('EventCorrelator', () => {
     assert.equal(later?.message, 'try 12');
   });
 
-  it('listens less to an object that floods, but counts', () => {
+  it('limits the rate of an object, but counts its events', () => {
     const correlator = new EventCorrelator();
     const written = Array.from({ length: 100 }, () => correlator.correlate(POD, 'Normal', 'Busy', 'always', 0));
     assert.equal(written.filter((record) => record !== undefined).length, OBJECT_RATE.burst);
@@ -49,7 +49,7 @@ describe('EventCorrelator', () => {
     assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 1000 / OBJECT_RATE.perSecond)?.count, 101);
   });
 
-  it('goes on when the clock is put back', () => {
+  it('works when the clock goes back', () => {
     const correlator = new EventCorrelator();
     const day = 86_400_000;
     const first = correlator.correlate(POD, 'Normal', 'Busy', 'always', day);
@@ -57,7 +57,7 @@ describe('EventCorrelator', () => {
     assert.deepEqual([first?.count, first?.firstAt, first?.lastAt], [2, day, day]);
   });
 
-  it('remembers what happens over and over, however much else happens once', () => {
+  it('keeps records of frequent events among many rare ones', () => {
     const correlator = new EventCorrelator();
     const about = (name: string) => ({ ...POD, metadata: { namespace: 'x', name } });
     for (let index = 0; index < 2 * MAX_REMEMBERED; index++) {
@@ -69,7 +69,7 @@ describe('EventCorrelator', () => {
     assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 0)?.count, 10);
   });
 
-  it('keeps to what the events API takes', () => {
+  it('stays within the limits of the events API', () => {
     const record = new EventCorrelator().correlate(POD, 'Normal', 'R'.repeat(500), 'm'.repeat(5000), 0);
     assert.equal(record?.message.length, MAX_NOTE_LENGTH);
     assert.equal(record?.reason.length, 128);

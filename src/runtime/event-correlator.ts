@@ -1,12 +1,12 @@
-// Which events are worth a write: repeats become a count, many similar ones become one, and an object that floods is
-// listened to less. No I/O.
+// Decides which events are written, as client-go's EventCorrelator does: it counts repeats, combines similar events,
+// and limits the rate for each object. No I/O.
 import type { KubernetesObject } from '../resources/index.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
-/** `core/v1` ObjectReference, as events have it. */
+/** `core/v1` ObjectReference. */
 export interface EventReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,7 +16,7 @@ export interface EventReference {
   readonly resourceVersion?: string;
 }
 
-/** An event that is or will be in the cluster, and how often it happened. */
+/** An event and its number of occurrences. */
 export interface EventRecord {
   readonly about: EventReference;
   readonly type: EventType;
@@ -26,23 +26,25 @@ export interface EventRecord {
   /** Milliseconds since 1970. */
   readonly firstAt: number;
   lastAt: number;
-  /** Its name in the cluster, once it is there. */
+  /** Its name in the cluster; undefined until it is created. */
   name: string | undefined;
 }
 
-/** What is remembered, of each thing: as much as client-go does. A record is about 1 KiB. */
+/** Entries of each map. As client-go. A record takes about 1 KiB. */
 export const MAX_REMEMBERED = 4096;
-/** Writes for one object: a burst of what a busy reconciliation says, then one in five minutes. As client-go. */
+/** Writes for one object: a burst for a busy reconciliation, then one in five minutes. As client-go. */
 export const OBJECT_RATE: TokenBucketOptions = { perSecond: 1 / 300, burst: 25 };
-/** Different messages of one reason for one object that are told apart, within {@link SIMILAR_WINDOW_MS}. As client-go. */
+/**
+ * Distinct messages of one object and reason within {@link SIMILAR_WINDOW_MS}; further ones are combined. As client-go.
+ */
 export const MAX_SIMILAR = 10;
 /** Milliseconds. */
 export const SIMILAR_WINDOW_MS = 10 * 60_000;
-/** Before the message of an event that stands for several. As client-go. */
+/** Prefix of the message of a combined event. As client-go. */
 export const COMBINED_PREFIX = '(combined from similar events): ';
-/** Longest message that the events API takes. */
+/** Longest message that the events API accepts. */
 export const MAX_NOTE_LENGTH = 1024;
-/** Longest reason that the events API takes. */
+/** Longest reason that the events API accepts. */
 export const MAX_REASON_LENGTH = 128;
 
 interface Similar {
@@ -50,13 +52,13 @@ interface Similar {
   lastAt: number;
 }
 
-/** Turns events into records. A record that is given back is to be written. */
+/** Maps events to records to write. */
 export class EventCorrelator {
   readonly #records = new RecentMap<EventRecord>(MAX_REMEMBERED);
   readonly #similar = new RecentMap<Similar>(MAX_REMEMBERED);
   readonly #buckets = new RecentMap<TokenBucket>(MAX_REMEMBERED);
 
-  /** The record to write. Undefined: the object floods; a record that is known counts it, and tells with its next write. */
+  /** The record to write. Undefined if the object is over its rate; a known record still counts the event. */
   correlate(
     object: KubernetesObject,
     type: EventType,
@@ -67,7 +69,7 @@ export class EventCorrelator {
     const about = referenceTo(object);
     const subject = JSON.stringify([about.apiVersion, about.kind, about.namespace, about.name, about.uid]);
     const kind = JSON.stringify([subject, type, reason]);
-    // What is remembered is what is written: messages may be of any length.
+    // Shortened first, because messages can have any length and records keep them.
     const note = shortened(message, MAX_NOTE_LENGTH);
     const isCombined = this.#isOneOfMany(kind, note, now);
     const text = isCombined ? shortened(COMBINED_PREFIX + note, MAX_NOTE_LENGTH) : note;
@@ -130,7 +132,7 @@ function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-/** A map that forgets what was not used for the longest time. */
+/** A map that evicts the least recently set entry. */
 class RecentMap<V> {
   readonly #entries = new Map<string, V>();
   readonly #capacity: number;

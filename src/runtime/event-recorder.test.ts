@@ -15,7 +15,7 @@ const pod = (name: string, namespace: string | undefined = 'default') => ({
   metadata: { name, uid: `uid-${name}`, ...(namespace === undefined ? {} : { namespace }) },
 });
 
-/** A recorder on a cluster, which `intercept` may keep from working. */
+/** A recorder on a cluster whose writes can be intercepted. */
 async function recording(intercept?: (verb: string) => Promise<never> | undefined) {
   const cluster = await EmbeddedCluster.open();
   const verbs: string[] = [];
@@ -55,7 +55,7 @@ async function recording(intercept?: (verb: string) => Promise<never> | undefine
 }
 
 describe('EventRecorder', () => {
-  it('writes what kubectl describe looks for', async () => {
+  it('writes the fields that kubectl describe reads', async () => {
     await using test = await recording();
     void test.start();
     test.recorder.event(pod('web'), 'Warning', 'ModuleInvalid', 'expected WebAssembly');
@@ -78,7 +78,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  it('counts repeats in the event that is there', async () => {
+  it('counts repeats in the existing event', async () => {
     await using test = await recording();
     void test.start();
     for (let times = 0; times < 3; times++) {
@@ -97,7 +97,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  it('writes an event anew that is no longer there', async () => {
+  it('creates an event again that no longer exists', async () => {
     await using test = await recording();
     void test.start();
     test.recorder.event(pod('web'), 'Normal', 'Serving', 'all replicas');
@@ -111,7 +111,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  it('takes objects without a namespace and with names that no event can have', async () => {
+  it('accepts cluster-scoped objects and names that are invalid for events', async () => {
     await using test = await recording();
     void test.start();
     test.recorder.event(pod('policy', undefined), 'Normal', 'A', 'x');
@@ -125,7 +125,7 @@ describe('EventRecorder', () => {
     assert.equal(names[2]?.length, 252);
   });
 
-  it('tries again while the cluster is away', async () => {
+  it('retries while the cluster is unavailable', async () => {
     let failures = 2;
     await using test = await recording(() =>
       failures-- > 0 ? Promise.reject(new ClusterError('unreachable', 'away')) : undefined,
@@ -138,7 +138,7 @@ describe('EventRecorder', () => {
     assert.equal((await test.events()).length, 1);
   });
 
-  it('does not insist where the cluster refuses, and goes on with the next', async () => {
+  it('does not retry an event that the cluster rejects', async () => {
     let isFirst = true;
     await using test = await recording(() => {
       const refusal = isFirst
@@ -156,7 +156,7 @@ describe('EventRecorder', () => {
     assert.equal(await test.counted('failed'), 1);
   });
 
-  it('never waits, and keeps so many events at most', async () => {
+  it('never blocks, and limits pending events', async () => {
     await using test = await recording(() => new Promise(() => undefined));
     void test.start();
     for (let number = 0; number < MAX_PENDING_EVENTS + 50; number++) {
@@ -167,7 +167,7 @@ describe('EventRecorder', () => {
     await test.clock.pass(30_000, 1000);
   });
 
-  it('writes what waits before it stops', async () => {
+  it('writes pending events before it stops', async () => {
     await using test = await recording();
     test.recorder.event(pod('early'), 'Normal', 'A', 'x');
     const run = test.start();

@@ -8,26 +8,26 @@ import { pause, SYSTEM_CLOCK } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { EventCorrelator } from './event-correlator.ts';
 import type { EventRecord, EventType } from './event-correlator.ts';
-import type { EventFate, RuntimeMetrics } from './metrics.ts';
+import type { EventResult, RuntimeMetrics } from './metrics.ts';
 import type { Runnable } from './runnable.ts';
 import { withinTime } from './time-limit.ts';
 
 export const EVENTS: ResourceType = { group: '', version: 'v1', resource: 'events', kind: 'Event', namespaced: true };
 
-/** Events that wait to be written: what a cluster that is away for a minute leaves behind; about 1 MiB. */
+/** Events that wait to be written: about 1 MiB, enough for a cluster that is away for a minute. */
 export const MAX_PENDING_EVENTS = 1_000;
-/** How often one write is tried. */
+/** Attempts for one write. */
 export const MAX_EVENT_TRIES = 5;
-/** Wait before the second try; doubles with each one. Milliseconds. */
+/** Delay before the second attempt; doubles with each one. Milliseconds. */
 export const EVENT_RETRY_MS = 1_000;
-/** Longest wait for one write. Milliseconds. */
+/** Time limit of one write. Milliseconds. */
 export const EVENT_TIMEOUT_MS = 10_000;
-/** Time that writes have when the recorder is stopped. Milliseconds. */
+/** Time for pending writes when the recorder stops. Milliseconds. */
 export const EVENT_FLUSH_MS = 2_000;
-/** Longest name of an object. */
+/** Longest name of a Kubernetes object. */
 const MAX_NAME_LENGTH = 253;
 
-/** Takes events about objects. Never throws, never waits. */
+/** Accepts events about objects. Never throws, never blocks. */
 export interface EventSink {
   /** `reason` is CamelCase and short; `message` is for people. */
   event(object: KubernetesObject, type: EventType, reason: string, message: string): void;
@@ -35,9 +35,9 @@ export interface EventSink {
 
 export interface EventRecorderOptions {
   readonly cluster: Cluster;
-  /** Who reports: `portcullis-controller`. */
+  /** `source.component`, such as `portcullis-controller`. */
   readonly component: string;
-  /** Which process of it. Default: empty. */
+  /** `reportingInstance`: the process. Default: empty. */
   readonly instance?: string;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -45,15 +45,15 @@ export interface EventRecorderOptions {
 }
 
 /**
- * Writes events for `kubectl describe` and `kubectl get events`: core/v1, one object for an event however often it happens,
- * with a count. Events are taken at any time and written while the recorder runs, one after the other.
+ * Writes events for `kubectl describe` and `kubectl get events`: core/v1, one object for repeated events, with a count.
+ * Accepts events at any time, and writes them one after the other while it runs.
  */
 export class EventRecorder implements EventSink, Runnable {
   readonly name = 'events';
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #correlator = new EventCorrelator();
-  /** In the order in which they are written. */
+  /** In the order of writing. */
   readonly #pending = new Set<EventRecord>();
   #wake: (() => void) | undefined;
 
@@ -66,22 +66,22 @@ export class EventRecorder implements EventSink, Runnable {
     try {
       const record = this.#correlator.correlate(object, type, reason, message, this.#clock.date());
       if (record === undefined) {
-        this.#tell('suppressed');
+        this.#count('suppressed');
       } else if (this.#pending.has(record)) {
-        this.#tell('repeated');
+        this.#count('repeated');
       } else if (this.#pending.size >= MAX_PENDING_EVENTS) {
-        this.#tell('dropped');
+        this.#count('dropped');
       } else {
         this.#pending.add(record);
         this.#wake?.();
       }
     } catch (error) {
-      // Whoever reports something has better to do than to care for the report.
+      // A failure to report must not fail the caller.
       this.#options.log.error({ error: errorText(error) }, 'event not taken');
     }
   }
 
-  /** Writes events until `signal` is aborted, and then what waits, within {@link EVENT_FLUSH_MS}. */
+  /** Writes events until `signal` is aborted, then the pending ones within {@link EVENT_FLUSH_MS}. */
   async start(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#writeAll(signal);
@@ -113,7 +113,7 @@ export class EventRecorder implements EventSink, Runnable {
       if (signal.aborted) {
         return;
       }
-      // Out before it is written: what happens meanwhile is written again.
+      // Removed before the write: an event that repeats during the write is written again.
       this.#pending.delete(record);
       const isWritten = await this.#write(record, signal);
       if (!isWritten && signal.aborted && this.#pending.size < MAX_PENDING_EVENTS) {
@@ -137,7 +137,7 @@ export class EventRecorder implements EventSink, Runnable {
           const { reason, about } = record;
           const { namespace, name, kind } = about;
           this.#options.log.warn({ kind, namespace, name, reason, error: errorText(error) }, 'event not written');
-          this.#tell('failed');
+          this.#count('failed');
           return false;
         }
         await pause(this.#clock, EVENT_RETRY_MS * 2 ** (tries - 1), signal);
@@ -147,14 +147,14 @@ export class EventRecorder implements EventSink, Runnable {
 
   async #send(record: EventRecord, signal: AbortSignal): Promise<void> {
     if (record.name !== undefined && (await this.#repeat(record, record.name, signal))) {
-      this.#tell('repeated');
+      this.#count('repeated');
     } else {
       await this.#create(record, signal);
-      this.#tell('written');
+      this.#count('written');
     }
   }
 
-  /** Counts up the event that is in the cluster. False: it is no longer there, events are kept for an hour. */
+  /** Increases the count of an existing event. False if it is gone: the cluster keeps events for an hour. */
   async #repeat({ about, count, lastAt, message }: EventRecord, name: string, signal: AbortSignal): Promise<boolean> {
     const body: JsonObject = { count, lastTimestamp: timestamp(lastAt), message };
     try {
@@ -199,17 +199,17 @@ export class EventRecorder implements EventSink, Runnable {
     record.name = name;
   }
 
-  #tell(fate: EventFate): void {
-    this.#options.metrics?.event(fate);
+  #count(result: EventResult): void {
+    this.#options.metrics?.event(result);
   }
 }
 
-/** Events of objects without a namespace are in `default`, where kubectl looks for them. */
+/** kubectl looks for events of cluster-scoped objects in `default`. */
 function namespaceOf({ namespace }: { readonly namespace?: string }): string {
   return namespace ?? 'default';
 }
 
-/** The object's name as far as it may be one of an event, and what makes it unique. */
+/** The object's name, as far as it is valid for an event, and a random suffix. */
 function eventName(objectName: string): string {
   const unique = `.${randomBytes(8).toString('hex')}`;
   const safe = objectName
@@ -228,7 +228,7 @@ function timestamp(date: number): string {
   return `${new Date(date).toISOString().slice(0, 19)}Z`;
 }
 
-/** Not what the cluster understood and refused: it would again. */
+/** Whether a retry can succeed: false when the cluster rejected the event itself. */
 function isWorthRetrying(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code === 429 || error.code >= 500;
 }

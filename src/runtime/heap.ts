@@ -1,10 +1,10 @@
-/** What a heap keeps of its items. */
+/** The property that a heap stores in its items. */
 export interface HeapItem {
-  /** Place in the heap that it is in; the heap's own. */
+  /** Index in the heap. Only the heap writes it. */
   position: number;
 }
 
-/** A binary heap: the least item first; items are added and removed in logarithmic time. */
+/** A binary heap: the least item comes first; adding and removing take logarithmic time. */
 export class Heap<T extends HeapItem> {
   readonly #items: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;

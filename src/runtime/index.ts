@@ -11,7 +11,7 @@ export { LeaderElector, LEASES } from './leader-elector.ts';
 export type { LeaderElectorOptions, Lease, LeaseSpec } from './leader-elector.ts';
 export { withoutBookkeeping } from './bookkeeping.ts';
 export { RuntimeMetrics } from './metrics.ts';
-export type { CacheFigures } from './metrics.ts';
+export type { CacheStats } from './metrics.ts';
 export { ObjectCache } from './object-cache.ts';
 export type { CacheScope, ObjectCacheOptions } from './object-cache.ts';
 export { ObjectIndex } from './object-index.ts';
@@ -23,7 +23,7 @@ export {
   FAILED_REASON,
   outcomeOfError,
   ReconcileError,
-  SHOWN_FROM_FAILURE,
+  FIRST_REPORTED_FAILURE,
   Stalled,
   Waiting,
   worstFailure,
@@ -31,8 +31,8 @@ export {
 export type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
 export { runSteps, withStatus } from './reconcile-steps.ts';
 export type { LastStep, ReconcileAttempt, ReconcileStep } from './reconcile-steps.ts';
-export { CONTESTED_REASON, restrained } from './restrained-cluster.ts';
-export type { RestraintOptions } from './restrained-cluster.ts';
+export { CONTESTED_REASON, withWriteBackoff } from './write-backoff.ts';
+export type { WriteBackoffOptions } from './write-backoff.ts';
 export { aborted } from './runnable.ts';
 export type { Runnable } from './runnable.ts';
 export { Runtime } from './runtime.ts';

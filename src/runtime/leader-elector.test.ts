@@ -11,7 +11,7 @@ import { silentLog } from './testing/silent-log.ts';
 
 const LEASE = { namespace: 'default', name: 'leader' };
 
-/** A cluster that can be cut off. */
+/** A cluster that a test can disconnect. */
 function line(cluster: Cluster) {
   const cable = { mode: 'open' as 'open' | 'refused' | 'silent', requests: 0 };
   const client = new Proxy(cluster, {
@@ -43,7 +43,7 @@ interface Contestant {
   working: boolean;
 }
 
-/** Electors that compete for one Lease; a test makes time pass. */
+/** Electors that compete for one Lease; a test advances the clock. */
 async function contest() {
   const cluster = await EmbeddedCluster.open();
   const clock = new ManualClock();
@@ -80,7 +80,7 @@ async function contest() {
       contestants.push(contestant);
       return contestant;
     },
-    /** Makes time pass; at no moment do two work. */
+    /** Advances the clock, and checks that never two lead. */
     async pass(ms: number): Promise<void> {
       for (let passed = 0; passed < ms; passed += 100) {
         await clock.pass(100, 100);
@@ -101,7 +101,7 @@ async function contest() {
 }
 
 describe('LeaderElector', () => {
-  it('makes a Lease, renews it, and gives it up at the end', async () => {
+  it('creates a Lease, renews it, and releases it when it stops', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(1000);
@@ -121,7 +121,7 @@ describe('LeaderElector', () => {
     assert.deepEqual([released.spec?.holderIdentity ?? '', released.spec?.leaseTransitions], ['', 0]);
   });
 
-  it('lets one lead, and the next one as soon as that one gives up', async () => {
+  it('lets one process lead, and the next one as soon as the Lease is released', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(100);
@@ -135,7 +135,7 @@ describe('LeaderElector', () => {
   });
 
   for (const mode of ['refused', 'silent'] as const) {
-    it(`stops leading before anybody else begins when its cluster is ${mode}, and leads again later`, async () => {
+    it(`stops leading before another process leads when its cluster is ${mode}, and leads again later`, async () => {
       await using test = await contest();
       const a = test.join('a');
       await test.pass(100);
@@ -153,7 +153,7 @@ describe('LeaderElector', () => {
     });
   }
 
-  it('goes on leading through an outage that is shorter than its deadline', async () => {
+  it('keeps leading through an outage shorter than its deadline', async () => {
     await using test = await contest();
     const a = test.join('a');
     const b = test.join('b');
@@ -167,9 +167,9 @@ describe('LeaderElector', () => {
     assert.equal((await test.lease()).spec?.leaseTransitions, 0);
   });
 
-  it('does not care for clocks: waits for as long as it saw the Lease unchanged', async () => {
+  it('works with wrong clocks: waits for as long as it saw the Lease unchanged', async () => {
     await using test = await contest();
-    // Renewed in a future and in a past that no machine here is in.
+    // Renew times in the future and in the past of every clock here.
     for (const [name, renewTime] of [
       ['leader', '2099-01-01T00:00:00.000000Z'],
       ['leader', '1999-01-01T00:00:00.000000Z'],
@@ -193,14 +193,14 @@ describe('LeaderElector', () => {
     }
   });
 
-  it('has one of many who begin at once', async () => {
+  it('elects one of many that start at once', async () => {
     await using test = await contest();
     const all = ['a', 'b', 'c', 'd', 'e'].map((identity) => test.join(identity));
     await test.pass(5000);
     assert.equal(all.filter(({ working }) => working).length, 1);
   });
 
-  it('stops when somebody else took the Lease', async () => {
+  it('stops leading when another process took the Lease', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(1000);
@@ -211,7 +211,7 @@ describe('LeaderElector', () => {
     assert.equal(a.elector.isLeader, false);
   });
 
-  it('goes on when its Lease was changed by others in other ways, or deleted', async () => {
+  it('keeps leading when the Lease’s metadata changes or the Lease is deleted', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(1000);
@@ -226,7 +226,7 @@ describe('LeaderElector', () => {
     assert.equal((await test.lease()).spec?.holderIdentity, 'a');
   });
 
-  it('leaves a leader that cannot be asked its time when somebody deletes the Lease', async () => {
+  it('waits for an unreachable leader when its Lease is deleted', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(1000);
@@ -240,7 +240,7 @@ describe('LeaderElector', () => {
     assert.equal(b.working, true);
   });
 
-  it('does not take for a sign of life what others do to the Lease', async () => {
+  it('does not take a change of the Lease’s metadata for a renewal', async () => {
     await using test = await contest();
     const a = test.join('a');
     await test.pass(1000);
@@ -269,7 +269,7 @@ describe('LeaderElector', () => {
     assert.deepEqual([a.working, b.working], [false, true]);
   });
 
-  it('fails when its work goes on after leadership was lost', async () => {
+  it('fails when its work continues after leadership was lost', async () => {
     await using test = await contest();
     const a = test.join('a', () => new Promise(() => undefined));
     await test.pass(100);
@@ -278,7 +278,7 @@ describe('LeaderElector', () => {
     await assert.rejects(a.run, (error) => error instanceof RuntimeError && error.code === 'leadership-lost');
   });
 
-  it('gives up the Lease and fails when its work fails', async () => {
+  it('releases the Lease and fails when its work fails', async () => {
     await using test = await contest();
     const a = test.join('a', () => Promise.reject(new Error('no work')));
     await test.pass(1000);
@@ -286,7 +286,7 @@ describe('LeaderElector', () => {
     assert.equal((await test.lease()).spec?.holderIdentity ?? '', '');
   });
 
-  it('waits where it may not write, and leads when it may', async () => {
+  it('waits while it may not write, and leads when it may', async () => {
     await using test = await contest();
     const refusing = new Proxy(test.cluster, {
       get: (target, property) =>
@@ -308,7 +308,7 @@ describe('LeaderElector', () => {
     await run;
   });
 
-  it('refuses durations that would let two lead', async () => {
+  it('rejects durations that would let two processes lead', async () => {
     await using test = await contest();
     const build = (durations: object) => () =>
       new LeaderElector({ cluster: test.cluster, ...LEASE, log: silentLog(), ...durations });

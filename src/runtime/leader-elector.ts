@@ -34,23 +34,23 @@ export const LEASES: ResourceType<Lease> = {
   namespaced: true,
 };
 
-/** How long others wait for a leader that says nothing. As Kubernetes' own components. Milliseconds. */
+/** How long other processes wait for a leader that does not renew. As kube-controller-manager. Milliseconds. */
 export const LEASE_DURATION_MS = 15_000;
-/** A leader that could not renew for this long has stopped leading. Milliseconds. */
+/** A leader that could not renew for this long stops leading. Milliseconds. */
 export const RENEW_DEADLINE_MS = 10_000;
-/** Time between two tries to become or to stay the leader. Milliseconds. */
+/** Interval of attempts to acquire or renew the Lease. Milliseconds. */
 export const RETRY_PERIOD_MS = 2_000;
-/** Waits of those who are not the leader are up to so much longer, so that they do not ask in step. */
+/** Processes that wait extend the interval by up to this factor, so that they do not send requests in step. */
 export const RETRY_JITTER_FACTOR = 1.2;
 
 export interface LeaderElectorOptions {
-  /** A client of its own: other traffic must not keep a renewal waiting. */
+  /** A separate client, so that other traffic does not delay a renewal. */
   readonly cluster: Cluster;
   /** Of the Lease. */
   readonly namespace: string;
   /** Of the Lease. */
   readonly name: string;
-  /** Who this is; no other process may have the same one. Default: the host's name and a random id. */
+  /** The holder identity; unique to this process. Default: host name and a random id. */
   readonly identity?: string;
   /** Default: {@link LEASE_DURATION_MS}. */
   readonly leaseDurationMs?: number;
@@ -66,11 +66,11 @@ export interface LeaderElectorOptions {
 }
 
 /**
- * Lets one of many processes lead, by a Lease, as client-go's elector does and together with it. Clocks of machines need
- * not agree: what a Lease says of time is never compared with a clock here, only when it was seen to change.
+ * Leader election with a Lease, compatible with client-go's. Clocks of machines need not agree: the times in a Lease
+ * are never compared with the local clock, only the moments when the Lease was seen to change.
  *
- * A leader counts its time from when it *sent* its last renewal, so it stops leading before anybody else may begin:
- * `leaseDuration - renewDeadline` is what its work has to stop in.
+ * A leader measures its time from when it *sent* the last renewal, so it stops leading before another process can
+ * begin. Its work has `leaseDuration - renewDeadline` to stop.
  */
 export class LeaderElector {
   readonly identity: string;
@@ -80,10 +80,10 @@ export class LeaderElector {
   readonly #leaseDurationMs: number;
   readonly #renewDeadlineMs: number;
   readonly #retryPeriodMs: number;
-  /** The Lease as it was seen last, and when it was seen to change. */
+  /** The last observed Lease, and when its spec last changed. */
   #lease: Lease | undefined;
   #observedAt = 0;
-  /** Until when this is the leader. */
+  /** When leadership ends without a renewal. */
   #leaderUntil = -Infinity;
 
   /** @throws RuntimeError 'election-invalid'. */
@@ -109,21 +109,21 @@ export class LeaderElector {
     }
   }
 
-  /** Whether this is the leader now. */
   get isLeader(): boolean {
     return this.#clock.now() < this.#leaderUntil;
   }
 
-  /** The identity in the Lease as it was seen last. */
+  /** The holder identity in the last observed Lease. */
   get holder(): string | undefined {
     return this.#lease?.spec?.holderIdentity;
   }
 
   /**
-   * Becomes the leader, calls `lead`, and again whenever it was lost, until `signal` is aborted or `lead` ends by itself.
-   * The signal of `lead` is aborted when leadership is lost, and when `signal` is; in the latter case the Lease is kept until
-   * `lead` has ended, and then given up, so that the next leader need not wait.
-   * @throws RuntimeError 'leadership-lost' when `lead` goes on after another process may have begun; what `lead` throws.
+   * Acquires leadership and calls `lead`, again after each loss, until `signal` is aborted or `lead` ends by itself.
+   * The signal of `lead` is aborted when leadership is lost or `signal` is aborted. In the latter case the Lease is
+   * kept until `lead` has ended and is then released, so that the next leader need not wait.
+   * @throws RuntimeError 'leadership-lost' when `lead` has not ended before another process may lead; what `lead`
+   * throws.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { metrics, name } = this.#options;
@@ -143,7 +143,7 @@ export class LeaderElector {
     }
   }
 
-  /** Tries until it is the leader. False: `signal` was aborted before. */
+  /** Tries until it acquires leadership. False if `signal` was aborted first. */
   async #acquire(signal: AbortSignal): Promise<boolean> {
     const random = this.#options.random ?? Math.random;
     let reported: string | undefined;
@@ -158,7 +158,7 @@ export class LeaderElector {
         }
       } catch (error) {
         if (!signal.aborted) {
-          this.#log.warn({ error: errorText(error) }, 'leadership could not be asked for');
+          this.#log.warn({ error: errorText(error) }, 'leadership could not be acquired');
         }
       }
       await pause(this.#clock, this.#retryPeriodMs * (1 + RETRY_JITTER_FACTOR * random()), signal);
@@ -166,7 +166,7 @@ export class LeaderElector {
     return false;
   }
 
-  /** Leads. True: leadership was lost, and the work has stopped. */
+  /** True if leadership was lost and the work has stopped. */
   async #leadUntilLost(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const leadership = new AbortController();
     const stop = (): void => leadership.abort(signal.reason);
@@ -177,7 +177,7 @@ export class LeaderElector {
     if (signal.aborted) {
       stop();
     }
-    // Promise.try: what throws before it has a promise is treated alike.
+    // Promise.try: a synchronous error is handled like a rejection.
     const work = Promise.try(lead, leadership.signal).finally(() => worked.resolve());
     work.catch(() => undefined);
     try {
@@ -200,12 +200,12 @@ export class LeaderElector {
     }
   }
 
-  /** Waits for work to stop, no longer than nobody else can have begun. */
+  /** Waits for the work to stop, at most until another process may lead. */
   async #stopped(worked: Promise<void>): Promise<void> {
     const late = new AbortController();
     const graceMs = this.#leaseDurationMs - this.#renewDeadlineMs;
-    const patience = pause(this.#clock, graceMs, late.signal).then(() => true);
-    const isLate = await Promise.race([worked.then(() => false), patience]);
+    const graceEnd = pause(this.#clock, graceMs, late.signal).then(() => true);
+    const isLate = await Promise.race([worked.then(() => false), graceEnd]);
     late.abort();
     if (isLate) {
       throw new RuntimeError(
@@ -215,7 +215,7 @@ export class LeaderElector {
     }
   }
 
-  /** Renews until it cannot (true) or need not any more (false). */
+  /** Renews until it fails (true) or `signal` is aborted (false). */
   async #renewUntilLost(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       await pause(this.#clock, Math.min(this.#retryPeriodMs, this.#leaderUntil - this.#clock.now()), signal);
@@ -238,17 +238,17 @@ export class LeaderElector {
     return false;
   }
 
-  /** Asks once. False: another process leads. */
+  /** One attempt to acquire or renew. False: another process leads. */
   #tryToHold(signal: AbortSignal): Promise<boolean> {
-    // A request on a dead connection must leave time for another one.
-    const patienceMs = this.#renewDeadlineMs / 2;
-    const leftMs = this.isLeader ? this.#leaderUntil - this.#clock.now() : patienceMs;
-    return withinTime(this.#clock, Math.min(patienceMs, leftMs), signal, (limit) => this.#hold(limit));
+    // Half of the deadline, so that a request on a dead connection leaves time for another one.
+    const timeoutMs = this.#renewDeadlineMs / 2;
+    const leftMs = this.isLeader ? this.#leaderUntil - this.#clock.now() : timeoutMs;
+    return withinTime(this.#clock, Math.min(timeoutMs, leftMs), signal, (limit) => this.#hold(limit));
   }
 
   async #hold(signal: AbortSignal): Promise<boolean> {
     if (this.isLeader && this.#lease !== undefined) {
-      // A leader knows its Lease; reading it first would only double the requests.
+      // A leader knows its Lease; a read before each renewal would double the requests.
       try {
         return await this.#write(this.#lease, signal);
       } catch (error) {
@@ -263,7 +263,7 @@ export class LeaderElector {
       lease = await cluster.get(LEASES, { namespace, name }, { signal });
     } catch (error) {
       if (error instanceof ApiError && error.reason === 'NotFound') {
-        // Whoever held it may not know yet that somebody deleted it.
+        // The previous holder may not have noticed yet that the Lease was deleted.
         return this.#isFree() && this.#write(undefined, signal);
       }
       throw error;
@@ -272,7 +272,7 @@ export class LeaderElector {
     return this.#isFree() && this.#write(lease, signal);
   }
 
-  /** Whether the observed Lease is nobody's, ours, or one that was not renewed for its whole duration while we looked. */
+  /** Whether the Lease has no holder, is ours, or was not renewed for its whole duration since we observed it. */
   #isFree(): boolean {
     const { holderIdentity = '', leaseDurationSeconds = 0 } = this.#lease?.spec ?? {};
     return (
@@ -283,14 +283,14 @@ export class LeaderElector {
   }
 
   #observe(lease: Lease): void {
-    // What others do to its metadata is no sign of life of its holder.
+    // A change of metadata alone is not a renewal.
     if (this.#lease === undefined || !isDeepStrictEqual(this.#lease.spec, lease.spec)) {
       this.#observedAt = this.#clock.now();
     }
     this.#lease = lease;
   }
 
-  /** Writes that this is the leader. False: somebody else was faster. */
+  /** Writes this process as the holder. False: another process was faster. */
   async #write(lease: Lease | undefined, signal: AbortSignal): Promise<boolean> {
     const { cluster, namespace, name } = this.#options;
     const sentAt = this.#clock.now();
@@ -313,7 +313,7 @@ export class LeaderElector {
       this.#observe(written);
     } catch (error) {
       const isRace = error instanceof ApiError && (error.reason === 'Conflict' || error.reason === 'AlreadyExists');
-      // A leader looks again who it was that wrote; anybody else has lost the race, and waits.
+      // A leader reads the Lease again to find the writer; another process has lost the race.
       if (isRace && !this.isLeader) {
         return false;
       }
@@ -325,7 +325,7 @@ export class LeaderElector {
     return true;
   }
 
-  /** Gives the Lease up. When that fails it expires. */
+  /** Releases the Lease. If that fails, it expires. */
   async #release(): Promise<void> {
     const lease = this.#lease;
     this.#leaderUntil = -Infinity;

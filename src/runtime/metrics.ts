@@ -1,35 +1,35 @@
-// What the runtime counts, for Prometheus. Names that client-go and controller-runtime have are kept, so that dashboards
-// made for other controllers show this one. Docs: docs/runtime.md.
+// Metrics of the runtime for Prometheus. Names are those of client-go and controller-runtime, so that existing
+// dashboards work. Docs: docs/runtime.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { ReconcileOutcome } from './reconcile-outcome.ts';
 import type { WorkQueue, WorkQueueObserver } from './work-queue.ts';
 
-/** From a key that waits for nothing to a queue that is stuck. Seconds. */
+/** From an idle queue to a stuck one. Seconds. */
 const QUEUE_BUCKETS = [0.0001, 0.001, 0.01, 0.1, 1, 10, 60, 300, 1000];
-/** From a look at a cache to a rollout that is waited for. Seconds. */
+/** From a lookup in a cache to a wait for a rollout. Seconds. */
 const RECONCILE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120];
 
-/** What is told of a cache. */
-export interface CacheFigures {
+/** Metrics of a cache. */
+export interface CacheStats {
   readonly name: string;
   readonly size: number;
   readonly isSynced: boolean;
-  /** How far behind the cluster it may be: since the last sign of life. Undefined before the first one. */
+  /** Age of the cache's view: time since the last message of the watch. Undefined before the first one. */
   readonly lagMs: number | undefined;
   readonly events: number;
-  /** Full lists. */
+  /** Full lists of the type. */
   readonly lists: number;
   readonly failures: number;
 }
 
-/** What is told of events. */
-export type EventFate = 'written' | 'repeated' | 'suppressed' | 'dropped' | 'failed';
+/** The result of an event: label of `portcullis_events_total`. */
+export type EventResult = 'written' | 'repeated' | 'suppressed' | 'dropped' | 'failed';
 
-/** The metrics of one runtime, in a registry that others share. */
+/** The metrics of one runtime, in a registry that may be shared. */
 export class RuntimeMetrics {
   readonly #queues = new Map<string, WorkQueue>();
-  readonly #caches = new Set<() => Iterable<CacheFigures>>();
+  readonly #caches = new Set<() => Iterable<CacheStats>>();
   readonly #adds;
   readonly #waited;
   readonly #worked;
@@ -156,7 +156,7 @@ export class RuntimeMetrics {
     );
   }
 
-  /** Tells of a queue from now on, in the place of an earlier one of that name. */
+  /** Registers a queue; it replaces an earlier one of the same name. */
   queue(name: string): { readonly observer: WorkQueueObserver; readonly attach: (queue: WorkQueue) => () => void } {
     const labels = { name };
     const waited = this.#waited.labels(labels);
@@ -181,7 +181,7 @@ export class RuntimeMetrics {
     };
   }
 
-  /** A controller is there, with so many workers. */
+  /** Registers a controller. */
   controller(name: string, concurrency: number): void {
     this.#maxWorkers.set({ controller: name }, concurrency);
     this.#workers.set({ controller: name }, 0);
@@ -200,8 +200,8 @@ export class RuntimeMetrics {
     }
   }
 
-  event(fate: EventFate): void {
-    this.#events.inc({ result: fate });
+  event(result: EventResult): void {
+    this.#events.inc({ result });
   }
 
   leading(name: string, isLeader: boolean): void {
@@ -212,15 +212,15 @@ export class RuntimeMetrics {
     this.#leaderChanges.inc({ name, change });
   }
 
-  /** Tells of these caches whenever metrics are asked for. Returns what ends it. */
-  caches(figures: () => Iterable<CacheFigures>): () => void {
-    this.#caches.add(figures);
-    return () => this.#caches.delete(figures);
+  /** Registers caches; `stats` is called for each scrape. Returns a function that removes them. */
+  caches(stats: () => Iterable<CacheStats>): () => void {
+    this.#caches.add(stats);
+    return () => this.#caches.delete(stats);
   }
 
-  *#cacheFigures(): Iterable<CacheFigures> {
-    for (const figures of this.#caches) {
-      yield* figures();
+  *#cacheStats(): Iterable<CacheStats> {
+    for (const stats of this.#caches) {
+      yield* stats();
     }
   }
 
@@ -241,13 +241,8 @@ export class RuntimeMetrics {
     registry.registerMetric(gauge);
   }
 
-  #cacheGauge(
-    registry: Registry,
-    name: string,
-    help: string,
-    value: (figures: CacheFigures) => number | undefined,
-  ): void {
-    const figures = (): Iterable<CacheFigures> => this.#cacheFigures();
+  #cacheGauge(registry: Registry, name: string, help: string, value: (stats: CacheStats) => number | undefined): void {
+    const stats = (): Iterable<CacheStats> => this.#cacheStats();
     const gauge = new Gauge({
       name,
       help,
@@ -255,7 +250,7 @@ export class RuntimeMetrics {
       registers: [],
       collect() {
         this.reset();
-        for (const cache of figures()) {
+        for (const cache of stats()) {
           const known = value(cache);
           if (known !== undefined) {
             this.set({ cache: cache.name }, known);
@@ -266,8 +261,8 @@ export class RuntimeMetrics {
     registry.registerMetric(gauge);
   }
 
-  #cacheCounter(registry: Registry, name: string, help: string, value: (figures: CacheFigures) => number): void {
-    const figures = (): Iterable<CacheFigures> => this.#cacheFigures();
+  #cacheCounter(registry: Registry, name: string, help: string, value: (stats: CacheStats) => number): void {
+    const stats = (): Iterable<CacheStats> => this.#cacheStats();
     const counter = new Counter({
       name,
       help,
@@ -275,7 +270,7 @@ export class RuntimeMetrics {
       registers: [],
       collect() {
         this.reset();
-        for (const cache of figures()) {
+        for (const cache of stats()) {
           this.inc({ cache: cache.name }, value(cache));
         }
       },

@@ -5,13 +5,13 @@ import { groupResourceOf } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../resources/index.ts';
 import { errorText } from '../values/index.ts';
 import { withoutBookkeeping } from './bookkeeping.ts';
-import type { CacheFigures } from './metrics.ts';
+import type { CacheStats } from './metrics.ts';
 import type { IndexFunction, ObjectIndex } from './object-index.ts';
 import { ObjectStore } from './object-store.ts';
 import type { ChangeListener, ObjectView } from './object-store.ts';
 import type { Runnable } from './runnable.ts';
 
-/** Which objects of a type a cache has. */
+/** The objects of a type that a cache holds. */
 export interface CacheScope {
   /** Default: all namespaces. */
   readonly namespace?: string;
@@ -23,18 +23,18 @@ export interface ObjectCacheOptions<T extends KubernetesObject> extends CacheSco
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly type: ResourceType<T>;
   /**
-   * What is kept of an object. Default: {@link withoutBookkeeping}. Objects are shared: it makes a new one where it changes
-   * something.
+   * Reduces an object before it is stored. Default: {@link withoutBookkeeping}. Must return a new object instead of
+   * changing its argument.
    */
   readonly transform?: (object: T) => T;
-  /** Told of every failure to follow the cluster, besides the log. Default: nobody. */
+  /** Called with every failed list or watch, which is also logged. Default: none. */
   readonly onError?: (error: unknown) => void;
   readonly log: Logger;
 }
 
 /**
- * The objects of a type as they are in the cluster, some milliseconds ago: listed once, then watched. Everybody reads the
- * same frozen objects. Reads before {@link synced} see what is known so far, which may be nothing.
+ * The objects of a type, some milliseconds behind the cluster: listed once, then watched. All readers share the same
+ * frozen objects. Until {@link synced} resolves, reads may miss objects.
  */
 export class ObjectCache<T extends KubernetesObject = KubernetesObject> implements ObjectView<T>, Runnable {
   /** `pods`, `deployments.apps`, with the scope behind it if it has one. */
@@ -70,7 +70,7 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> implemen
     });
   }
 
-  /** Resolves when every object is here that there was at the start. Rejects when the cache is stopped before. */
+  /** Resolves after the first full list. Rejects when the cache stops before. */
   get synced(): Promise<void> {
     return this.#reflector.synced;
   }
@@ -83,12 +83,12 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> implemen
     return this.#reflector.report.synced;
   }
 
-  /** How the connection to the cluster is doing. */
+  /** State of the list and watch. */
   get report(): ReflectorReport {
     return this.#reflector.report;
   }
 
-  get figures(): CacheFigures {
+  get stats(): CacheStats {
     const { synced, lagMs, events, relists, failures } = this.#reflector.report;
     const lists = relists + (synced ? 1 : 0);
     return { name: this.name, size: this.size, isSynced: synced, lagMs, events, lists, failures };
@@ -126,7 +126,7 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> implemen
     return this.#store.subscribe(listener);
   }
 
-  /** Follows the cluster until `signal` is aborted, whatever happens. Once only. */
+  /** Follows the cluster until `signal` is aborted; failures are retried. Can be called once. */
   start(signal: AbortSignal): Promise<void> {
     return this.#reflector.start(signal);
   }

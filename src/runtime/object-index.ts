@@ -1,9 +1,9 @@
 import type { KubernetesObject } from '../resources/index.ts';
 
-/** The values under which an object is found. Must depend on the object alone; an object for which it throws has none. */
+/** The values of an object in an index. Depends on the object alone. An object for which it throws has no values. */
 export type IndexFunction<T extends KubernetesObject> = (object: T) => Iterable<string>;
 
-/** Objects by a value that is computed from them, kept up to date change by change. */
+/** Objects by a computed value, updated with every change. */
 export class ObjectIndex<T extends KubernetesObject = KubernetesObject> {
   readonly #valuesOf: IndexFunction<T>;
   readonly #objects = new Map<string, Set<T>>();
@@ -19,17 +19,17 @@ export class ObjectIndex<T extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** The objects that have this value, in no order. */
+  /** The objects with this value, unordered. */
   get(value: string): readonly T[] {
     return [...(this.#objects.get(value) ?? [])];
   }
 
-  /** Number of objects that have this value. */
+  /** Number of objects with this value. */
   count(value: string): number {
     return this.#objects.get(value)?.size ?? 0;
   }
 
-  /** All values that objects have. */
+  /** All values of all objects. */
   values(): IterableIterator<string> {
     return this.#objects.keys();
   }

@@ -28,7 +28,7 @@ function told({ before, after, isInitial }: Change): string {
 }
 
 describe('ObjectStore', () => {
-  it('gives objects by key and by namespace', () => {
+  it('returns objects by key and by namespace', () => {
     const store = new ObjectStore();
     store.replace([
       object('a', { namespace: 'x' }),
@@ -46,7 +46,7 @@ describe('ObjectStore', () => {
     assert.deepEqual([...store.namespaces()].sort(), ['', 'x']);
   });
 
-  it('tells listeners what was and what is', () => {
+  it('passes listeners the object before and after a change', () => {
     const store = new ObjectStore();
     store.replace([object('a')]);
     const seen: Change[] = [];
@@ -61,7 +61,7 @@ describe('ObjectStore', () => {
     assert.equal(seen[1]?.before, first);
   });
 
-  it('tells of a new list only what is different', () => {
+  it('reports only differences of a new list', () => {
     const store = new ObjectStore();
     const kept = object('kept');
     store.replace([kept, object('changed'), object('gone')]);
@@ -76,7 +76,7 @@ describe('ObjectStore', () => {
     assert.equal(store.revision, revision + 3);
   });
 
-  it('sees an object that was deleted and made again as two', () => {
+  it('reports an object that was deleted and created again as two changes', () => {
     const store = new ObjectStore();
     store.replace([object('a', { uid: 'one' })]);
     const seen: string[] = [];
@@ -86,7 +86,7 @@ describe('ObjectStore', () => {
     assert.equal(store.size, 1);
   });
 
-  it('goes on when a listener or an index function throws, and says so', () => {
+  it('continues when a listener or an index function throws, and reports the error', () => {
     const errors: unknown[] = [];
     const store = new ObjectStore({ onError: (error) => errors.push(error) });
     const index = store.index(({ metadata }) => {
@@ -106,7 +106,7 @@ describe('ObjectStore', () => {
     assert.equal(errors.length, 3);
   });
 
-  it('keeps all of an object that it cannot reduce, and the objects after it', () => {
+  it('stores the whole object when its transform fails, and the objects after it', () => {
     const errors: unknown[] = [];
     const transform = (thing: KubernetesObject): KubernetesObject => {
       if (thing.metadata.name === 'bad') {
@@ -135,7 +135,7 @@ describe('ObjectStore', () => {
     assert.deepEqual(namesOf(store.ownedBy('z')), []);
   });
 
-  it('gives frozen objects, and leaves out what its owner does not want', () => {
+  it('returns frozen objects, reduced by its transform', () => {
     const store = new ObjectStore({ transform: withoutBookkeeping });
     const applied = 'kubectl.kubernetes.io/last-applied-configuration';
     const given = object(
@@ -156,7 +156,7 @@ describe('ObjectStore', () => {
     assert.equal(given.metadata.managedFields?.length, 1);
   });
 
-  it('takes names that are names of object properties', () => {
+  it('accepts names that are properties of Object.prototype', () => {
     const store = new ObjectStore();
     const names = ['__proto__', 'constructor', 'toString'];
     const index = store.index(({ metadata }) => Object.keys(metadata.labels ?? {}));
@@ -168,13 +168,13 @@ describe('ObjectStore', () => {
     assert.equal(store.get({ namespace: 'hasOwnProperty', name: 'a' }), undefined);
   });
 
-  it('freezes what is nested as deep as a request can be', () => {
+  it('freezes objects that are nested as deeply as a request allows', () => {
     const depth = 100_000;
     const deep: unknown = JSON.parse('['.repeat(depth) + ']'.repeat(depth));
     assert.equal(Object.isFrozen(deepFreeze(deep)), true);
   });
 
-  it('behaves as a map, with indexes that are as if they were built anew', () => {
+  it('behaves as a map whose indexes equal newly built ones', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const namespace = fc.constantFrom('x', 'y', undefined);
     const labels = fc.dictionary(fc.constantFrom('k', 'l'), fc.constantFrom('1', '2'));
@@ -198,7 +198,7 @@ describe('ObjectStore', () => {
         const store = new ObjectStore();
         const index = store.index(byLabel);
         const model = new Map<string, KubernetesObject>();
-        /** What a listener that only applies changes ends up with. */
+        /** The objects of a listener that only applies changes. */
         const followed = new Map<string, KubernetesObject>();
         store.subscribe(({ before, after }) => {
           assert.equal(followed.get(keyed((before ?? after).metadata)), before);

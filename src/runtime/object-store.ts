@@ -4,7 +4,7 @@ import { deepFreeze } from '../values/index.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { IndexFunction } from './object-index.ts';
 
-/** What became of one object. */
+/** A change of one object. */
 export type Change<T extends KubernetesObject = KubernetesObject> =
   | { readonly before: undefined; readonly after: T; readonly isInitial: boolean }
   | { readonly before: T; readonly after: T; readonly isInitial: false }
@@ -12,35 +12,35 @@ export type Change<T extends KubernetesObject = KubernetesObject> =
 
 export type ChangeListener<T extends KubernetesObject = KubernetesObject> = (change: Change<T>) => void;
 
-/** Objects as a cache gives them to its readers. All are frozen. */
+/** The read side of a cache. All objects are frozen. */
 export interface ObjectView<T extends KubernetesObject = KubernetesObject> {
   readonly size: number;
-  /** Grows with every change: what was computed from the objects is good while it stays. */
+  /** Grows with every change: results computed from the objects stay valid while it is equal. */
   readonly revision: number;
   get(key: ObjectKey): T | undefined;
-  /** Of one namespace, or all. In no order. */
+  /** The objects of one namespace, or of all. Unordered. */
   list(namespace?: string): readonly T[];
-  /** The namespaces that objects are in. */
+  /** The namespaces that contain objects. */
   namespaces(): Iterable<string>;
-  /** An index by a function, built once for each function. */
+  /** An index by a function. The same function gives the same index. */
   index(valuesOf: IndexFunction<T>): ObjectIndex<T>;
-  /** The objects that name this uid among their owners. */
+  /** The objects with an owner reference to this uid. */
   ownedBy(uid: string): readonly T[];
   /**
-   * Calls `listener` for every object that is there (`isInitial`), then for every change, after it was made. What it throws
-   * is told to the cache's owner, and stops nothing. Returns what ends it.
+   * Calls `listener` for every existing object (`isInitial`), then after every change. An error of the listener is
+   * passed to `onError` of the store. Returns a function that unsubscribes.
    */
   subscribe(listener: ChangeListener<T>): () => void;
 }
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
-  /** What is kept of an object. Default: all of it. Must not change the object. */
+  /** Reduces an object before it is stored. Must not change its argument. Default: stores all of it. */
   readonly transform?: (object: T) => T;
-  /** Told what listeners, index functions and `transform` throw. Default: nobody. */
+  /** Called with errors of listeners, index functions and `transform`. Default: none. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Namespace of objects that have none. */
+/** The map key of cluster-scoped objects. */
 const NO_NAMESPACE = '';
 
 const ownerUids = (object: KubernetesObject): string[] => {
@@ -48,7 +48,7 @@ const ownerUids = (object: KubernetesObject): string[] => {
   return owners === undefined ? [] : owners.map(({ uid }) => uid);
 };
 
-/** The objects of a type by namespace and name, with indexes that follow every change. What a reflector writes to. */
+/** The objects of a type by namespace and name, with indexes. A reflector writes to it. */
 export class ObjectStore<T extends KubernetesObject = KubernetesObject> implements ObjectView<T> {
   readonly #transform: ((object: T) => T) | undefined;
   readonly #onError: ((error: unknown) => void) | undefined;
@@ -104,16 +104,16 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
   }
 
   subscribe(listener: ChangeListener<T>): () => void {
-    // A function of its own, so that one listener may subscribe twice.
+    // A new function for each call, so that a listener can subscribe twice.
     const own: ChangeListener<T> = (change) => listener(change);
     for (const object of this.#values()) {
-      this.#tell(own, { before: undefined, after: object, isInitial: true });
+      this.#notify(own, { before: undefined, after: object, isInitial: true });
     }
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
 
-  /** These are all objects now. Those that are as they were (by resourceVersion) are no change. */
+  /** Replaces all objects. An object with an unchanged resourceVersion is no change. */
   replace(items: Iterable<T>): void {
     const gone = new Map<T, true>();
     for (const object of this.#values()) {
@@ -133,7 +133,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
     }
   }
 
-  /** One change, as a watch tells it. */
+  /** Applies a watch event. */
   apply({ type, object }: { readonly type: string; readonly object: T }): void {
     const before = this.get(keyOf(object));
     if (type === 'DELETED') {
@@ -158,7 +158,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
       return;
     }
     if (before !== undefined && known?.uid !== uid) {
-      // Deleted and made again while nobody looked: those who follow the old one see it go.
+      // Deleted and created again between two lists: listeners see both.
       this.#remove(before);
       this.#set(undefined, object, false);
       return;
@@ -181,7 +181,7 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
     this.#changed(before === undefined ? { before, after, isInitial } : { before, after, isInitial: false });
   }
 
-  /** What is kept of an object: all of it where that cannot be told, rather than nothing of this one and those after it. */
+  /** The object to store. If `transform` fails, the whole object, so that it and later ones are not lost. */
   #kept(object: T): T {
     try {
       return this.#transform === undefined ? object : this.#transform(object);
@@ -208,11 +208,11 @@ export class ObjectStore<T extends KubernetesObject = KubernetesObject> implemen
   #changed(change: Change<T>): void {
     this.#revision += 1;
     for (const listener of this.#listeners) {
-      this.#tell(listener, change);
+      this.#notify(listener, change);
     }
   }
 
-  #tell(listener: ChangeListener<T>, change: Change<T>): void {
+  #notify(listener: ChangeListener<T>, change: Change<T>): void {
     try {
       listener(change);
     } catch (error) {

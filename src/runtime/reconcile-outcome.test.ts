@@ -8,7 +8,7 @@ import {
   outcomeOfError,
   outcomeOfResult,
   ReconcileError,
-  SHOWN_FROM_FAILURE,
+  FIRST_REPORTED_FAILURE,
   Stalled,
   Waiting,
   worstFailure,
@@ -17,19 +17,19 @@ import {
 const PODS = { group: '', resource: 'pods' };
 
 describe('the outcome of a reconciliation', () => {
-  it('that went well is nothing to tell, and forgotten', () => {
+  it('has no status, event or log after a success', () => {
     const { queue, failure, event, log } = outcomeOfResult(undefined);
     assert.deepEqual([queue, failure, event, log], [{ action: 'forget' }, undefined, undefined, undefined]);
   });
 
-  it('that asks for it is looked at again', () => {
+  it('requeues on request', () => {
     assert.deepEqual(outcomeOfResult({ requeueAfterMs: 5000 }).queue, { action: 'after', afterMs: 5000 });
     assert.deepEqual(earlierResult({ requeueAfterMs: 5 }, { requeueAfterMs: 3 }), { requeueAfterMs: 3 });
     assert.deepEqual(earlierResult({ requeueAfterMs: 5 }, {}), { requeueAfterMs: 5 });
     assert.deepEqual(earlierResult({}, {}), {});
   });
 
-  it('that stalled is not tried again, and told to the user', () => {
+  it('does not retry a stalled object, and reports it to the user', () => {
     const error = new Stalled('ModuleInvalid', 'expected WebAssembly');
     const { queue, failure, event, log } = outcomeOfError(error);
     const told = { reason: 'ModuleInvalid', message: 'expected WebAssembly' };
@@ -39,7 +39,7 @@ describe('the outcome of a reconciliation', () => {
     assert.deepEqual(failure, { state: 'stalled', ...told });
   });
 
-  it('that waits is looked at again after its time, and is nobody’s failure', () => {
+  it('retries a waiting object after its time, without counting a failure', () => {
     const error = new Waiting('ReplicasPending', 3000);
     const { queue, failure, event, log } = outcomeOfError(error);
     assert.deepEqual(queue, { action: 'after', afterMs: 3000 });
@@ -49,7 +49,7 @@ describe('the outcome of a reconciliation', () => {
     assert.deepEqual(failure, { state: 'reconciling', reason: 'ReplicasPending', message: error.message });
   });
 
-  it('of several attempts is a failure rather than what only waits', () => {
+  it('is the first failure of several attempts that does not only wait', () => {
     const waiting = new Waiting('ReplicasPending', 3000);
     const failure = new Error('the cluster is away');
     assert.equal(worstFailure([waiting, failure]), failure);
@@ -57,7 +57,7 @@ describe('the outcome of a reconciliation', () => {
     assert.equal(worstFailure([]), undefined);
   });
 
-  it('that failed is tried again later, and told', () => {
+  it('retries an unknown error with backoff, and reports it', () => {
     const { queue, failure, event, log } = outcomeOfError(new Error('the cluster is away'));
     const told = { reason: 'ReconcileFailed', message: 'the cluster is away' };
     assert.deepEqual(queue, { action: 'backoff' });
@@ -68,7 +68,7 @@ describe('the outcome of a reconciliation', () => {
     assert.notEqual(outcomeOfError(new TypeError('ours')).log?.fields.stack, undefined);
   });
 
-  it('that failed for a reason of its own is tried again, and told with that reason', () => {
+  it('reports the reason of a ReconcileError', () => {
     const { queue, failure, event } = outcomeOfError(new ReconcileError('WebhookRefused', 'not you'));
     assert.deepEqual(queue, { action: 'backoff' });
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('the outcome of a reconciliation', () => {
     );
   });
 
-  it('that the cluster would refuse again is tried again, and needs a user', () => {
+  it('retries an invalid write, and reports it as stalled', () => {
     const stateOf = (code: number): string | undefined =>
       outcomeOfError(new ApiError(code, 'Unknown', 'no')).failure?.state;
     assert.deepEqual([400, 413, 422].map(stateOf), ['stalled', 'stalled', 'stalled']);
@@ -88,30 +88,30 @@ describe('the outcome of a reconciliation', () => {
     assert.deepEqual(outcomeOfError(new ApiError(422, 'Invalid', 'no')).queue, { action: 'backoff' });
   });
 
-  it('that conflicted is tried again without a word to the user, unless it conflicts again and again', () => {
+  it('retries a conflict, and reports it only when it repeats', () => {
     for (const error of [ApiError.conflict(PODS, 'a', 'changed'), new ApiError(409, 'AlreadyExists', 'there is one')]) {
-      const { queue, failure, event, log } = outcomeOfError(error, undefined, SHOWN_FROM_FAILURE - 2);
+      const { queue, failure, event, log } = outcomeOfError(error, undefined, FIRST_REPORTED_FAILURE - 2);
       assert.deepEqual([queue, failure, event, log?.level], [{ action: 'backoff' }, undefined, undefined, 'debug']);
-      const { failure: shown } = outcomeOfError(error, undefined, SHOWN_FROM_FAILURE - 1);
+      const { failure: shown } = outcomeOfError(error, undefined, FIRST_REPORTED_FAILURE - 1);
       assert.deepEqual(shown, { state: 'reconciling', reason: 'ReconcileFailed', message: error.message });
     }
   });
 
-  it('that was throttled is tried again when the server said, and told when it is again and again', () => {
+  it('retries a throttled write after Retry-After, and reports it only when it repeats', () => {
     const error = new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
     assert.deepEqual(outcomeOfError(error).queue, { action: 'backoff', afterMs: 7000 });
     assert.equal(outcomeOfError(error).failure, undefined);
-    assert.equal(outcomeOfError(error, undefined, SHOWN_FROM_FAILURE).failure?.message, 'later');
+    assert.equal(outcomeOfError(error, undefined, FIRST_REPORTED_FAILURE).failure?.message, 'later');
     const never = new ApiError(503, 'ServiceUnavailable', 'later', { retryAfterSeconds: 1e9 });
     assert.deepEqual(outcomeOfError(never).queue, { action: 'backoff', afterMs: MAX_THROTTLE_MS });
   });
 
-  it('that was interrupted by the end of the process is nothing', () => {
+  it('is empty when the process stops', () => {
     const { queue, failure, event, log } = outcomeOfError(new Error('aborted'), AbortSignal.abort());
     assert.deepEqual([queue, failure, event, log], [{ action: 'forget' }, undefined, undefined, undefined]);
   });
 
-  it('has a message that a condition can take, whatever was thrown', () => {
+  it('has a message that fits a condition, whatever was thrown', () => {
     assert.equal(outcomeOfError('x'.repeat(5000)).failure?.message.length, MAX_MESSAGE_LENGTH);
     assert.equal(outcomeOfError(undefined).event?.message, 'undefined');
   });

@@ -1,13 +1,13 @@
-// What the end of a reconciliation means for the queue, the object's status, its events and the log. Only here.
+// Maps the end of a reconciliation to the queue, the object's status, its events and the log. No other place does.
 import { ApiError } from '../cluster/index.ts';
 import type { Readiness } from '../resources/index.ts';
 import { errorText } from '../values/index.ts';
 import { RETRY_CAP_MS } from './work-queue.ts';
 
-/** When a failed reconciliation is tried again: when the object changes, after a growing delay, or after a known time. */
+/** When a failed reconciliation is retried: when the object changes, after a growing delay, or after a fixed time. */
 export type Retry = 'on change' | 'with backoff' | { readonly afterMs: number };
 
-/** A failure whose reason the reconciler knows. Anything else that is thrown is retried with backoff. */
+/** A failure with a reason for the user. Any other error is retried with backoff. */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';
   /** CamelCase, for conditions and events. */
@@ -25,7 +25,7 @@ export class ReconcileError extends Error {
   }
 }
 
-/** A user must act: nothing is tried again until the object changes. */
+/** A user must act: no retry until the object changes. */
 export class Stalled extends ReconcileError {
   override readonly name = 'Stalled';
 
@@ -34,7 +34,7 @@ export class Stalled extends ReconcileError {
   }
 }
 
-/** Something else has to happen first, and no watch reports it: reconciled again after a while. Not a failure of ours. */
+/** Waits for something that no watch reports: reconciled again after a fixed time. Not counted as a failure. */
 export class Waiting extends ReconcileError {
   override readonly name = 'Waiting';
   /** Milliseconds. */
@@ -46,33 +46,33 @@ export class Waiting extends ReconcileError {
   }
 }
 
-/** The error to throw for several attempts: a failure rather than one that only waits. Undefined: none failed. */
+/** The most important of several failures: the first that is not `Waiting`. Undefined if there are none. */
 export function worstFailure(failures: Iterable<unknown>): unknown {
   const all = [...failures];
   return all.find((failure) => !(failure instanceof Waiting)) ?? all[0];
 }
 
-/** What a reconciler may ask for when all is well. */
+/** The result of a successful reconciliation. */
 export interface ReconcileResult {
-  /** Reconcile the object again after so many milliseconds, even when nothing changes. */
+  /** Reconcile again after this time, even without a change. */
   readonly requeueAfterMs?: number;
 }
 
-/** The result that asks for the earlier of two times. */
+/** The result with the earlier requeue. */
 export function earlierResult(left: ReconcileResult, right: ReconcileResult): ReconcileResult {
   const times = [left.requeueAfterMs, right.requeueAfterMs].filter((time) => time !== undefined);
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-/** What to do about the end of one reconciliation. */
+/** The effects of the end of one reconciliation. */
 export interface ReconcileOutcome {
   readonly kind: 'success' | 'requeue' | 'stalled' | 'waiting' | 'conflict' | 'throttled' | 'failed' | 'interrupted';
   readonly queue:
     | { readonly action: 'forget' }
     | { readonly action: 'after'; readonly afterMs: number }
-    /** Counted as a failure. Without a time, after a delay that grows with each failure. */
+    /** Counts as a failure. Without `afterMs`, the delay grows with each failure. */
     | { readonly action: 'backoff'; readonly afterMs?: number };
-  /** What the object's status says of the failure. Undefined: nothing. */
+  /** The failure for the object's status, if any. */
   readonly failure: Readiness | undefined;
   readonly event: { readonly type: 'Warning'; readonly reason: string; readonly message: string } | undefined;
   readonly log:
@@ -84,24 +84,24 @@ export interface ReconcileOutcome {
     | undefined;
 }
 
-/** The reason of a failure that has none of its own. */
+/** Default reason of a failure. */
 export const FAILED_REASON = 'ReconcileFailed';
-/** Longest message in a condition: `metav1.Condition` takes 32,768 characters; nobody reads more than this. */
+/** Longest message in a condition, for readability; `metav1.Condition` allows 32,768 characters. */
 export const MAX_MESSAGE_LENGTH = 1024;
 
-/** The longest wait that a server is granted, whatever it or a proxy before it says: that of the queue. Milliseconds. */
+/** Longest wait that a server can request with Retry-After: that of the queue. Milliseconds. */
 export const MAX_THROTTLE_MS = RETRY_CAP_MS;
 
 /**
- * From this failure in a row on, the status says that a write conflicts or is throttled. A cache that is behind catches up within
- * the backoff of the first four, 75 ms; statuses of those would be writes for nothing.
+ * The number of the first consecutive conflict or throttled write that appears in the status. A cache that is behind
+ * catches up within the backoff of the first four, 75 ms.
  */
-export const SHOWN_FROM_FAILURE = 5;
+export const FIRST_REPORTED_FAILURE = 5;
 
-/** Status codes that answer what was written, not the moment: the same write is refused again. */
+/** Status codes of rejections that depend on the content of the write: a retry gets the same answer. */
 const DEFINITE_CODES: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/** The outcome of a reconciliation that did not throw. */
+/** The outcome of a reconciliation that returned. */
 export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcome {
   const afterMs = result?.requeueAfterMs;
   return {
@@ -116,22 +116,22 @@ export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcom
 /**
  * The outcome of a reconciliation that threw.
  *
- * @param signal aborted when the process, or its leadership, ends
- * @param failures in a row before this one
+ * @param signal aborted when the process stops or loses leadership
+ * @param failures consecutive failures before this one
  */
 export function outcomeOfError(error: unknown, signal?: AbortSignal, failures: number = 0): ReconcileOutcome {
   const message = messageOf(error);
   if (signal?.aborted === true) {
-    // The next leader does the work.
+    // The next leader reconciles the object.
     return { kind: 'interrupted', queue: { action: 'forget' }, failure: undefined, event: undefined, log: undefined };
   }
   if (error instanceof ReconcileError) {
     return outcomeOfKnown(error, message);
   }
-  const isShown = failures + 1 >= SHOWN_FROM_FAILURE;
+  const isShown = failures + 1 >= FIRST_REPORTED_FAILURE;
   const failure: Readiness = { state: 'reconciling', reason: FAILED_REASON, message };
   if (error instanceof ApiError && error.code === 409) {
-    // Conflict or AlreadyExists: a cache is behind its cluster, and the next try sees what this one did not.
+    // Conflict or AlreadyExists: a cache was behind the cluster; the next attempt reads the newer state.
     const log = { level: 'debug' as const, message: 'reconciliation conflicts', fields: { error: message } };
     const shown = isShown ? failure : undefined;
     return { kind: 'conflict', queue: { action: 'backoff' }, failure: shown, event: undefined, log };
@@ -186,7 +186,7 @@ function messageOf(error: unknown): string {
   return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
 }
 
-/** The stack of an error in our own code; a refusal by a cluster says enough by its message. */
+/** The stack of a bug in our code; an error from the cluster needs none. */
 function stackOf(error: unknown): Readonly<Record<string, string>> {
   const isMistake = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
   return isMistake && error.stack !== undefined ? { stack: error.stack } : {};

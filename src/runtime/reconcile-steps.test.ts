@@ -7,7 +7,7 @@ const { signal } = new AbortController();
 const ATTEMPT = { failures: 0, stopped: signal };
 
 describe('the steps of a reconciliation', () => {
-  it('run in their order, up to one that is the last, and ask for the earliest time', async () => {
+  it('run in order up to the last one, and request the earliest requeue', async () => {
     const ran: string[] = [];
     const step =
       (name: string, ends: ReturnType<ReconcileStep<string>>): ReconcileStep<string> =>
@@ -25,14 +25,14 @@ describe('the steps of a reconciliation', () => {
     assert.deepEqual(ran, ['a x', 'b x', 'c x']);
   });
 
-  it('are not run after one that fails', async () => {
+  it('are skipped after one that fails', async () => {
     const steps: ReconcileStep<string>[] = [() => Promise.reject(new Error('no')), () => assert.fail('skipped')];
     await assert.rejects(runSteps(steps, 'x', signal), /^Error: no$/);
   });
 });
 
 describe('the status of a reconciliation', () => {
-  it('is written once, with what failed, and the failure is thrown on', async () => {
+  it('is written once with the failure, which is rethrown', async () => {
     const written: (string | undefined)[] = [];
     const write = (failure: { message: string } | undefined) => {
       written.push(failure?.message);
@@ -48,7 +48,7 @@ describe('the status of a reconciliation', () => {
     assert.deepEqual(written, [undefined, 'the write was refused']);
   });
 
-  it('does not hide what failed before by a failure of its own, which is thrown where it is the only one', async () => {
+  it('does not hide an earlier failure by its own, which is thrown if it is the only one', async () => {
     const write = () => Promise.reject(new Error('status'));
     await assert.rejects(
       withStatus(ATTEMPT, write, () => Promise.reject(new Error('work'))),
@@ -60,7 +60,7 @@ describe('the status of a reconciliation', () => {
     );
   });
 
-  it('is written when the attempt took too long, and not when the controller stops', async () => {
+  it('is written after a timeout, but not when the controller stops', async () => {
     const tooLong = AbortSignal.abort(new Error('too long'));
     let count = 0;
     const write = (_failure: unknown, used: AbortSignal) => {

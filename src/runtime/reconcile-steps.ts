@@ -1,27 +1,27 @@
-// The shape of a reconciler: ordered steps of one type, then the status, whatever the steps ended with.
+// The shape of a reconciler: ordered steps of one type, then the status, even if a step failed.
 import type { Readiness } from '../resources/index.ts';
 import { earlierResult, outcomeOfError, type ReconcileResult } from './reconcile-outcome.ts';
 
 /** One attempt to reconcile a key. */
 export interface ReconcileAttempt {
-  /** Failures in a row before this attempt. */
+  /** Consecutive failures before this attempt. */
   readonly failures: number;
-  /** Aborted when the controller stops; not when the attempt takes too long. */
+  /** Aborted when the controller stops, but not when the attempt times out. */
   readonly stopped: AbortSignal;
 }
 
-/** A step that is the last of its pass: those after it are for other cases. */
+/** The result of a step that ends the pass: later steps are skipped. */
 export interface LastStep extends ReconcileResult {
   readonly isLast: true;
 }
 
-/** One step of a reconciliation. Throws what `outcomeOfError` understands; the steps after it are then skipped. */
+/** One step of a reconciliation. May throw an error for `outcomeOfError`; later steps are then skipped. */
 export type ReconcileStep<Subject> = (
   subject: Subject,
   signal: AbortSignal,
 ) => Promise<ReconcileResult | LastStep | void> | ReconcileResult | LastStep | void;
 
-/** Runs steps in their order. The earliest time that one of them asks for is the result. */
+/** Runs steps in order. The result has the earliest requested requeue. */
 export async function runSteps<Subject>(
   steps: readonly ReconcileStep<Subject>[],
   subject: Subject,
@@ -39,9 +39,9 @@ export async function runSteps<Subject>(
 }
 
 /**
- * Reconciles, then writes the status once, whatever the reconciliation ended with: as Flux's deferred patch does. What the
- * reconciliation threw is thrown on; an error of the status only where there is no other. Nothing is written when the controller
- * stops.
+ * Reconciles, then writes the status once, even after a failure, as Flux's deferred patch does. An error of the
+ * reconciliation is rethrown; an error of the status write only if the reconciliation succeeded. When the controller
+ * stops, no status is written.
  */
 export async function withStatus(
   { failures, stopped }: ReconcileAttempt,

@@ -1,10 +1,10 @@
-/** Something that runs until it is told to stop. */
+/** A long-running part of a process. */
 export interface Runnable {
   /** For logs, metrics and messages. */
   readonly name: string;
-  /** Resolves when it has ended because of `signal`, or because there is nothing left to do; rejects when it failed. */
+  /** Resolves when it has ended, by `signal` or because its work is done. Rejects when it failed. */
   start(signal: AbortSignal): Promise<void>;
-  /** Resolves when it does its work. Absent: as soon as it was started. */
+  /** Resolves when it is ready. Absent: ready once it is started. */
   readonly ready?: Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { Runtime } from './runtime.ts';
 import { ManualClock, settle } from './testing/manual-clock.ts';
 import { silentLog } from './testing/silent-log.ts';
 
-/** Runnables that write down when they start and stop. */
+/** Runnables that record when they start and stop. */
 function recorded() {
   const seen: string[] = [];
   const make = (name: string, options: { ready?: Promise<void>; stopped?: Promise<void> } = {}): Runnable => ({
@@ -29,7 +29,7 @@ function runtime(options: Partial<ConstructorParameters<typeof Runtime>[0]> = {}
 }
 
 describe('Runtime', () => {
-  it('starts group after group as they are ready, and stops them in reverse', async () => {
+  it('starts group after group when they are ready, and stops them in reverse', async () => {
     const { seen, make } = recorded();
     const synced = Promise.withResolvers<void>();
     const subject = runtime()
@@ -56,7 +56,7 @@ describe('Runtime', () => {
     assert.equal(subject.notReady(), 'stopping');
   });
 
-  it('ends with the error of what fails, after stopping the rest', async () => {
+  it('ends with the error of a runnable that fails, after stopping the others', async () => {
     const { seen, make } = recorded();
     const failing: Runnable = { name: 'failing', start: () => Promise.reject(new Error('the port is in use')) };
     const subject = runtime().add('cache', make('pods')).add('server', failing);
@@ -70,7 +70,7 @@ describe('Runtime', () => {
     });
   });
 
-  it('ends with the error of what fails much later, or throws at once', async () => {
+  it('ends with an error that comes late or is thrown synchronously', async () => {
     const failure = Promise.withResolvers<void>();
     const late: Runnable = { name: 'late', start: () => failure.promise };
     const first = runtime().add('leader', late).run(new AbortController().signal);
@@ -86,7 +86,7 @@ describe('Runtime', () => {
     await assert.rejects(runtime().add('cache', throwing).run(new AbortController().signal), /at once/);
   });
 
-  it('goes on when something has nothing left to do', async () => {
+  it('continues when a runnable has ended', async () => {
     const { seen, make } = recorded();
     const once: Runnable = { name: 'once', ready: new Promise(() => undefined), start: () => Promise.resolve() };
     const stop = new AbortController();
@@ -97,7 +97,7 @@ describe('Runtime', () => {
     await run;
   });
 
-  it('stops before everything was started', async () => {
+  it('stops before everything has started', async () => {
     const { seen, make } = recorded();
     const stop = new AbortController();
     const run = runtime()
@@ -110,7 +110,7 @@ describe('Runtime', () => {
     assert.deepEqual(seen, ['+pods', '-pods']);
   });
 
-  it('names what does not stop in time, and stops the rest all the same', async () => {
+  it('names runnables that do not stop in time, and stops the others', async () => {
     const { seen, make } = recorded();
     const clock = new ManualClock();
     const subject = runtime({ clock, stopMs: 3000 })
@@ -126,7 +126,7 @@ describe('Runtime', () => {
     assert.deepEqual(seen, ['+pods', '+stuck', '-pods']);
   });
 
-  it('lets only the leader run its group, and is ready without leading', async () => {
+  it('runs the leader group only while it leads, and is ready without leading', async () => {
     await using cluster = await EmbeddedCluster.open();
     const clock = new ManualClock();
     const { seen, make } = recorded();
@@ -162,7 +162,7 @@ describe('Runtime', () => {
     await b.run;
   });
 
-  it('stops what only a leader runs when leadership is lost, and starts it again with the next one', async () => {
+  it('stops the leader group when leadership is lost, and starts it again with the next one', async () => {
     await using cluster = await EmbeddedCluster.open();
     const clock = new ManualClock();
     const { seen, make } = recorded();

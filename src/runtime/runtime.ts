@@ -8,19 +8,19 @@ import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';
 
 /**
- * What is started when. `cache` before all others; `server` when caches are ready; `leader` when servers are, and only
- * while this process leads. They are stopped in reverse.
+ * Groups start in this order: `cache`; `server` when caches are ready; `leader` when servers are ready, while this
+ * process leads. They stop in reverse order.
  */
 export type StartGroup = 'cache' | 'server' | 'leader';
 
-/** How long one group has for stopping: what a reconciliation or a request needs to end. Milliseconds. */
+/** Time for one group to stop: enough for a reconciliation or a request. Milliseconds. */
 export const DEFAULT_STOP_MS = 10_000;
 
 export interface RuntimeOptions {
   readonly log: Logger;
-  /** Who leads. Default: this process does. */
+  /** Default: this process always leads. */
   readonly elector?: LeaderElector;
-  /** For each group. Default: {@link DEFAULT_STOP_MS}. */
+  /** Time for each group to stop. Default: {@link DEFAULT_STOP_MS}. */
   readonly stopMs?: number;
   readonly clock?: Clock;
 }
@@ -31,7 +31,7 @@ export interface RunnableStatus {
   readonly name: string;
   readonly group: StartGroup;
   readonly state: RunnableState;
-  /** What it failed with. */
+  /** The message of its failure. */
   readonly error?: string;
 }
 
@@ -40,11 +40,11 @@ interface Member {
   readonly runnable: Runnable;
   state: RunnableState;
   error: string | undefined;
-  /** While it runs: settles when it has ended, never rejects. */
+  /** Resolves when the current run has ended. Never rejects. */
   ended: Promise<void>;
 }
 
-/** Runs everything that a process runs, in order, until it is told to stop or something fails. */
+/** Runs the runnables of a process, group by group, until it is stopped or one fails. */
 export class Runtime {
   readonly #options: RuntimeOptions;
   readonly #clock: Clock;
@@ -58,7 +58,7 @@ export class Runtime {
     this.#failed.promise.catch(() => undefined);
   }
 
-  /** Adds something to run, before {@link run}. */
+  /** Adds runnables, before {@link run}. */
   add(group: StartGroup, ...runnables: readonly Runnable[]): this {
     for (const runnable of runnables) {
       this.#members.push({ group, runnable, state: 'waiting', error: undefined, ended: Promise.resolve() });
@@ -66,7 +66,7 @@ export class Runtime {
     return this;
   }
 
-  /** Each runnable, in the order in which they were added. */
+  /** The status of each runnable, in the order of {@link add}. */
   status(): readonly RunnableStatus[] {
     return this.#members.map(({ runnable: { name }, group, state, error }) => ({
       name,
@@ -76,7 +76,10 @@ export class Runtime {
     }));
   }
 
-  /** Why this process is not ready, for `/readyz`; undefined when it is. One that waits for leadership is. */
+  /**
+   * Why this process is not ready, for `/readyz`; undefined when it is ready. A process that waits for leadership is
+   * ready.
+   */
   notReady(): string | undefined {
     if (this.#state !== 'running') {
       return this.#state === 'new' ? 'not started' : 'stopping';
@@ -88,8 +91,9 @@ export class Runtime {
   }
 
   /**
-   * Starts all groups, and stops them in reverse when `signal` is aborted or something failed. Once only.
-   * @throws what the first runnable failed with; RuntimeError 'stop-timeout' when some did not stop in time.
+   * Starts all groups, and stops them in reverse order when `signal` is aborted or a runnable fails. Can be called
+   * once.
+   * @throws the error of the first runnable that failed; RuntimeError 'stop-timeout' when some did not stop in time
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#state = 'running';
@@ -135,7 +139,7 @@ export class Runtime {
     return this.#members.filter((member) => member.group === group);
   }
 
-  /** Starts a group. Each promise resolves when its runnable is ready, or has ended. */
+  /** Starts a group. Each promise resolves when its runnable is ready or has ended. */
   #start(group: StartGroup, signal: AbortSignal): readonly Promise<void>[] {
     return this.#inGroup(group).map((member) => {
       const { runnable } = member;
@@ -164,14 +168,14 @@ export class Runtime {
             log.debug('ready');
           }
         },
-        // It will not be ready, and ends.
+        // It ends without becoming ready.
         () => member.ended,
       );
       return Promise.race([ready, member.ended]);
     });
   }
 
-  /** Runs the leader's group while this process leads; never rejects. */
+  /** Runs the leader group while this process leads. Never rejects. */
   async #lead(signal: AbortSignal): Promise<void> {
     const members = this.#inGroup('leader');
     if (members.length === 0) {
@@ -194,7 +198,7 @@ export class Runtime {
     }
   }
 
-  /** The names of those that did not stop in time. */
+  /** The names of the runnables that did not stop in time. */
   async #stop(stops: ReadonlyMap<StartGroup, AbortController>, leading: Promise<void>): Promise<readonly string[]> {
     const late: string[] = [];
     for (const [group, stop] of [...stops].reverse()) {

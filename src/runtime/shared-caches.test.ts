@@ -33,7 +33,7 @@ const configMap = (
   data,
 });
 
-/** An embedded cluster with caches that run. */
+/** An embedded cluster with running caches. */
 async function world() {
   const cluster = await EmbeddedCluster.open();
   const registry = new Registry();
@@ -58,7 +58,7 @@ async function world() {
 }
 
 describe('SharedCaches', () => {
-  it('has one cache for a type and scope, however many ask', async () => {
+  it('shares one cache for a type and scope', async () => {
     await using test = await world();
     const { caches } = test;
     assert.equal(caches.cache(CONFIG_MAPS), caches.cache({ ...CONFIG_MAPS }));
@@ -68,12 +68,12 @@ describe('SharedCaches', () => {
       caches.cache(CONFIG_MAPS, { fieldSelector: 'a=b' }),
     );
     assert.deepEqual(
-      caches.figures().map(({ name }) => name),
+      caches.stats().map(({ name }) => name),
       ['configmaps', 'configmaps default', 'configmaps a=b', 'configmaps a=b'],
     );
   });
 
-  it('shows the cluster when it is synced, and follows it', async () => {
+  it('reads the cluster until it is synced, then follows it', async () => {
     await using test = await world();
     await test.cluster.create(CONFIG_MAPS, configMap('a', { key: '1' }));
     const cache = test.caches.cache(CONFIG_MAPS);
@@ -93,7 +93,7 @@ describe('SharedCaches', () => {
     await until(() => cache.get(key) === undefined && labelled.size === 0);
   });
 
-  it('keeps no managed fields', async () => {
+  it('stores no managed fields', async () => {
     await using test = await world();
     await test.cluster.create(CONFIG_MAPS, configMap('a'));
     const cache = test.caches.cache(CONFIG_MAPS);
@@ -101,7 +101,7 @@ describe('SharedCaches', () => {
     assert.equal(cache.get({ namespace: 'default', name: 'a' })?.metadata.managedFields, undefined);
   });
 
-  it('starts a cache at once that is asked for later', async () => {
+  it('starts a cache at once that is created after start', async () => {
     await using test = await world();
     await test.start();
     await test.cluster.create(CONFIG_MAPS, configMap('a'));
@@ -110,7 +110,7 @@ describe('SharedCaches', () => {
     assert.notEqual(cache.get({ namespace: 'default', name: 'a' }), undefined);
   });
 
-  it('tells metrics of sizes and lags', async () => {
+  it('reports sizes and lags to metrics', async () => {
     await using test = await world();
     await test.cluster.create(CONFIG_MAPS, configMap('a'));
     test.caches.cache(CONFIG_MAPS, { namespace: 'default' });
@@ -127,7 +127,7 @@ describe('SharedCaches', () => {
     assert.match(text, /portcullis_cache_lag_seconds\{cache="configmaps default"\} 0\.\d+/);
   });
 
-  it('feeds controllers, which make the world as it should be and then rest', async () => {
+  it('feeds controllers until the cluster matches their objects', async () => {
     await using test = await world();
     const cache = test.caches.cache(CONFIG_MAPS);
     let calls = 0;
@@ -141,7 +141,7 @@ describe('SharedCaches', () => {
         if (object?.data === undefined || object.data.copy === object.data.text) {
           return;
         }
-        // A cache that is behind makes this conflict, and it is tried again.
+        // A cache that is behind causes a conflict, which is retried.
         await test.cluster.update(CONFIG_MAPS, { ...object, data: { ...object.data, copy: object.data.text ?? '' } });
       },
     });

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Cluster } from '../cluster/index.ts';
 import { apiVersionOf } from '../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../resources/index.ts';
-import type { CacheFigures, RuntimeMetrics } from './metrics.ts';
+import type { CacheStats, RuntimeMetrics } from './metrics.ts';
 import { ObjectCache } from './object-cache.ts';
 import type { CacheScope, ObjectCacheOptions } from './object-cache.ts';
 import { aborted } from './runnable.ts';
@@ -14,7 +14,7 @@ export interface SharedCachesOptions {
   readonly metrics?: RuntimeMetrics;
 }
 
-/** The caches of a process: one for a type and scope, however many ask for it. */
+/** The caches of a process, one for each type and scope. */
 export class SharedCaches implements Runnable {
   readonly name = 'caches';
   readonly ready: Promise<void>;
@@ -31,8 +31,8 @@ export class SharedCaches implements Runnable {
   }
 
   /**
-   * The cache of a type. It follows the cluster from {@link start} on, or at once when that was before. `transform` is that of
-   * whoever asks first; those who share a cache must agree on it.
+   * The cache of a type. It follows the cluster once {@link start} is called. The first caller's `transform` is used;
+   * all callers of a cache must pass the same.
    */
   cache<T extends KubernetesObject>(
     type: ResourceType<T>,
@@ -42,7 +42,7 @@ export class SharedCaches implements Runnable {
     const key = JSON.stringify([apiVersionOf(type), type.resource, namespace, labelSelector, fieldSelector]);
     const known = this.#caches.get(key);
     if (known !== undefined) {
-      // The key has the type in it.
+      // The key contains the type.
       return known as unknown as ObjectCache<T>;
     }
     const cache = new ObjectCache<T>({ ...scope, cluster: this.#options.cluster, type, log: this.#options.log });
@@ -53,15 +53,15 @@ export class SharedCaches implements Runnable {
     return cache;
   }
 
-  /** What metrics tell of each cache. */
-  figures(): readonly CacheFigures[] {
-    return [...this.#caches.values()].map(({ figures }) => figures);
+  /** Metrics of each cache. */
+  stats(): readonly CacheStats[] {
+    return [...this.#caches.values()].map(({ stats }) => stats);
   }
 
-  /** Runs all caches until `signal` is aborted; ready when those that were asked for before are synced. Once only. */
+  /** Runs all caches until `signal` is aborted. Ready when the caches created before are synced. Can be called once. */
   async start(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const forget = this.#options.metrics?.caches(() => this.figures());
+    const forget = this.#options.metrics?.caches(() => this.stats());
     const caches = [...this.#caches.values()];
     this.#running.push(...caches.map((cache) => cache.start(signal)));
     Promise.all(caches.map(({ synced }) => synced)).then(

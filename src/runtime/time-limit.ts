@@ -1,8 +1,8 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Calls `task` with a signal that is aborted with `signal`, and after so many milliseconds. Rejects then, whatever the task
- * does with its signal.
+ * Calls `task` with a signal that is aborted with `signal` or after `ms`. Rejects then, even if the task ignores its
+ * signal.
  */
 export async function withinTime<T>(
   clock: Clock,
@@ -11,11 +11,11 @@ export async function withinTime<T>(
   task: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
-  const given = Promise.withResolvers<never>();
-  given.promise.catch(() => undefined);
+  const expired = Promise.withResolvers<never>();
+  expired.promise.catch(() => undefined);
   const stop = (reason: unknown): void => {
     limit.abort(reason);
-    given.reject(reason);
+    expired.reject(reason);
   };
   const onAbort = (): void => stop(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
@@ -24,7 +24,7 @@ export async function withinTime<T>(
     if (signal.aborted) {
       onAbort();
     }
-    return await Promise.race([task(limit.signal), given.promise]);
+    return await Promise.race([task(limit.signal), expired.promise]);
   } finally {
     cancel();
     signal.removeEventListener('abort', onAbort);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { TokenBucket } from './token-bucket.ts';
 
 describe('TokenBucket', () => {
-  it('lets a burst pass, then so many a second', () => {
+  it('allows a burst, then its rate', () => {
     const bucket = new TokenBucket({ perSecond: 2, burst: 3 });
     assert.deepEqual(
       [0, 0, 0, 0, 0].map((now) => bucket.reserve(now)),
@@ -13,7 +13,7 @@ describe('TokenBucket', () => {
     assert.equal(bucket.reserve(10_000), 0);
   });
 
-  it('takes nothing away when the clock is put back', () => {
+  it('loses no tokens when the clock goes back', () => {
     const bucket = new TokenBucket({ perSecond: 1, burst: 2 });
     assert.deepEqual(
       [100_000, 0, 500, 1000].map((now) => bucket.take(now)),
@@ -21,7 +21,7 @@ describe('TokenBucket', () => {
     );
   });
 
-  it('gives only what is there to who does not wait', () => {
+  it('take returns false when the bucket is empty', () => {
     const bucket = new TokenBucket({ perSecond: 1, burst: 1 });
     assert.deepEqual(
       [0, 1, 999, 1000, 1001].map((now) => bucket.take(now)),

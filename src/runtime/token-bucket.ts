@@ -1,15 +1,15 @@
 export interface TokenBucketOptions {
-  /** Tokens that come back in a second. */
+  /** Tokens that are refilled per second. */
   readonly perSecond: number;
-  /** Tokens of a full bucket: how many may be taken at once. */
+  /** Size of the bucket. */
   readonly burst: number;
 }
 
-/** Lets so many things a second pass, and a burst of them when it was quiet before. */
+/** A token bucket: limits a rate, and allows a burst. */
 export class TokenBucket {
   readonly #perMs: number;
   readonly #burst: number;
-  /** Negative while tokens are owed. */
+  /** Negative while tokens are reserved in advance. */
   #tokens: number;
   #filledAt: number | undefined;
 
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#tokens = burst;
   }
 
-  /** Takes a token that may be there only later. Returns how long to wait for it, in milliseconds. */
+  /** Takes a token, in advance if there is none. Returns the wait in milliseconds. */
   reserve(now: number): number {
     this.#fill(now);
     this.#tokens -= 1;
@@ -37,7 +37,7 @@ export class TokenBucket {
   }
 
   #fill(now: number): void {
-    // A clock that was put back must not take tokens away.
+    // A clock that goes back must not remove tokens.
     const elapsed = Math.max(0, now - (this.#filledAt ?? now));
     this.#tokens = Math.min(this.#burst, this.#tokens + elapsed * this.#perMs);
     this.#filledAt = now;

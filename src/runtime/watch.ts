@@ -1,15 +1,15 @@
-// From changes of objects to the keys that are reconciled: which changes count, and for whom.
+// Maps changes of objects to the keys to reconcile.
 import { groupVersionOf, keyOf, keyText } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import type { Change, ObjectView } from './object-store.ts';
 import { DEFAULT_PRIORITY, LOW_PRIORITY } from './work-queue.ts';
 
-/** Whether a change is worth a reconciliation. */
+/** Whether a change causes a reconciliation. */
 export type Predicate<T extends KubernetesObject = KubernetesObject> = (change: Change<T>) => boolean;
-/** The keys that an object is about. */
+/** The keys to reconcile for an object. */
 export type KeyMapper<T extends KubernetesObject = KubernetesObject> = (object: T) => Iterable<ObjectKey>;
 
-/** What is needed of a cache. */
+/** The part of a cache that a watch uses. */
 export interface WatchedCache<T extends KubernetesObject = KubernetesObject> extends Pick<ObjectView<T>, 'subscribe'> {
   readonly name: string;
   readonly synced: Promise<void>;
@@ -18,21 +18,21 @@ export interface WatchedCache<T extends KubernetesObject = KubernetesObject> ext
 export interface WatchOptions<T extends KubernetesObject> {
   /** Default: {@link ownKey}. */
   readonly keys?: KeyMapper<T>;
-  /** All must agree. Default: every change counts. */
+  /** All must hold. Default: every change counts. */
   readonly when?: readonly Predicate<T>[];
 }
 
-/** A cache whose changes make keys. See {@link watch}. */
+/** A cache whose changes enqueue keys. See {@link watch}. */
 export interface Watch {
   readonly name: string;
   readonly synced: Promise<void>;
-  /** Begins to make keys, first of all objects that are there. Returns what ends it. */
+  /** Enqueues keys, first for all existing objects. Returns a function that disconnects. */
   connect(enqueue: (key: ObjectKey, priority: number) => void, onError: (error: unknown) => void): () => void;
 }
 
 /**
- * Makes keys of the changes of a cache: of the object as it is, and as it was, so that an owner learns of what it lost.
- * What is there at the start has {@link LOW_PRIORITY}.
+ * Maps changes of a cache to keys: of the object before and after the change, so that a former owner is reconciled too.
+ * Objects of the first list have {@link LOW_PRIORITY}.
  */
 export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, options: WatchOptions<T> = {}): Watch {
   const keys = options.keys ?? ownKey;
@@ -45,14 +45,14 @@ export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, option
         try {
           return when.every((predicate) => predicate(change));
         } catch (error) {
-          // One reconciliation too many does no harm; one that is missing does.
+          // An extra reconciliation is harmless, a missing one is not.
           onError(error);
           return true;
         }
       };
       return cache.subscribe((change) => {
         if (counts(change)) {
-          // Once for each key: a worker that waits takes the first at once, and would work twice.
+          // Each key once: an idle worker takes the first at once, and a second one would repeat its work.
           const found = new Map<string, ObjectKey>();
           for (const object of [change.before, change.after]) {
             try {
@@ -72,12 +72,12 @@ export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, option
   };
 }
 
-/** The object itself. */
+/** The key of the object itself. */
 export function ownKey(object: KubernetesObject): readonly ObjectKey[] {
   return [keyOf(object)];
 }
 
-/** The owner that manages the object, if it is of this kind, in whatever version. */
+/** The key of the controlling owner, if it is of this group and kind, in any version. */
 export function controllerKey(owner: {
   readonly group: string;
   readonly kind: string;
@@ -94,7 +94,7 @@ export function controllerKey(owner: {
       );
 }
 
-/** What is desired changed, or the object came, goes or went; not its status, and not its labels. */
+/** The spec changed, or the object was created or deleted; not its status or labels. */
 export const generationChanged: Predicate = ({ before, after }) =>
   before === undefined ||
   after === undefined ||
@@ -107,7 +107,7 @@ export const labelsChanged: Predicate = ({ before, after }) =>
 export const annotationsChanged: Predicate = ({ before, after }) =>
   !sameTexts(before?.metadata.annotations, after?.metadata.annotations);
 
-/** One of them agrees. */
+/** At least one holds. */
 export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.some((predicate) => predicate(change));
 }

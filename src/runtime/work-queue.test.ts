@@ -11,7 +11,7 @@ function queueWith(options: WorkQueueOptions = {}): { queue: WorkQueue; clock: M
   return { queue: new WorkQueue({ clock, random: () => 0, ...options }), clock };
 }
 
-/** Takes what can be taken now. */
+/** Takes all ready items. */
 async function takeAll(queue: WorkQueue): Promise<string[]> {
   const taken: string[] = [];
   while (queue.depth > 0) {
@@ -23,7 +23,7 @@ async function takeAll(queue: WorkQueue): Promise<string[]> {
 }
 
 describe('WorkQueue', () => {
-  it('holds an item once, however often it is added', async () => {
+  it('contains an item once, however often it is added', async () => {
     const { queue } = queueWith();
     queue.add('a');
     queue.add('b');
@@ -31,7 +31,7 @@ describe('WorkQueue', () => {
     assert.deepEqual(await takeAll(queue), ['a', 'b']);
   });
 
-  it('gives an item that is worked on to nobody else, and again afterwards when it was added meanwhile', async () => {
+  it('gives an item to one taker at a time, and again when it was added meanwhile', async () => {
     const { queue } = queueWith();
     queue.add('a');
     assert.equal(await queue.take(), 'a');
@@ -44,7 +44,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.depth, 0);
   });
 
-  it('gives higher priorities first, and remembers the highest of an item', async () => {
+  it('returns higher priorities first, and keeps the highest of an item', async () => {
     const { queue } = queueWith();
     queue.add('low', { priority: -1 });
     queue.add('first');
@@ -55,7 +55,7 @@ describe('WorkQueue', () => {
     assert.deepEqual(await takeAll(queue), ['raised', 'first', 'second', 'low']);
   });
 
-  it('keeps an item back until its time, the earliest that was asked for', async () => {
+  it('delays an item until the earliest requested time', async () => {
     const { queue, clock } = queueWith();
     queue.add('a', { afterMs: 100 });
     queue.add('a', { afterMs: 50 });
@@ -68,7 +68,7 @@ describe('WorkQueue', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('gives a delayed item at once when it is added without a delay', async () => {
+  it('returns a delayed item at once when it is added without a delay', async () => {
     const { queue } = queueWith();
     queue.add('a', { afterMs: 1000 });
     queue.add('a');
@@ -76,7 +76,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.delayed, 0);
   });
 
-  it('wakes who waits', async () => {
+  it('wakes a waiting taker', async () => {
     const { queue, clock } = queueWith();
     const taken = [queue.take(), queue.take()];
     queue.add('a');
@@ -85,7 +85,7 @@ describe('WorkQueue', () => {
     assert.deepEqual(await Promise.all(taken), ['a', 'b']);
   });
 
-  it('waits twice as long with every retry, up to the cap, and anew after forget', () => {
+  it('doubles the delay with every retry up to the cap, and resets it after forget', () => {
     const { queue, clock } = queueWith({ baseMs: 10, capMs: 50 });
     const waits = Array.from({ length: 5 }, () => {
       queue.retry('a');
@@ -103,7 +103,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.failures('a'), 0);
   });
 
-  it('leaves a part of each wait to chance', () => {
+  it('adds jitter to each delay', () => {
     const { queue, clock } = queueWith({ baseMs: 1000, random: () => 1 });
     queue.retry('a');
     clock.advance(1000 * (1 - RETRY_JITTER) - 1);
@@ -112,7 +112,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.depth, 1);
   });
 
-  it('retries no faster than its rate, over all items', () => {
+  it('limits the rate of retries over all items', () => {
     const { queue, clock } = queueWith({ baseMs: 0, rate: { perSecond: 10, burst: 2 } });
     for (const item of ['a', 'b', 'c', 'd', 'e']) {
       queue.retry(item);
@@ -124,7 +124,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.depth, 5);
   });
 
-  it('gives out what is ready when it is shut down, drops what is delayed, takes nothing in', async () => {
+  it('hands out ready items on shutdown, and rejects delayed and new ones', async () => {
     const { queue, clock } = queueWith();
     queue.add('worked-on');
     await queue.take();
@@ -150,14 +150,14 @@ describe('WorkQueue', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('lets those who wait go when it is shut down', async () => {
+  it('releases waiting takers on shutdown', async () => {
     const { queue } = queueWith();
     const taken = queue.take();
     await queue.shutDown();
     assert.equal(await taken, undefined);
   });
 
-  it('tells what it does', async () => {
+  it('calls its observer', async () => {
     const seen: string[] = [];
     const { queue, clock } = queueWith({
       baseMs: 1,
@@ -181,7 +181,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.longestRunningMs, 0);
   });
 
-  it('gives out what became due just before it shuts down, though its timer has not fired yet', async () => {
+  it('hands out an item on shutdown whose time has come but whose timer has not fired', async () => {
     let now = 0;
     const late: Clock = { now: () => now, date: () => now, after: () => () => undefined };
     const queue = new WorkQueue({ clock: late });
@@ -194,7 +194,7 @@ describe('WorkQueue', () => {
     await ended;
   });
 
-  it('behaves as its model: no item lost, doubled or early', async () => {
+  it('equals its model: no item is lost, doubled or early', async () => {
     const item = fc.constantFrom('a', 'b', 'c', 'd', 'e');
     const command = fc.oneof(
       {
@@ -234,7 +234,7 @@ describe('WorkQueue', () => {
           }
           assert.equal(queue.active, model.active.size);
         }
-        // In the end everything that was added has been given out.
+        // Every added item has been handed out.
         clock.advance(1000);
         for (const active of model.active) {
           queue.done(active);
@@ -247,7 +247,7 @@ describe('WorkQueue', () => {
   });
 });
 
-/** The same, written down simply. Of equal priorities any order is right. */
+/** A simple model of the queue. The order among equal priorities is free. */
 class QueueModel {
   readonly waiting = new Map<string, { priority: number; readyAt: number }>();
   readonly again = new Map<string, { priority: number; readyAt: number }>();

@@ -5,29 +5,29 @@ import type { HeapItem } from './heap.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
 
-/** Priority of what is added without one. Higher ones are taken first. */
+/** Default priority. Higher priorities are taken first. */
 export const DEFAULT_PRIORITY = 0;
-/** Priority of what only needs a look: objects of a first list, where a change that somebody waits for goes first. */
+/** Priority of the objects of a first list: changes overtake them. */
 export const LOW_PRIORITY = -100;
 
-/** The first retry comes within this long: most failures are a conflict that is gone by then. As client-go. Milliseconds. */
+/** Delay of the first retry: most failures are conflicts that are gone by then. As client-go. Milliseconds. */
 export const RETRY_BASE_MS = 5;
-/** No retry waits longer: what was broken for a day is found mended within minutes. As client-go. Milliseconds. */
+/** Longest delay of a retry: after a long outage, recovery takes minutes. As client-go. Milliseconds. */
 export const RETRY_CAP_MS = 1_000_000;
-/** Part of a wait that is left to chance, so that what failed together is not retried together. */
+/** Random part of a delay, so that items that failed together are not retried together. */
 export const RETRY_JITTER = 0.25;
-/** Retries of all items together, so that a thousand failing objects do not flood an API server. As client-go. */
+/** Rate of retries of all items, so that a thousand failing objects do not flood an API server. As client-go. */
 export const RETRY_RATE: TokenBucketOptions = { perSecond: 10, burst: 100 };
-/** 2 ** 40 times the base is past every cap. */
+/** Limits the exponent: 2 ** 40 times the base exceeds every cap. */
 const MAX_DOUBLINGS = 40;
 
-/** What a queue tells of itself. Times in seconds. */
+/** Hooks for metrics. Times in seconds. */
 export interface WorkQueueObserver {
-  /** An item was added that was not there already. */
+  /** A new item was added. */
   added(): void;
-  /** An item was taken, after so long in the queue. */
+  /** An item was taken. */
   taken(waitedSeconds: number): void;
-  /** An item was done, after so long. */
+  /** An item was done. */
   done(workedSeconds: number): void;
   /** An item will be retried. */
   retried(): void;
@@ -44,26 +44,26 @@ export interface WorkQueueOptions {
 }
 
 export interface AddOptions {
-  /** Default: {@link DEFAULT_PRIORITY}. Of an item that waits already the higher one counts. */
+  /** Default: {@link DEFAULT_PRIORITY}. An item that already waits keeps the higher priority. */
   readonly priority?: number;
-  /** Not before so many milliseconds. Of an item that waits already the earlier time counts. Default: 0. */
+  /** Delay before the item is ready. An item that already waits keeps the earlier time. Default: 0. */
   readonly afterMs?: number;
 }
 
-/** An item that waits: for its time, or for somebody to take it. */
+/** An item that waits: delayed, or ready to be taken. */
 interface Entry<T> extends HeapItem {
   readonly item: T;
   priority: number;
-  /** When it may be taken. */
+  /** When it becomes ready. */
   readyAt: number;
-  /** Order among those of one priority. */
+  /** Order among items of one priority. */
   turn: number;
   isReady: boolean;
 }
 
 /**
- * Items to be worked on. Each is in the queue once, however often it was added, and is worked on by one taker at a time:
- * added meanwhile, it comes again afterwards. Failed items are added with {@link retry}, which waits longer each time.
+ * A queue of items. An item is in the queue once, and one taker works on it at a time: if it is added meanwhile, it
+ * returns to the queue afterwards. {@link retry} adds failed items with growing delays.
  */
 export class WorkQueue<T extends string = string> {
   readonly #clock: Clock;
@@ -73,14 +73,14 @@ export class WorkQueue<T extends string = string> {
   readonly #bucket: TokenBucket;
   readonly #random: () => number;
   readonly #waiting = new Map<T, Entry<T>>();
-  /** Each item that waits is in one of these. */
+  /** Each waiting item is in one of these two. */
   readonly #delayed = new Heap<Entry<T>>((a, b) => a.readyAt < b.readyAt);
   readonly #ready = new Heap<Entry<T>>((a, b) =>
     a.priority === b.priority ? a.turn < b.turn : a.priority > b.priority,
   );
-  /** When each item that is worked on was taken. */
+  /** Start times of the items that takers work on. */
   readonly #taken = new Map<T, number>();
-  /** What was added while it was worked on. */
+  /** Items that were added while a taker works on them. */
   readonly #again = new Map<T, { readonly priority: number; readonly readyAt: number }>();
   readonly #failures = new Map<T, number>();
   readonly #takers: ((item: T | undefined) => void)[] = [];
@@ -98,34 +98,34 @@ export class WorkQueue<T extends string = string> {
     this.#random = options.random ?? Math.random;
   }
 
-  /** Items that could be taken now. */
+  /** Number of ready items. */
   get depth(): number {
     return this.#ready.size;
   }
 
-  /** Items that wait for their time. */
+  /** Number of delayed items. */
   get delayed(): number {
     return this.#delayed.size;
   }
 
-  /** Items that are worked on. */
+  /** Number of items that takers work on. */
   get active(): number {
     return this.#taken.size;
   }
 
-  /** How long the item that is worked on for the longest time has been. Milliseconds. */
+  /** Longest time that a taker has worked on its current item. Milliseconds. */
   get longestRunningMs(): number {
     const [first] = this.#taken.values();
     return first === undefined ? 0 : this.#clock.now() - first;
   }
 
-  /** Time spent so far on all items that are worked on. Milliseconds. */
+  /** Total time that takers have worked on their current items. Milliseconds. */
   get unfinishedMs(): number {
     const now = this.#clock.now();
     return this.#taken.values().reduce((sum, since) => sum + now - since, 0);
   }
 
-  /** Adds an item. After {@link shutDown} nothing is added. */
+  /** Adds an item. Ignored after {@link shutDown}. */
   add(item: T, { priority = DEFAULT_PRIORITY, afterMs = 0 }: AddOptions = {}): void {
     if (this.#isShutDown) {
       return;
@@ -147,8 +147,8 @@ export class WorkQueue<T extends string = string> {
   }
 
   /**
-   * Adds an item that failed: later with each failure until {@link forget}, and no faster than the queue's rate. Where `afterMs` is
-   * given, after that time instead.
+   * Adds an item that failed: after `afterMs` if given, else with a delay that grows until {@link forget}, at the
+   * queue's rate.
    */
   retry(item: T, { priority = DEFAULT_PRIORITY, afterMs }: AddOptions = {}): void {
     const failures = this.#failures.get(item) ?? 0;
@@ -164,19 +164,19 @@ export class WorkQueue<T extends string = string> {
     this.add(item, { priority, afterMs: Math.max(backoffMs, rateMs) });
   }
 
-  /** The item is well: its next failure is its first one. */
+  /** Resets the failures of an item. */
   forget(item: T): void {
     this.#failures.delete(item);
   }
 
-  /** How often the item failed since it was last well. */
+  /** Consecutive failures of an item. */
   failures(item: T): number {
     return this.#failures.get(item) ?? 0;
   }
 
   /**
-   * The next item, as soon as there is one; {@link done} must follow. Undefined once the queue is shut down and nothing is
-   * ready any more.
+   * Resolves with the next item when one is ready; {@link done} must follow. Resolves with undefined after the queue
+   * was shut down and drained.
    */
   take(): Promise<T | undefined> {
     this.#promote();
@@ -190,7 +190,7 @@ export class WorkQueue<T extends string = string> {
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 
-  /** The work on an item is over, well or not. */
+  /** Ends the work on an item, failed or not. */
   done(item: T): void {
     const since = this.#taken.get(item);
     if (since === undefined) {
@@ -206,10 +206,7 @@ export class WorkQueue<T extends string = string> {
     this.#endIfDrained();
   }
 
-  /**
-   * Takes nothing more in and drops what waits for its time; what was added to be done at once is still given out. Resolves
-   * when all of that is done.
-   */
+  /** Rejects new items, drops delayed ones, and still hands out ready ones. Resolves when all those are done. */
   shutDown(): Promise<void> {
     if (!this.#isShutDown) {
       this.#promote();
@@ -229,7 +226,7 @@ export class WorkQueue<T extends string = string> {
     return this.#drained.promise;
   }
 
-  /** Puts an item where it belongs that nobody works on; its turn stays when it was ready before. */
+  /** Adds or moves a waiting item; a ready item keeps its turn. */
   #enter(item: T, priority: number, readyAt: number): void {
     const old = this.#waiting.get(item);
     if (old !== undefined && old.priority === priority && old.readyAt === readyAt) {
@@ -251,7 +248,7 @@ export class WorkQueue<T extends string = string> {
     }
   }
 
-  /** Moves what has waited long enough to those that may be taken. */
+  /** Moves delayed items whose time has come to the ready ones. */
   #promote(): void {
     const now = this.#clock.now();
     for (let entry = this.#delayed.peek(); entry !== undefined && entry.readyAt <= now; entry = this.#delayed.peek()) {
@@ -262,7 +259,7 @@ export class WorkQueue<T extends string = string> {
     }
   }
 
-  /** Gives what may be taken to those who wait for it. */
+  /** Hands ready items to waiting takers. */
   #serve(): void {
     while (this.#takers.length > 0) {
       const entry = this.#ready.pop();
@@ -281,7 +278,7 @@ export class WorkQueue<T extends string = string> {
     return item;
   }
 
-  /** One timer, for the item that is due first. */
+  /** One timer, for the earliest delayed item. */
   #setTimer(): void {
     const at = this.#delayed.peek()?.readyAt;
     if (at === undefined || this.#timer?.at === at) {

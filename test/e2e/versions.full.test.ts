@@ -228,7 +228,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
           Object.entries(counts).flatMap(([what, count]) => (count > most ? [`${what}: ${count}`] : []));
         assert.deepEqual(above(objects, MAX_WRITES_TOGETHER), []);
         assert.deepEqual(above(statuses, MAX_STATUSES_TOGETHER), []);
-        assert.match(lab.node.logs(), /it is put back more and more seldom/, 'the two do not agree');
+        assert.match(lab.node.logs(), /it is restored with growing delays/, 'the two do not agree');
         await run(LATER, 0);
         await isOf('earlier');
       },

@@ -15,7 +15,7 @@ import {
   aborted,
   EventRecorder,
   type LeaderElector,
-  restrained,
+  withWriteBackoff,
   type Runnable,
   Runtime,
   type RuntimeMetrics,
@@ -77,7 +77,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
   const policyServers = new PolicyServerController({
     ...shared,
-    cluster: restrained(cluster, { log }),
+    cluster: withWriteBackoff(cluster, { log }),
     replicas,
     ...(managed === undefined ? {} : { objects: managed.objects }),
   });
@@ -100,7 +100,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
           ca: managed?.certificates ?? '',
           ...options.webhook,
           reached: managed?.reached,
-          cluster: restrained(cluster, { log }),
+          cluster: withWriteBackoff(cluster, { log }),
           caches,
           log,
           metrics,

@@ -20,7 +20,7 @@ import {
 } from '../../lifecycle/index.ts';
 import {
   type EventSink,
-  restrained,
+  withWriteBackoff,
   type Runnable,
   type RuntimeMetrics,
   type SharedCaches,
@@ -105,7 +105,7 @@ export class ManagedServers {
     });
     this.objects = new PolicyServerObjectsController({
       ...shared,
-      cluster: restrained(cluster, { log }),
+      cluster: withWriteBackoff(cluster, { log }),
       settings: { namespace, image, listenAddress },
       certificates: this.certificates,
       certificateMode: mode,

@@ -11,7 +11,7 @@ import {
   type ReconcileResult,
   type Runnable,
   type RuntimeMetrics,
-  SHOWN_FROM_FAILURE,
+  FIRST_REPORTED_FAILURE,
   Waiting,
   watch,
 } from '../../runtime/index.ts';
@@ -191,7 +191,7 @@ export class ConfigurationController implements Runnable {
   #failed(policyServer: string, error: unknown, { stopped, failures }: ReconcileAttempt): void {
     const state = this.#stateOf(policyServer);
     // Writes are paced by seconds: the second conflict in a row is no cache that is behind.
-    const { failure } = outcomeOfError(error, stopped, state.hasFailed ? SHOWN_FROM_FAILURE : failures);
+    const { failure } = outcomeOfError(error, stopped, state.hasFailed ? FIRST_REPORTED_FAILURE : failures);
     state.hasFailed = true;
     if (failure !== undefined && state.failure?.message !== failure.message) {
       state.failure = failure;

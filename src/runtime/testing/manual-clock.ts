@@ -5,7 +5,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that only a test advances. */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>();
   #now = 0;
@@ -24,12 +24,12 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Timers that wait. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Lets time pass; what is due is called in the order in which it is due, at its time. */
+  /** Advances the clock; due timers fire in order, at their time. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (let next = this.#nextUntil(end); next !== undefined; next = this.#nextUntil(end)) {
@@ -40,7 +40,7 @@ export class ManualClock implements Clock {
     this.#now = end;
   }
 
-  /** Lets time pass in steps, with everything that promises lead to in between. */
+  /** Advances the clock in steps, and runs pending promises between them. */
   async pass(ms: number, stepMs = 100): Promise<void> {
     const end = this.#now + ms;
     await settle();
@@ -61,7 +61,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Runs all that promises lead to. */
+/** Runs all pending promises. */
 export async function settle(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }

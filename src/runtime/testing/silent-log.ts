@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 
-/** A log that nobody reads. */
+/** A log without output. */
 export function silentLog(): Logger {
   return pino({ level: 'silent' });
 }
 
-/** A log whose lines a test reads. */
+/** A log that collects its lines. */
 export function keptLog(): {
   readonly log: Logger;
   readonly lines: { level: number; msg: string; [field: string]: unknown }[];

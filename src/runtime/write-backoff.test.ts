@@ -4,7 +4,7 @@ import { EmbeddedCluster } from '../apiserver/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { type JsonObject, kubernetesKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { Waiting } from './reconcile-outcome.ts';
-import { restrained } from './restrained-cluster.ts';
+import { withWriteBackoff } from './write-backoff.ts';
 import { ManualClock } from './testing/manual-clock.ts';
 import { silentLog } from './testing/silent-log.ts';
 
@@ -15,11 +15,11 @@ interface ConfigMap extends KubernetesObject {
 const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as unknown as ResourceType<ConfigMap>;
 const KEY = { namespace: 'default', name: 'contested' };
 
-/** A cluster through which some write with restraint, and everybody else without. */
+/** A cluster on which some write with backoff, and others without. */
 async function scene() {
   const embedded = await EmbeddedCluster.open();
   const clock = new ManualClock();
-  const join = (): Cluster => restrained(embedded.admin, { log: silentLog(), clock });
+  const join = (): Cluster => withWriteBackoff(embedded.admin, { log: silentLog(), clock });
   return { cluster: embedded.admin, clock, join, [Symbol.asyncDispose]: () => embedded.close() };
 }
 
@@ -30,7 +30,7 @@ const configMap = (say: string, metadata: object = {}): ConfigMap => ({
   data: { say },
 });
 
-/** The ways in which controllers keep an object. */
+/** The verbs with which controllers write an object. */
 const WAYS: Readonly<Record<string, (cluster: Cluster, say: string) => Promise<unknown>>> = {
   update: async (cluster, say) => {
     const { metadata } = await cluster.get(CONFIG_MAPS, KEY);
@@ -50,9 +50,9 @@ const WAYS: Readonly<Record<string, (cluster: Cluster, say: string) => Promise<u
     ),
 };
 
-describe('a restrained cluster', () => {
+describe('a cluster with write backoff', () => {
   for (const [way, write] of Object.entries(WAYS)) {
-    it(`lets two that do not agree write the same more and more seldom (${way})`, async () => {
+    it(`delays equal writes of two disagreeing writers more and more (${way})`, async () => {
       await using test = await scene();
       await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
       const [one, other] = [test.join(), test.join()];
@@ -76,7 +76,7 @@ describe('a restrained cluster', () => {
     });
   }
 
-  it('says when to try again, and who may be the reason', async () => {
+  it('reports when to retry, and the possible cause', async () => {
     await using test = await scene();
     const cluster = test.join();
     const apply = WAYS['apply'] ?? (() => Promise.reject(new Error('no such way')));
@@ -87,14 +87,14 @@ describe('a restrained cluster', () => {
     await assert.rejects(apply(cluster, 'one'), (error) => {
       assert.ok(error instanceof Waiting);
       assert.equal(error.afterMs, 600);
-      assert.match(error.message, /^ConfigMap contested is changed by somebody else again and again/);
+      assert.match(error.message, /^ConfigMap contested is changed by another writer again and again/);
       return true;
     });
     test.clock.advance(600);
     await apply(cluster, 'one');
   });
 
-  it('never holds up what says something else than the last write, a dry run, or another object', async () => {
+  it('never delays a different write, a dry run, or a write to another object', async () => {
     await using test = await scene();
     await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
     const cluster = test.join();
@@ -107,11 +107,11 @@ describe('a restrained cluster', () => {
     }
   });
 
-  it('takes what has the name of an object that was deleted for another one', async () => {
+  it('treats a new object with the name of a deleted one as another object', async () => {
     await using test = await scene();
     const cluster = test.join();
     for (let count = 0; count < 20; count += 1) {
-      // Somebody else does.
+      // Another writer does.
       await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
       await WAYS['merge patch']?.(cluster, 'one');
       await test.cluster.delete(CONFIG_MAPS, KEY);
@@ -122,7 +122,7 @@ describe('a restrained cluster', () => {
     }
   });
 
-  it('puts back at once what somebody else deletes, however often', async () => {
+  it('creates an object again at once, however often another writer deletes it', async () => {
     await using test = await scene();
     const cluster = test.join();
     for (let count = 0; count < 20; count += 1) {
@@ -131,7 +131,7 @@ describe('a restrained cluster', () => {
     }
   });
 
-  it('takes repairs that are minutes apart for no fight', async () => {
+  it('does not delay writes that are minutes apart', async () => {
     await using test = await scene();
     await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
     const cluster = test.join();
@@ -143,7 +143,7 @@ describe('a restrained cluster', () => {
     await WAYS['apply']?.(cluster, 'one');
   });
 
-  it('forgets those who have fought', async () => {
+  it('forgets contested objects', async () => {
     await using test = await scene();
     await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
     const cluster = test.join();
