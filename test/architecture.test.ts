@@ -152,6 +152,15 @@ describe('src/resources/index.ts', () => {
   });
 });
 
+describe('JSON from outside', () => {
+  it('is parsed by parseJson only, which reads keys right that JSON.parse may not', () => {
+    const callers = globSync('**/*.ts', { cwd: source }).filter(
+      (file) => isProduction(file) && readFileSync(join(source, file), 'utf8').includes('JSON.parse('),
+    );
+    assert.deepEqual(callers, [join('values', 'json.ts')]);
+  });
+});
+
 describe('docs/architecture.md', () => {
   const page = readFileSync(fileURLToPath(new URL('../docs/architecture.md', import.meta.url)), 'utf8');
 

@@ -24,7 +24,7 @@ export {
   CostCounter,
   equalValues,
   LazyStruct,
-  parseJson,
+  parseCelJson,
   printValue,
   toText,
   typeNameOf,

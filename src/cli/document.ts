@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
 import { parseYaml, textPosition, YamlSyntaxError } from '../engine/index.ts';
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { CliError, fileProblem } from './errors.ts';
 
 /** Names standard input in place of a file. */
@@ -63,7 +63,7 @@ export async function readDocument(path: string, dialect: YamlDialect = 'kuberne
 /** As {@link readDocument}, for a text. */
 export function parseDocument(text: string, name: string, dialect: YamlDialect = 'kubernetes'): Document {
   try {
-    return { name, text, isJson: true, value: JSON.parse(text) };
+    return { name, text, isJson: true, value: parseJson(text) };
   } catch (error) {
     // A YAML flow mapping may begin with a bracket too, but JSON is more likely, and gives the better message.
     if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {
@@ -89,7 +89,7 @@ export function parseDocument(text: string, name: string, dialect: YamlDialect =
  */
 export function parseJsonArgument(text: string, name: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     throw notJson(text, name, error);
   }

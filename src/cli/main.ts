@@ -4,7 +4,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { cacheFolder } from './cache-folder.ts';
 import { CliError, EXIT } from './errors.ts';
 import { manyLines } from './table.ts';
@@ -61,7 +61,7 @@ function commandsFor(word: string): readonly string[] {
 }
 
 async function createProgram(names: readonly string[]): Promise<Command> {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  const { version } = parseJson(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
   const program = new Command('portcullis')

@@ -3,6 +3,7 @@ import { RequestRefused } from '../https/index.ts';
 import { isJsonObject, own } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
+import { parseJson } from '../values/index.ts';
 
 /** Brackets within one another: far above what policies have, far below what recursion over them could not take. */
 export const MAX_REQUEST_DEPTH = 128;
@@ -59,7 +60,7 @@ const METHODS: ReadonlyMap<string, string> = new Map([
  * @throws RequestRefused 400 for what is not JSON, 422 for JSON of another shape
  */
 export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
-  const value = parseJson(body);
+  const value = decodeJson(body);
   const request = objectAt(value, 'the body');
   const kind = textAt(request, 'kind', MAX_NAME_LENGTH);
   const isNamespaced = KINDS.get(kind);
@@ -96,7 +97,7 @@ function checkModules(spec: JsonObject, kind: string): void {
   }
 }
 
-function parseJson(body: Uint8Array): unknown {
+function decodeJson(body: Uint8Array): unknown {
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
@@ -107,7 +108,7 @@ function parseJson(body: Uint8Array): unknown {
     throw new RequestRefused(400, `expected at most ${MAX_REQUEST_DEPTH} brackets within one another`);
   }
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new RequestRefused(400, 'expected JSON');
   }

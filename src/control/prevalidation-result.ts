@@ -5,6 +5,7 @@ import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
 import { flag, list, name, optionalText, reasonOf, unexpected } from './replica-message.ts';
+import { parseJson } from '../values/index.ts';
 
 /**
  * How long a replica may take: to fetch a module for as long as that may last, then to compile it and to try it. A little
@@ -56,7 +57,7 @@ export async function prevalidateOn(
 export function prevalidationResult(text: string): PrevalidationResult {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     throw unexpected('an answer of JSON', text);
   }

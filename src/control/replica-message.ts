@@ -5,6 +5,7 @@ import type { JsonObject } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 import type { ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
+import { parseJson } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: that of an id in a PolicyRevision, the longest of them. Characters. */
 export const MAX_NAME_TEXT = 512;
@@ -20,7 +21,7 @@ const REASON = /^[A-Za-z][A-Za-z0-9]*$/;
 export function parseReplicaMessage(line: string): ReplicaMessage | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseJson(line);
   } catch {
     throw unexpected('a line of JSON', line);
   }

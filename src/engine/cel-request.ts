@@ -1,4 +1,4 @@
-import { parseJson } from '../cel/index.ts';
+import { parseCelJson } from '../cel/index.ts';
 import { admissionRequest } from './cel-policy/index.ts';
 import type { AdmissionRequest } from './cel-policy/index.ts';
 import { EngineError } from './errors.ts';
@@ -14,7 +14,7 @@ const known = new WeakMap<Buffer, AdmissionRequest>();
 export function requestOf(requestJson: Buffer): AdmissionRequest {
   let request = known.get(requestJson);
   if (request === undefined) {
-    const json = parseJson(requestJson.toString());
+    const json = parseCelJson(requestJson.toString());
     if (!isJsonObject(json)) {
       throw new EngineError('guest-error', 'the request is not an object');
     }

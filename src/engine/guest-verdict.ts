@@ -1,4 +1,4 @@
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { EngineError } from './errors.ts';
 import { isJsonObject, isNestedDeeper, MAX_NESTING } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
@@ -97,7 +97,7 @@ export function parseGatekeeperVerdict(answer: string): GuestVerdict {
 }
 
 function regoResult(answer: string): JsonValue | undefined {
-  const results = parseJson(answer);
+  const results = decodeJson(answer);
   if (!Array.isArray(results)) {
     throw malformed('the answer of the Rego policy is not a list of results');
   }
@@ -113,7 +113,7 @@ function decodedPatch(encoded: string): string {
   const patch = Buffer.from(encoded, 'base64').toString();
   let operations: unknown;
   try {
-    operations = JSON.parse(patch);
+    operations = parseJson(patch);
   } catch (error) {
     throw malformed(`patch: expected a JSON Patch in base64: ${errorText(error)}`);
   }
@@ -124,7 +124,7 @@ function decodedPatch(encoded: string): string {
 }
 
 function parseAnswer(answer: Uint8Array | string): JsonObject {
-  const value = parseJson(typeof answer === 'string' ? answer : decode(answer));
+  const value = decodeJson(typeof answer === 'string' ? answer : decode(answer));
   if (!isJsonObject(value)) {
     throw malformed('expected an object');
   }
@@ -139,14 +139,14 @@ function decode(answer: Uint8Array): string {
   }
 }
 
-function parseJson(text: string): JsonValue {
+function decodeJson(text: string): JsonValue {
   let value: JsonValue;
   // Answers without a mutated object are short; the check is for those with one, which the differ walks.
   if (isNestedDeeper(text, MAX_NESTING)) {
     throw malformed(`expected at most ${MAX_NESTING} levels of nesting`);
   }
   try {
-    value = JSON.parse(text) as JsonValue;
+    value = parseJson(text) as JsonValue;
   } catch {
     throw malformed(text === '' ? 'expected JSON, got nothing' : 'expected JSON');
   }

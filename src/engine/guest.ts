@@ -1,7 +1,7 @@
 import type { PolicyCode } from '../modules/index.ts';
 import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
 import type { CallContext, OpaGuest } from '../wasm/index.ts';
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
@@ -163,7 +163,7 @@ function opaData({ settingsJson, inventoryJson }: GuestInput): string {
   if (inventoryJson === undefined) {
     return settingsJson;
   }
-  const { kubernetes: _dropped, ...settings } = JSON.parse(settingsJson) as Record<string, unknown>;
+  const { kubernetes: _dropped, ...settings } = parseJson(settingsJson) as Record<string, unknown>;
   const own = JSON.stringify(settings).slice(1, -1);
   return `{${own === '' ? '' : `${own},`}"kubernetes":${inventoryJson}}`;
 }

@@ -6,6 +6,7 @@ import type { HostPort, InventoryMode, PolicyLog } from './host-port.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import type { ContextAwareResource } from './policy-definition.ts';
+import { parseJson } from '../values/index.ts';
 
 /** The only waPC binding of Kubewarden's host. */
 const BINDING = 'kubewarden';
@@ -146,7 +147,7 @@ function parsePayload(capability: string, payload: Uint8Array): { text: string; 
   }
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString();
   try {
-    return { text, value: JSON.parse(text) as JsonValue };
+    return { text, value: parseJson(text) as JsonValue };
   } catch (error) {
     throw new EngineError('capability-failed', `${capability}: expected a payload of JSON`, { cause: error });
   }

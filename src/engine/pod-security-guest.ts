@@ -4,6 +4,7 @@ import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import { parseJson } from '../values/index.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */
 export class PodSecurityGuest implements PolicyGuest {
@@ -15,7 +16,7 @@ export class PodSecurityGuest implements PolicyGuest {
     if (parsed.settings === undefined) {
       throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
     }
-    const { warnings, ...verdict } = checkPodSecurity(JSON.parse(requestJson.toString()), parsed.settings);
+    const { warnings, ...verdict } = checkPodSecurity(parseJson(requestJson.toString()), parsed.settings);
     return { ...verdict, warnings: warnings.length === 0 ? null : warnings };
   }
 

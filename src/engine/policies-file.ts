@@ -1,4 +1,4 @@
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { EngineError, textPosition } from './errors.ts';
 import { endOfString, isJsonObject } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
@@ -135,7 +135,7 @@ function parseAsJson(text: string): unknown {
   }
   try {
     let keys = 0;
-    const value: unknown = JSON.parse(text, undefined);
+    const value: unknown = parseJson(text);
     for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
       at = endOfString(text, at);
       while (isJsonSpace(text.charCodeAt(at))) {

@@ -6,6 +6,7 @@ import { JsonScanError, JsonScanner } from './json-scan.ts';
 import type { JsonMember, JsonRecording } from './json-scan.ts';
 import { MAX_NESTING } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
+import { parseJson } from '../values/index.ts';
 
 /**
  * Largest body. An UPDATE carries two objects of at most 3 MiB each (what etcd's request limit lets the API server
@@ -69,7 +70,7 @@ export class ReviewBody {
         return text;
       }
     }
-    return JSON.parse(this.#bytes.toString('utf8', start, end)) as JsonValue;
+    return parseJson(this.#bytes.toString('utf8', start, end)) as JsonValue;
   }
 
   /**
@@ -178,7 +179,7 @@ export function readBody(body: Uint8Array, requestFields: FieldNames): ReviewBod
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   // Written anew, no key is there twice or with escapes, and the text means the same to the engine and to every guest.
   const review = scanReview(bytes, requestFields);
-  return review.isPlain ? review : scanReview(Buffer.from(JSON.stringify(JSON.parse(bytes.toString()))), requestFields);
+  return review.isPlain ? review : scanReview(Buffer.from(JSON.stringify(parseJson(bytes.toString()))), requestFields);
 }
 
 /** The members of an object that are of interest. */
@@ -221,7 +222,7 @@ function scanReview(bytes: Buffer, requestFields: FieldNames): ReviewBody {
     inside: (from, to) => (REVIEW_FIELDS.find(bytes, from, to) === 'request' ? inRequest : undefined),
   });
   if (bytes[start] !== OPEN_BRACE) {
-    const found = show(JSON.parse(bytes.toString()));
+    const found = show(parseJson(bytes.toString()));
     throw new ReviewError('review-wrong-shape', `the body has the wrong shape: expected an object, got ${found}`);
   }
   return new ReviewBody(bytes, members, request);

@@ -1,3 +1,5 @@
+import { parseJson } from '../values/index.ts';
+
 /** Different settings that are kept ready per guest: more than the tenants of any cluster that we know of (3,500). */
 export const MAX_READY_SETTINGS = 10_000;
 
@@ -19,7 +21,7 @@ export class SettingsCache<Ready> {
     if (known !== undefined) {
       return known;
     }
-    const ready = this.#prepare(JSON.parse(settingsJson));
+    const ready = this.#prepare(parseJson(settingsJson));
     if (this.#ready.size >= MAX_READY_SETTINGS) {
       this.#ready.clear();
     }

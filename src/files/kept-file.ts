@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { LogEntry } from '../log/index.ts';
+import { parseJson } from '../values/index.ts';
 
 export interface KeptFileOptions {
   /** Where the file lies; created when missing. */
@@ -46,7 +47,7 @@ export class KeptFile {
       if (size > maxBytes) {
         throw new Error(`expected at most ${maxBytes} bytes, got ${size}`);
       }
-      return parse(JSON.parse(readFileSync(this.#path, 'utf8')));
+      return parse(parseJson(readFileSync(this.#path, 'utf8')));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
         this.#setAside(error);

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import type { LogEntry } from './log-entry.ts';
+import { parseJson } from '../values/index.ts';
 
 /** A log whose entries the main thread writes: it owns the log, and decides what is written. */
 export function forwardingLog(forward: (entry: LogEntry) => void): Logger {
@@ -8,7 +9,7 @@ export function forwardingLog(forward: (entry: LogEntry) => void): Logger {
     { level: 'debug', base: null, timestamp: false, formatters: { level: (label) => ({ level: label }) } },
     {
       write(line) {
-        const { level, msg, ...fields } = JSON.parse(line) as { level: LogEntry['level']; msg: string };
+        const { level, msg, ...fields } = parseJson(line) as { level: LogEntry['level']; msg: string };
         forward({ level, message: msg, fields });
       },
     },

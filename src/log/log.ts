@@ -2,6 +2,7 @@
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { inspect, styleText } from 'node:util';
 import { Writable } from 'node:stream';
+import { parseJson } from '../values/index.ts';
 
 export type { Logger } from 'pino';
 
@@ -56,7 +57,7 @@ function textLines(destination: NodeJS.WritableStream, color: boolean): Writable
 }
 
 function textLine(json: string, color: boolean): string {
-  const { level, time, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const { level, time, msg, ...fields } = parseJson(json) as Record<string, unknown>;
   const name = String(level);
   const label = name.toUpperCase().padEnd(5);
   const pairs = Object.entries(fields).map(

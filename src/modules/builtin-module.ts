@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ModuleError } from './errors.ts';
+import { parseJson } from '../values/index.ts';
 
 /** Policies that are part of this product, named `builtin:NAME` in a policy. */
 export const BUILTIN_MODULES = ['cel', 'pod-security'] as const;
@@ -10,7 +11,7 @@ const SCHEME = 'builtin:';
 
 /** The version of this product, which builtin modules share. */
 export const PRODUCT_VERSION = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+  parseJson(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
 
 /** Whether a module reference names a builtin module, known or not. */

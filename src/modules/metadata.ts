@@ -1,4 +1,4 @@
-import { errorText } from '../values/index.ts';
+import { errorText, parseJson } from '../values/index.ts';
 import { customSections, withCustomSection } from './custom-section.ts';
 import { ModuleError } from './errors.ts';
 import { EXECUTION_MODES } from './execution-mode.ts';
@@ -62,7 +62,7 @@ export function readMetadata(bytes: Uint8Array): PolicyMetadata | undefined {
   if (section.length > METADATA_LIMIT_BYTES) {
     throw invalid(`expected at most ${METADATA_LIMIT_BYTES} bytes, got ${section.length}`);
   }
-  return parseMetadata(parseJson(section));
+  return parseMetadata(decodeJson(section));
 }
 
 /**
@@ -147,9 +147,9 @@ function readVersion(field: FieldReader): string {
   return text;
 }
 
-function parseJson(section: Uint8Array): unknown {
+function decodeJson(section: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(section));
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(section));
   } catch (error) {
     const reason = errorText(error);
     throw new ModuleError('metadata-invalid', `the module's metadata is not valid JSON: ${reason}`, { cause: error });

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { ModuleError, systemCode } from './errors.ts';
 import { isDigest } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
+import { parseJson } from '../values/index.ts';
 
 /** Age at which a temporary file is left over from a process that died. */
 const STALE_TEMPORARY_MS = 24 * 60 * 60 * 1000;
@@ -187,7 +188,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** Undefined for a malformed entry, which the next fetch replaces. */
 function knownLocation(text: string): KnownLocation | undefined {
   try {
-    const value = JSON.parse(text) as Partial<KnownLocation> | null;
+    const value = parseJson(text) as Partial<KnownLocation> | null;
     const { digest, shown, fetchedAt } = value ?? {};
     return typeof digest === 'string' && isDigest(digest) && typeof shown === 'string' && typeof fetchedAt === 'string'
       ? { digest, shown, fetchedAt }

@@ -8,6 +8,7 @@ import type { BuiltinContext, OpaBuiltin, OpaBuiltins, RegoValue } from './opa/i
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES } from './wasi.ts';
+import { parseJson } from '../values/index.ts';
 
 export { opaBuiltins } from './opa/index.ts';
 export type { BuiltinContext, OpaBuiltin, OpaBuiltins } from './opa/index.ts';
@@ -237,7 +238,7 @@ function missingMessage(missing: readonly string[]): string {
 /** The JSON map from names to ids that the exports `builtins` and `entrypoints` return. */
 function readMap(instance: SandboxInstance, name: string): ReadonlyMap<string, number> {
   const address = Number(instance.func('opa_json_dump')(Number(instance.func(name)())));
-  const map: unknown = JSON.parse(readText(instance, address, MAP_TEXT_BYTES));
+  const map: unknown = parseJson(readText(instance, address, MAP_TEXT_BYTES));
   const entries = typeof map === 'object' && map !== null ? Object.entries(map) : [];
   if (!entries.every(([, id]) => Number.isInteger(id))) {
     throw new WasmError('guest-error', `the Rego module's ${name}: expected numbers by name`);

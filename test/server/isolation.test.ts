@@ -95,3 +95,31 @@ describe('a policy that never ends', () => {
     assert.ok(answers.every((answer) => requiredLabel(answer) === 'now'));
   });
 });
+
+describe('a key of an earlier request', () => {
+  it('never replaces a key that a later one writes with an escape sequence', async () => {
+    await using server = await startServer({
+      policies: {
+        'no-angle': {
+          module: 'builtin:cel',
+          settings: {
+            validations: [{ expression: '!object.data.exists(key, key == "ab<")', message: 'ab< is not allowed' }],
+          },
+        },
+      },
+    });
+    const bodyWith = (key: string): string =>
+      JSON.stringify(review({ object: { metadata: { name: 'x' }, data: { first: '1', KEY: '2' } } })).replace(
+        'KEY',
+        key,
+      );
+    const allowed = async (key: string): Promise<unknown> =>
+      ((await server.post('/validate/no-angle', bodyWith(key))).json as { response: { allowed: boolean } }).response
+        .allowed;
+    // More than once for each worker, because each has objects of its own.
+    for (let round = 0; round < 10; round++) {
+      assert.equal(await allowed(String.raw`ab\\`), true);
+      assert.equal(await allowed(String.raw`ab\u003c`), false);
+    }
+  });
+});

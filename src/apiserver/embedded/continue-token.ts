@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 export interface ListPosition {
   /** The revision of the whole list; -1 for the newest. */
@@ -20,7 +21,7 @@ export function encodeContinue({ revision, start }: ListPosition): string {
 export function decodeContinue(text: string): ListPosition {
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(text, 'base64url').toString());
+    value = parseJson(Buffer.from(text, 'base64url').toString());
   } catch {
     value = undefined;
   }

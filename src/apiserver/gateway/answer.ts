@@ -7,6 +7,7 @@ import { dump } from 'js-yaml';
 import type { ApiError } from '../../cluster/index.ts';
 import { PLAIN_JSON } from './negotiation.ts';
 import type { Representation } from './negotiation.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** Answers from this size are compressed, as in API servers. Bytes. */
 export const GZIP_FROM_BYTES = 128 * 1024;
@@ -62,7 +63,7 @@ export async function send(
 
 function textOf(body: object, { format, isPretty }: Representation): string {
   if (format === 'yaml') {
-    return dump(JSON.parse(JSON.stringify(body)), { sortKeys: true, lineWidth: -1, noRefs: true });
+    return dump(parseJson(JSON.stringify(body)), { sortKeys: true, lineWidth: -1, noRefs: true });
   }
   return `${isPretty ? JSON.stringify(body, null, 2) : JSON.stringify(body)}\n`;
 }

@@ -1,3 +1,5 @@
+import { parseJson } from '../../values/index.ts';
+
 /** Duplicate fields that a message names. */
 const MAX_NAMED = 100;
 
@@ -28,7 +30,7 @@ export function duplicateFields(text: string): readonly string[] {
       case QUOTE: {
         const end = endOfText(text, at);
         if (level?.isKeyNext === true) {
-          readKey(JSON.parse(text.slice(at, end + 1)) as string, level, levels, found);
+          readKey(parseJson(text.slice(at, end + 1)) as string, level, levels, found);
         }
         at = end;
         break;

@@ -5,6 +5,7 @@ import { apiVersionOf, isJsonObject, kubernetesOpenApi } from '../../resources/i
 import type { OpenApiSchema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { subresourcesOf, verbsOf } from './subresources.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** A document as it is sent. */
 export interface OpenApiDocument {
@@ -59,7 +60,7 @@ export class OpenApiDocuments {
       paths: Object.fromEntries(paths),
       definitions: componentsOf(definitions),
     };
-    return documentOf(JSON.parse(JSON.stringify(swagger).replaceAll(REFERENCE, '#/definitions/')) as object);
+    return documentOf(parseJson(JSON.stringify(swagger).replaceAll(REFERENCE, '#/definitions/')) as object);
   }
 
   /**

@@ -16,7 +16,7 @@ import {
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { mediaRanges } from './negotiation.ts';
 import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
@@ -184,7 +184,7 @@ function decodeProtobuf(body: Buffer): JsonValue {
 function decodeJson(text: string): JsonValue {
   checkDepth(text);
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return HALF_CHARACTER.test(text) ? copied(value) : (value as JsonValue);
   } catch (error) {
     throw new BodySyntaxError(goSyntaxError(text, error), { cause: error });

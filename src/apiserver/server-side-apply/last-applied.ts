@@ -6,6 +6,7 @@ import { checkTypes, fieldsOf, MergeError } from '../../resources/structured-mer
 import type { FieldSet } from '../../resources/structured-merge/index.ts';
 import { compareObjects } from './compare.ts';
 import type { Kind } from './ownership.ts';
+import { parseJson } from '../../values/index.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
@@ -19,7 +20,7 @@ export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | un
     return undefined;
   }
   try {
-    const applied: unknown = JSON.parse(text);
+    const applied: unknown = parseJson(text);
     if (!isJsonObject(applied) || applied['apiVersion'] !== kind.apiVersion) {
       return undefined;
     }

@@ -6,8 +6,8 @@ export { toDurationValue, toText, toTimestampValue } from './conversion.ts';
 export { equalValues } from './equality.ts';
 
 export { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY } from './extension-libraries.ts';
-export { parseJson } from './json.ts';
-export { findInMap, keysOf, MapBuilder, setOwn } from './map.ts';
+export { parseCelJson } from './json.ts';
+export { findInMap, keysOf, MapBuilder } from './map.ts';
 export { doubleOf, doubleValue, isInt, isNumeric, MAX_UINT, MIN_INT, toInt } from './number.ts';
 export { CelOptional } from './optional.ts';
 export { printValue } from './print.ts';

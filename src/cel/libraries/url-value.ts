@@ -1,5 +1,5 @@
 import { fromBinary, quoteBytes, toBinary } from '../../go/index.ts';
-import { setOwn } from '../evaluate/index.ts';
+import { setOwn } from '../../values/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import { fail, LibraryValue } from './declare.ts';

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { dnsLabelProblems } from '../../resources/index.ts';
 import { addConnectionFlags } from '../cluster/cluster-flags.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+import { parseJson } from '../../values/index.ts';
 
 export interface InstallationFlags {
   readonly kubeconfig?: string;
@@ -33,5 +34,5 @@ function namespaceName(text: string): string {
 /** Of this program, and of what it installs. */
 export function productVersion(): string {
   const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { readonly version: string }).version;
+  return (parseJson(text) as { readonly version: string }).version;
 }

@@ -11,6 +11,7 @@ import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
+import { parseJson } from '../../values/index.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
@@ -184,7 +185,7 @@ function summary({ allowed, message: reason, causes, patch, warnings }: Verdict)
   for (const { field, message = '' } of causes ?? []) {
     lines.push(`  cause    ${field === undefined ? '' : `${field}: `}${oneLine(message)}`);
   }
-  for (const operation of patch === undefined ? [] : (JSON.parse(patch) as PatchOperation[])) {
+  for (const operation of patch === undefined ? [] : (parseJson(patch) as PatchOperation[])) {
     const value = 'value' in operation ? ` ${JSON.stringify(operation.value)}` : '';
     lines.push(`  patch    ${oneLine(`${operation.op} ${operation.path}${value}`, 200)}`);
   }

@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '../../engine/index.ts';
 import { applyPatchSteps } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 
@@ -106,7 +106,7 @@ function compareChange(expect: VerdictExpectation, verdict: Verdict, object: Jso
   let patch: readonly PatchOperation[];
   let changed: JsonValue;
   try {
-    patch = verdict.patch === undefined ? [] : (JSON.parse(verdict.patch) as PatchOperation[]);
+    patch = verdict.patch === undefined ? [] : (parseJson(verdict.patch) as PatchOperation[]);
     changed = applyPatchSteps(object, patch.map(patchStep)) as JsonValue;
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];

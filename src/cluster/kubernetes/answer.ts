@@ -4,6 +4,7 @@ import { ApiError } from '../api-error.ts';
 import type { ApiErrorReason, StatusDetails } from '../api-error.ts';
 import { ClusterError } from '../errors.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { parseJson } from '../../values/index.ts';
 
 /**
  * Longest answer: half of the longest string of V8, enough for 50,000 pods in one list. Larger lists need pages.
@@ -159,7 +160,7 @@ function excerpt(body: Buffer): string {
 
 function tryParse(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return parseJson(body.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -5,6 +5,7 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
 import type { Credentials, CredentialSource } from './connection.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** Time limit of a plugin, which may call an identity provider. Milliseconds. */
 export const EXEC_TIMEOUT_MS = 60_000;
@@ -144,7 +145,7 @@ export class ExecPlugin implements CredentialSource {
   #parse(output: string): Kept {
     let credential: unknown;
     try {
-      credential = JSON.parse(output);
+      credential = parseJson(output);
     } catch {
       throw this.#failure(
         'expected an ExecCredential in JSON on its standard output, got something else',

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { WatchEvent } from '../cluster.ts';
 import { ClusterError } from '../errors.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { errorOfStatus } from './answer.ts';
 import { LineSplitter } from './line-splitter.ts';
 
@@ -67,7 +67,7 @@ function linesOf(splitter: LineSplitter, chunk: Buffer, request: string): string
 function eventOf<T extends KubernetesObject>(line: string, request: string): WatchEvent<T> {
   let event: unknown;
   try {
-    event = JSON.parse(line);
+    event = parseJson(line);
   } catch {
     throw malformed(request, `expected JSON, got ${JSON.stringify(line.slice(0, 200))}`);
   }

@@ -20,6 +20,7 @@ import { MutationRounds } from './mutation-rounds.ts';
 import { NamespaceLookup } from './namespace-lookup.ts';
 import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
+import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
   /** Ids of policies that are not evaluated now: a review that one of them is for is deferred. */
@@ -280,7 +281,7 @@ export class BucketReview {
 /** The object that a patch makes of one; undefined when it does not apply. */
 function applied(patch: string, object: JsonObject): JsonValue | undefined {
   try {
-    const operations = JSON.parse(patch) as readonly JsonValue[];
+    const operations = parseJson(patch) as readonly JsonValue[];
     return applyJsonPatch(object, operations);
   } catch (error) {
     if (error instanceof PatchError) {

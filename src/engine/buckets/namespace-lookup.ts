@@ -1,7 +1,7 @@
 import type { Labels } from '../../resources/index.ts';
 import type { HostPort } from '../host-port.ts';
 import { isJsonObject } from '../json-text.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import type { NamespaceLabels } from './namespace-labels.ts';
 
 /** The labels of a namespace cannot be found out. */
@@ -46,7 +46,7 @@ export class NamespaceLookup {
   #ask(name: string): Labels | NamespaceUnknown {
     const payload = { api_version: 'v1', kind: 'Namespace', name, disable_cache: false };
     try {
-      const found = JSON.parse(this.#port.request('kubernetes/get_resource', JSON.stringify(payload))) as unknown;
+      const found = parseJson(this.#port.request('kubernetes/get_resource', JSON.stringify(payload)));
       return labelsOf(found) ?? new NamespaceUnknown(name, 'what was answered is no object');
     } catch (error) {
       return new NamespaceUnknown(name, errorText(error));

@@ -1,4 +1,4 @@
-import { AuthorizerValue, parseJson } from '../../cel/index.ts';
+import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
 import type { Bindings, CelValue } from '../../cel/index.ts';
 import { NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
@@ -105,11 +105,11 @@ export class ReviewSubject {
   }
 
   #makeBindings(): Bindings {
-    const request = parseJson(this.review.factsJson());
+    const request = parseCelJson(this.review.factsJson());
     const { review } = this;
     const objects = new Map<string, CelValue>();
     const objectOf = (field: 'object' | 'oldObject'): CelValue => {
-      const known = objects.get(field) ?? parseJson(review.objectJson(field) ?? 'null');
+      const known = objects.get(field) ?? parseCelJson(review.objectJson(field) ?? 'null');
       objects.set(field, known);
       return known;
     };

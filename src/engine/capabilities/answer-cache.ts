@@ -3,6 +3,7 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
 import { RevisionCache } from './revision-cache.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** Answers that a thread keeps. */
 export const MAX_KEPT_ANSWERS = 1_000;
@@ -27,7 +28,7 @@ export class AnswerCache {
 
   /** See {@link HostPort.request}. */
   request(capability: string, payloadJson: string): string {
-    const kind = READS.has(capability) ? kindOf(JSON.parse(payloadJson) as JsonValue) : undefined;
+    const kind = READS.has(capability) ? kindOf(parseJson(payloadJson) as JsonValue) : undefined;
     const revision = kind && this.#port.revisionOf?.([kind]);
     const request = (): string => this.#port.request(capability, payloadJson);
     return revision === undefined ? request() : this.#kept.get(`${capability} ${payloadJson}`, revision, request);

@@ -3,6 +3,7 @@ import type { JsonValue } from '../json-text.ts';
 import { answerKubernetes, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
 import type { KubernetesReader } from './kubernetes.ts';
 import { lookUpHost } from './net.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** How long one capability may take before it is an error; below the default timeout of a policy (2 s). */
 export const DEFAULT_CAPABILITY_TIMEOUT_MS = 1_500;
@@ -26,7 +27,7 @@ export class AsyncCapabilities {
 
   /** The answer as JSON, as {@link HostPort.request} wants it. Rejects with an Error whose message the guest gets. */
   async answer(capability: string, payloadJson: string, signal?: AbortSignal): Promise<string> {
-    const payload = JSON.parse(payloadJson) as JsonValue;
+    const payload = parseJson(payloadJson) as JsonValue;
     const deadline = AbortSignal.timeout(this.#timeoutMs);
     const bounded = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
     if (capability === 'net/v1/dns_lookup_host') {

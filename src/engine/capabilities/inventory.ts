@@ -3,6 +3,7 @@ import type { HostPort, InventoryMode } from '../host-port.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** The objects of the declared kinds as policies of a mode find them. JSON text. */
 export function buildInventory(
@@ -53,7 +54,7 @@ interface Listed {
 
 function* listAll(port: HostPort, { apiVersion, kind }: ContextAwareResource): Generator<Listed> {
   const answer = port.request('kubernetes/list_resources_all', JSON.stringify({ api_version: apiVersion, kind }));
-  const list = JSON.parse(answer) as JsonValue;
+  const list = parseJson(answer) as JsonValue;
   if (!isJsonObject(list) || !Array.isArray(list.items)) {
     throw new EngineError('capability-failed', `cannot list ${apiVersion}/${kind}: expected a List with items`);
   }
@@ -72,7 +73,7 @@ function* listAll(port: HostPort, { apiVersion, kind }: ContextAwareResource): G
 
 function pluralName(port: HostPort, { apiVersion, kind }: ContextAwareResource): string {
   const payload = JSON.stringify({ api_version: apiVersion, kind });
-  const plural = JSON.parse(port.request('kubernetes/get_resource_plural_name', payload)) as JsonValue;
+  const plural = parseJson(port.request('kubernetes/get_resource_plural_name', payload)) as JsonValue;
   if (typeof plural !== 'string') {
     throw new EngineError('capability-failed', `cannot name the resource of ${apiVersion}/${kind}: expected text`);
   }

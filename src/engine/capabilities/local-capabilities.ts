@@ -2,7 +2,7 @@ import { EngineError } from '../errors.ts';
 import type { HostPort, InventoryMode } from '../host-port.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { CertificateVerifier } from './crypto.ts';
 import { InventoryCache } from './inventory-cache.ts';
@@ -31,7 +31,7 @@ export class LocalCapabilities implements HostPort {
 
   request(capability: string, payloadJson: string): string {
     if (capability === 'crypto/v1/is_certificate_trusted') {
-      return JSON.stringify(this.#verify(JSON.parse(payloadJson) as JsonValue));
+      return JSON.stringify(this.#verify(parseJson(payloadJson) as JsonValue));
     }
     if (capability.startsWith('oci/')) {
       const message = `the host capability ${capability} is not supported yet: this version cannot ask registries or verify signatures`;

@@ -4,7 +4,7 @@ import type { HostPort } from '../host-port.ts';
 import { canonicalJson, isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { parseYaml } from '../yaml-text.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { payloadFields } from './kubernetes.ts';
 
 /** One question of a policy and the host's answer: `{type: Exchange, request, response}` of a kwctl session. */
@@ -87,7 +87,7 @@ export class ReplayPort implements HostPort {
   }
 
   request(capability: string, payloadJson: string): string {
-    const request = hostRequest(capability, JSON.parse(payloadJson) as JsonValue);
+    const request = hostRequest(capability, parseJson(payloadJson) as JsonValue);
     const answers = this.#answers.get(requestKey(request));
     const answer = answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0];
     if (answer === undefined) {
@@ -112,7 +112,7 @@ export class RecordingPort implements HostPort {
   }
 
   request(capability: string, payloadJson: string): string {
-    const request = requestText(hostRequest(capability, JSON.parse(payloadJson) as JsonValue));
+    const request = requestText(hostRequest(capability, parseJson(payloadJson) as JsonValue));
     try {
       const payload = this.#inner.request(capability, payloadJson);
       this.#exchanges.push({ type: 'Exchange', request, response: { type: 'Success', payload } });

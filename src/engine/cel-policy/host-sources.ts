@@ -1,4 +1,4 @@
-import { parseJson } from '../../cel/index.ts';
+import { parseCelJson } from '../../cel/index.ts';
 import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
 import { isJsonObject } from '../json-text.ts';
@@ -74,7 +74,7 @@ export class HostSources implements PolicySources {
   #call(operation: string, payload: JsonObject): JsonValue {
     const bytes = this.#context.hostCall(BINDING, 'kubernetes', operation, Buffer.from(JSON.stringify(payload)));
     // With integers as expressions see them.
-    return parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as JsonValue;
+    return parseCelJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as JsonValue;
   }
 }
 

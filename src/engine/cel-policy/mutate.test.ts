@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseJson } from '../../cel/index.ts';
+import { parseCelJson } from '../../cel/index.ts';
 import { EngineError } from '../errors.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import { plainJson } from './mutate.ts';
@@ -8,13 +8,13 @@ import { plainJson } from './mutate.ts';
 describe('what mutations made as plain JSON', () => {
   it('is what JSON.parse gives', () => {
     const text = '{"a":[1.0,{"b":9007199254740993}],"__proto__":{"c":2.0},"d":null,"e":"f"}';
-    assert.deepEqual(plainJson(parseJson(text)), JSON.parse(text));
+    assert.deepEqual(plainJson(parseCelJson(text)), JSON.parse(text));
   });
 
   it('is the very same where it is plain already', () => {
     const plain = { list: [1, { text: 'a' }], nothing: null };
     assert.equal(plainJson(plain), plain);
-    const mixed = plainJson({ plain, other: parseJson('1.0') });
+    const mixed = plainJson({ plain, other: parseCelJson('1.0') });
     assert.deepEqual(mixed, { plain, other: 1 });
     assert.equal((mixed as { readonly plain: unknown }).plain, plain);
   });

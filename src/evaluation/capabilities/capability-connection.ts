@@ -3,6 +3,7 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
@@ -112,7 +113,7 @@ export class CapabilityClient {
     if (known !== undefined) {
       return known;
     }
-    const counter = JSON.parse(this.request(COUNTER_QUESTION, payload)) as number | null;
+    const counter = parseJson(this.request(COUNTER_QUESTION, payload)) as number | null;
     if (counter === null) {
       return undefined;
     }

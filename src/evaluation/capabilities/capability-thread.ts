@@ -7,7 +7,7 @@ import type { CapabilityAnswer, CapabilityConnection, CapabilityQuestion } from 
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 
 /** Who asks gives up after the default: an answer that says why there is none must be there before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
@@ -27,7 +27,7 @@ const capabilities = new AsyncCapabilities({
 async function answer({ seq, capability, payload }: CapabilityQuestion): Promise<CapabilityAnswer> {
   try {
     if (capability === COUNTER_QUESTION) {
-      return { seq, payload: JSON.stringify(reader?.counterOf(JSON.parse(payload) as ContextAwareResource) ?? null) };
+      return { seq, payload: JSON.stringify(reader?.counterOf(parseJson(payload) as ContextAwareResource) ?? null) };
     }
     return { seq, payload: await capabilities.answer(capability, payload) };
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { ContextAwareResource, HostPort, InventoryMode } from '../../engine/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /**
  * What the table of policies asks of namespaces whose labels it was not told. An evaluation cannot wait for an answer: the
@@ -32,7 +33,7 @@ export class NamespaceQuestions implements HostPort {
     if (this.isGuestRunning) {
       return this.#port.request(capability, payload);
     }
-    const { name } = JSON.parse(payload) as { readonly name?: unknown };
+    const { name } = parseJson(payload) as { readonly name?: unknown };
     this.#unanswered = String(name);
     throw new Error(this.#problem ?? `the labels of namespace ${String(name)} are not known to the policy server yet`);
   }

@@ -2,7 +2,7 @@
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 
 /** What an API server asks about. */
 export interface OwnKindsReview {
@@ -32,7 +32,7 @@ export interface OwnKindsVerdict {
 export function parseReview(body: Uint8Array): OwnKindsReview {
   let review: unknown;
   try {
-    review = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    review = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
     const reason = errorText(error);
     throw new RequestRefused(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import type { JsonObject } from '../json.ts';
 import type { TableColumn } from '../table-column.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** A schema as an API server publishes it: with references. */
 export type OpenApiSchema = JsonObject;
@@ -31,7 +32,7 @@ class LazyOpenApiData {
   #data: OpenApiData | undefined;
 
   get(): OpenApiData {
-    this.#data ??= JSON.parse(
+    this.#data ??= parseJson(
       brotliDecompressSync(readFileSync(new URL('openapi.json.br', import.meta.url))).toString(),
     ) as OpenApiData;
     return this.#data;

@@ -4,6 +4,7 @@ import { isJsonObject } from '../json.ts';
 import type { JsonValue } from '../json.ts';
 import { compareJson, compareLists } from './json-order.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** One step of a path through an object. Two steps are the same when their `text` is. */
 export type PathElement = {
@@ -77,7 +78,7 @@ export function parsePathElement(text: string): PathElement | undefined {
 function parsed(text: string): JsonValue {
   let value: JsonValue;
   try {
-    value = JSON.parse(text) as JsonValue;
+    value = parseJson(text) as JsonValue;
   } catch (error) {
     throw malformed('expected JSON:', text, error);
   }

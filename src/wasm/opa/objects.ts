@@ -14,6 +14,7 @@ import { integerOf, RegoNumber } from './number.ts';
 import { identityOf, isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
 import type { RegoValue } from './value.ts';
 import { regoText } from './value-text.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** Maximum number of values in the result of an enumeration: far more than a policy can process within its deadline. */
 const MAX_RESULT_VALUES = 1_000_000;
@@ -66,7 +67,7 @@ const jsonIsValid: OpaBuiltin = (operands) => {
     return false;
   }
   try {
-    JSON.parse(text);
+    parseJson(text);
     return true;
   } catch {
     return false;

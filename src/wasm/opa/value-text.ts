@@ -4,6 +4,7 @@ import { BuiltinError } from './errors.ts';
 import { RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
+import { parseJson } from '../../values/index.ts';
 
 /**
  * Nesting that builtins take. Kubernetes objects stay below 100; the bound keeps recursion over values far from the
@@ -101,7 +102,7 @@ class ValueReader {
       return quoted.slice(1, -1);
     }
     try {
-      return JSON.parse(quoted) as string;
+      return parseJson(quoted) as string;
     } catch {
       return this.#fail('valid escapes');
     }

@@ -10,14 +10,14 @@ import {
   DYN,
   EvaluationFailure,
   equalValues,
-  parseJson,
+  parseCelJson,
   printValue,
 } from '../../../src/cel/index.ts';
 import type { CelValue } from '../../../src/cel/index.ts';
 
 const page = readFileSync(new URL('../../../docs/cel.md', import.meta.url), 'utf8');
 const [, objectJson = ''] = /^```json\n(.*?)^```/ms.exec(page) ?? [];
-const object = parseJson(objectJson);
+const object = parseCelJson(objectJson);
 const environment = createEnvironment({ variables: { object: DYN }, macros: BINDING_MACROS });
 
 function valueOf(text: string): CelValue | string {

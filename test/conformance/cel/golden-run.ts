@@ -14,7 +14,7 @@ import {
   mapOf,
   STRING,
 } from '../../../src/cel/index.ts';
-import { Cancellation, parseJson } from '../../../src/cel/evaluate/index.ts';
+import { Cancellation, parseCelJson } from '../../../src/cel/evaluate/index.ts';
 import type { Bindings } from '../../../src/cel/evaluate/index.ts';
 import { EvaluationFailure } from '../../../src/cel/value.ts';
 import { showValue } from './show-value.ts';
@@ -40,7 +40,7 @@ interface Golden {
 const DEFAULT_BUDGET = 1_000_000;
 const CANCELLED = 'operation cancelled: actual cost limit exceeded';
 
-const golden = parseJson(readFileSync(join(import.meta.dirname, 'golden.json'), 'utf8')) as unknown as Golden;
+const golden = parseCelJson(readFileSync(join(import.meta.dirname, 'golden.json'), 'utf8')) as unknown as Golden;
 const environment = createEnvironment({
   kubernetesVersion: golden.kubernetes,
   variables: {

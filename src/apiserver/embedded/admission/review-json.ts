@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
+import { parseJson } from '../../../values/index.ts';
 
 const ENVELOPE = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
 
@@ -30,7 +31,7 @@ export const UNEXPECTED_END = 'unexpected end of JSON input';
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     if (text.trimStart().startsWith('{')) {
       throw new Error(`couldn't get version/kind; json parse error: ${UNEXPECTED_END}`, { cause: error });

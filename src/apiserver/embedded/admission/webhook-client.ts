@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
-import { errorText } from '../../../values/index.ts';
+import { errorText, parseJson } from '../../../values/index.ts';
 import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
@@ -190,7 +190,7 @@ function serverMessage(body: string, contentType: string): string {
     return body.trim();
   }
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = parseJson(body);
     const { kind, message } = isJsonObject(value) ? value : {};
     return kind === 'Status' && typeof message === 'string' ? message : UNKNOWN;
   } catch {

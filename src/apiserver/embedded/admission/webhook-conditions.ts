@@ -1,4 +1,4 @@
-import { AuthorizerValue, parseJson } from '../../../cel/index.ts';
+import { AuthorizerValue, parseCelJson } from '../../../cel/index.ts';
 import type { AuthorizationRequest, CelValue } from '../../../cel/index.ts';
 import { MatchConditions } from '../../../resources/index.ts';
 import type { Matching } from '../../../resources/index.ts';
@@ -32,10 +32,10 @@ export class WebhookConditions {
     const authorizer = new AuthorizerValue(request.user, { authorize: (asked) => answer(this.#authorizer, asked) });
     const { group, resource: plural } = attributes.resource;
     return {
-      object: parseJson(JSON.stringify(object)),
-      oldObject: parseJson(JSON.stringify(oldObject)),
+      object: parseCelJson(JSON.stringify(object)),
+      oldObject: parseCelJson(JSON.stringify(oldObject)),
       namespaceObject: null,
-      request: parseJson(
+      request: parseCelJson(
         JSON.stringify({
           kind,
           resource,

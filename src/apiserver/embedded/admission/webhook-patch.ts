@@ -7,12 +7,13 @@ import { isTooDeep, MAX_DEPTH, thaw } from '../store/thaw.ts';
 import type { KindId } from './attributes.ts';
 import { notInto, UNEXPECTED_END } from './review-json.ts';
 import { internalError } from './webhook-error.ts';
+import { parseJson } from '../../../values/index.ts';
 
 /** The operations of a patch. Throws Error with an API server's message when it is malformed. */
 export function parsePatch(bytes: Buffer): readonly JsonValue[] {
   let operations: unknown;
   try {
-    operations = JSON.parse(bytes.toString());
+    operations = parseJson(bytes.toString());
   } catch (error) {
     throw new Error(UNEXPECTED_END, { cause: error });
   }

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { ClusterError } from '../../../cluster/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
+import { parseJson } from '../../../values/index.ts';
 
 /** Storage of a cluster's key: PKCS #8 as PEM. */
 export interface KeyStore {
@@ -100,7 +101,7 @@ function encode(value: JsonObject): string {
 
 function decode(part: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
+    const value: unknown = parseJson(Buffer.from(part, 'base64url').toString());
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

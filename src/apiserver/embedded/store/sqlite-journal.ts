@@ -6,7 +6,7 @@ import type { StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { ApiError, ClusterError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { errorText } from '../../../values/index.ts';
+import { errorText, parseJson } from '../../../values/index.ts';
 import type { Journal, JournalContents, JournalEntry } from './journal.ts';
 
 /** `PORT`, the application ID of our files: databases of other programs are never touched. */
@@ -270,7 +270,7 @@ function load(database: DatabaseSync): JournalContents {
         `the object ${String(row['namespace'])}/${String(row['name'])} of ${collection} is not what was written`,
       );
     }
-    objects.push({ collection, object: JSON.parse(body) as KubernetesObject });
+    objects.push({ collection, object: parseJson(body) as KubernetesObject });
     revision = Math.max(revision, Number(row['revision']));
   }
   return { revision, objects };

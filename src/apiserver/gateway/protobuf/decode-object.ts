@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../../resources/index.ts';
 import type { MessageField, Messages } from './message-data.ts';
 import { WireError, WireReader } from './wire-reader.ts';
 import type { WireField } from './wire-reader.ts';
+import { parseJson } from '../../../values/index.ts';
 
 /** The prefix of objects in protobuf. */
 const MAGIC = Buffer.from('k8s\0');
@@ -210,7 +211,7 @@ function timeText({ seconds = 0, nanos = 0 }: JsonObject, digits: 0 | 6): JsonVa
 function rawJson(base64: JsonValue | undefined): JsonValue {
   try {
     return typeof base64 === 'string' && base64 !== ''
-      ? (JSON.parse(Buffer.from(base64, 'base64').toString('utf8')) as JsonValue)
+      ? (parseJson(Buffer.from(base64, 'base64').toString('utf8')) as JsonValue)
       : null;
   } catch (error) {
     throw new WireError('the raw JSON in the message is malformed', { cause: error });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
+import { parseJson } from '../../../values/index.ts';
 
 /**
  * A field of a message: its number, its JSON name (empty: inlined into the parent), its type (a protobuf scalar or a message),
@@ -16,7 +17,7 @@ class LazyMessages {
 
   get(): Messages {
     const file = new URL('messages.json.br', import.meta.url);
-    this.#messages ??= JSON.parse(brotliDecompressSync(readFileSync(file)).toString()) as Messages;
+    this.#messages ??= parseJson(brotliDecompressSync(readFileSync(file)).toString()) as Messages;
     return this.#messages;
   }
 }

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { misreadsEscapedKeys, parseJson } from './json.ts';
+
+/** Parses objects with the key behind `first`, so that V8 remembers that key for objects of this shape. */
+function rememberKey(first: string, key: string): void {
+  JSON.parse(JSON.stringify({ [first]: 1, [key]: 1 }));
+}
+
+/** A text of one object whose second key ends with a character that is written as an escape sequence. */
+function escapedText(first: string, key: string): string {
+  const code = key
+    .charCodeAt(key.length - 1)
+    .toString(16)
+    .padStart(4, '0');
+  return `{${JSON.stringify(first)}:1,"${JSON.stringify(key.slice(0, -1)).slice(1, -1)}\\u${code}":2}`;
+}
+
+describe('parseJson', () => {
+  it('reads an escaped key right after a text whose key ends with a backslash', (test) => {
+    test.diagnostic(`this runtime ${misreadsEscapedKeys() ? 'misreads' : 'reads'} escaped keys`);
+    for (const [index, key] of ['ab<', 'ab"', 'ab/', 'ab\n', 'abé'].entries()) {
+      const first = `first${index}`;
+      rememberKey(first, 'ab\\');
+      assert.deepEqual(Object.keys(parseJson(escapedText(first, key)) as object), [first, key]);
+    }
+  });
+
+  it('reads any two keys right, whichever texts were parsed before', () => {
+    const key = fc.string({ unit: fc.constantFrom('a', '\\', '"', '<', '\n', '/', 'é'), minLength: 1, maxLength: 3 });
+    let run = 0;
+    fc.assert(
+      fc.property(key, key, (remembered, read) => {
+        // Objects of a new shape, for which V8 remembers no other key.
+        const first = `run${run++}`;
+        rememberKey(first, remembered);
+        assert.deepEqual(Object.keys(parseJson(JSON.stringify({ [first]: 1, [read]: 2 })) as object), [first, read]);
+        assert.deepEqual(Object.keys(parseJson(escapedText(first, read)) as object), [first, read]);
+      }),
+    );
+  });
+
+  it('agrees with JSON.parse about everything else', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), (text) => {
+        // An escaped key in front sends the whole text through the other parser.
+        const [plain, escaped] = [`{"k":0,"v":${text}}`, `{"\\u006b":0,"v":${text}}`];
+        assert.deepEqual(parseJson(escaped), JSON.parse(plain));
+      }),
+    );
+  });
+
+  it('keeps order, the last of two equal keys, __proto__ and numbers as JSON.parse does', () => {
+    const text = String.raw`{"\u0062":-0,"a":1e400,"2":[1.50],"b":-1.5E-3,"__proto__":{"x":true},"c":{"\ud800":null}}`;
+    const value = parseJson(text) as Record<string, unknown>;
+    assert.deepEqual(Object.keys(value), ['2', 'b', 'a', '__proto__', 'c']);
+    assert.deepEqual(value['b'], -0.0015);
+    assert.deepEqual(value['a'], Infinity);
+    assert.deepEqual(Object.keys(value['c'] as object), ['\ud800']);
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+  });
+
+  it('refuses what JSON.parse refuses, with its message', () => {
+    for (const text of ['', '{"\\u0061":1', '{"a\\x":1}', '{"\\u0061":1}}', '"\\', '{"\\":1}']) {
+      assert.throws(() => parseJson(text), SyntaxError, text);
+    }
+  });
+
+  it('reads values nested to any depth beside an escaped key', () => {
+    const depth = 20_000;
+    let value = (parseJson(`{"\\u0061":${'['.repeat(depth)}1${']'.repeat(depth)}}`) as { a: unknown }).a;
+    let levels = 0;
+    for (; Array.isArray(value); levels++) {
+      value = value[0];
+    }
+    assert.equal(levels, depth);
+  });
+});
