@@ -32,6 +32,8 @@ export type { KubernetesPolicyGuest } from './kubernetes-policies.ts';
 export type { ExportedPolicy, ExportOptions } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy, DEFAULT_TIMEOUT_SECONDS } from './loaded-policy.ts';
 export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
+export { describe, FieldReader, fieldPathText, faultText } from './field-reader.ts';
+export type { FieldFault, FieldPath } from './field-reader.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';
 export { MAX_POLICIES, MAX_POLICIES_FILE_LENGTH, parsePolicies } from './policies-file.ts';
 export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';

@@ -1,5 +1,6 @@
 import { errorText, parseJson } from '../values/index.ts';
 import { EngineError, textPosition } from './errors.ts';
+import { faultText } from './field-reader.ts';
 import { endOfString, isJsonObject } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
 import type { PolicyDefinition } from './policy-definition.ts';
@@ -77,9 +78,9 @@ function locateFaults(
   const positions = new YamlPositions(text);
   const lineStarts = startsOfLines(text);
   return faulty.flatMap(({ id, faults }) =>
-    faults.map(({ code, message, path }) => {
-      const { line, column } = lineAndColumn(lineStarts, positions.offsetOf([id, ...path]));
-      return { id, code, message, line, column, field: path.join('.') };
+    faults.map((fault) => {
+      const { line, column } = lineAndColumn(lineStarts, positions.offsetOf([id, ...fault.path]));
+      return { id, code: fault.code, message: faultText(fault), line, column, field: fault.path.join('.') };
     }),
   );
 }

@@ -1,8 +1,9 @@
 import { EngineError } from './errors.ts';
+import { describe, FieldReader } from './field-reader.ts';
+import type { FieldFault, FieldPath } from './field-reader.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
-import { unknownKeyHint } from './nearest-key.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -32,10 +33,8 @@ export type PolicyProblemCode =
   | 'invalid-expression';
 
 /** A problem without its place in the file. `path` leads to the value inside the policy. */
-export interface PolicyFault {
+export interface PolicyFault extends Omit<FieldFault, 'code'> {
   readonly code: PolicyProblemCode;
-  readonly message: string;
-  readonly path: readonly string[];
 }
 
 /** Ids are the names of Kubernetes objects with a prefix; upstream's limit for the whole is 253 as well. */
@@ -97,19 +96,19 @@ export function readPolicyDefinition(
   if (!isJsonObject(value)) {
     faults.push({
       code: 'wrong-type',
-      message: `expected a mapping with "module" or "policies", got ${typeName(value)}`,
+      message: `expected a mapping with "module" or "policies", got ${describe(value)}`,
       path: [],
     });
     return { faults };
   }
-  const fields = new Fields(value, [], faults, budget);
+  const fields = new FieldReader(value, (fault) => faults.push(fault));
   const isGroup = fields.has('policies') || (fields.has('expression') && !fields.has('module'));
   if (isGroup && fields.has('module')) {
     const message = 'expected either "module" (a policy) or "policies" (a group), got both: remove one';
     faults.push({ code: 'ambiguous-kind', message, path: ['policies'] });
     return { faults };
   }
-  const definition = isGroup ? readGroup(id, fields) : readSingle(id, fields);
+  const definition = isGroup ? readGroup(id, fields, budget, faults) : readSingle(id, fields, budget);
   return faults.length > 0 ? { faults } : { definition };
 }
 
@@ -128,40 +127,40 @@ function checkId(id: string, faults: PolicyFault[]): void {
   }
 }
 
-function readSingle(id: string, fields: Fields): PolicyDefinition {
+function readSingle(id: string, fields: FieldReader, budget: ValueBudget): PolicyDefinition {
   fields.knownKeys(POLICY_KEYS, 'a policy');
-  const message = fields.string('message');
+  const message = fields.text('message');
   return {
     kind: 'policy',
     id,
     mode: readMode(fields),
     allowedToMutate: fields.boolean('allowedToMutate') ?? false,
-    ...readModuleUse(fields),
+    ...readModuleUse(fields, budget),
     ...(message === undefined ? {} : { message }),
     failurePolicy: readFailurePolicy(fields),
   };
 }
 
-function readGroup(id: string, fields: Fields): PolicyDefinition {
+function readGroup(id: string, fields: FieldReader, budget: ValueBudget, faults: PolicyFault[]): PolicyDefinition {
   fields.knownKeys(GROUP_KEYS, 'a policy group');
-  const members = readMembers(fields);
-  const expression = fields.requiredString('expression');
+  const members = readMembers(fields, budget, faults);
+  const expression = fields.requiredText('expression');
   const names = new Set(members.map((member) => member.name));
   if (expression !== '' && names.size > 0) {
-    checkExpression(expression, names, fields);
+    checkExpression(expression, names, faults);
   }
   return {
     kind: 'group',
     id,
     mode: readMode(fields),
     expression,
-    message: fields.requiredString('message'),
+    message: fields.requiredText('message'),
     members,
     failurePolicy: readFailurePolicy(fields),
   };
 }
 
-function readMembers(fields: Fields): GroupMemberDefinition[] {
+function readMembers(fields: FieldReader, budget: ValueBudget, faults: PolicyFault[]): GroupMemberDefinition[] {
   const policies = fields.mapping('policies');
   if (policies === undefined) {
     if (!fields.has('policies')) {
@@ -171,81 +170,81 @@ function readMembers(fields: Fields): GroupMemberDefinition[] {
   }
   const names = Object.keys(policies);
   if (names.length === 0 || names.length > MAX_GROUP_MEMBERS) {
-    fields.fault('invalid-value', 'policies', `expected 1 to ${MAX_GROUP_MEMBERS} members, got ${names.length}`);
+    fields.fault('policies', `expected 1 to ${MAX_GROUP_MEMBERS} members, got ${names.length}`);
     return [];
   }
   return names.map((name) => {
-    const member = fields.inside('policies', name, policies[name] ?? null);
+    const member = new FieldReader(policies[name], fields.report, ['policies', name]);
     if (!MEMBER_NAME.test(name) || CEL_RESERVED.has(name)) {
       const expected = 'expected a letter or _ and then letters, digits or _, and no word that CEL reserves';
-      member.faultHere('invalid-member-name', `the member name ${JSON.stringify(name)} is invalid: ${expected}`);
+      const message = `the member name ${JSON.stringify(name)} is invalid: ${expected}`;
+      faults.push({ code: 'invalid-member-name', message, path: member.path });
     }
     member.knownKeys(MEMBER_KEYS, 'a member of a group');
-    return { name, ...readModuleUse(member) };
+    return { name, ...readModuleUse(member, budget) };
   });
 }
 
-function checkExpression(expression: string, names: ReadonlySet<string>, fields: Fields): void {
+function checkExpression(expression: string, names: ReadonlySet<string>, faults: PolicyFault[]): void {
   try {
     parseGroupExpression(expression, names);
   } catch (error) {
     if (!(error instanceof EngineError)) {
       throw error;
     }
-    fields.fault('invalid-expression', 'expression', error.message);
+    faults.push({ code: 'invalid-expression', key: 'expression', message: error.message, path: ['expression'] });
   }
 }
 
-function readModuleUse(fields: Fields): ModuleUse {
+function readModuleUse(fields: FieldReader, budget: ValueBudget): ModuleUse {
   const timeoutEvalSeconds = readTimeout(fields);
   return {
-    module: fields.requiredString('module'),
-    settings: fields.json('settings'),
+    module: fields.requiredText('module'),
+    settings: readJson(fields, 'settings', budget),
     contextAwareResources: readResources(fields),
     ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
     hostCapabilities: readCapabilities(fields),
   };
 }
 
-function readMode(fields: Fields): PolicyMode {
+function readMode(fields: FieldReader): PolicyMode {
   return fields.oneOf('policyMode', ['protect', 'monitor']) ?? 'protect';
 }
 
-function readFailurePolicy(fields: Fields): FailurePolicy {
+function readFailurePolicy(fields: FieldReader): FailurePolicy {
   return fields.oneOf('failurePolicy', ['Fail', 'Ignore']) ?? 'Fail';
 }
 
-function readTimeout(fields: Fields): number | undefined {
+function readTimeout(fields: FieldReader): number | undefined {
   const value = fields.value('timeoutEvalSeconds');
   if (value === undefined) {
     return undefined;
   }
   const isValid = typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMEOUT_SECONDS;
   if (!isValid) {
-    const code = typeof value === 'number' ? 'invalid-value' : 'wrong-type';
-    fields.fault(
-      code,
-      'timeoutEvalSeconds',
-      `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${show(value)}`,
-    );
+    fields.report({
+      code: typeof value === 'number' ? 'invalid-value' : 'wrong-type',
+      key: 'timeoutEvalSeconds',
+      message: `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${describe(value)}`,
+      path: [...fields.path, 'timeoutEvalSeconds'],
+    });
     return undefined;
   }
   return value;
 }
 
-function readResources(fields: Fields): readonly ContextAwareResource[] {
-  const list = fields.list('contextAwareResources');
-  if (list === undefined || list.length === 0) {
+function readResources(fields: FieldReader): readonly ContextAwareResource[] {
+  const resources = fields.each('contextAwareResources');
+  if (resources.length === 0) {
     return NO_RESOURCES;
   }
-  return list.map((element, index) => {
-    const resource = fields.inside('contextAwareResources', String(index), element);
+  return resources.map((resource) => {
     resource.knownKeys(['apiVersion', 'kind'], 'a context-aware resource');
-    return { apiVersion: resource.requiredString('apiVersion'), kind: resource.requiredString('kind') };
+    return { apiVersion: resource.requiredText('apiVersion'), kind: resource.requiredText('kind') };
   });
 }
 
-function readCapabilities(fields: Fields): readonly string[] {
+function readCapabilities(fields: FieldReader): readonly string[] {
   const list = fields.list('hostCapabilities');
   if (list === undefined || list.length === 0) {
     return NO_CAPABILITIES;
@@ -257,151 +256,38 @@ function readCapabilities(fields: Fields): readonly string[] {
     } else {
       const expected =
         'expected "*", "net/*", "oci/v1/*" or the path of one capability such as "net/v1/dns_lookup_host"';
-      const code = typeof pattern === 'string' ? 'invalid-value' : 'wrong-type';
-      fields.fault(code, 'hostCapabilities', `${expected}, got ${show(pattern)}`, String(index));
+      fields.report({
+        code: typeof pattern === 'string' ? 'invalid-value' : 'wrong-type',
+        key: 'hostCapabilities',
+        message: `${expected}, got ${describe(pattern)}`,
+        path: [...fields.path, 'hostCapabilities', index],
+      });
     }
   }
   return patterns;
 }
 
-/** Reads the keys of one mapping and notes what is wrong with them. A null value counts as a missing one, as upstream. */
-class Fields {
-  readonly #object: JsonObject;
-  readonly #path: readonly string[];
-  readonly #faults: PolicyFault[];
-  readonly #budget: ValueBudget;
-
-  constructor(object: JsonObject, path: readonly string[], faults: PolicyFault[], budget: ValueBudget) {
-    this.#budget = budget;
-    this.#object = object;
-    this.#path = path;
-    this.#faults = faults;
+/** A mapping of JSON values, copied so that nothing is shared through aliases; `{}` when it is missing. */
+function readJson(fields: FieldReader, key: string, budget: ValueBudget): JsonObject {
+  const value = fields.mapping(key);
+  if (value === undefined) {
+    return {};
   }
-
-  has(key: string): boolean {
-    return this.value(key) !== undefined;
-  }
-
-  value(key: string): JsonValue | undefined {
-    return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
-  }
-
-  /** The fields of the mapping at `key`.`inner`; without fields, and a fault, when it is none. */
-  inside(key: string, inner: string, value: JsonValue): Fields {
-    const path = [...this.#path, key, inner];
-    if (!isJsonObject(value)) {
-      this.#faults.push({ code: 'wrong-type', message: `expected a mapping, got ${typeName(value)}`, path });
-      return new Fields({}, path, [], this.#budget);
+  try {
+    return new JsonCopy(budget).object(value, []);
+  } catch (error) {
+    if (!(error instanceof NotJson)) {
+      throw error;
     }
-    return new Fields(value, path, this.#faults, this.#budget);
-  }
-
-  fault(code: PolicyProblemCode, key: string, message: string, ...below: string[]): void {
-    this.#faults.push({ code, message: `${key}: ${message}`, path: [...this.#path, key, ...below] });
-  }
-
-  faultHere(code: PolicyProblemCode, message: string): void {
-    this.#faults.push({ code, message, path: this.#path });
-  }
-
-  missing(key: string): void {
-    this.#faults.push({
-      code: 'missing-key',
-      message: `expected the key "${key}", which is missing`,
-      path: this.#path,
-    });
-  }
-
-  knownKeys(known: readonly string[], owner: string): void {
-    for (const key of Object.keys(this.#object)) {
-      if (!known.includes(key)) {
-        const message = `unknown key ${show(key)} in ${owner}: ${unknownKeyHint(key, known)}`;
-        this.#faults.push({ code: 'unknown-key', message, path: [...this.#path, key] });
-      }
-    }
-  }
-
-  string(key: string): string | undefined {
-    const value = this.value(key);
-    if (value === undefined || typeof value === 'string') {
-      return value;
-    }
-    const hint = typeof value === 'object' ? '' : ': put it in quotes';
-    this.fault('wrong-type', key, `expected text, got ${show(value)}${hint}`);
-    return undefined;
-  }
-
-  requiredString(key: string): string {
-    const value = this.string(key);
-    if (!this.has(key)) {
-      this.missing(key);
-    } else if (value === '') {
-      this.fault('invalid-value', key, 'expected some text, got ""');
-    }
-    return value ?? '';
-  }
-
-  boolean(key: string): boolean | undefined {
-    const value = this.value(key);
-    if (value === undefined || typeof value === 'boolean') {
-      return value;
-    }
-    this.fault('wrong-type', key, `expected true or false, got ${show(value)}`);
-    return undefined;
-  }
-
-  oneOf<Choice extends string>(key: string, choices: readonly Choice[]): Choice | undefined {
-    const value = this.string(key);
-    if (value === undefined) {
-      return undefined;
-    }
-    const choice = choices.find((candidate) => candidate === value);
-    if (choice === undefined) {
-      this.fault('invalid-value', key, `expected ${choices.join(' or ')}, got ${show(value)}`);
-    }
-    return choice;
-  }
-
-  list(key: string): readonly JsonValue[] | undefined {
-    const value = this.value(key);
-    if (value === undefined || Array.isArray(value)) {
-      return value;
-    }
-    this.fault('wrong-type', key, `expected a list, got ${typeName(value)}`);
-    return undefined;
-  }
-
-  mapping(key: string): JsonObject | undefined {
-    const value = this.value(key);
-    if (value === undefined || isJsonObject(value)) {
-      return value;
-    }
-    this.fault('wrong-type', key, `expected a mapping, got ${typeName(value)}`);
-    return undefined;
-  }
-
-  /** A mapping of JSON values, copied so that nothing is shared through aliases; `{}` when it is missing. */
-  json(key: string): JsonObject {
-    const value = this.mapping(key);
-    if (value === undefined) {
-      return {};
-    }
-    try {
-      return new JsonCopy(this.#budget).object(value, []);
-    } catch (error) {
-      if (!(error instanceof NotJson)) {
-        throw error;
-      }
-      this.fault('invalid-value', key, error.message, ...error.path);
-      return {};
-    }
+    fields.fault(key, error.message, ...error.path);
+    return {};
   }
 }
 
 class NotJson extends Error {
-  readonly path: readonly string[];
+  readonly path: FieldPath;
 
-  constructor(message: string, path: readonly string[]) {
+  constructor(message: string, path: FieldPath) {
     super(message);
     this.path = path;
   }
@@ -416,7 +302,7 @@ class JsonCopy {
     this.#budget = budget;
   }
 
-  object(value: JsonObject, path: string[]): JsonObject {
+  object(value: JsonObject, path: (string | number)[]): JsonObject {
     const copy: JsonObject = {};
     for (const key of Object.keys(value)) {
       path.push(key);
@@ -431,7 +317,7 @@ class JsonCopy {
     return copy;
   }
 
-  #value(value: JsonValue, path: string[]): JsonValue {
+  #value(value: JsonValue, path: (string | number)[]): JsonValue {
     if (++this.#values > MAX_SETTINGS_VALUES || !this.#budget.take()) {
       throw new NotJson(
         `expected at most ${MAX_SETTINGS_VALUES} values (${MAX_FILE_SETTINGS_VALUES} in all policies) after aliases are expanded, got more`,
@@ -451,14 +337,14 @@ class JsonCopy {
       return this.object(value, path);
     }
     return value.map((element, index) => {
-      path.push(String(index));
+      path.push(index);
       const copy = this.#value(element, path);
       path.pop();
       return copy;
     });
   }
 
-  #number(value: number, path: readonly string[]): number {
+  #number(value: number, path: FieldPath): number {
     if (!Number.isFinite(value)) {
       throw new NotJson(`expected a number that JSON has, got ${value}`, [...path]);
     }
@@ -471,20 +357,4 @@ class JsonCopy {
     }
     return value;
   }
-}
-
-function typeName(value: unknown): string {
-  if (value === null || value === undefined) {
-    return 'nothing';
-  }
-  return Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'a mapping' : show(value as JsonValue);
-}
-
-/** A short form of a value, for messages. */
-function show(value: JsonValue): string {
-  if (typeof value === 'object') {
-    return typeName(value);
-  }
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }

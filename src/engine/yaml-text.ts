@@ -130,11 +130,11 @@ export class YamlPositions {
   }
 
   /** Offset of the key (or list element) at `path`, or of the innermost parent that is written out. */
-  offsetOf(path: readonly string[]): number {
+  offsetOf(path: readonly (string | number)[]): number {
     let node = this.#root;
     let offset = node?.start ?? 0;
     for (const key of path) {
-      const child = node?.children.get(key);
+      const child = node?.children.get(String(key));
       if (child === undefined) {
         break;
       }

@@ -31,7 +31,7 @@ import { readRequest } from '../policy/request-document.ts';
 import { errorText } from '../../values/index.ts';
 import { admissionReview } from './admission-request.ts';
 import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
-import { plainJson } from './fields.ts';
+import { type Fault, plainJson } from './plain-json.ts';
 import { located } from './read-suite.ts';
 import type { FileSource, Source, Subject, TestCase, TestSuite } from './suite.ts';
 
@@ -379,7 +379,7 @@ function withHint(error: unknown): string {
 class LocatedError extends CliError {}
 
 function plain(value: unknown, name: string): JsonValue {
-  const faults: { message: string; path: readonly string[] }[] = [];
+  const faults: Fault[] = [];
   const copy = plainJson(value, faults);
   const [fault] = faults;
   if (fault !== undefined) {

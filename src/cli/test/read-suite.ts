@@ -1,5 +1,9 @@
 // Reads a test file; see docs/testing.md.
 import {
+  describe,
+  faultText,
+  type FieldPath,
+  FieldReader,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -13,7 +17,7 @@ import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { errorText } from '../../values/index.ts';
 import { suiteName } from './discover.ts';
-import { describe, type Fault, Fields, plainJson } from './fields.ts';
+import { type Fault, plainJson } from './plain-json.ts';
 import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
@@ -54,7 +58,7 @@ export function readSuite(text: string, file: string): TestSuite {
     });
   }
   const reader = new SuiteReader(text, file, positions, faults);
-  const suite = faults.length === 0 ? reader.suite(new Fields(root, [], faults)) : undefined;
+  const suite = faults.length === 0 ? reader.suite(new FieldReader(root, (fault) => faults.push(fault))) : undefined;
   if (suite === undefined || faults.length > 0) {
     throw problems(text, file, positions, faults);
   }
@@ -66,7 +70,7 @@ function problems(text: string, file: string, positions: YamlPositions, faults: 
     .map((fault) => ({ ...fault, at: positions.offsetOf(fault.path) }))
     .sort((a, b) => a.at - b.at)
     .slice(0, MAX_SHOWN)
-    .map(({ message, at }) => located(text, file, at, message));
+    .map((fault) => located(text, file, fault.at, faultText(fault)));
   const more = faults.length > MAX_SHOWN ? `\n… and ${faults.length - MAX_SHOWN} more` : '';
   return new CliError(shown.join('\n') + more, { exitCode: EXIT.usage });
 }
@@ -90,10 +94,10 @@ class SuiteReader {
     this.#faults = faults;
   }
 
-  suite(fields: Fields): TestSuite | undefined {
+  suite(fields: FieldReader): TestSuite | undefined {
     fields.knownKeys(SUITE_KEYS, 'a test file');
     const policy = fields.inside('policy');
-    if (!fields.has('policy')) {
+    if (!fields.isWritten('policy')) {
       fields.faultHere('expected the key "policy", which is missing: name the policy under test');
     }
     const subject = policy === undefined ? undefined : this.#subject(policy);
@@ -108,23 +112,23 @@ class SuiteReader {
       .each('cases')
       .map((entry) => this.#case(entry, details, session === undefined ? {} : { session }));
     this.#uniqueNames(fields, cases);
-    const name = fields.text('name') ?? suiteName(this.#file);
+    const name = fields.someText('name') ?? suiteName(this.#file);
     const subjectAt = this.#positions.offsetOf(['policy']);
     return subject === undefined ? undefined : { name, file: this.#file, subject, subjectAt, cases };
   }
 
-  #uniqueNames(fields: Fields, cases: readonly TestCase[]): void {
+  #uniqueNames(fields: FieldReader, cases: readonly TestCase[]): void {
     const seen = new Set<string>();
     for (const [index, { name }] of cases.entries()) {
       if (seen.has(name) && name !== '') {
-        fields.fault('cases', `two cases are named ${JSON.stringify(name)}: rename one`, String(index), 'name');
+        fields.fault('cases', `two cases are named ${JSON.stringify(name)}: rename one`, index, 'name');
       }
       seen.add(name);
     }
   }
 
-  #subject(fields: Fields): Subject | undefined {
-    const kinds = SUBJECT_KEYS.filter((key) => fields.has(key));
+  #subject(fields: FieldReader): Subject | undefined {
+    const kinds = SUBJECT_KEYS.filter((key) => fields.isWritten(key));
     const [kind] = kinds;
     if (kind === undefined || kinds.length > 1) {
       const odd = fields.keys.find((key) => nearestKey(key, SUBJECT_KEYS) !== undefined) ?? '';
@@ -144,16 +148,16 @@ class SuiteReader {
     }
   }
 
-  #entryOfFile(fields: Fields): Subject | undefined {
+  #entryOfFile(fields: FieldReader): Subject | undefined {
     fields.knownKeys(['policiesFile', 'id'], 'a policy of a policies file');
     const file = this.#fileSource('policiesFile', fields);
     const id = fields.requiredText('id');
     return file === undefined ? undefined : { kind: 'entry', file, id };
   }
 
-  #manifests(fields: Fields): Subject {
+  #manifests(fields: FieldReader): Subject {
     fields.knownKeys(['manifests', 'kubernetesVersion'], 'a policy of Kubernetes’ own kinds');
-    const kubernetesVersion = fields.text('kubernetesVersion');
+    const kubernetesVersion = fields.someText('kubernetesVersion');
     if (kubernetesVersion !== undefined && !/^v?1\.\d{1,3}$/.test(kubernetesVersion)) {
       fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describe(kubernetesVersion)}`);
     }
@@ -165,29 +169,29 @@ class SuiteReader {
     return { kind: 'manifests', sources, ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }) };
   }
 
-  #listed(fields: Fields, key: string, index: number): Source[] {
+  #listed(fields: FieldReader, key: string, index: number): Source[] {
     const value = fields.list(key)?.[index] ?? null;
     if (isJsonObject(value)) {
       return [{ value }];
     }
     if (typeof value === 'string' && value !== '') {
-      return [{ path: value, at: this.#positions.offsetOf([...fields.path, key, String(index)]) }];
+      return [{ path: value, at: this.#positions.offsetOf([...fields.path, key, index]) }];
     }
-    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`, String(index));
+    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`, index);
     return [];
   }
 
-  #entry(fields: Fields): Subject {
-    const mode = fields.has('module')
+  #entry(fields: FieldReader): Subject {
+    const mode = fields.isWritten('module')
       ? fields.oneOf('executionMode', ['kubewarden', 'opa', 'gatekeeper', 'wasi'])
       : undefined;
     const settings = fields.value('settings');
     const settingsFile = typeof settings === 'string' ? this.#fileSource('settings', fields) : undefined;
     const entry: JsonObject = {};
     for (const key of fields.keys) {
-      const isOurs = (key === 'executionMode' && fields.has('module')) || (key === 'settings' && settingsFile);
+      const isOurs = (key === 'executionMode' && fields.isWritten('module')) || (key === 'settings' && settingsFile);
       if (!isOurs) {
-        entry[key] = fields.any(key) ?? null;
+        entry[key] = fields.written(key) ?? null;
       }
     }
     // Checked by the reader of policies files.
@@ -204,7 +208,7 @@ class SuiteReader {
     };
   }
 
-  #case(fields: Fields, defaults: RequestDetails, inherited: Pick<TestCase, 'session'>): TestCase {
+  #case(fields: FieldReader, defaults: RequestDetails, inherited: Pick<TestCase, 'session'>): TestCase {
     fields.knownKeys(CASE_KEYS, 'a case');
     const name = fields.requiredText('name');
     const at = this.#positions.offsetOf(fields.path);
@@ -225,11 +229,11 @@ class SuiteReader {
     };
   }
 
-  #question(fields: Fields, defaults: RequestDetails): Question {
-    const ways = QUESTION_KEYS.filter((key) => fields.has(key) && key !== 'oldObject');
-    const needless = DETAIL_KEYS.filter((key) => fields.has(key));
-    const [way = fields.has('oldObject') ? 'oldObject' : undefined] = ways;
-    if (ways.length > 1 || (fields.has('oldObject') && way !== 'object' && way !== 'oldObject')) {
+  #question(fields: FieldReader, defaults: RequestDetails): Question {
+    const ways = QUESTION_KEYS.filter((key) => fields.isWritten(key) && key !== 'oldObject');
+    const needless = DETAIL_KEYS.filter((key) => fields.isWritten(key));
+    const [way = fields.isWritten('oldObject') ? 'oldObject' : undefined] = ways;
+    if (ways.length > 1 || (fields.isWritten('oldObject') && way !== 'object' && way !== 'oldObject')) {
       fields.faultHere('expected one of object and oldObject, request, raw, rawFile, got several');
     } else if (way !== 'object' && way !== 'oldObject' && needless.length > 0) {
       fields.faultHere(`${needless.join(', ')}: only used with object or oldObject`);
@@ -242,7 +246,7 @@ class SuiteReader {
         return request === undefined ? { kind: 'none' } : { kind: 'request', request };
       }
       case 'raw':
-        return { kind: 'raw', request: { value: fields.any('raw') ?? null } };
+        return { kind: 'raw', request: { value: fields.written('raw') ?? null } };
       case 'rawFile': {
         const file = this.#fileSource('rawFile', fields);
         return file === undefined ? { kind: 'none' } : { kind: 'raw', request: file };
@@ -262,10 +266,10 @@ class SuiteReader {
     }
   }
 
-  #expectation(owner: Fields, question: Question): Expectation {
+  #expectation(owner: FieldReader, question: Question): Expectation {
     const fields = owner.inside('expect');
     if (fields === undefined) {
-      if (!owner.has('expect')) {
+      if (!owner.isWritten('expect')) {
         owner.faultHere(
           'expected the key "expect", which is missing: state the expected response, such as {allowed: true}',
         );
@@ -278,21 +282,23 @@ class SuiteReader {
     return defined({
       settings: fields.oneOf('settings', ['accepted', 'rejected']),
       allowed: fields.boolean('allowed'),
-      message: fields.has('message') ? this.#matcher(fields, 'message', fields.any('message') ?? null) : undefined,
+      message: fields.isWritten('message')
+        ? this.#matcher(fields, 'message', fields.written('message') ?? null)
+        : undefined,
       code: fields.integer('code'),
       warnings: fields
         .list('warnings')
-        ?.flatMap((value, index) => this.#matcher(fields, 'warnings', value, String(index)) ?? []),
+        ?.flatMap((value, index) => this.#matcher(fields, 'warnings', value, index) ?? []),
       auditAnnotations: this.#annotations(fields),
       object,
-      objectContains: fields.any('objectContains'),
+      objectContains: fields.written('objectContains'),
       patch: fields.list('patch'),
       unchanged: fields.boolean('unchanged') === true ? (true as const) : undefined,
     });
   }
 
-  #annotations(fields: Fields): Readonly<Record<string, TextMatcher>> | undefined {
-    const annotations = fields.object('auditAnnotations');
+  #annotations(fields: FieldReader): Readonly<Record<string, TextMatcher>> | undefined {
+    const annotations = fields.mapping('auditAnnotations');
     return (
       annotations &&
       Object.fromEntries(
@@ -304,12 +310,12 @@ class SuiteReader {
     );
   }
 
-  #expectedObject(fields: Fields): Source<JsonValue> | undefined {
-    const value = fields.any('object');
+  #expectedObject(fields: FieldReader): Source<JsonValue> | undefined {
+    const value = fields.written('object');
     return typeof value === 'string' ? this.#fileSource('object', fields) : value === undefined ? undefined : { value };
   }
 
-  #matcher(fields: Fields, key: string, value: JsonValue, ...below: string[]): TextMatcher | undefined {
+  #matcher(fields: FieldReader, key: string, value: JsonValue, ...below: FieldPath): TextMatcher | undefined {
     if (typeof value === 'string') {
       return { kind: 'equals', text: value };
     }
@@ -334,7 +340,7 @@ class SuiteReader {
     }
   }
 
-  #source(key: string, fields: Fields): Source | undefined {
+  #source(key: string, fields: FieldReader): Source | undefined {
     const value = fields.value(key);
     if (typeof value === 'string') {
       return this.#fileSource(key, fields);
@@ -346,14 +352,14 @@ class SuiteReader {
     return undefined;
   }
 
-  #fileSource(key: string, fields: Fields): { path: string; at: number } | undefined {
-    const path = fields.text(key);
+  #fileSource(key: string, fields: FieldReader): { path: string; at: number } | undefined {
+    const path = fields.someText(key);
     return path === undefined ? undefined : { path, at: this.#positions.offsetOf([...fields.path, key]) };
   }
 }
 
-function readDetails(fields: Fields): RequestDetails {
-  const resource = fields.text('resource');
+function readDetails(fields: FieldReader): RequestDetails {
+  const resource = fields.someText('resource');
   if (resource !== undefined && !/^[a-z0-9-]+(?:\.v[a-z0-9]+(?:\.[a-z0-9.-]+)?)?$/.test(resource)) {
     const expected = 'expected the plural name of a resource such as widgets, or widgets.v1.example.com';
     fields.fault('resource', `${expected}, got ${describe(resource)}`);
@@ -361,18 +367,18 @@ function readDetails(fields: Fields): RequestDetails {
   return defined({
     operation: fields.oneOf('operation', ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
     user: readUser(fields),
-    namespace: fields.text('namespace'),
+    namespace: fields.someText('namespace'),
     dryRun: fields.boolean('dryRun'),
-    subresource: fields.text('subresource'),
+    subresource: fields.someText('subresource'),
     resource,
     scope: fields.oneOf('scope', ['Namespaced', 'Cluster']),
-    options: fields.object('options'),
+    options: fields.mapping('options'),
   });
 }
 
-function readUser(fields: Fields): User | undefined {
+function readUser(fields: FieldReader): User | undefined {
   if (typeof fields.value('user') === 'string') {
-    return { username: fields.text('user') ?? '' };
+    return { username: fields.someText('user') ?? '' };
   }
   const user = fields.inside('user');
   if (user === undefined) {
@@ -385,13 +391,17 @@ function readUser(fields: Fields): User | undefined {
   }
   return {
     username: user.requiredText('username'),
-    ...defined({ uid: user.text('uid'), groups: groups as readonly string[] | undefined, extra: user.object('extra') }),
+    ...defined({
+      uid: user.someText('uid'),
+      groups: groups as readonly string[] | undefined,
+      extra: user.mapping('extra'),
+    }),
   };
 }
 
 /** Checks which objects an API server sends for the operation. */
-function checkObjects(fields: Fields, operation: string | undefined): void {
-  const [hasObject, hasOld] = [fields.has('object'), fields.has('oldObject')];
+function checkObjects(fields: FieldReader, operation: string | undefined): void {
+  const [hasObject, hasOld] = [fields.isWritten('object'), fields.isWritten('oldObject')];
   if (operation === 'DELETE' && (hasObject || !hasOld)) {
     fields.faultHere('operation: DELETE has oldObject, the deleted one, and no object');
   } else if (operation === 'UPDATE' && (!hasObject || !hasOld)) {
@@ -402,22 +412,22 @@ function checkObjects(fields: Fields, operation: string | undefined): void {
 }
 
 /** Refuses expectations that can never fail, or never be met. */
-function checkExpectation(fields: Fields, { kind }: Question): void {
+function checkExpectation(fields: FieldReader, { kind }: Question): void {
   const settings = fields.value('settings');
-  const verdict = VERDICT_KEYS.filter((key) => fields.has(key));
+  const verdict = VERDICT_KEYS.filter((key) => fields.isWritten(key));
   if (kind === 'none' && settings === undefined) {
     fields.faultHere('the case has no request: expected object, oldObject, request, raw or rawFile');
   } else if (settings === 'rejected' && (kind !== 'none' || verdict.length > 0)) {
     const odd = verdict.length > 0 ? `remove ${verdict.join(', ')}` : 'remove the request';
     fields.fault('settings', `rejected settings answer no request: ${odd}`);
-  } else if (settings === 'accepted' && kind === 'none' && (verdict.length > 0 || fields.has('message'))) {
+  } else if (settings === 'accepted' && kind === 'none' && (verdict.length > 0 || fields.isWritten('message'))) {
     fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only used with a request`);
   } else if (kind !== 'none' && settings !== 'rejected' && fields.value('allowed') === undefined) {
     fields.faultHere('expected the key "allowed", which is missing: set it to true or false');
   }
-  if (fields.has('unchanged') && fields.any('unchanged') !== true) {
+  if (fields.isWritten('unchanged') && fields.written('unchanged') !== true) {
     fields.fault('unchanged', 'expected true; describe a change with patch, object or objectContains');
-  } else if (fields.has('unchanged') && CHANGE_KEYS.filter((key) => fields.has(key)).length > 1) {
+  } else if (fields.isWritten('unchanged') && CHANGE_KEYS.filter((key) => fields.isWritten(key)).length > 1) {
     fields.fault('unchanged', 'contradicts patch, object and objectContains: remove one of them');
   }
 }

@@ -359,8 +359,7 @@ function declared(definition: PolicyDefinition): DeclaredPolicy {
 }
 
 function problemText({ message, path }: PolicyFault): string {
-  const field = path.join('.');
-  return field === '' || message.startsWith(field) ? message : `${field}: ${message}`;
+  return path.length === 0 ? message : `${path.join('.')}: ${message}`;
 }
 
 function receive(message: ToLoader): void {

@@ -1,4 +1,4 @@
-import { policyEntry, readPolicyDefinition } from '../../engine/index.ts';
+import { fieldPathText, policyEntry, readPolicyDefinition } from '../../engine/index.ts';
 import type { PolicyFault } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
@@ -26,7 +26,7 @@ export function checkRunnable(policy: AdmissionPolicyObject, findings: Findings)
     }
     const isMembers = isGroupSpec(policy.spec) && field === 'spec.policies';
     const value = valueAt(policy.spec, fault.path);
-    findings.reject(codeOf(fault, isMembers), invalid(field, value, withoutKey(fault)));
+    findings.reject(codeOf(fault, isMembers), invalid(field, value, fault.message));
   }
 }
 
@@ -37,24 +37,20 @@ function codeOf({ code }: PolicyFault, isMembers: boolean): RejectionCode {
   return isMembers || code === 'invalid-member-name' ? 'group-members' : 'not-runnable';
 }
 
-/** `spec.policies[name].settings.labels` */
-function fieldOf(path: readonly string[]): string {
-  return path
-    .map((part, index) => (index === 0 ? (SPEC_FIELDS.get(part) ?? part) : part))
-    .reduce((field, part, index) => {
-      const isKey = (index === 1 && path[0] === 'policies') || /^[0-9]+$/.test(part);
-      return isKey ? `${field}[${part}]` : `${field}.${part}`;
-    }, 'spec');
-}
-
-/** Messages of a policies file begin with the key, which the field says here. */
-function withoutKey({ message, path }: PolicyFault): string {
-  const key = path.find((part) => message.startsWith(`${part}: `));
-  return key === undefined ? message : message.slice(key.length + 2);
+/** `spec.policies[name].settings.labels[0]` */
+function fieldOf(path: PolicyFault['path']): string {
+  const [first, second, ...rest] = path;
+  if (first === 'policies' && second !== undefined) {
+    return fieldPathText([`spec.policies[${second}]`, ...rest]);
+  }
+  return fieldPathText([
+    'spec',
+    ...path.map((step, index) => (index === 0 ? (SPEC_FIELDS.get(String(step)) ?? step) : step)),
+  ]);
 }
 
 /** The text at a path; of anything larger, nothing: settings may hold what is nobody's business. */
-function valueAt(spec: unknown, path: readonly string[]): string {
+function valueAt(spec: unknown, path: PolicyFault['path']): string {
   let value = spec;
   for (const part of path) {
     value = isJsonObject(value) && Object.hasOwn(value, part) ? value[part] : undefined;

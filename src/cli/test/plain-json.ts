@@ -1,0 +1,48 @@
+import type { FieldFault, FieldPath, JsonObject, JsonValue } from '../../engine/index.ts';
+
+/** An error in a test file. */
+export type Fault = Omit<FieldFault, 'code'>;
+
+/** Most values after aliases are expanded: enough for megabytes of YAML, and a bound for a "billion laughs" file. */
+const MAX_VALUES = 1_000_000;
+
+/**
+ * A copy as plain JSON without shared or cyclic values; `__proto__` is an ordinary key. Values that JSON does not have
+ * become faults.
+ */
+export function plainJson(value: unknown, faults: Fault[]): JsonValue {
+  let left = MAX_VALUES;
+  const path: (string | number)[] = [];
+  const copy = (member: unknown, key: FieldPath[number]): JsonValue => {
+    path.push(key);
+    const result = walk(member);
+    path.pop();
+    return result;
+  };
+  const walk = (at: unknown): JsonValue => {
+    left -= 1;
+    if (left === 0) {
+      faults.push({ message: `expected at most ${MAX_VALUES} values after aliases are expanded, got more`, path: [] });
+    }
+    if (left <= 0) {
+      return null;
+    }
+    if (typeof at === 'number' && !Number.isFinite(at)) {
+      faults.push({ message: `expected a finite number, got ${at}`, path: [...path] });
+      return null;
+    }
+    if (Array.isArray(at)) {
+      return at.map((element, index) => copy(element, index));
+    }
+    if (typeof at === 'object' && at !== null) {
+      const object: JsonObject = {};
+      for (const [key, member] of Object.entries(at)) {
+        const entry = { value: copy(member, key), enumerable: true, configurable: true, writable: true };
+        Object.defineProperty(object, key, entry);
+      }
+      return object;
+    }
+    return at === undefined ? null : (at as JsonValue);
+  };
+  return walk(value);
+}
