@@ -203,6 +203,6 @@ export function describe(value: unknown): string {
   if (typeof value === 'object') {
     return Array.isArray(value) ? 'a list' : 'a mapping';
   }
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
