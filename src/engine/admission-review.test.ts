@@ -16,7 +16,7 @@ function failureOf(body: Uint8Array, parse: (body: Uint8Array) => unknown = pars
   return assert.fail('expected the body to be refused');
 }
 
-test('a review gives the facts and the request as text, without the fields that Kubewarden does not pass on', () => {
+test('a review gives its facts and the request as text, with only the fields that Kubewarden passes on', () => {
   const review = podReview({ unknown: { a: 1 }, subResource: null });
   const { uid, requestJson, object, admission } = parseAdmissionReview(bytes(review));
   const request = review.request as JsonObject;
@@ -31,7 +31,7 @@ test('a review gives the facts and the request as text, without the fields that 
   });
 });
 
-test('a request with only kept fields is handed on byte for byte, spaces and numbers as they were', () => {
+test('a request with only kept fields is passed on byte for byte', () => {
   const { oldObject: _oldObject, ...request } = podReview().request as JsonObject;
   const text = JSON.stringify(request, undefined, 2).replace('"a"', '"\\u0061é💥", "n": 1.0e2');
   const { requestJson } = parseAdmissionReview(
@@ -40,7 +40,7 @@ test('a request with only kept fields is handed on byte for byte, spaces and num
   assert.equal(String(requestJson).trim(), text);
 });
 
-test('the kind is the one that the client asked for', () => {
+test('the kind is that of the client’s request', () => {
   const requestKind = { group: 'apps', version: 'v1', kind: 'Deployment' };
   assert.deepEqual(parseAdmissionReview(bytes(podReview({ requestKind }))).admission?.kind, requestKind);
   assert.equal(parseAdmissionReview(bytes(podReview({ requestKind: null }))).admission?.kind.kind, 'Pod');
@@ -54,7 +54,7 @@ test('a DELETE has no object to compare with', () => {
   assert.equal(Object.hasOwn(JSON.parse(String(requestJson)) as object, 'object'), false);
 });
 
-test('keys that are written twice or with escapes mean the same to guests as to the engine', () => {
+test('guests and engine read repeated and escaped keys alike', () => {
   const request = JSON.stringify(podReview().request).slice(1, -1);
   for (const text of [
     `{"request":{${request},"namespace":"other"}}`,
@@ -142,7 +142,7 @@ test('a body over the limit is refused', () => {
   assert.equal(failureOf(new Uint8Array(MAX_REVIEW_BYTES + 1)).code, 'review-too-large');
 });
 
-test('nesting 100,000 deep is refused with 422 wherever it is, and costs nothing', () => {
+test('nesting 100,000 deep is refused with 422 at any place', () => {
   const tower = '['.repeat(100_000) + ']'.repeat(100_000);
   for (const text of [
     tower,
@@ -186,7 +186,7 @@ test('any JSON as request reaches guests unchanged', () => {
   );
 });
 
-test('the text for guests holds exactly the kept fields of any review', () => {
+test('guests get exactly the kept fields of any review', () => {
   const field = fc.constantFrom(
     'name',
     'namespace',
@@ -219,7 +219,7 @@ test('the text for guests holds exactly the kept fields of any review', () => {
   );
 });
 
-test('no body makes the parsers throw anything but their own error', () => {
+test('the parsers throw only ReviewError for any body', () => {
   const token = fc.constantFrom(
     '{',
     '}',
@@ -257,7 +257,7 @@ test('no body makes the parsers throw anything but their own error', () => {
   );
 });
 
-test('what the engine looks at is what the review says, however its texts are written', () => {
+test('the engine reads the same values as JSON.parse from any review', () => {
   const text = fc.oneof(fc.constantFrom('Pod', 'Pox', 'pods', 'a\\b', '"', 'é💥'), fc.string({ unit: 'binary' }));
   const [some, other] = [fc.constantFrom('v1', 'v2'), fc.constantFrom('pods', 'podx')];
   const id = fc.oneof(

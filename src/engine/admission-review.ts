@@ -13,52 +13,58 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** A review that was read: what the engine itself needs, and the text that guests get. */
+/** A parsed review: the fields that the engine reads, and the JSON that guests get. */
 export interface Review {
   /** Empty for a raw request without a uid. */
   readonly uid: string;
-  /** The request as JSON text in UTF-8: for an AdmissionReview only the fields that Kubewarden passes on, without nulls. */
+  /**
+   * The request as JSON text in UTF-8. For an AdmissionReview: only the fields that Kubewarden passes on, without
+   * nulls.
+   */
   readonly requestJson: Buffer;
   /**
-   * What a mutation is compared with: `object`, or the whole raw request. Undefined when `object` is null (DELETE).
-   * Built when it is first asked for: most evaluations change nothing.
+   * The object that a mutation is compared with: `object`, or the whole raw request. Undefined when `object` is null
+   * (DELETE). Parsed on first access, because most evaluations change nothing.
    */
   readonly object: JsonValue | undefined;
   /** Undefined for raw requests. */
   readonly admission?: AdmissionFacts;
-  /** What policies are chosen by. Read when it is first asked for; undefined for raw requests. */
+  /** The fields that policies are matched by. Parsed on first access; undefined for raw requests. */
   readonly target: ReviewTarget | undefined;
-  /** Undefined when it is null or missing. Built when it is first asked for. */
+  /** Undefined when it is null or missing. Parsed on first access. */
   readonly oldObject: JsonObject | undefined;
   /** One of the objects as JSON text; undefined when it is null or missing. */
   objectJson(field: 'object' | 'oldObject'): string | undefined;
-  /** The request without the objects as JSON text. */
+  /** The request as JSON text, without its objects. */
   factsJson(): string;
-  /** The same review, with another object in the place of the one that it has. */
+  /** A copy of the review with another object. */
   withObject(object: JsonObject): Review;
 }
 
-/** What a review is about, as rules and selectors see it; texts that are not there are empty. */
+/** The fields that rules and selectors match. Missing texts are empty. */
 export interface ReviewTarget {
   readonly operation: string;
-  /** As the API server converted it for the webhook. */
+  /** In the version that the API server converted the object to for the webhook. */
   readonly resource: ResourceId;
   readonly subresource: string;
-  /** As the client asked. */
+  /** As in the client's request. */
   readonly requestResource: ResourceId;
   readonly requestSubresource: string;
   readonly namespace: string;
 }
 
-/** What metrics, logs and exemptions look at. */
+/** The fields that metrics, logs and exemptions read. */
 export interface AdmissionFacts {
-  /** `requestKind`: the kind that the client asked for; `kind` when the API server does not say. */
+  /** `requestKind`: the kind in the client's request; `kind` when `requestKind` is missing. */
   readonly kind: GroupVersionKind;
   readonly operation: string;
   readonly namespace?: string;
 }
 
-/** What a field of the request must be; undefined when it is. Optional fields that are null are dropped. */
+/**
+ * Says what a field of the request must be; undefined when the field is valid. Optional fields that are null are
+ * dropped.
+ */
 type FieldCheck = (body: ReviewBody, member: JsonMember) => string | undefined;
 
 const REQUEST_FIELDS: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
@@ -140,11 +146,11 @@ interface ReviewParts {
   readonly requestJson: Buffer;
   readonly object: JsonMember | undefined;
   readonly admission: AdmissionFacts | undefined;
-  /** Members of the request that are handed on. */
+  /** Members of the request that guests get. */
   readonly kept: readonly JsonMember[];
 }
 
-/** A review whose objects are built when they are asked for. */
+/** A review of a request body. Objects are parsed on first access. */
 class ReadReview implements Review {
   readonly uid: string;
   readonly admission?: AdmissionFacts;
@@ -157,7 +163,7 @@ class ReadReview implements Review {
   #oldObject: JsonValue | undefined;
   #target: ReviewTarget | undefined;
 
-  /** `changed`: the object in the place of that of the body. */
+  /** `changed` replaces the object of the body. */
   constructor(body: ReviewBody, parts: ReviewParts, changed?: JsonObject) {
     this.uid = parts.uid;
     if (parts.admission !== undefined) {
@@ -171,7 +177,7 @@ class ReadReview implements Review {
 
   get requestJson(): Buffer {
     const { kept, object, requestJson } = this.#parts;
-    const text = this.#textOfChanged();
+    const text = this.#changedObjectJson();
     this.#requestJson ??= text === undefined ? requestJson : this.#body.objectWith(kept, object, text);
     return this.#requestJson;
   }
@@ -180,7 +186,7 @@ class ReadReview implements Review {
     const { object } = this.#parts;
     if (this.#object === undefined && object !== undefined) {
       const value = this.#body.value(object);
-      // A raw request may be null; an object that is null is none.
+      // A raw request may be null; an object that is null counts as missing.
       this.#object = value === null && this.admission !== undefined ? undefined : value;
     }
     return this.#object;
@@ -202,7 +208,7 @@ class ReadReview implements Review {
 
   objectJson(field: 'object' | 'oldObject'): string | undefined {
     if (field === 'object' && this.#changed !== undefined) {
-      return this.#textOfChanged();
+      return this.#changedObjectJson();
     }
     const member = this.#body.request?.get(field);
     return member === undefined || this.#body.isNull(member) ? undefined : this.#body.slice(member).toString();
@@ -218,8 +224,8 @@ class ReadReview implements Review {
     return new ReadReview(this.#body, this.#parts, object);
   }
 
-  /** Written when it is first asked for: often nobody is asked about what the last policy made of it. */
-  #textOfChanged(): string | undefined {
+  /** Serialized on first access: usually no other policy follows the last change. */
+  #changedObjectJson(): string | undefined {
     this.#changedText ??= this.#changed && JSON.stringify(this.#changed);
     return this.#changedText;
   }
@@ -241,7 +247,7 @@ function checkEnvelope(review: ReviewBody): void {
 }
 
 function text(body: ReviewBody, member: JsonMember): string | undefined {
-  return body.isText(member) ? undefined : 'text';
+  return body.isString(member) ? undefined : 'text';
 }
 
 function object(body: ReviewBody, member: JsonMember): string | undefined {
@@ -291,7 +297,7 @@ function resourceIn(body: ReviewBody, member: JsonMember | undefined): ResourceI
   if (member === undefined || body.isNull(member)) {
     return undefined;
   }
-  // Its shape was looked at when the review was read.
+  // The shape was checked when the review was parsed.
   const { group, version, resource } = body.smallValue(member) as JsonObject & ResourceId;
   return { group, version, resource };
 }

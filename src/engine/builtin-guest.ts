@@ -9,8 +9,8 @@ const require = createRequire(import.meta.url);
 
 /** A guest whose code is part of this product. */
 export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
-  // Required when it is first needed: most servers use few of them, and each is memory in every thread. An import could
-  // only be awaited, which a thread that handles its messages in order cannot do.
+  // Required on first use: most servers use few builtin modules, and each takes memory in every thread. An import is
+  // asynchronous, and this thread handles its messages in order.
   switch (name) {
     case 'pod-security': {
       const { PodSecurityGuest } = require(`./pod-security-guest.${extension}`) as typeof podSecurity;

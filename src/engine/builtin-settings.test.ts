@@ -16,7 +16,7 @@ const CASES: readonly (readonly [BuiltinName, unknown, readonly string[]])[] = [
 describe('settings of builtin modules', () => {
   const settings = new BuiltinSettings();
   for (const [name, value, paths] of CASES) {
-    it(`are judged as the guest judges them: ${name} ${JSON.stringify(value)}`, () => {
+    it(`are checked as by the guest: ${name} ${JSON.stringify(value)}`, () => {
       const problems = settings.problems(name, value);
       assert.deepEqual(
         problems.map(({ path }) => path),

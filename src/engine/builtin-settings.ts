@@ -6,20 +6,20 @@ import type * as podSecurity from './pod-security/index.ts';
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);
 
-/** One thing that is wrong with the settings of a builtin module. */
+/** One mistake in the settings of a builtin module. */
 export interface BuiltinSettingsProblem {
   /** `validations[0].expression`; empty for the settings as a whole. */
   readonly path: string;
   readonly message: string;
 }
 
-/** Checks settings of builtin modules as their guests do, before there is a policy. Keeps nothing of what it checked. */
+/** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
 export class BuiltinSettings {
   #environments: celPolicy.PolicyEnvironments | undefined;
 
-  /** All that is wrong, in the order of the settings. Empty: a guest takes them. */
+  /** All mistakes, in the order of the settings. Empty when the settings are valid. */
   problems(name: BuiltinName, settings: unknown): readonly BuiltinSettingsProblem[] {
-    // Required when it is first needed, as builtin guests are: most processes check no settings.
+    // Required on first use, like builtin guests: most processes check no settings.
     switch (name) {
       case 'cel': {
         const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from './json-text.ts';
 import { podReview } from './testing/reviews.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
 
-/** Answers host calls by `operation`; everything else has no cluster. */
+/** Answers host calls by `operation`; other calls fail as without a cluster. */
 function contextWith(answers: Readonly<Record<string, (payload: JsonObject) => JsonValue>> = {}): CallContext {
   return {
     limits: { fuel: Infinity, answerBytes: Infinity },
@@ -51,7 +51,7 @@ describe('builtin:cel', () => {
     assert.doesNotThrow(() => made.checkProtocol(contextWith()));
   });
 
-  it('denies with the words of an API server', () => {
+  it('denies with the message of an API server', () => {
     assert.deepEqual(validate({ validations: [{ expression: 'true' }] }), ACCEPTED);
     assert.deepEqual(validate({ validations: [{ expression: ' 1 == 2 ' }] }), denial('failed expression: 1 == 2'));
     const described = { expression: 'false', message: ' told so ', reason: 'Forbidden' };
@@ -64,7 +64,7 @@ describe('builtin:cel', () => {
     );
   });
 
-  it('tells all failures, with the code of the first', () => {
+  it('reports all failures, with the code of the first', () => {
     const validations = [
       { expression: 'false', message: 'one', reason: 'RequestEntityTooLarge' },
       { expression: 'true', message: 'two' },
@@ -75,7 +75,7 @@ describe('builtin:cel', () => {
     assert.deepEqual(validate({ validations: validations.slice(2) }), denial('three', 401));
   });
 
-  it('admits what cannot be evaluated only when told to', () => {
+  it('allows what cannot be evaluated only with failurePolicy Ignore', () => {
     const validations = [{ expression: 'object.spec.nope == 1' }];
     assert.deepEqual(validate({ validations, failurePolicy: 'Ignore' }), ACCEPTED);
     const endless = [{ expression: 'lists.range(2000).all(x, lists.range(2000).all(y, true))' }];
@@ -98,7 +98,7 @@ describe('builtin:cel', () => {
     assert.deepEqual(verdict, { ...ACCEPTED, auditAnnotations: { names: 'has a' } });
   });
 
-  it('is only for requests that match', () => {
+  it('evaluates only requests that match', () => {
     const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['pods'] };
     const settings = { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'false' }] };
     assert.equal(validate(settings).accepted, true);
@@ -126,7 +126,7 @@ describe('builtin:cel', () => {
     assert.deepEqual(validate(settings, { object: null, operation: 'DELETE' }), ACCEPTED);
   });
 
-  it('merges lists as the schema of the kind says', () => {
+  it('merges lists by the schema of the kind', () => {
     const configured = (containers: string): JsonObject => ({
       mutations: [
         {
@@ -154,7 +154,7 @@ describe('builtin:cel', () => {
     );
   });
 
-  it('keeps integers that JavaScript cannot hold apart', () => {
+  it('keeps integers that JavaScript numbers cannot distinguish', () => {
     const text = JSON.stringify(podReview().request).replace('"containers"', '"big":9007199254740993,"containers"');
     const settingsJson = JSON.stringify({ validations: [{ expression: 'object.spec.big != 9007199254740993' }] });
     const verdict = guest.validate({ requestJson: Buffer.from(text), settingsJson, isRaw: false }, contextWith());
@@ -166,21 +166,21 @@ describe('builtin:cel with a cluster', () => {
   const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
   const validations = [{ expression: "params.data.x == '1'", messageExpression: "'x is ' + params.data.x" }];
 
-  it('reads the parameter of the namespace of the request', () => {
+  it('reads the parameter in the request’s namespace', () => {
     const paramRef = { name: 'limits', parameterNotFoundAction: 'Deny' };
-    const asked: JsonObject[] = [];
+    const payloads: JsonObject[] = [];
     const get = (payload: JsonObject): JsonValue => {
-      asked.push(payload);
+      payloads.push(payload);
       return { data: { x: '2' } };
     };
     const settings = { paramKind, paramRef, validations };
     assert.deepEqual(validate(settings, {}, contextWith({ get_resource: get })), denial('x is 2'));
-    assert.deepEqual(asked, [
+    assert.deepEqual(payloads, [
       { api_version: 'v1', kind: 'ConfigMap', name: 'limits', disable_cache: false, namespace: 'default' },
     ]);
   });
 
-  it('evaluates every parameter that is selected', () => {
+  it('evaluates every selected parameter', () => {
     const paramRef = { selector: { matchLabels: { a: 'b' } }, namespace: 'other', parameterNotFoundAction: 'Allow' };
     const list = ({ namespace, label_selector: selector }: JsonObject): JsonValue => {
       assert.deepEqual([namespace, selector], ['other', 'a=b']);
@@ -192,7 +192,7 @@ describe('builtin:cel with a cluster', () => {
     assert.deepEqual(validate({ paramKind, paramRef, validations }, {}, none), ACCEPTED);
   });
 
-  it('does as it is told when there is no parameter', () => {
+  it('follows parameterNotFoundAction without a parameter', () => {
     const missing = contextWith({
       get_resource: () => {
         throw new Error("Cannot find v1/ConfigMap named 'limits' inside of namespace 'default'");
@@ -207,7 +207,7 @@ describe('builtin:cel with a cluster', () => {
     assert.deepEqual(validate({ paramKind, paramRef: allowed, validations }, {}, missing), ACCEPTED);
   });
 
-  it('takes settings of Kubewarden as they are', () => {
+  it('accepts settings of Kubewarden unchanged', () => {
     const settings = {
       variables: null,
       paramKind: { APIVersion: 'v1', Kind: 'ConfigMap' },
@@ -225,7 +225,7 @@ describe('builtin:cel with a cluster', () => {
     assert.deepEqual(validate(settings, {}, contextWith({ get_resource: get })), ACCEPTED);
   });
 
-  it('shows the namespace of the request, as much as API servers show', () => {
+  it('gives the same fields of the request’s namespace as API servers', () => {
     const settings = {
       validations: [{ expression: 'false', messageExpression: "'%s'.format([dyn(namespaceObject)])" }],
     };
@@ -239,7 +239,7 @@ describe('builtin:cel with a cluster', () => {
     assert.doesNotMatch(String(message), /managedFields|apiVersion/);
   });
 
-  it('asks whether a user may', () => {
+  it('checks permissions of users', () => {
     const expression = "authorizer.group('apps').resource('deployments').namespace('x').check('delete').allowed()";
     const canI = ({ subject_access_review: review }: JsonObject): JsonValue => {
       const { user, resource_attributes: attributes } = review as JsonObject;
@@ -248,10 +248,10 @@ describe('builtin:cel with a cluster', () => {
     };
     const settings = { validations: [{ expression }] };
     assert.equal(validate(settings, {}, contextWith({ can_i: canI })).accepted, true);
-    assert.equal(validate(settings).accepted, false, 'nobody can be asked');
+    assert.equal(validate(settings).accepted, false, 'no authorizer is available');
   });
 
-  it('fails closed without one, and says what is missing', () => {
+  it('fails closed without a cluster, and names what is missing', () => {
     const paramRef = { name: 'limits', parameterNotFoundAction: 'Allow' };
     assert.match(String(validate({ paramKind, paramRef, validations }).message), /no cluster is configured/);
     const looks = { failurePolicy: 'Ignore', validations: [{ expression: "namespaceObject.metadata.name != ''" }] };
@@ -266,7 +266,7 @@ describe('builtin:cel with a cluster', () => {
 });
 
 describe('settings of builtin:cel', () => {
-  it('are refused with every mistake, its place and what it might be', () => {
+  it('are refused with every mistake, its path and a suggestion', () => {
     const text = problems({
       validaton: [],
       validations: [
@@ -360,7 +360,7 @@ test('hostile settings and requests give verdicts or the errors of the engine', 
   );
 });
 
-test('what fails on some object never admits it', () => {
+test('an expression that fails on an object never allows it', () => {
   const settings = { validations: [{ expression: "object.spec.a.b == 'c' || object.spec.a.b != 'c'" }] };
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (spec) => {

@@ -4,12 +4,12 @@ import type { AdmissionRequest } from './cel-policy/index.ts';
 import { EngineError } from './errors.ts';
 import { isJsonObject } from './json-text.ts';
 
-/** What was read, for as long as its text is there. */
+/** Parsed requests, for as long as their buffers exist. */
 const known = new WeakMap<Buffer, AdmissionRequest>();
 
 /**
- * Reads the request of a review as expressions see it: once, however many policies are asked about it. Nobody changes what it is
- * made of. Throws EngineError `guest-error`.
+ * Parses the request of a review for CEL expressions. Parsed once for all policies, so it must not be changed. Throws
+ * EngineError `guest-error`.
  */
 export function requestOf(requestJson: Buffer): AdmissionRequest {
   let request = known.get(requestJson);

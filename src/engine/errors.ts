@@ -22,9 +22,9 @@ export type EngineErrorCode =
   | 'guest-timeout'
   /** A waPC module speaks another protocol than "v1". */
   | 'protocol-unsupported'
-  /** A policy asked for a host capability that it was not granted. The message names the field to change. */
+  /** A policy called a host capability that it was not granted. The message names the field to change. */
   | 'capability-refused'
-  /** A granted host capability could not answer. */
+  /** A granted host capability failed. */
   | 'capability-failed'
   /** The file of a recorded session cannot be read. */
   | 'session-malformed';
@@ -33,7 +33,7 @@ export type EngineErrorCode =
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
-  /** The line itself (shortened) and a caret below the column. */
+  /** The line (shortened) and a caret below the column. */
   readonly excerpt: string;
 }
 
@@ -42,7 +42,7 @@ export interface EngineErrorOptions {
   readonly position?: TextPosition;
 }
 
-/** The only error that leaves this folder. */
+/** The only class of errors that this folder throws. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: EngineErrorCode;
@@ -55,7 +55,7 @@ export class EngineError extends Error {
   }
 }
 
-/** An excerpt shows at most this much of a line: it goes into statuses and logs. */
+/** Excerpts go into statuses and logs, so long lines are cut. */
 const MAX_EXCERPT_COLUMNS = 120;
 
 /** Line, column and excerpt of `offset` (in UTF-16 units) in `text`. */
@@ -69,7 +69,7 @@ export function textPosition(text: string, offset: number): TextPosition {
   }
   const lineEnd = text.indexOf('\n', lineStart);
   const column = at - lineStart;
-  // A long line is cut around the column, so that the caret is always on the excerpt.
+  // A long line is cut around the column, so that the caret stays below the excerpt.
   const cut = Math.max(0, column - MAX_EXCERPT_COLUMNS / 2);
   const end = Math.min(lineEnd === -1 ? text.length : lineEnd, lineStart + cut + MAX_EXCERPT_COLUMNS);
   const shown = text

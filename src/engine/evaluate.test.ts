@@ -50,7 +50,7 @@ function single(answer: unknown, settings = ''): Fixture {
   return load(`id: {module: m.wasm${settings}}`, { 'm.wasm': guest });
 }
 
-function ask(
+function run(
   policy: LoadedPolicy,
   review: unknown = podReview(),
   { route = 'validate', ...options }: Partial<EvaluateOptions> = {},
@@ -70,7 +70,7 @@ const LOOP = new EngineError('guest-timeout', 'out of fuel');
 const NOT_ALLOWED_TO_MUTATE =
   'Request rejected by policy id. The policy attempted to mutate the request, but it is currently configured to not allow mutations.';
 
-// What Kubewarden's policy server answers, case by case, for single policies.
+// The answers of Kubewarden's policy server, case by case, for single policies.
 for (const [situation, answer, settings, expected] of [
   ['accepted', { accepted: true }, '', { allowed: true, ...NO_EXTRAS }],
   [
@@ -184,13 +184,13 @@ for (const [situation, answer, settings, expected] of [
   ],
 ] as const) {
   test(situation, () => {
-    const { verdict } = ask(single(answer, settings).policy);
+    const { verdict } = run(single(answer, settings).policy);
     assert.deepEqual(verdict, { ...expected });
   });
 }
 
 test('mutation on DELETE', () => {
-  const { verdict } = ask(
+  const { verdict } = run(
     single({ accepted: true, mutated_object: MUTATED }, ', allowedToMutate: true').policy,
     podReview({ operation: 'DELETE', object: null }),
   );
@@ -199,9 +199,9 @@ test('mutation on DELETE', () => {
   assert.deepEqual(verdict, { allowed: false, message, ...NO_EXTRAS });
 });
 
-test('/audit gives the verdict as it is, without mode, mutation rules and message', () => {
+test('/audit gives the policy’s own verdict, without mode, mutation rules and message', () => {
   const answer = { accepted: false, message: 'no', mutated_object: MUTATED };
-  const { verdict } = ask(single(answer, ', policyMode: monitor, message: other').policy, podReview(), {
+  const { verdict } = run(single(answer, ', policyMode: monitor, message: other').policy, podReview(), {
     route: 'audit',
   });
   assert.deepEqual(verdict, {
@@ -210,13 +210,13 @@ test('/audit gives the verdict as it is, without mode, mutation rules and messag
     message: 'no',
     ...NO_EXTRAS,
   });
-  const ignoring = ask(single(LOOP, ', failurePolicy: Ignore').policy, podReview(), { route: 'audit' });
+  const ignoring = run(single(LOOP, ', failurePolicy: Ignore').policy, podReview(), { route: 'audit' });
   assert.equal(ignoring.verdict.allowed, false);
 });
 
-test('/validate_raw takes any request, and compares mutations with all of it', () => {
+test('/validate_raw takes any request, and compares mutations with the whole request', () => {
   const { policy } = single({ accepted: true, mutated_object: { user: 'b' } }, ', allowedToMutate: true');
-  const { verdict, observation } = ask(policy, { request: { uid: 'u', user: 'a' } }, { route: 'validate_raw' });
+  const { verdict, observation } = run(policy, { request: { uid: 'u', user: 'a' } }, { route: 'validate_raw' });
   const patch = [
     { op: 'remove', path: '/uid' },
     { op: 'replace', path: '/user', value: 'b' },
@@ -232,37 +232,37 @@ test('/validate_raw takes any request, and compares mutations with all of it', (
   });
 });
 
-test('init error answers with the error, even in monitor mode; Ignore admits with a warning', () => {
+test('a policy that failed to load denies with the error, even in monitor mode; Ignore allows with a warning', () => {
   const options = { port: NO_PORT, log: () => undefined };
   const message = 'cannot load policy id: digest differs';
   for (const mode of ['protect', 'monitor'] as const) {
-    const { verdict, observation } = ask(createFailedPolicy({ id: 'id', message, mode }, options));
+    const { verdict, observation } = run(createFailedPolicy({ id: 'id', message, mode }, options));
     assert.deepEqual(verdict, { allowed: false, message, code: 500, ...NO_EXTRAS });
     assert.equal(observation.outcome, 'not-initialized');
   }
-  const { verdict } = ask(createFailedPolicy({ id: 'id', message, failurePolicy: 'Ignore' }, options));
+  const { verdict } = run(createFailedPolicy({ id: 'id', message, failurePolicy: 'Ignore' }, options));
   assert.equal(verdict.allowed, true);
   assert.deepEqual(verdict.warnings, [`policy id gave no verdict and its failurePolicy is Ignore: ${message}`]);
 });
 
-test('requests of the always-accept namespace are allowed without asking', () => {
+test('requests of the always-accept namespace are allowed without an evaluation', () => {
   const guest = new ScriptedGuest(() => ({ accepted: false }));
   const { policy } = load('id: {module: m}', { m: guest }, { alwaysAcceptNamespace: 'portcullis' });
-  const { verdict, observation } = ask(policy, podReview({ namespace: 'portcullis' }));
+  const { verdict, observation } = run(policy, podReview({ namespace: 'portcullis' }));
   assert.deepEqual(verdict, { allowed: true, ...NO_EXTRAS });
   assert.equal(guest.calls, 0);
   assert.equal(observation.outcome, 'exempt');
-  assert.equal(ask(policy, podReview({ namespace: 'other' })).verdict.allowed, false);
+  assert.equal(run(policy, podReview({ namespace: 'other' })).verdict.allowed, false);
   const failed = createFailedPolicy(
     { id: 'id', message: 'broken' },
     { port: NO_PORT, log: () => undefined, alwaysAcceptNamespace: 'portcullis' },
   );
-  assert.equal(ask(failed, podReview({ namespace: 'portcullis' })).verdict.allowed, true);
+  assert.equal(run(failed, podReview({ namespace: 'portcullis' })).verdict.allowed, true);
 });
 
-test('an observation tells what the policy said, with the labels of Kubewarden, not what was made of it', () => {
+test('an observation contains the policy’s own verdict, with the labels of Kubewarden', () => {
   const { policy, log } = single({ accepted: false, message: 'no', code: 418 }, ', policyMode: monitor');
-  assert.deepEqual(ask(policy).observation, {
+  assert.deepEqual(run(policy).observation, {
     policy: 'id',
     mode: 'monitor',
     route: 'validate',
@@ -284,35 +284,35 @@ test('an observation tells what the policy said, with the labels of Kubewarden, 
   ]);
 });
 
-test('an observation keeps no text of a review that has not the form of a name', () => {
+test('an observation contains only valid names of a review', () => {
   const { policy } = single({ accepted: true });
   const kind = { group: '', version: 'v1', kind: 'K'.repeat(1_000) };
   const review = podReview({ kind, requestKind: kind, namespace: 'a b', operation: 'DESTROY' });
-  const { observation } = ask(policy, review);
+  const { observation } = run(policy, review);
   assert.deepEqual([observation.kind, observation.namespace, observation.operation], ['other', 'other', 'other']);
 });
 
-test('a guest gets request, settings, fuel by its timeout, and is announced while it runs', () => {
+test('a guest gets request, settings and fuel by its timeout, and its run is reported', () => {
   const seen: unknown[] = [];
   const guest = new ScriptedGuest(({ request, settings, context }) => {
     seen.push((request as JsonObject).uid, settings, context.limits.fuel);
     return { accepted: true };
   });
   const announced = {
-    entering: (id: string, timeoutMs: number, member: number) => seen.push([id, timeoutMs, member]),
-    leaving: () => seen.push('left'),
+    onUnitStart: (id: string, timeoutMs: number, member: number) => seen.push([id, timeoutMs, member]),
+    onUnitEnd: () => seen.push('left'),
   };
-  ask(load('id: {module: m, settings: {a: [1]}, timeoutEvalSeconds: 7}', { m: guest }).policy, podReview(), announced);
+  run(load('id: {module: m, settings: {a: [1]}, timeoutEvalSeconds: 7}', { m: guest }).policy, podReview(), announced);
   assert.deepEqual(seen, [['id', 7_000, -1], UID, { a: [1] }, 7 * FUEL_PER_SECOND['kubewarden-wapc'], 'left']);
   seen.length = 0;
-  ask(load('id: {module: m}', { m: guest }, { defaultTimeoutSeconds: 3 }).policy, podReview(), announced);
+  run(load('id: {module: m}', { m: guest }, { defaultTimeoutSeconds: 3 }).policy, podReview(), announced);
   assert.deepEqual(seen.at(0), ['id', 3_000, -1]);
 });
 
-test('what already timed out is answered so without being run', () => {
+test('a policy listed as timed out is not run', () => {
   const guest = new ScriptedGuest(() => ({ accepted: true }));
   const { policy } = load('id: {module: m}', { m: guest });
-  const { verdict, observation } = ask(policy, podReview(), { timedOut: new Set(['id']) });
+  const { verdict, observation } = run(policy, podReview(), { timedOut: new Set(['id']) });
   assert.equal(verdict.message, TIMEOUT_MESSAGE);
   assert.equal(observation.outcome, 'timeout');
   assert.equal(guest.calls, 0);
@@ -346,58 +346,58 @@ const no = (message: string): object => ({ accepted: false, message });
 test('a group denies with its message, and causes only for members that were evaluated and denied', () => {
   const { policy, guests } = group({ a: no('a says no'), b: no('b'), c: YES });
   const reason = { message: 'not enough', causes: [{ message: 'a says no', field: 'spec.policies.a' }] };
-  assert.deepEqual(ask(policy).verdict, { allowed: false, ...reason, ...NO_EXTRAS });
+  assert.deepEqual(run(policy).verdict, { allowed: false, ...reason, ...NO_EXTRAS });
   assert.deepEqual([guests.a!.calls, guests.b!.calls, guests.c!.calls], [1, 0, 0]);
 
-  const both = ask(group({ a: YES, b: no('b'), c: { accepted: false } }).policy);
+  const both = run(group({ a: YES, b: no('b'), c: { accepted: false } }).policy);
   const causes = [{ message: 'b', field: 'spec.policies.b' }, { field: 'spec.policies.c' }];
   assert.deepEqual(reasonOf(both.verdict), { message: 'not enough', causes });
 });
 
-test('a group allows without status, whatever members said on the way', () => {
-  assert.deepEqual(ask(group({ a: YES, b: no('b'), c: YES }).policy).verdict, {
+test('a group allows without status, even if a member denied', () => {
+  assert.deepEqual(run(group({ a: YES, b: no('b'), c: YES }).policy).verdict, {
     allowed: true,
     ...NO_EXTRAS,
   });
 });
 
 test('a member that mutates is denied', () => {
-  const { verdict } = ask(group({ a: { accepted: true, mutated_object: MUTATED }, b: YES, c: YES }).policy);
+  const { verdict } = run(group({ a: { accepted: true, mutated_object: MUTATED }, b: YES, c: YES }).policy);
   const causes = [{ message: 'mutation is not allowed inside of policy group', field: 'spec.policies.a' }];
   assert.deepEqual(reasonOf(verdict), { message: 'not enough', causes });
 });
 
 test('a group whose result depends on a member that failed is denied with code 500', () => {
-  const { verdict, observation } = ask(group({ a: TRAP, b: YES, c: YES }).policy);
+  const { verdict, observation } = run(group({ a: TRAP, b: YES, c: YES }).policy);
   const causes = [{ message: 'internal server error: unreachable', field: 'spec.policies.a' }];
   assert.deepEqual(reasonOf(verdict), { message: 'not enough', causes, code: 500 });
   assert.equal(observation.outcome, 'failed');
-  assert.equal(ask(group({ a: YES, b: TRAP, c: YES }).policy).verdict.allowed, true, 'b is not needed');
+  assert.equal(run(group({ a: YES, b: TRAP, c: YES }).policy).verdict.allowed, true, 'the result does not depend on b');
 });
 
-test('a member that fails is not an approval when it is negated (upstream allows)', () => {
+test('the negation of a failed member is no approval (Kubewarden allows)', () => {
   const yaml = 'group: {expression: "!a()", message: m, policies: {a: {module: a}}}';
   for (const failure of [TRAP, LOOP]) {
-    assert.equal(ask(group({ a: failure }, yaml).policy).verdict.allowed, false);
+    assert.equal(run(group({ a: failure }, yaml).policy).verdict.allowed, false);
   }
-  assert.equal(ask(group({ a: no('x') }, yaml).policy).verdict.allowed, true);
+  assert.equal(run(group({ a: no('x') }, yaml).policy).verdict.allowed, true);
 });
 
-test('a group in monitor mode admits, and a member that is asked twice runs once', () => {
+test('a group in monitor mode allows, and a member that is called twice runs once', () => {
   const yaml = 'group: {policyMode: monitor, expression: a() && a(), message: m, policies: {a: {module: a}}}';
   const { policy, guests } = group({ a: no('x') }, yaml);
-  const { verdict, observation } = ask(policy);
+  const { verdict, observation } = run(policy);
   assert.deepEqual(verdict, { allowed: true, ...NO_EXTRAS });
   assert.equal(observation.accepted, false);
   assert.equal(guests.a!.calls, 1);
 });
 
-test('members are announced by id and position, and answered as timed out one by one', () => {
+test('members are reported by id and position, and time out one by one', () => {
   const seen: unknown[] = [];
   const { policy, guests } = group({ a: YES, b: YES, c: YES });
-  const { verdict, observation } = ask(policy, podReview(), {
+  const { verdict, observation } = run(policy, podReview(), {
     timedOut: new Set(['group/b']),
-    entering: (id, timeoutMs, member) => seen.push([id, timeoutMs, member]),
+    onUnitStart: (id, timeoutMs, member) => seen.push([id, timeoutMs, member]),
   });
   assert.equal(verdict.allowed, true);
   assert.deepEqual(seen, [
@@ -406,12 +406,12 @@ test('members are announced by id and position, and answered as timed out one by
   ]);
   assert.equal(guests.b!.calls, 0);
   assert.equal(observation.outcome, 'verdict');
-  const needed = ask(policy, podReview(), { timedOut: new Set(['group/a']) });
+  const needed = run(policy, podReview(), { timedOut: new Set(['group/a']) });
   assert.equal(needed.observation.outcome, 'timeout');
   assert.deepEqual(needed.verdict.causes, [{ message: TIMEOUT_MESSAGE, field: 'spec.policies.a' }]);
 });
 
-test('settings are checked by every guest of a policy', () => {
+test('every guest of a policy checks its settings', () => {
   const picky = new ScriptedGuest(() => YES, {
     settings: (settings) => ('key' in (settings as JsonObject) ? { valid: true } : { valid: false, message: 'no key' }),
   });
@@ -431,7 +431,7 @@ test('settings are checked by every guest of a policy', () => {
   ]);
 });
 
-test('a guest that fails while it checks settings gives no opinion', () => {
+test('a guest that fails to check settings is an error', () => {
   const failing = new ScriptedGuest(() => YES, {
     settings: () => {
       throw TRAP;
@@ -457,7 +457,7 @@ test('context-aware Rego policies get the declared kinds as their inventory', ()
   const inventoryOf = (mode: 'opa' | 'gatekeeper' | 'wasi'): string | undefined => {
     let inventory: string | undefined;
     const guest = new ScriptedGuest(({ input }) => ((inventory = input.inventoryJson), YES), { mode });
-    ask(load(yaml, { m: guest }, { port }).policy);
+    run(load(yaml, { m: guest }, { port }).policy);
     return inventory;
   };
   const pod = '{"metadata":{"name":"constructor","namespace":"__proto__"}}';
@@ -472,6 +472,6 @@ test('context-aware Rego policies get the declared kinds as their inventory', ()
   );
   assert.equal(inventoryOf('wasi'), undefined);
   const unreachable = new ScriptedGuest(() => YES, { mode: 'opa' });
-  const { verdict } = ask(load(yaml, { m: unreachable }).policy);
+  const { verdict } = run(load(yaml, { m: unreachable }).policy);
   assert.deepEqual(reasonOf(verdict), { message: 'internal server error: nothing is there', code: 500 });
 });

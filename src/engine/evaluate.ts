@@ -1,29 +1,29 @@
 import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
 import type { Review } from './admission-review.ts';
 import { Evaluator } from './evaluator.ts';
-import type { Asking, Entering } from './evaluator.ts';
+import type { JudgeOptions, OnUnitStart } from './evaluator.ts';
 import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import { observe } from './observation.ts';
 import type { Observation, Route } from './observation.ts';
 import type { Verdict } from './verdict.ts';
 
-/** A policy's verdict, and what metrics note about it. */
+/** A policy's verdict, and its observation for metrics. */
 export interface Evaluation {
   readonly verdict: Verdict;
   readonly observation: Observation;
 }
 
-export interface EvaluateOptions extends Omit<Asking, 'leftMs'> {
+export interface EvaluateOptions extends Omit<JudgeOptions, 'leftMs'> {
   readonly route: Route;
 }
 
-/** Reads the bytes of a request. Throws ReviewError. */
+/** Parses the body of a request. Throws ReviewError. */
 export function readReview(route: Route, body: Uint8Array): Review {
   return route === 'validate_raw' ? parseRawReview(body) : parseAdmissionReview(body);
 }
 
-/** Evaluates a review by one policy. Synchronous, keeps nothing; throws only for faults of the engine itself. */
+/** Evaluates a review by one policy. Synchronous and stateless; throws only for faults of the engine itself. */
 export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
   const { route } = options;
   const evaluator = new Evaluator(policy.options);
@@ -33,9 +33,9 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
 }
 
 /**
- * Asks the guests of a policy for their protocol, and for their opinion of its settings. Throws `protocol-unsupported`,
- * and `guest-error` or `guest-timeout` when a guest gives no opinion.
+ * Checks the protocol of a policy's guests, and lets them validate its settings. Throws `protocol-unsupported`, and
+ * `guest-error` or `guest-timeout` when a guest fails.
  */
-export function checkSettings(policy: LoadedPolicy, entering?: Entering): SettingsVerdict {
-  return new Evaluator(policy.options).checkSettings(policy, entering);
+export function checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): SettingsVerdict {
+  return new Evaluator(policy.options).checkSettings(policy, onUnitStart);
 }

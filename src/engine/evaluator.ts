@@ -29,10 +29,9 @@ import { MAX_REVIEW_BYTES } from './review-body.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /**
- * Fuel of one second of evaluation: what guests were measured to use in one (waPC in Rust and AssemblyScript, and Rego:
- * 2 × 10⁹). Code of the Go compiler is charged for far more than it executes, because its functions are loops around
- * one big switch: 20 to 45 × 10⁹. A loop of nothing uses 7 × 10⁹, and is cut the earlier. The wall clock deadline
- * stands behind all of this.
+ * Fuel for one second of evaluation, measured with guests in Rust and AssemblyScript (waPC) and Rego: 2 × 10⁹. Code of
+ * the Go compiler uses 20 to 45 × 10⁹, because its functions are loops around one big switch. An empty loop uses 7 ×
+ * 10⁹, so it ends earlier. The deadline by wall clock limits what fuel does not.
  */
 export const FUEL_PER_SECOND: Readonly<Record<ExecutionMode, number>> = {
   'kubewarden-wapc': 2e9,
@@ -40,45 +39,45 @@ export const FUEL_PER_SECOND: Readonly<Record<ExecutionMode, number>> = {
   gatekeeper: 2e9,
   wasi: 20e9,
 };
-/** Largest answer of a guest: it may hold the object of the largest review again. */
+/** Maximum size of a guest's answer, which may contain the object of the largest review. */
 export const MAX_ANSWER_BYTES = MAX_REVIEW_BYTES;
 
 const MS_PER_SECOND = 1_000;
 
-/** In the place of a member's position: the policy's match conditions are looked at, no guest runs. */
+/** In the place of a member's position: match conditions are evaluated, not a guest. */
 export const MATCH_CONDITIONS = -2;
 
 /**
- * Told before a guest starts: the policy's id or `group/member`, the time that it has in milliseconds, and the member's
- * position in its group (-1 outside of groups). Also before the match conditions of a policy are looked at:
- * {@link MATCH_CONDITIONS}.
+ * Called before a guest starts or match conditions are evaluated. `id` is that of the policy or `group/member`,
+ * `timeoutMs` the time limit, and `member` the position in the group, -1 outside of groups, or {@link
+ * MATCH_CONDITIONS}.
  */
-export type Entering = (id: string, timeoutMs: number, member: number) => void;
+export type OnUnitStart = (id: string, timeoutMs: number, member: number) => void;
 
-/** How policies are asked about one review. */
-export interface Asking {
-  /** Ids of policies, groups and members (`group/member`) that are answered as timed out without being run. */
+/** Options for the evaluation of one review. */
+export interface JudgeOptions {
+  /** Ids of policies, groups and members (`group/member`) that time out without being run. */
   readonly timedOut?: ReadonlySet<string>;
   /** Called before a guest starts. */
-  readonly entering?: Entering;
-  /** Called when the guest is done, however it ended. */
-  readonly leaving?: () => void;
-  /** Milliseconds that a guest has at the most. Default: what its policy says. */
+  readonly onUnitStart?: OnUnitStart;
+  /** Called when the guest has ended, successfully or not. */
+  readonly onUnitEnd?: () => void;
+  /** Milliseconds left for the review. Default: only the policy's own limit. */
   readonly leftMs?: () => number;
 }
 
-/** What a policy said by itself, and the object as it wants it. */
+/** A judgement with the mutated object. */
 export interface PolicyJudgement extends Judgement {
   readonly mutatedObject?: JsonValue;
 }
 
-/** What one guest call came to. */
+/** Result of one guest call. */
 type UnitResult =
   | { readonly kind: 'verdict'; readonly verdict: GuestVerdict }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'timeout' };
 
-/** Asks policies, and applies their settings for answers. Serves all policies of a thread. */
+/** Evaluates policies and applies their settings to the verdicts. One instance serves all policies of a thread. */
 export class Evaluator {
   readonly #capabilities: HostCapabilities;
   readonly #log: PolicyLog;
@@ -90,12 +89,12 @@ export class Evaluator {
     this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
   }
 
-  checkSettings(policy: LoadedPolicy, entering?: Entering): SettingsVerdict {
+  checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): SettingsVerdict {
     const isGroup = policy.kind === 'group';
     const problems: string[] = [];
     for (const [index, unit] of unitsOf(policy).entries()) {
       const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit));
-      entering?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
+      onUnitStart?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
       unit.guest.checkProtocol(context());
       const verdict = unit.guest.validateSettings(unit.settingsJson, context());
       if (!verdict.valid) {
@@ -105,8 +104,8 @@ export class Evaluator {
     return problems.length === 0 ? { valid: true } : { valid: false, message: problems.join('; ') };
   }
 
-  /** What a policy says about a review by itself: what `/audit` gets. */
-  judge(policy: LoadedPolicy, review: Review, options: Asking): PolicyJudgement {
+  /** A policy's own verdict, which `/audit` returns. */
+  judge(policy: LoadedPolicy, review: Review, options: JudgeOptions): PolicyJudgement {
     const namespace = review.admission?.namespace;
     if (namespace !== undefined && namespace === this.#alwaysAcceptNamespace) {
       return { outcome: 'exempt', verdict: allowed() };
@@ -120,7 +119,7 @@ export class Evaluator {
     if (policy.kind === 'group') {
       return this.#judgeGroup(policy, review, options);
     }
-    const result = this.#ask(policy.unit, review, options, -1);
+    const result = this.#call(policy.unit, review, options, -1);
     if (result.kind === 'timeout') {
       return { outcome: 'timeout', verdict: timedOut() };
     }
@@ -132,7 +131,7 @@ export class Evaluator {
     return { outcome: 'verdict', verdict, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
   }
 
-  #judgeGroup(group: LoadedPolicyGroup, review: Review, options: Asking): PolicyJudgement {
+  #judgeGroup(group: LoadedPolicyGroup, review: Review, options: JudgeOptions): PolicyJudgement {
     const results = new Map<string, MemberResult>();
     const order = [...group.members.keys()];
     const isTrue = evaluateGroupExpression(group.expression, (name) => {
@@ -144,7 +143,7 @@ export class Evaluator {
       if (unit === undefined) {
         return undefined;
       }
-      const result = memberResult(review, this.#ask(unit, review, options, order.indexOf(name)));
+      const result = memberResult(review, this.#call(unit, review, options, order.indexOf(name)));
       results.set(name, result);
       return result.accepted;
     });
@@ -160,7 +159,7 @@ export class Evaluator {
     return { outcome, verdict: groupDenied(group.message, causes, isFailure) };
   }
 
-  #ask(unit: EvaluationUnit, review: Review, options: Asking, member: number): UnitResult {
+  #call(unit: EvaluationUnit, review: Review, options: JudgeOptions, member: number): UnitResult {
     if (options.timedOut?.has(unit.id) === true) {
       return { kind: 'timeout' };
     }
@@ -169,7 +168,7 @@ export class Evaluator {
       this.#logFailed(unit, review, 'the policy timed out', 'no time was left for it');
       return { kind: 'timeout' };
     }
-    options.entering?.(unit.id, timeoutMs, member);
+    options.onUnitStart?.(unit.id, timeoutMs, member);
     try {
       const { guest, settingsJson } = unit;
       const inventoryJson =
@@ -189,17 +188,18 @@ export class Evaluator {
       this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
       return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };
     } finally {
-      options.leaving?.();
+      options.onUnitEnd?.();
     }
   }
 
-  /** Applies failurePolicy, mode, mutation rules and message of a policy to what it said. */
+  /** Applies failurePolicy, mode, mutation rules and message of a policy to its own verdict. */
   apply(policy: LoadedPolicy, { uid }: Pick<Review, 'uid'>, { outcome, verdict }: Judgement): Verdict {
     const { id, mode, failurePolicy } = policy;
     if (outcome === 'exempt') {
       return verdict;
     }
-    // A guest that fails denies, as upstream, whatever failurePolicy says: whoever writes the request could make it fail.
+    // As in Kubewarden, a guest that fails denies even with failurePolicy Ignore: the author of a request could make it
+    // fail.
     if (failurePolicy === 'Ignore' && (outcome === 'not-initialized' || outcome === 'timeout')) {
       return ignored(id, outcome === 'timeout' ? TIMEOUT_MESSAGE : (verdict.message ?? ''));
     }
@@ -241,7 +241,7 @@ function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER
   return { fuel, answerBytes: MAX_ANSWER_BYTES };
 }
 
-/** What a member of a group contributes; `accepted` is undefined when it gave no verdict. */
+/** The result of one member of a group; `accepted` is undefined when the member gave no verdict. */
 interface MemberResult {
   readonly accepted: boolean | undefined;
   readonly message: string | undefined;

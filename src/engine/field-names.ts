@@ -1,6 +1,6 @@
 const BACKSLASH = 0x5c;
 
-/** Names of fields, found in JSON where they are written: no text is made of keys that nobody asks for. */
+/** A set of field names, compared with the bytes of JSON, so that no string is built for other keys. */
 export class FieldNames {
   readonly #byLength: (readonly { readonly name: string; readonly bytes: Uint8Array }[] | undefined)[] = [];
 
@@ -11,7 +11,7 @@ export class FieldNames {
     }
   }
 
-  /** The name whose bytes are those from `start` up to `end`, if there is one; escapes are not looked into. */
+  /** The name that equals the bytes from `start` to `end`, if any. Escapes are not decoded. */
   find(source: Uint8Array, start: number, end: number): string | undefined {
     for (const { name, bytes } of this.#byLength[end - start] ?? []) {
       if (hasBytes(source, start, bytes)) {
@@ -31,7 +31,7 @@ function hasBytes(source: Uint8Array, start: number, bytes: Uint8Array): boolean
   return true;
 }
 
-/** Whether a key has escapes. */
+/** Whether a key contains escapes. */
 export function hasEscape(source: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if (source[at] === BACKSLASH) {

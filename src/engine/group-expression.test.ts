@@ -7,17 +7,17 @@ import type { GroupExpression } from './group-expression.ts';
 
 const MEMBERS = new Set(['a', 'b', 'c']);
 
-/** The result, and the members that were asked, in order. */
+/** The result, and the members that were called, in order. */
 function run(source: string, values: Record<string, boolean | undefined>): [boolean | undefined, string] {
-  const asked: string[] = [];
+  const called: string[] = [];
   const result = evaluateGroupExpression(parseGroupExpression(source, MEMBERS), (name) => {
-    asked.push(name);
+    called.push(name);
     return values[name];
   });
-  return [result, asked.join('')];
+  return [result, called.join('')];
 }
 
-for (const [source, values, expected, asked] of [
+for (const [source, values, expected, called] of [
   ['a()', { a: true }, true, 'a'],
   ['!a()', { a: true }, false, 'a'],
   ['a() && b()', { a: false, b: true }, false, 'a'],
@@ -32,12 +32,12 @@ for (const [source, values, expected, asked] of [
   ['false || !!a()', { a: true }, true, 'a'],
   ['a() // && c()\n && b() //', { a: true, b: true }, true, 'ab'],
 ] as const) {
-  test(`${source} with ${JSON.stringify(values)} is ${expected} and asks ${asked}`, () => {
-    assert.deepEqual(run(source, values), [expected, asked]);
+  test(`${source} with ${JSON.stringify(values)} is ${expected} and calls ${called}`, () => {
+    assert.deepEqual(run(source, values), [expected, called]);
   });
 }
 
-test('a member without a verdict decides nothing: neither it nor its negation is true or false', () => {
+test('neither a member without a verdict nor its negation is true or false', () => {
   assert.deepEqual(run('a()', {}), [undefined, 'a']);
   assert.deepEqual(run('!a()', {}), [undefined, 'a']);
   assert.deepEqual(run('a() == a()', {}), [undefined, 'aa']);
@@ -86,7 +86,7 @@ test('depth and length are limited, so that neither parsing nor evaluating can o
   }
 });
 
-/** Expressions as text, with full parentheses, and what they mean. */
+/** Expressions as text, with full parentheses, and their meaning. */
 const { expression } = fc.letrec<{ expression: [string, (v: Record<string, boolean>) => boolean] }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 5 },
@@ -113,7 +113,7 @@ const { expression } = fc.letrec<{ expression: [string, (v: Record<string, boole
   ),
 }));
 
-test('any expression means what its operators mean', () => {
+test('any expression gives the result of its operators', () => {
   fc.assert(
     fc.property(
       expression,
@@ -129,7 +129,7 @@ test('any expression means what its operators mean', () => {
   );
 });
 
-test('no text makes the parser throw anything but its own error', () => {
+test('the parser throws only EngineError for any text', () => {
   const token = fc.constantFrom('a', 'b()', '(', ')', '!', '&&', '||', '==', '!=', 'true', ' ', '\n', '&', '💥', '"');
   const text = fc.oneof(
     fc.array(token).map((tokens) => tokens.join('')),

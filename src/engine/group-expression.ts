@@ -13,7 +13,7 @@ export type GroupExpression =
       readonly at: number;
     };
 
-/** A group has at most some dozens of members, so 8 KiB holds any expression that a person can read. */
+/** A group has at most 64 members, so 8 KiB holds any readable expression. */
 export const MAX_EXPRESSION_LENGTH = 8_192;
 /** Bounds the recursion of parser and evaluation (`((((…` and `!!!!…`); chains of && and || also count per operator. */
 export const MAX_EXPRESSION_DEPTH = 256;
@@ -27,7 +27,7 @@ interface Token {
 
 type BinaryKind = 'and' | 'or' | 'equal' | 'unequal';
 
-/** Binary operators, loosest first; those of one level associate to the left, as in CEL and rhai. */
+/** Binary operators, loosest first. Operators of one level associate to the left, as in CEL and rhai. */
 const LEVELS: readonly Readonly<Record<string, BinaryKind>>[] = [
   { '||': 'or' },
   { '&&': 'and' },
@@ -36,19 +36,18 @@ const LEVELS: readonly Readonly<Record<string, BinaryKind>>[] = [
 
 /**
  * Parses a group expression: `==`, `!=`, `&&`, `||`, `!`, parentheses, `true`, `false` and calls of members without
- * arguments. This is the subset that CEL (Kubewarden's controller) and rhai (its policy server) read alike.
- * Throws `expression-invalid` with a position when it does not parse, names a member that is not in `members`, or
- * names none.
+ * arguments. This is the subset that CEL (Kubewarden's controller) and rhai (its policy server) read alike. Throws
+ * `expression-invalid` with a position when it does not parse, names a member that is not in `members`, or names none.
  */
 export function parseGroupExpression(source: string, members: ReadonlySet<string>): GroupExpression {
   return new Parser(source, members).parse();
 }
 
 /**
- * Evaluates with short circuit from left to right, as CEL and rhai do. `member` is asked only for the members that the
- * result depends on; it answers `undefined` when a member gave no verdict. The result is then undefined as well, unless
- * it is the same whatever that member would have said: a member that failed is never counted as a denial, because
- * `!member()` would make an approval of it.
+ * Evaluates with short circuit from left to right, as CEL and rhai do. `member` is called only for members that the
+ * result depends on, and returns `undefined` when a member gave no verdict. The result is then undefined as well,
+ * unless both verdicts of that member would lead to the same result. A failed member must not count as a denial,
+ * because `!member()` would turn it into an approval.
  */
 export function evaluateGroupExpression(
   expression: GroupExpression,
@@ -89,7 +88,7 @@ export function evaluateGroupExpression(
 
 class Parser {
   readonly #source: string;
-  /** The source with spaces for comments, of the same length. */
+  /** The source with comments replaced by spaces, so that offsets stay the same. */
   readonly #code: string;
   readonly #members: ReadonlySet<string>;
   #token: Token;

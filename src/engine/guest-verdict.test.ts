@@ -12,7 +12,7 @@ import {
 
 const NO_EXTRAS = { auditAnnotations: null, warnings: null };
 
-test('reads a full verdict, and ignores keys that it does not know', () => {
+test('reads a full verdict, and ignores unknown keys', () => {
   const answer = {
     accepted: false,
     message: 'no',
@@ -66,7 +66,7 @@ test('an answer that is not UTF-8 is an error of the guest', () => {
   assert.throws(() => parseGuestVerdict(Buffer.from('{"accepted":true,"message":"\xff"}', 'latin1')), /expected UTF-8/);
 });
 
-test('reads what a policy says about settings', () => {
+test('reads a settings verdict', () => {
   assert.deepEqual(parseSettingsVerdict('{"valid":true,"message":"ignored"}'), { valid: true });
   assert.deepEqual(parseSettingsVerdict('{"valid":false,"message":"no key"}'), { valid: false, message: 'no key' });
   assert.match((parseSettingsVerdict('{"valid":false}') as { message: string }).message, /does not say why/);
@@ -122,14 +122,14 @@ test('Gatekeeper violations deny with their messages joined', () => {
   });
 });
 
-test('Gatekeeper violations whose msg is not text deny as well, and say so (upstream allows them)', () => {
+test('Gatekeeper violations whose msg is not text deny with a message that says so (Kubewarden allows them)', () => {
   for (const violation of [{ msg: 5 }, {}, null, 'text', { msg: { a: 1 } }]) {
     const verdict = parseGatekeeperVerdict(JSON.stringify([{ result: [{ msg: 'a' }, violation] }]));
     assert.deepEqual(verdict, { accepted: false, message: `a, ${VIOLATION_WITHOUT_TEXT}`, ...NO_EXTRAS });
   }
 });
 
-test('no answer makes the parsers throw anything but their own error', () => {
+test('the parsers throw only EngineError for any answer', () => {
   fc.assert(
     fc.property(fc.oneof(fc.json(), fc.string()), (answer) => {
       for (const parse of [parseGuestVerdict, parseSettingsVerdict, parseOpaVerdict, parseGatekeeperVerdict]) {

@@ -3,29 +3,29 @@ import { EngineError } from './errors.ts';
 import { isJsonObject, isNestedDeeper, MAX_NESTING } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 
-/** What a policy says about one request, whatever kind of module said it. */
+/** A policy's answer to one request, independent of its execution mode. */
 export interface GuestVerdict {
   readonly accepted: boolean;
   readonly message?: string;
   /** Goes to `status.code`. */
   readonly code?: number;
-  /** The object as the policy wants it. */
+  /** The object as the policy changed it. */
   readonly mutatedObject?: JsonValue;
-  /** A JSON Patch as JSON text, from Rego policies in OPA mode, which write patches themselves. */
+  /** A JSON Patch as JSON text. Rego policies in OPA mode return patches instead of objects. */
   readonly patch?: string;
   readonly auditAnnotations: Readonly<Record<string, string>> | null;
   readonly warnings: readonly string[] | null;
 }
 
-/** What a policy says about settings. */
+/** A policy's answer to its settings. */
 export type SettingsVerdict = { readonly valid: true } | { readonly valid: false; readonly message: string };
 
-/** Said of a Gatekeeper violation without a text. Kubewarden drops all violations then and allows the request. */
+/** Message of a Gatekeeper violation without a text. Kubewarden ignores such violations and allows the request. */
 export const VIOLATION_WITHOUT_TEXT = 'the policy reported a violation whose msg is not text';
 
 /**
- * Reads the answer of `validate`: `{accepted, message?, code?, mutated_object?, audit_annotations?,
- * warnings?}`; null counts as missing, unknown keys are ignored. Throws `guest-error` for anything else.
+ * Parses the answer of `validate`: `{accepted, message?, code?, mutated_object?, audit_annotations?, warnings?}`; null
+ * counts as missing, unknown keys are ignored. Throws `guest-error` for anything else.
  */
 export function parseGuestVerdict(answer: Uint8Array | string): GuestVerdict {
   const fields = new AnswerFields(parseAnswer(answer));
@@ -42,7 +42,7 @@ export function parseGuestVerdict(answer: Uint8Array | string): GuestVerdict {
   };
 }
 
-/** Reads the answer of `validate_settings`: `{valid, message?}`. Throws `guest-error` for anything else. */
+/** Parses the answer of `validate_settings`: `{valid, message?}`. Throws `guest-error` for anything else. */
 export function parseSettingsVerdict(answer: Uint8Array | string): SettingsVerdict {
   const fields = new AnswerFields(parseAnswer(answer));
   const message = fields.text('message');
@@ -52,8 +52,8 @@ export function parseSettingsVerdict(answer: Uint8Array | string): SettingsVerdi
 }
 
 /**
- * Reads what a Rego policy in OPA mode evaluates to: `[{"result": {"response": AdmissionResponse}}]`.
- * Throws `guest-error` when the result is undefined or has another shape.
+ * Parses the result of a Rego policy in OPA mode: `[{"result": {"response": AdmissionResponse}}]`. Throws `guest-error`
+ * when the result is undefined or has another shape.
  */
 export function parseOpaVerdict(answer: string): GuestVerdict {
   const result = regoResult(answer);
@@ -78,8 +78,8 @@ export function parseOpaVerdict(answer: string): GuestVerdict {
 }
 
 /**
- * Reads what a Rego policy in Gatekeeper mode evaluates to: `[{"result": [{"msg": …}]}]`. No violations
- * allow; any violation denies, also one without a text. Throws `guest-error` when the result is no list.
+ * Parses the result of a Rego policy in Gatekeeper mode: `[{"result": [{"msg": …}]}]`. Any violation denies, also one
+ * without a text. Throws `guest-error` when the result is not a list.
  */
 export function parseGatekeeperVerdict(answer: string): GuestVerdict {
   const violations = regoResult(answer);
@@ -108,7 +108,7 @@ function regoResult(answer: string): JsonValue | undefined {
   return first.result;
 }
 
-/** A JSON Patch in base64, as JSON text. */
+/** Decodes a JSON Patch in base64 to JSON text. */
 function decodedPatch(encoded: string): string {
   const patch = Buffer.from(encoded, 'base64').toString();
   let operations: unknown;
@@ -141,7 +141,7 @@ function decode(answer: Uint8Array): string {
 
 function decodeJson(text: string): JsonValue {
   let value: JsonValue;
-  // Answers without a mutated object are short; the check is for those with one, which the differ walks.
+  // Answers without a mutated object are small. The check protects the recursive diff of those with one.
   if (isNestedDeeper(text, MAX_NESTING)) {
     throw malformed(`expected at most ${MAX_NESTING} levels of nesting`);
   }
@@ -157,7 +157,7 @@ function malformed(problem: string): EngineError {
   return new EngineError('guest-error', `the policy's answer cannot be read: ${problem}`);
 }
 
-/** Reads an answer field by field; null counts as missing. */
+/** Reads the fields of an answer; null counts as missing. */
 class AnswerFields {
   readonly #object: JsonObject;
 

@@ -18,7 +18,9 @@ import { TIMEOUT_MESSAGE } from './verdict.ts';
 import { bytes, podReview } from './testing/reviews.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
-/** One example of every execution mode, one that mutates and one that reads the cluster; their sources are beside them. */
+/**
+ * An example of every execution mode, one that mutates and one that reads the cluster. Their sources are next to them.
+ */
 const POLICIES: Readonly<Record<string, ExecutionMode>> = {
   'required-labels': 'kubewarden-wapc',
   'default-seccomp': 'kubewarden-wapc',
@@ -65,7 +67,7 @@ function load(
   return createPolicy(definition, () => guest, { port: NOTHING, log: () => undefined, ...options });
 }
 
-function ask(policy: LoadedPolicy, body: Uint8Array, route: 'validate' | 'validate_raw' = 'validate'): Verdict {
+function verdictOf(policy: LoadedPolicy, body: Uint8Array, route: 'validate' | 'validate_raw' = 'validate'): Verdict {
   return evaluate(policy, readReview(route, body), { route }).verdict;
 }
 
@@ -74,13 +76,13 @@ function messageOf(response: Verdict): string {
 }
 
 for (const name of Object.keys(POLICIES)) {
-  test(`the example ${name} (${POLICIES[name]}) answers its requests as their names say`, () => {
+  test(`the example ${name} (${POLICIES[name]}) allows and denies its requests by their names`, () => {
     const files = readdirSync(new URL(`${name}/`, EXAMPLES));
     const session = files.includes('session.yml') ? { port: new ReplayPort(read(name, 'session.yml').toString()) } : {};
     const policy = load(name, session);
     assert.deepEqual(checkSettings(policy), { valid: true });
     for (const file of readdirSync(new URL(`${name}/requests/`, EXAMPLES))) {
-      const response = ask(policy, read(name, `requests/${file}`));
+      const response = verdictOf(policy, read(name, `requests/${file}`));
       assert.equal(response.allowed, !file.startsWith('rejected'), `${file}: ${messageOf(response)}`);
       assert.equal(response.patch !== undefined, file.startsWith('mutated'), file);
     }
@@ -90,25 +92,25 @@ for (const name of Object.keys(POLICIES)) {
 test('a guest that runs out of fuel is a timeout, and answers the next request', () => {
   for (const name of ['required-labels', 'image-registries', 'host-namespaces']) {
     const starved = load(name, { defaultTimeoutSeconds: 1e-7 });
-    assert.equal(messageOf(ask(starved, bytes(podReview()))), TIMEOUT_MESSAGE, name);
-    assert.equal(messageOf(ask(starved, bytes(podReview()))), TIMEOUT_MESSAGE, name);
+    assert.equal(messageOf(verdictOf(starved, bytes(podReview()))), TIMEOUT_MESSAGE, name);
+    assert.equal(messageOf(verdictOf(starved, bytes(podReview()))), TIMEOUT_MESSAGE, name);
   }
 });
 
-test('a host capability that was not granted denies, naming what to change', () => {
-  const response = ask(load('namespace-owner', {}, { hostCapabilities: [] }), bytes(podReview()));
+test('a host capability that was not granted denies, and the message names the field to change', () => {
+  const response = verdictOf(load('namespace-owner', {}, { hostCapabilities: [] }), bytes(podReview()));
   assert.equal(response.allowed, false);
   assert.match(messageOf(response), /add "kubernetes\/get_resource" to its hostCapabilities/);
 });
 
-test('Rego policies in OPA mode take raw requests, Gatekeeper ones do not', () => {
+test('Rego policies in OPA mode accept raw requests, those in Gatekeeper mode do not', () => {
   const raw = bytes({ request: { uid: 'u', object: { spec: { hostNetwork: true } } } });
-  assert.equal(ask(load('host-namespaces'), raw, 'validate_raw').allowed, false);
-  const refused = ask(load('container-limits'), raw, 'validate_raw');
+  assert.equal(verdictOf(load('host-namespaces'), raw, 'validate_raw').allowed, false);
+  const refused = verdictOf(load('container-limits'), raw, 'validate_raw');
   assert.equal(messageOf(refused), 'internal server error: Gatekeeper does not support raw validation requests');
 });
 
-/** A waPC module, by hand, that answers every operation with one text of less than 64 bytes. */
+/** A hand-written waPC module that answers every operation with one text of less than 64 bytes. */
 function answering(text: string): CompiledModule {
   const name = (value: string): number[] => [value.length, ...Buffer.from(value)];
   const section = (id: number, content: readonly number[]): number[] => [id, content.length, ...content];
@@ -127,7 +129,7 @@ function answering(text: string): CompiledModule {
   return compileModule(Uint8Array.from(module), { memoryLimitBytes: 1024 * 1024, isolation: 'restore' });
 }
 
-test('a module of another protocol is refused, naming both', () => {
+test('a module of another protocol is refused, and the message names both', () => {
   for (const answer of ['"v2"', 'v1', '']) {
     const guest = createGuest({ compiled: answering(answer), mode: 'kubewarden-wapc' });
     const policy = load('required-labels');
@@ -139,7 +141,7 @@ test('a module of another protocol is refused, naming both', () => {
   }
 });
 
-test('a guest that returns garbage denies, with what is wrong', () => {
+test('a guest with an invalid answer denies, with the mistake', () => {
   const policy = load('required-labels');
   assert.ok(policy.kind === 'policy');
   for (const [answer, message] of [
@@ -148,13 +150,13 @@ test('a guest that returns garbage denies, with what is wrong', () => {
     ['', /got nothing$/],
   ] as const) {
     const guest = createGuest({ compiled: answering(answer), mode: 'kubewarden-wapc' });
-    const response = ask({ ...policy, unit: { ...policy.unit, guest } }, bytes(podReview()));
+    const response = verdictOf({ ...policy, unit: { ...policy.unit, guest } }, bytes(podReview()));
     assert.equal(response.allowed, false);
     assert.match(messageOf(response), message);
   }
 });
 
-test('a module cannot be loaded in a mode that it was not built for', () => {
+test('a module cannot be loaded in another mode than it was built for', () => {
   assert.throws(() => createGuest({ compiled: compile('required-labels'), mode: 'opa' }), { name: 'WasmError' });
   assert.throws(() => createGuest({ compiled: compile('host-namespaces'), mode: 'kubewarden-wapc' }), {
     name: 'WasmError',

@@ -8,11 +8,11 @@ import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
-/** The waPC protocol that this engine speaks; answer of `protocol_version`. */
+/** The waPC protocol that this engine supports; the answer of `protocol_version`. */
 const PROTOCOL_VERSION = 'v1';
-/** Rego modules are built for one decision. */
+/** Rego modules of policies are built with a single entrypoint. */
 const REGO_ENTRYPOINT = 0;
-/** Guests of Kubewarden's WASI mode look at the arguments behind the program's name. */
+/** Guests of Kubewarden's WASI mode read the arguments after the program name. */
 const WASI_PROGRAM = 'policy.wasm';
 
 /** Instantiates a policy's code. Throws WasmError when a module lacks what its execution mode needs. */
@@ -150,7 +150,7 @@ function validatePayload({ requestJson, settingsJson }: GuestInput): Buffer {
   return document('{"request":', requestJson, `,"settings":${settingsJson}}`);
 }
 
-/** The request with text around it. */
+/** Embeds the request in a JSON text. */
 function document(before: string, requestJson: Buffer, behind: string): Buffer {
   const bytes = Buffer.allocUnsafe(Buffer.byteLength(before) + requestJson.length + Buffer.byteLength(behind));
   const start = bytes.write(before);
@@ -158,7 +158,7 @@ function document(before: string, requestJson: Buffer, behind: string): Buffer {
   return bytes;
 }
 
-/** The settings, and the cluster's objects below `kubernetes`, which no setting may pretend to be. */
+/** The settings, with the cluster's objects below `kubernetes`. Settings cannot override that key. */
 function opaData({ settingsJson, inventoryJson }: GuestInput): string {
   if (inventoryJson === undefined) {
     return settingsJson;
@@ -168,7 +168,7 @@ function opaData({ settingsJson, inventoryJson }: GuestInput): string {
   return `{${own === '' ? '' : `${own},`}"kubernetes":${inventoryJson}}`;
 }
 
-/** Runs a guest; whatever it does wrong becomes one of the engine's own errors. */
+/** Runs a guest and converts its errors to EngineErrors. */
 function guarded<Result>(run: () => Result): Result {
   try {
     return run();

@@ -6,13 +6,13 @@ import type { PolicyLogEntry } from './host-port.ts';
 
 const LIMITS = { fuel: 1, answerBytes: 1 };
 
-/** Calls the host as a guest would, on behalf of a policy with these grants. */
+/** Calls the host as a guest of a policy with these grants. */
 function calling(grants: Partial<CapabilityHolder> = {}) {
-  const asked: [string, string][] = [];
+  const hostCalls: [string, string][] = [];
   const log: PolicyLogEntry[] = [];
   const port = {
     request: (capability: string, payload: string): string => {
-      asked.push([capability, payload]);
+      hostCalls.push([capability, payload]);
       return '{"ok":true}';
     },
   };
@@ -29,7 +29,7 @@ function calling(grants: Partial<CapabilityHolder> = {}) {
     );
     return Buffer.from(answer).toString();
   };
-  return { call, asked, log, context };
+  return { call, hostCalls, log, context };
 }
 
 for (const [patterns, capability, expected] of [
@@ -45,26 +45,26 @@ for (const [patterns, capability, expected] of [
 ] as const) {
   test(`hostCapabilities ${JSON.stringify(patterns)} ${expected ? 'grant' : 'do not grant'} ${capability}`, () => {
     assert.equal(isGranted(capability, patterns), expected);
-    const { call, asked } = calling({ hostCapabilities: patterns });
+    const { call, hostCalls } = calling({ hostCapabilities: patterns });
     if (expected) {
       assert.equal(call(capability, 'host'.length), '{"ok":true}');
-      assert.deepEqual(asked, [[capability, '4']]);
+      assert.deepEqual(hostCalls, [[capability, '4']]);
     } else {
       assert.throws(() => call(capability, {}), {
         code: 'capability-refused',
         message: new RegExp(`add "${capability}" to its hostCapabilities`),
       });
-      assert.deepEqual(asked, []);
+      assert.deepEqual(hostCalls, []);
     }
   });
 }
 
 test('reads of Kubernetes need the kind in contextAwareResources, can_i does not', () => {
   const contextAwareResources = [{ apiVersion: 'v1', kind: 'Namespace' }];
-  const { call, asked } = calling({ hostCapabilities: ['*'], contextAwareResources });
+  const { call, hostCalls } = calling({ hostCapabilities: ['*'], contextAwareResources });
   call('kubernetes/get_resource', { api_version: 'v1', kind: 'Namespace', name: 'x' });
   call('kubernetes/can_i', { subject_access_review: {} });
-  assert.equal(asked.length, 2);
+  assert.equal(hostCalls.length, 2);
   for (const operation of [
     'get_resource',
     'list_resources_all',
@@ -77,10 +77,10 @@ test('reads of Kubernetes need the kind in contextAwareResources, can_i does not
     );
     assert.throws(() => call(`kubernetes/${operation}`, 'text'.length), /expected the texts api_version and kind/);
   }
-  assert.equal(asked.length, 2);
+  assert.equal(hostCalls.length, 2);
 });
 
-test('tracing is never gated, and becomes a log entry', () => {
+test('tracing needs no grant, and writes a log entry', () => {
   const { call, log } = calling();
   assert.equal(call('tracing/log', { level: 'WARN', message: 'careful', pod: 'nginx', count: 2 }), '');
   assert.deepEqual(log, [{ policy: 'p', level: 'warn', message: 'careful', fields: { pod: 'nginx', count: '2' } }]);
@@ -96,7 +96,7 @@ test('tracing is never gated, and becomes a log entry', () => {
   assert.throws(() => call('tracing/other', {}), /unknown host capability/);
 });
 
-test('log lines are shortened and limited in number', () => {
+test('log lines are limited in length and number', () => {
   const { call, log, context } = calling();
   call('tracing/log', { message: 'x'.repeat(10_000), big: 'y'.repeat(10_000) });
   assert.ok(log[0]!.message.length < 5_000 && String(log[0]!.fields.big).length < 5_000);

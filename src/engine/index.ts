@@ -1,7 +1,7 @@
 export type { Admission } from './buckets/admit.ts';
 export type { AdmitOptions } from './buckets/bucket-review.ts';
-export { loadBuckets } from './buckets/load.ts';
-export type { Buckets } from './buckets/load.ts';
+export { loadBuckets } from './buckets/load-buckets.ts';
+export type { Buckets } from './buckets/load-buckets.ts';
 export { NamespaceLabels } from './buckets/namespace-labels.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
 export { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from './capabilities/async-capabilities.ts';
@@ -17,7 +17,7 @@ export type { EngineErrorCode, TextPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
 export type { EvaluateOptions, Evaluation } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
-export type { Entering } from './evaluator.ts';
+export type { OnUnitStart } from './evaluator.ts';
 export { OTHER_NAME } from './observation.ts';
 export type { Observation, Outcome, Route } from './observation.ts';
 export { parseGroupExpression } from './group-expression.ts';

@@ -7,9 +7,9 @@ import { diff, isEqual } from './json-patch.ts';
 import { canonicalJson } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 
-/** Applies with another implementation. It mutates, and cannot replace the root. */
+/** Applies the diff with another implementation, which changes its input and cannot replace the root. */
 function apply(before: JsonValue, after: JsonValue): JsonValue {
-  // Generated values may hold one object twice, which the other implementation would change twice.
+  // Generated values may contain the same object twice, which the other implementation would change twice.
   const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
   const holder = { root: copy(before) as JsonValue };
   const operations = diff(before, after).map((operation) => ({ ...operation, path: `/root${operation.path}` }));
@@ -21,7 +21,7 @@ function apply(before: JsonValue, after: JsonValue): JsonValue {
   return holder.root;
 }
 
-// The other implementation refuses to touch these names, which are plain keys to us (tested below).
+// The other implementation refuses these names, which are plain keys here (tested below).
 const refused = new Set(['__proto__', 'constructor', 'prototype']);
 const key = fc
   .oneof(fc.constantFrom('a', 'b', 'a/b', 'm~n', '~1', '', '0', 'ключ', '💥'), fc.string())
@@ -59,7 +59,7 @@ test('equal values have no difference, whatever the order of their keys', () => 
   assert.deepEqual(diff({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 }), []);
 });
 
-test('mutations of the usual kinds give short patches', () => {
+test('usual mutations give short patches', () => {
   const pod = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'a' }, { name: 'b' }] } };
   const after = {
     metadata: { labels: { app: 'x', 'example.com/team': 'blue' } },
@@ -79,7 +79,7 @@ test('mutations of the usual kinds give short patches', () => {
 test('a key named __proto__ is a key', () => {
   const before = JSON.parse('{"x":{"__proto__":{"a":1}}}') as JsonValue;
   const after = JSON.parse('{"x":{"__proto__":{"a":2,"b":3}},"y":{"__proto__":1}}') as JsonValue;
-  // The value holds an own key __proto__, which an object literal could not say.
+  // An own key __proto__, which an object literal cannot express.
   assert.equal(
     JSON.stringify(diff(before, after)),
     '[{"op":"replace","path":"/x/__proto__/a","value":2},{"op":"add","path":"/x/__proto__/b","value":3},{"op":"add","path":"/y","value":{"__proto__":1}}]',
@@ -87,14 +87,14 @@ test('a key named __proto__ is a key', () => {
   assert.equal(Object.hasOwn(Object.prototype, 'a'), false);
 });
 
-test('deeply nested differences are one replacement, not a walk for each level', () => {
+test('a deeply nested difference gives one replacement', () => {
   const tower = (top: number): JsonValue => JSON.parse('['.repeat(900) + String(top) + ']'.repeat(900)) as JsonValue;
   const operations = diff(tower(1), tower(2));
   assert.equal(operations.length, 1);
   assert.ok((operations[0]?.path.length ?? 999) < 200);
 });
 
-test('leads where it says when it is applied as API servers apply it', () => {
+test('gives the expected value when it is applied like an API server', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
       const before = { root: a as JsonValue };

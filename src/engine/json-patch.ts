@@ -1,21 +1,21 @@
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 
-/** One operation of RFC 6902. The differ needs only these three. */
+/** An operation of RFC 6902, of the three that the diff produces. */
 export type PatchOperation =
   | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: JsonValue }
   | { readonly op: 'remove'; readonly path: string };
 
 /**
- * Below this depth a value that differs is replaced whole. Lists are compared before they are walked, so the work is
- * bounded by this number times the object's size, whatever a guest makes of it. Pod specs end at about 12.
+ * A value below this depth is replaced as a whole. Lists are compared before they are diffed, so this limits the work
+ * to a multiple of the object's size, even for hostile guests. Pod specs end at about 12.
  */
 const MAX_DIFF_DEPTH = 64;
 
 /**
- * The RFC 6902 operations that turn `before` into `after`; none when they are equal. Applying them in order is exact.
- * Lists are compared after their common head and tail are cut off: appended, inserted and removed elements (what
- * mutating policies do) give short patches, in linear time; there is no search for moved elements.
+ * The RFC 6902 operations that turn `before` into `after`, to be applied in order; none when they are equal. Lists are
+ * diffed after their common start and end are cut off. That gives short patches in linear time for what mutating
+ * policies do (append, insert, remove); moved elements are not detected.
  */
 export function diff(before: JsonValue, after: JsonValue): PatchOperation[] {
   const operations: PatchOperation[] = [];
@@ -23,7 +23,7 @@ export function diff(before: JsonValue, after: JsonValue): PatchOperation[] {
   return operations;
 }
 
-/** Whether two JSON values are equal; the order of keys does not count. */
+/** Deep equality of two JSON values; the order of keys does not count. */
 export function isEqual(a: JsonValue, b: JsonValue): boolean {
   if (a === b) {
     return true;
@@ -108,7 +108,7 @@ function diffList(
   const beforeEnd = before.length - tail;
   const afterEnd = after.length - tail;
   const common = Math.min(beforeEnd, afterEnd);
-  // From the end, so that the indices of what is still to be removed stay valid.
+  // From the end, so that the indices of the remaining elements stay valid.
   for (let index = beforeEnd - 1; index >= common; index--) {
     operations.push({ op: 'remove', path: `${path}/${index}` });
   }

@@ -25,7 +25,7 @@ function isJson(text: string): boolean {
   }
 }
 
-test('the scanner agrees with JSON.parse about what is JSON', () => {
+test('the scanner accepts the same texts as JSON.parse', () => {
   const token = fc.constantFrom(
     '{',
     '}',
@@ -77,7 +77,7 @@ for (const [text, offset] of [
   });
 }
 
-test('the scanner stops at the level that it was given, wherever the bracket is', () => {
+test('the scanner stops at the given nesting level', () => {
   assert.equal(scanError('[[{"a":[]}]]', 4), undefined);
   assert.deepEqual(
     [scanError('[[{"a":[]}]]', 3)].map((error) => [error?.reason, error?.offset]),
@@ -86,15 +86,15 @@ test('the scanner stops at the level that it was given, wherever the bracket is'
   assert.equal(scanError('['.repeat(1_000_000), 1_000)?.reason, 'nesting');
 });
 
-test('members are noted as they are written, those of chosen members too', () => {
+test('members of the object and of chosen members are recorded', () => {
   const text = ' {"a" : 1, "b":{"c": [1, {"c":2}] ,"d":"x"},"e":null } ';
   const outer: JsonMember[] = [];
   const inner: JsonMember[] = [];
   const bytes = Buffer.from(text);
   const cut = (start: number, end: number): string => bytes.toString('utf8', start, end);
   const start = new JsonScanner(bytes, 10).document({
-    note: (member) => outer.push(member),
-    inside: (from, to) => (cut(from, to) === 'b' ? { note: (member) => inner.push(member) } : undefined),
+    record: (member) => outer.push(member),
+    nested: (from, to) => (cut(from, to) === 'b' ? { record: (member) => inner.push(member) } : undefined),
   });
   assert.equal(start, 1);
   const shown = (members: readonly JsonMember[]): string[] =>

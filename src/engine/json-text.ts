@@ -3,9 +3,9 @@ import type { JsonObject, JsonValue } from '../resources/index.ts';
 export type { JsonObject, JsonValue };
 
 /**
- * The deepest nesting that is accepted from outside (reviews, guests' answers, settings).
- * The deepest Kubernetes objects (schemas of schemas in CRDs) stay below 100 and Go's decoder stops at 10,000;
- * 1,000 recursive frames of the differ or of JSON.stringify fit the smallest stack (measured: they need about 200 KiB).
+ * Maximum nesting of input (reviews, guests' answers, settings). The deepest Kubernetes objects (CRDs) stay below 100,
+ * and Go's decoder stops at 10,000. 1,000 recursive frames of the diff or of JSON.stringify need about 200 KiB
+ * (measured), which fits the smallest stack.
  */
 export const MAX_NESTING = 1_000;
 
@@ -16,7 +16,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Index just behind the string that opens at `open`, or the text's length when it never ends. */
+/** Index after the string that opens at `open`, or the text's length when the string does not end. */
 export function endOfString(text: string, open: number): number {
   for (let at = open + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -30,7 +30,7 @@ export function endOfString(text: string, open: number): number {
   return text.length;
 }
 
-/** Whether the text opens more than `limit` brackets at once. One pass, no recursion; any text, JSON or not. */
+/** Whether more than `limit` brackets are open at once. One pass without recursion; the text need not be JSON. */
 export function isNestedDeeper(text: string, limit: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -48,7 +48,7 @@ export function isNestedDeeper(text: string, limit: number): boolean {
   return false;
 }
 
-/** JSON with the keys of every object in code unit order: equal values have equal texts, so that it can be hashed. */
+/** JSON with sorted keys, so that equal values have equal texts and hashes. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) {
     return `[${value.map(canonicalJson).join(',')}]`;

@@ -1,4 +1,4 @@
-// What commands do with Kubernetes' own admission policies. The code behind it is loaded when it is first needed.
+// Kubernetes' own admission policies, for commands. Their code is loaded on first use.
 import { createRequire } from 'node:module';
 import type * as celPolicy from './cel-policy/index.ts';
 import type { ExportedPolicy, ExportOptions, ManifestOptions } from './cel-policy/index.ts';
@@ -8,15 +8,15 @@ import type { PolicyGuest } from './policy-guest.ts';
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);
 
-/** A guest that answers as an API server with these manifests. */
+/** A guest that gives the verdicts of an API server with these manifests. */
 export interface KubernetesPolicyGuest extends PolicyGuest {
-  /** What has no effect, and why. */
+  /** Policies and bindings without effect, and the reasons. */
   readonly notes: readonly string[];
 }
 
 /**
- * A guest for ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings; namespaces and parameters
- * are looked up among the manifests. Throws EngineError `guest-error` with everything that is wrong with them.
+ * A guest for ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings. Namespaces and parameters
+ * are looked up among the manifests. Throws EngineError `guest-error` with all mistakes in the manifests.
  */
 export function createManifestsGuest(
   documents: readonly unknown[],
@@ -26,7 +26,7 @@ export function createManifestsGuest(
   return new ManifestsGuest(documents, options);
 }
 
-/** Settings of `builtin:cel` as manifests for API servers that can run them themselves. Never throws. */
+/** Converts settings of `builtin:cel` to manifests that API servers evaluate themselves. Never throws. */
 export function exportPolicy(settings: unknown, options: ExportOptions): ExportedPolicy {
   return (require(`./cel-policy/index.${extension}`) as typeof celPolicy).exportPolicy(settings, options);
 }

@@ -11,25 +11,25 @@ import type {
 } from './policy-definition.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 
-/** Where policies of one thread run: keep one such object for all of them. */
+/** Options shared by all policies of one thread. */
 export interface PolicyOptions {
-  /** Answers host capabilities that a policy was granted. */
+  /** Answers host calls of policies. */
   readonly port: HostPort;
-  /** Receives what policies log, what monitored ones would have done, and failures of guests. */
+  /** Receives log lines of policies, verdicts of policies in monitor mode, and failures of guests. */
   readonly log: PolicyLog;
-  /** Seconds for one evaluation of policies that do not say. Default {@link DEFAULT_TIMEOUT_SECONDS}. */
+  /** Seconds for one evaluation of policies without a timeout. Default {@link DEFAULT_TIMEOUT_SECONDS}. */
   readonly defaultTimeoutSeconds?: number;
-  /** Requests for objects of this namespace are allowed without asking. Default none. */
+  /** Requests for objects of this namespace are allowed without an evaluation. Default none. */
   readonly alwaysAcceptNamespace?: string;
 }
 
-/** Time for one evaluation when neither policy nor server says otherwise. Kubewarden's default as well. */
+/** Seconds for one evaluation when neither policy nor server sets them. Also Kubewarden's default. */
 export const DEFAULT_TIMEOUT_SECONDS = 2;
 
-/** Code and settings that can be asked for a verdict: a single policy, or one member of a group. */
+/** Code with settings: a single policy, or one member of a group. */
 export interface EvaluationUnit extends CapabilityHolder {
   readonly guest: PolicyGuest;
-  /** Handed to the guest as it is. */
+  /** Passed to the guest unchanged. */
   readonly settingsJson: string;
   /** Seconds that one evaluation may take. */
   readonly timeoutSeconds: number;
@@ -53,27 +53,26 @@ export interface LoadedPolicyGroup extends LoadedBase {
   readonly kind: 'group';
   readonly message: string;
   readonly expression: GroupExpression;
-  /** By the member's name, in the order of the definition. */
+  /** By name, in the order of the definition. */
   readonly members: ReadonlyMap<string, EvaluationUnit>;
 }
 
-/** A policy of which no version could ever be loaded. It still answers. */
+/** A policy without a version that could be loaded. It still gives an answer. */
 export interface FailedPolicy extends LoadedBase {
   readonly kind: 'failed';
-  /** Why, for whoever is rejected. */
+  /** The reason, for clients whose requests are rejected. */
   readonly message: string;
 }
 
-/** What a policy id stands for in a thread that evaluates. */
+/** A policy of a thread that evaluates. */
 export type LoadedPolicy = LoadedSinglePolicy | LoadedPolicyGroup | FailedPolicy;
 
 const NOTHING: readonly never[] = Object.freeze([]);
 const EVERYTHING: readonly string[] = Object.freeze(['*']);
 
 /**
- * Makes a definition ready to be evaluated. `guests` gives the guest of a module as the definition names it; one guest
- * serves any number of policies. Does not look at the settings: see `checkSettings`. Throws `expression-invalid`, and
- * what `guests` throws.
+ * Prepares a definition for evaluation. `guests` returns the guest of a module reference; one guest serves any number
+ * of policies. Settings are not checked, see `checkSettings`. Throws `expression-invalid`, and what `guests` throws.
  */
 export function createPolicy(
   definition: PolicyDefinition,
@@ -93,14 +92,14 @@ export function createPolicy(
   return { kind: 'group', ...base, message: definition.message, expression, members };
 }
 
-/** What answers for a policy that has no good version: a rejection, or an admission with a warning. */
+/** Stands for a policy without a loadable version: it rejects, or admits with a warning. */
 export function createFailedPolicy(
   failure: {
     readonly id: string;
     readonly message: string;
     /** Default Fail. */
     readonly failurePolicy?: FailurePolicy;
-    /** Only for metrics: monitor mode does not admit what no policy looked at. Default protect. */
+    /** Only for metrics: monitor mode does not admit requests without an evaluation. Default protect. */
     readonly mode?: PolicyMode;
   },
   options: PolicyOptions,
@@ -123,7 +122,7 @@ export function unitsOf(policy: LoadedPolicy): EvaluationUnit[] {
   }
 }
 
-/** Thousands of policies share a module: what is the same for most of them is one object, and settings are only text. */
+/** Thousands of policies share a module, so equal parts are shared objects and settings stay text. */
 function createUnit(
   id: string,
   use: ModuleUse,

@@ -6,12 +6,12 @@ import { EngineError } from './errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
-/** Kubernetes' own admission policies, from manifests: gives the verdict of an API server that has them. */
+/** Evaluates Kubernetes' own admission policies from manifests, as an API server does. */
 export class ManifestsGuest implements PolicyGuest {
   readonly mode = 'builtin';
   readonly #manifests: LoadedManifests;
 
-  /** Throws EngineError `guest-error` with everything that is wrong with the manifests. */
+  /** Throws EngineError `guest-error` with all mistakes in the manifests. */
   constructor(documents: readonly unknown[], options: ManifestOptions = {}) {
     this.#manifests = loadManifests(documents, options);
     const { problems, validating, mutating } = this.#manifests;
@@ -27,7 +27,7 @@ export class ManifestsGuest implements PolicyGuest {
     }
   }
 
-  /** What has no effect, and why. */
+  /** Policies and bindings without effect, and the reasons. */
   get notes(): readonly string[] {
     return this.#manifests.notes;
   }

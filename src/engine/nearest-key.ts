@@ -1,9 +1,9 @@
-/** A typing error is at most two edits away. */
+/** A typo is at most two edits away. */
 const MAX_TYPO_DISTANCE = 2;
-/** Longer than any key: not worth comparing. */
+/** Longer than any key, so not compared. */
 const MAX_KEY_LENGTH = 40;
 
-/** The known key that `key` is most likely meant to be. */
+/** The known key that `key` most likely means. */
 export function nearestKey(key: string, known: readonly string[]): string | undefined {
   if (key.length > MAX_KEY_LENGTH) {
     return undefined;
@@ -14,7 +14,7 @@ export function nearestKey(key: string, known: readonly string[]): string | unde
   return nearest !== undefined && nearest.distance <= MAX_TYPO_DISTANCE ? nearest.candidate : undefined;
 }
 
-/** What to do about a key that is not known. */
+/** A hint for an unknown key. */
 export function unknownKeyHint(key: string, known: readonly string[]): string {
   const nearest = nearestKey(key, known);
   return nearest === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${nearest}"?`;

@@ -32,12 +32,12 @@ function celPolicy(expression: string): LoadedPolicy {
   const [definition] = parsePolicies(file, 'policies.yml').policies;
   assert.ok(definition);
   return createPolicy(definition, () => createGuest({ mode: 'builtin', name: 'cel' }), {
-    port: { request: () => assert.fail('nothing is asked of the host') },
+    port: { request: () => assert.fail('expected no host call') },
     log: () => undefined,
   });
 }
 
-test('an object is evaluated as the review of an API server is', () => {
+test('an object is evaluated like a review of an API server', () => {
   const read = parseAdmissionReview(bytes({ request: { ...REQUEST } }));
   for (const expression of [
     'object.spec.hostPID == false',
@@ -53,7 +53,7 @@ test('an object is evaluated as the review of an API server is', () => {
   }
 });
 
-test('an object is evaluated by the policies of a bucket, and changed by them', () => {
+test('the policies of a bucket evaluate and change an object', () => {
   const table = new TestTable();
   table.add({ name: 'denies', answer: () => ({ accepted: false, message: 'no' }) });
   table.add({ name: 'labels', spec: { mutating: true }, answer: label('seen', 'yes') });

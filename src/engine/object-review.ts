@@ -4,8 +4,8 @@ import type { JsonObject, JsonValue } from './json-text.ts';
 import type { ResourceId } from '../resources/index.ts';
 
 /**
- * A request that no API server sent, with its objects as values: for evaluating what exists already. Fields are those of
- * AdmissionRequest (`admission.k8s.io/v1`).
+ * A request for an existing object, not sent by an API server. Fields are those of AdmissionRequest
+ * (`admission.k8s.io/v1`).
  */
 export interface ObjectRequest {
   readonly uid: string;
@@ -13,14 +13,14 @@ export interface ObjectRequest {
   readonly resource: ResourceId;
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   readonly name: string;
-  /** Absent for objects of the whole cluster. */
+  /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly userInfo: JsonObject;
   readonly object?: JsonObject;
   readonly oldObject?: JsonObject;
 }
 
-/** A review of objects that are there: nothing is read, and texts are written only for guests that take texts. */
+/** A review of existing objects. JSON text is written only for guests that read it. */
 export class ObjectReview implements Review {
   readonly uid: string;
   readonly admission: AdmissionFacts;

@@ -2,19 +2,19 @@ import type { Review } from './admission-review.ts';
 import type { PolicyMode } from './policy-definition.ts';
 import type { Verdict } from './verdict.ts';
 
-/** By which route a request came: `audit` gets verdicts without mode, mutation rules and message of the policy. */
+/** The route of a request: `audit` returns verdicts without the policy's mode, mutation rules and message applied. */
 export type Route = 'validate' | 'audit' | 'validate_raw';
 
-/** What an {@link Observation} says for a kind, namespace or operation that has no such name's form. */
+/** Replaces kinds, namespaces and operations that are no valid names. */
 export const OTHER_NAME = 'other';
 
-/** How an evaluation came to its answer. */
+/** How an evaluation came to its verdict. */
 export type Outcome =
   /** The policy gave a verdict. */
   | 'verdict'
   /** The request is for the namespace whose requests are always accepted. */
   | 'exempt'
-  /** The guest trapped, or answered garbage. */
+  /** The guest trapped, or its answer was invalid. */
   | 'failed'
   /** The guest used up its time. */
   | 'timeout'
@@ -22,32 +22,32 @@ export type Outcome =
   | 'not-initialized';
 
 /**
- * What metrics need of one evaluation: what the policy said, not what was made of it. Nothing that differs
- * from request to request, so that few of them are told apart.
+ * Data about one evaluation for metrics: the policy's own verdict, before its settings apply. Contains no per-request
+ * values, so that the number of time series stays small.
  */
 export interface Observation {
   readonly policy: string;
   readonly mode: PolicyMode;
   readonly route: Route;
   readonly outcome: Outcome;
-  /** Kind that the client asked for, without group and version. Absent for raw requests, as the next two. */
+  /** Kind in the client's request, without group and version. Absent for raw requests, like the next two. */
   readonly kind?: string;
   readonly namespace?: string;
   readonly operation?: string;
-  /** The policy's own verdict: monitor mode does not change it. */
+  /** The policy's own verdict, which monitor mode does not change. */
   readonly accepted: boolean;
   readonly mutated: boolean;
-  /** Code of the policy's own answer. */
+  /** Code of the policy's own verdict. */
   readonly errorCode?: number;
 }
 
-/** What a policy said by itself: before its mode, mutation rules and message apply. */
+/** A policy's own verdict: before its failurePolicy, mode, mutation rules and message apply. */
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;
 }
 
-/** Forms of Kubernetes' names: whoever writes a review could write anything, of any length. */
+/** Valid names in Kubernetes: a review may contain any text of any length. */
 const KIND = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
 const NAMESPACE = /^[a-z0-9][a-z0-9.-]{0,62}$/;
 const OPERATION = /^(?:CREATE|UPDATE|DELETE|CONNECT)$/;
@@ -56,7 +56,7 @@ function named(name: string, form: RegExp): string {
   return form.test(name) ? name : OTHER_NAME;
 }
 
-/** What is noted of a policy's own answer to a review. */
+/** The observation of a policy's own verdict. */
 export function observe(
   policy: { readonly id: string; readonly mode: PolicyMode },
   review: Review,

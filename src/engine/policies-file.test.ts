@@ -121,7 +121,7 @@ test('JSON gives the same definitions as YAML', () => {
   assert.deepEqual(parsePolicies(json, 'policies.json').policies, policies);
 });
 
-test('a byte order mark and Windows line ends are no part of the file', () => {
+test('a byte order mark and Windows line ends are accepted', () => {
   const { policies } = parsePolicies('\uFEFFa:\r\n  module: x\r\n', 'policies.yml');
   assert.deepEqual(
     policies.map(({ id, kind }) => [id, kind]),
@@ -134,7 +134,7 @@ test('a file with {} has no policies', () => {
 });
 
 for (const text of ['', ' \n', '\n# nothing yet\n', '---\n']) {
-  test(`a file with ${JSON.stringify(text)} is not taken for one without policies: it may be half written`, () => {
+  test(`a file with ${JSON.stringify(text)} is refused, because it may be incomplete`, () => {
     assert.throws(() => parsePolicies(text, 'policies.yml'), {
       code: 'policies-file-wrong-shape',
       message: /is empty.*Write \{\}/,
@@ -171,7 +171,7 @@ for (const [text, code, message, line, column] of [
   ['just text', 'policies-file-wrong-shape', /got a string/, undefined, undefined],
   ['a: {}\n---\nb: {}\n', 'policies-file-wrong-shape', /expected one YAML document, got 2/, undefined, undefined],
 ] as const) {
-  test(`a file that is ${JSON.stringify(text.slice(0, 30))} is refused as a whole, with the place`, () => {
+  test(`a file that is ${JSON.stringify(text.slice(0, 30))} is refused as a whole, with the position`, () => {
     const error = failureOf(text);
     assert.equal(error.code, code);
     assert.match(error.message, message);
@@ -303,7 +303,7 @@ for (const [text, code, message, line, column, field] of [
     'policies.m.policyMode',
   ],
 ] as const) {
-  test(`one problem of one policy: ${text.slice(0, 60).replaceAll('\n', '\\n')}`, () => {
+  test(`one mistake in one policy: ${text.slice(0, 60).replaceAll('\n', '\\n')}`, () => {
     const { policies, problems } = parsePolicies(`${text}\ngood: {module: fine.wasm}\n`, 'policies.yml');
     assert.deepEqual(
       policies.map(({ id }) => id),
@@ -320,12 +320,12 @@ for (const [text, code, message, line, column, field] of [
   });
 }
 
-test('all problems of a policy are told at once', () => {
+test('all mistakes in a policy are reported at once', () => {
   const codes = problemsOf('a: {modul: x, policyMode: 5, timeoutEvalSeconds: -1}').map(({ code }) => code);
   assert.deepEqual(codes.toSorted(), ['invalid-value', 'missing-key', 'unknown-key', 'wrong-type']);
 });
 
-test('aliases are expanded within limits and shared with nobody', () => {
+test('aliases are expanded within limits, as copies', () => {
   const { policies } = parsePolicies('a: {module: x, settings: &s {k: [1]}}\nb: {module: x, settings: *s}\n', 'p');
   const [a, b] = policies;
   assert.ok(a?.kind === 'policy' && b?.kind === 'policy');
@@ -354,7 +354,7 @@ test('a key named __proto__ in settings is a key', () => {
   assert.equal((a.settings as { admin?: unknown }).admin, undefined);
 });
 
-test('hashes change with what they cover and with nothing else', () => {
+test('a hash changes exactly with its input', () => {
   const [one, same, mode, settings] = parsePolicies(
     'a: {module: x, settings: {p: 1, q: 2}}\nb: {settings: {q: 2, p: 1}, module: x}\nc: {module: x, policyMode: monitor, settings: {p: 1, q: 2}}\nd: {module: x, settings: {p: 1, q: 3}}',
     'p',
@@ -374,7 +374,7 @@ test('limits hold', () => {
   assert.equal(failureOf(`{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`).code, 'policies-file-malformed');
 });
 
-test('no text makes the parser throw anything but its own error', () => {
+test('the parser throws only EngineError for any text', () => {
   const word = fc.constantFrom(
     'a',
     'module',

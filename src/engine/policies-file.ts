@@ -9,20 +9,20 @@ import type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
 import { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
 
 /**
- * Largest policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap holds at most
- * 1 MiB; sixteen times that still parses in about two seconds.
+ * Maximum size of a policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap
+ * holds at most 1 MiB; sixteen times that still parses in about two seconds.
  */
 export const MAX_POLICIES_FILE_LENGTH = 16 * 1024 * 1024;
-/** Most policies in one file: more than five times the largest set that is known to be served (3,500). */
+/** Maximum number of policies in one file: more than five times the largest known set (3,500). */
 export const MAX_POLICIES = 20_000;
 
-/** Something wrong with one policy of the file. The policy is not loaded; the others are. */
+/** A mistake in one policy of the file. The policy is not loaded; the others are. */
 export interface PolicyProblem {
   readonly id: string;
   readonly code: PolicyProblemCode;
-  /** What was expected, what was found and what to do, without the position. */
+  /** Expected value, found value and what to do, without the position. */
   readonly message: string;
-  /** Where, counted from 1. */
+  /** Position in the file, counted from 1. */
   readonly line: number;
   readonly column: number;
   /** Path inside the policy, such as `policies.signed.module`; empty for the policy itself. */
@@ -35,9 +35,9 @@ export interface ParsedPolicies {
 }
 
 /**
- * Reads a policies file (`policies.yml`), YAML or JSON. A problem of one policy leaves out that policy
- * only. Throws `policies-file-too-large`, `policies-file-malformed` and `policies-file-wrong-shape`, when the file as a
- * whole cannot be understood; `fileName` is only used in those messages.
+ * Parses a policies file (`policies.yml`), YAML or JSON. A mistake in one policy leaves out only that policy. Throws
+ * `policies-file-too-large`, `policies-file-malformed` and `policies-file-wrong-shape` when the file as a whole is
+ * invalid; `fileName` is used in those messages.
  */
 export function parsePolicies(text: string, fileName: string): ParsedPolicies {
   if (text.length > MAX_POLICIES_FILE_LENGTH) {
@@ -85,7 +85,7 @@ function locateFaults(
   );
 }
 
-/** Offsets of all lines: with thousands of problems, counting anew for each would be quadratic. */
+/** Offsets of all lines, computed once: counting lines for each of thousands of mistakes would be quadratic. */
 function startsOfLines(text: string): number[] {
   const starts = [0];
   for (let newline = text.indexOf('\n'); newline !== -1; newline = text.indexOf('\n', newline + 1)) {
@@ -111,7 +111,7 @@ function lineAndColumn(starts: readonly number[], offset: number): { line: numbe
 function parseDocument(text: string, fileName: string): JsonObject {
   const root = parseAsJson(text) ?? parseAsYaml(text, fileName);
   if (root === null) {
-    // A file that is being written is empty for a moment, and one on a full disk for longer: that must not remove all.
+    // A file is empty while it is being written, or when a disk is full. That must not remove all policies.
     throw new EngineError(
       'policies-file-wrong-shape',
       `${fileName} is empty: expected a mapping of policy ids to policies. Write {} to declare none.`,
@@ -127,8 +127,8 @@ function parseDocument(text: string, fileName: string): JsonObject {
 }
 
 /**
- * The controller writes JSON, which JSON.parse reads ten times faster than a YAML parser. It keeps the last of two
- * equal keys, so the keys of the text are counted against those of the value; the YAML parser then says where.
+ * Parses JSON, which the controller writes, ten times faster than YAML. JSON.parse keeps the last of two equal keys, so
+ * the keys of the text are counted; when they differ, the YAML parser reports the position.
  */
 function parseAsJson(text: string): unknown {
   if (!text.trimStart().startsWith('{')) {
@@ -148,7 +148,8 @@ function parseAsJson(text: string): unknown {
     }
     return keys === countKeys(value) ? value : undefined;
   } catch {
-    // Not JSON, or nested beyond the stack: flow YAML starts with a brace as well, and that parser has limits.
+    // Not JSON, or nested too deep for JSON.parse. Flow YAML starts with a brace as well, and the YAML parser has
+    // limits.
     return undefined;
   }
 }
@@ -183,7 +184,7 @@ function parseAsYaml(text: string, fileName: string): unknown {
     if (!(error instanceof YamlSyntaxError)) {
       throw error;
     }
-    // The offset of a quoted key is that of its content.
+    // For quoted keys, the parser reports the offset of the content.
     const isQuoted = /^["']$/.test(text.charAt(error.offset - 1)) && /duplicated/.test(error.message);
     const offset = isQuoted ? error.offset - 1 : error.offset;
     const position = textPosition(text, offset);

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
 
-/** `protect` enforces verdicts; `monitor` only reports them and admits everything. */
+/** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
 export type PolicyMode = 'protect' | 'monitor';
-/** What a policy that cannot give a verdict answers: a rejection, or an admission with a warning. */
+/** The answer of a policy that cannot give a verdict: a denial, or an admission with a warning. */
 export type FailurePolicy = 'Fail' | 'Ignore';
 
 /** A kind that a context-aware policy may read from the cluster. */
@@ -13,16 +13,16 @@ export interface ContextAwareResource {
   readonly kind: string;
 }
 
-/** The code of a policy and what it may do: what single policies and members of groups share. */
+/** A module with its settings and rights: the common part of single policies and members of groups. */
 export interface ModuleUse {
-  /** Reference of the module, as written. */
+  /** Reference of the module, as in the manifest. */
   readonly module: string;
   /** Never null: a missing or null `settings` is `{}`. */
   readonly settings: JsonObject;
   readonly contextAwareResources: readonly ContextAwareResource[];
-  /** Seconds of evaluation; undefined means the server's default. */
+  /** Seconds for one evaluation. Default: the server's. */
   readonly timeoutEvalSeconds?: number;
-  /** Patterns `*`, `ns/*`, `ns/v1/*`, or a capability's exact path. Empty denies all but tracing. */
+  /** Patterns `*`, `ns/*`, `ns/v1/*`, or a capability's exact path. Empty allows only tracing. */
   readonly hostCapabilities: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface SinglePolicyDefinition extends ModuleUse {
   readonly id: string;
   readonly mode: PolicyMode;
   readonly allowedToMutate: boolean;
-  /** Replaces the text of a denial; the original goes to `status.details.causes`. */
+  /** Replaces the text of a denial; the original moves to `status.details.causes`. */
   readonly message?: string;
   readonly failurePolicy: FailurePolicy;
 }
@@ -54,12 +54,12 @@ export interface PolicyGroupDefinition {
 /** One entry of the policies file: plain data, structured-cloneable. */
 export type PolicyDefinition = SinglePolicyDefinition | PolicyGroupDefinition;
 
-/** SHA-256 (hex) of everything in a definition: equal exactly when nothing changed. */
+/** SHA-256 (hex) of a definition: equal exactly when nothing changed. */
 export function definitionHash(definition: PolicyDefinition): string {
   return sha256(canonicalJson(definition));
 }
 
-/** SHA-256 (hex) of the settings alone (of all members' settings by name, for a group). */
+/** SHA-256 (hex) of the settings, or for a group of all members' settings by name. */
 export function settingsHash(definition: PolicyDefinition): string {
   const settings =
     definition.kind === 'policy'
@@ -68,7 +68,7 @@ export function settingsHash(definition: PolicyDefinition): string {
   return sha256(canonicalJson(settings));
 }
 
-/** The modules that a definition uses, each once. */
+/** References of all modules in a definition, without duplicates. */
 export function modulesOf(definition: PolicyDefinition): string[] {
   return definition.kind === 'policy'
     ? [definition.module]

@@ -15,7 +15,7 @@ const single = (spec: object): AdmissionPolicyObject =>
   policy('ClusterAdmissionPolicy', { name: 'p' }, { module: 'builtin:pod-security', mutating: false, ...spec });
 
 describe('policyId', () => {
-  it('is another one for every kind, namespace and name', () => {
+  it('is unique for kind, namespace and name', () => {
     const ids = ['ClusterAdmissionPolicy', 'AdmissionPolicy', 'ClusterAdmissionPolicyGroup', 'AdmissionPolicyGroup']
       .flatMap((kind) =>
         (kind.startsWith('Cluster') ? [undefined] : ['a', 'g', 'a-b']).map((namespace) => [kind, namespace] as const),
@@ -30,7 +30,7 @@ describe('policyId', () => {
 });
 
 describe('policyEntry', () => {
-  it('has what a policy server needs of a policy', () => {
+  it('contains the fields that a policy server reads', () => {
     const entry = policyEntry(
       single({
         mode: 'monitor',
@@ -55,7 +55,7 @@ describe('policyEntry', () => {
     });
   });
 
-  it('has the members of a group', () => {
+  it('contains the members of a group', () => {
     const group = policy(
       'ClusterAdmissionPolicyGroup',
       { name: 'g' },
@@ -70,7 +70,7 @@ describe('policyEntry', () => {
     assert.ok(!('allowedToMutate' in entry));
   });
 
-  it('finds modules of relative files where it is told that they are, and leaves others alone', () => {
+  it('resolves relative module files, and no others', () => {
     const modulesUrl = pathToFileURL('/modules/');
     const moduleOf = (module: string): unknown =>
       (policyEntry(single({ module }), { modulesUrl }) as { module: string }).module;
@@ -79,13 +79,13 @@ describe('policyEntry', () => {
     assert.equal(moduleOf('registry://example.com/a:v1'), 'registry://example.com/a:v1');
   });
 
-  it('gives a policy server the very settings, whatever texts and keys are in them', () => {
+  it('keeps any settings unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 2, depthSize: 'xsmall' }), (value) => {
         const settings = JSON.parse(JSON.stringify({ value })) as object;
         const text = JSON.stringify({ p: policyEntry(single({ settings })) });
         const [read] = parsePolicies(text, 'policies.yml').policies;
-        // One that it cannot take, such as a number whose digits would be lost, is a problem of this policy.
+        // Settings that a policy server cannot accept, such as numbers that lose digits, are a mistake in this policy.
         if (read !== undefined) {
           assert.ok('settings' in read);
           assert.equal(JSON.stringify(read.settings), JSON.stringify(settings));

@@ -1,7 +1,7 @@
-// A policy of the cluster as an entry of a policies file.
+// Converts a policy of the cluster to an entry of a policies file.
 import type { AdmissionPolicyObject } from '../resources/index.ts';
 
-/** A module, and what it may use: the spec of a policy, or a member of a group. */
+/** A module with its settings: the spec of a policy, or a member of a group. */
 interface ModuleSpec {
   readonly module: string;
   readonly settings?: unknown;
@@ -10,20 +10,20 @@ interface ModuleSpec {
 }
 
 export interface PolicyEntryOptions {
-  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules stay as they are. */
+  /** Folder that `file://./…` is relative to: a URL that ends with a slash. Absent: such references stay unchanged. */
   readonly modulesUrl?: URL;
-  /** Patterns of host capabilities that it may use. Default: all. */
+  /** Patterns of host capabilities that the policy may use. Default: all. */
   readonly hostCapabilities?: readonly string[];
 }
 
-/** The entry, to be written as JSON. */
+/** The entry as a value to be serialized as JSON. */
 export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, options: PolicyEntryOptions = {}): object {
   const common = {
     policyMode: spec.mode ?? 'protect',
     ...(spec.message === undefined || spec.message === '' ? {} : { message: spec.message }),
     ...(spec.failurePolicy === undefined ? {} : { failurePolicy: spec.failurePolicy }),
   };
-  // Not the function of src/resources: a server for a file loads nothing of kinds.
+  // Not `isGroup` of src/resources: a server for a policies file does not load the kinds.
   if ('policies' in spec) {
     const members = Object.entries(spec.policies).map(([name, member]) => [name, moduleUse(member, options)]);
     return { ...common, expression: spec.expression, policies: Object.fromEntries(members) };

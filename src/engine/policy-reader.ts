@@ -13,13 +13,13 @@ import type {
   PolicyMode,
 } from './policy-definition.ts';
 
-/** What can be wrong with one policy. */
+/** Kinds of mistakes in a policy. */
 export type PolicyProblemCode =
   /** The id is empty, too long, or has a "/" or a control character in it. */
   | 'invalid-id'
   /** A key that this kind of policy does not have. */
   | 'unknown-key'
-  /** A value of another type than the key takes. */
+  /** A value of the wrong type. */
   | 'wrong-type'
   /** A value of the right type that is not allowed. */
   | 'invalid-value'
@@ -27,25 +27,25 @@ export type PolicyProblemCode =
   | 'missing-key'
   /** Both `module` and `policies`: neither a policy nor a group. */
   | 'ambiguous-kind'
-  /** A member's name is no identifier, or a word that CEL reserves. */
+  /** A member's name is not an identifier, or is a reserved word of CEL. */
   | 'invalid-member-name'
   /** The group's expression does not parse, or names members that do not exist. */
   | 'invalid-expression';
 
-/** A problem without its place in the file. `path` leads to the value inside the policy. */
+/** A mistake without its position in the file. `path` leads to the value inside the policy. */
 export interface PolicyFault extends Omit<FieldFault, 'code'> {
   readonly code: PolicyProblemCode;
 }
 
-/** Ids are the names of Kubernetes objects with a prefix; upstream's limit for the whole is 253 as well. */
+/** Ids are names of Kubernetes objects with a prefix. Kubewarden's limit is 253 as well. */
 export const MAX_ID_LENGTH = 253;
-/** The API server gives a webhook at most 30 s; ten times that serves callers of the raw route. */
+/** API servers wait at most 30 s for a webhook; ten times that serves callers of the raw route. */
 export const MAX_TIMEOUT_SECONDS = 300;
-/** Members that one group may have: each is a guest call within one review's time. */
+/** Maximum number of members of a group: each is a guest call within the time of one review. */
 export const MAX_GROUP_MEMBERS = 64;
-/** Values in the settings of one policy after aliases are expanded: stops a "billion laughs" file at megabytes. */
+/** Maximum number of values in a policy's settings after aliases are expanded, which bounds a "billion laughs" file. */
 export const MAX_SETTINGS_VALUES = 100_000;
-/** The same for all policies of a file, which may share what an alias names: about 200 MB at worst. */
+/** The same for all policies of a file, which may share aliases: about 200 MB at worst. */
 export const MAX_FILE_SETTINGS_VALUES = 2_000_000;
 /** Nesting of settings. Guests in Rust parse with a limit of 128. */
 export const MAX_SETTINGS_DEPTH = 100;
@@ -58,13 +58,13 @@ const CEL_RESERVED = new Set(
   ),
 );
 
-/** Whether a text names capabilities of the host: one by its path, all of a kind, or all. */
+/** Whether a text is a pattern of host capabilities: a path, all of a namespace, or all. */
 export function isCapabilityPattern(text: string): boolean {
   return CAPABILITY_PATTERN.test(text);
 }
 
 const MODULE_KEYS = ['module', 'settings', 'contextAwareResources', 'timeoutEvalSeconds', 'hostCapabilities'];
-/** Keys of every entry; the controller writes `namespacedName`, for nobody. */
+/** Keys of every entry. Kubewarden's controller writes `namespacedName`, which is ignored. */
 const ENTRY_KEYS = ['policyMode', 'message', 'failurePolicy', 'namespacedName'];
 const POLICY_KEYS = [...MODULE_KEYS, ...ENTRY_KEYS, 'allowedToMutate'];
 const GROUP_KEYS = [...ENTRY_KEYS, 'expression', 'policies'];
@@ -77,13 +77,13 @@ const NO_CAPABILITIES: readonly string[] = Object.freeze([]);
 export class ValueBudget {
   #left = MAX_FILE_SETTINGS_VALUES;
 
-  /** Takes one; false when none is left. */
+  /** Takes one value from the budget; false when it is used up. */
   take(): boolean {
     return --this.#left >= 0;
   }
 }
 
-/** Reads one entry of the policies file. Either a definition, or at least one fault. */
+/** Reads one entry of the policies file: a definition, or at least one fault. */
 export function readPolicyDefinition(
   id: string,
   value: unknown,
@@ -267,7 +267,7 @@ function readCapabilities(fields: FieldReader): readonly string[] {
   return patterns;
 }
 
-/** A mapping of JSON values, copied so that nothing is shared through aliases; `{}` when it is missing. */
+/** A copy of a mapping, without shared aliases; `{}` when it is missing. */
 function readJson(fields: FieldReader, key: string, budget: ValueBudget): JsonObject {
   const value = fields.mapping(key);
   if (value === undefined) {
@@ -293,7 +293,7 @@ class NotJson extends Error {
   }
 }
 
-/** Copies what a YAML parser gave into plain JSON, within limits. */
+/** Copies values of a YAML parser to plain JSON, within limits. */
 class JsonCopy {
   readonly #budget: ValueBudget;
   #values = 0;

@@ -3,15 +3,14 @@ import { EngineError, textPosition } from './errors.ts';
 import type { EngineErrorCode, TextPosition } from './errors.ts';
 import { FieldNames, hasEscape } from './field-names.ts';
 import { JsonScanError, JsonScanner } from './json-scan.ts';
-import type { JsonMember, JsonRecording } from './json-scan.ts';
+import type { JsonMember, MemberRecorder } from './json-scan.ts';
 import { MAX_NESTING } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import { parseJson } from '../values/index.ts';
 
 /**
- * Largest body. An UPDATE carries two objects of at most 3 MiB each (what etcd's request limit lets the API server
- * store, with room for JSON), and 1 MiB is left for the rest: 2 × 3 + 1. The same bound
- * as controller-runtime's. Bytes.
+ * Maximum size of a body in bytes. An UPDATE carries two objects of at most 3 MiB each (etcd's request limit, with room
+ * for JSON), and 1 MiB remains for the rest: 2 × 3 + 1. The same limit as controller-runtime's.
  */
 export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 
@@ -25,7 +24,7 @@ const FIRST_OF_TRUE = 0x74;
 /** Codes of {@link ReviewError}. */
 export type ReviewErrorCode = Extract<EngineErrorCode, `review-${string}` | 'nested-too-deep'>;
 
-/** Why a body is no review. */
+/** Why a body is not a review. */
 export class ReviewError extends EngineError {
   declare readonly code: ReviewErrorCode;
 
@@ -37,19 +36,19 @@ export class ReviewError extends EngineError {
 /** Members of an object, by key. */
 export type Members = ReadonlyMap<string, JsonMember>;
 
-/** A body that is JSON, with an object at the top. */
+/** A JSON body with an object at the top. */
 export class ReviewBody {
-  /** Whether the members mean the same to every parser: no key is written with escapes, none of interest twice. */
+  /** Whether all parsers read the members alike: no key contains escapes, and no key of interest is repeated. */
   readonly isPlain: boolean;
   readonly members: Members;
-  /** Undefined when there is no request, or one that is no object. */
+  /** Undefined when the request is missing or not an object. */
   readonly request: Members | undefined;
-  /** How many members the request has. */
+  /** Number of members of the request. */
   readonly requestSize: number;
   readonly #bytes: Buffer;
   readonly #small: { readonly member: JsonMember; readonly value: JsonValue }[] = [];
 
-  constructor(bytes: Buffer, members: MemberNotes, request: MemberNotes) {
+  constructor(bytes: Buffer, members: RecordedMembers, request: RecordedMembers) {
     this.#bytes = bytes;
     this.isPlain = members.isPlain && request.isPlain;
     this.members = members.known;
@@ -58,7 +57,7 @@ export class ReviewBody {
     this.request = whole !== undefined && this.isObject(whole) ? request.known : undefined;
   }
 
-  /** The value's text, as it was written. */
+  /** The value's JSON text, unchanged. */
   slice({ start, end }: JsonMember): Buffer {
     return this.#bytes.subarray(start, end);
   }
@@ -74,12 +73,12 @@ export class ReviewBody {
   }
 
   /**
-   * The value of a small member that is looked at more than once, or is likely to be written twice, as `kind` and
-   * `requestKind` are. Not to be changed.
+   * The value of a small member that is read repeatedly, or that another member is likely to equal, such as `kind` and
+   * `requestKind`. Cached, so it must not be changed.
    */
   smallValue(member: JsonMember): JsonValue {
     for (const known of this.#small) {
-      if (this.#areAlike(known.member, member)) {
+      if (this.#areEqual(known.member, member)) {
         return known.value;
       }
     }
@@ -88,17 +87,17 @@ export class ReviewBody {
     return value;
   }
 
-  /** The text that a member is, if it is one. */
+  /** The member's value if it is a string. */
   text(members: Members, key: string): string | undefined {
     const member = members.get(key);
-    return member !== undefined && this.isText(member) ? (this.value(member) as string) : undefined;
+    return member !== undefined && this.isString(member) ? (this.value(member) as string) : undefined;
   }
 
   isNull({ start }: JsonMember): boolean {
     return this.#bytes[start] === FIRST_OF_NULL;
   }
 
-  isText({ start }: JsonMember): boolean {
+  isString({ start }: JsonMember): boolean {
     return this.#bytes[start] === QUOTE;
   }
 
@@ -110,10 +109,10 @@ export class ReviewBody {
     return this.#bytes[start] === FIRST_OF_TRUE || this.#bytes[start] === FIRST_OF_FALSE;
   }
 
-  /** An object of some members of an object, in their order, cut out of the body as they are. */
+  /** An object with some of the members, in their order, copied from the body. */
   objectOf(members: readonly JsonMember[]): Buffer {
     const runs = this.#runsOf(members);
-    // Two brackets, and a comma behind each but the last.
+    // Two brackets, and a comma after each member but the last.
     const size = runs.reduce((sum, { from, to }) => sum + (to - from) + 1, 2);
     const object = Buffer.allocUnsafe(runs.length === 0 ? size : size - 1);
     let at = object.write('{');
@@ -125,7 +124,7 @@ export class ReviewBody {
     return object;
   }
 
-  /** The same with another value for one of them. */
+  /** Like `objectOf`, with one value replaced. */
   objectWith(members: readonly JsonMember[], changed: JsonMember | undefined, text: string): Buffer {
     const parts = members.map((member) => {
       const { keyStart, start, end } = member;
@@ -135,7 +134,7 @@ export class ReviewBody {
     return Buffer.from(`{${parts.join(',')}}`);
   }
 
-  /** Stretches of the body that hold the members: those with nothing but a comma in between are copied at once. */
+  /** Adjacent members are copied at once: these are the ranges of the body to copy. */
   #runsOf(members: readonly JsonMember[]): readonly { readonly from: number; readonly to: number }[] {
     const runs: { readonly from: number; to: number }[] = [];
     for (const { keyStart, end } of members) {
@@ -150,7 +149,7 @@ export class ReviewBody {
     return runs;
   }
 
-  #areAlike(one: JsonMember, other: JsonMember): boolean {
+  #areEqual(one: JsonMember, other: JsonMember): boolean {
     const length = one.end - one.start;
     if (length !== other.end - other.start) {
       return false;
@@ -164,7 +163,7 @@ export class ReviewBody {
   }
 }
 
-/** Reads a body; of the request, only the given fields are noted. Throws {@link ReviewError}. */
+/** Parses a body; of the request, only the given fields are recorded. Throws {@link ReviewError}. */
 export function readBody(body: Uint8Array, requestFields: FieldNames): ReviewBody {
   if (body.byteLength > MAX_REVIEW_BYTES) {
     const message = `the body is too large: expected at most ${MAX_REVIEW_BYTES} bytes, got ${body.byteLength}`;
@@ -177,17 +176,17 @@ export function readBody(body: Uint8Array, requestFields: FieldNames): ReviewBod
     throw new ReviewError('review-malformed', 'the body is not UTF-8: expected an AdmissionReview as JSON');
   }
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  // Written anew, no key is there twice or with escapes, and the text means the same to the engine and to every guest.
+  // Serialized again, no key is repeated or contains escapes, so the engine and every guest read the same.
   const review = scanReview(bytes, requestFields);
   return review.isPlain ? review : scanReview(Buffer.from(JSON.stringify(parseJson(bytes.toString()))), requestFields);
 }
 
-/** The members of an object that are of interest. */
-class MemberNotes {
+/** The members of interest of an object. */
+class RecordedMembers {
   readonly known = new Map<string, JsonMember>();
-  /** All members, those that are of no interest included. */
+  /** Number of all members, including those of no interest. */
   count = 0;
-  /** Whether no key is written with escapes, and none of interest twice. */
+  /** Whether no key contains escapes, and no key of interest is repeated. */
   isPlain = true;
   readonly #bytes: Buffer;
   readonly #fields: FieldNames;
@@ -197,7 +196,7 @@ class MemberNotes {
     this.#fields = fields;
   }
 
-  note(member: JsonMember): void {
+  record(member: JsonMember): void {
     const { keyStart, keyEnd } = member;
     this.count += 1;
     const field = this.#fields.find(this.#bytes, keyStart, keyEnd);
@@ -212,14 +211,14 @@ class MemberNotes {
 
 const REVIEW_FIELDS = new FieldNames(['apiVersion', 'kind', 'request']);
 
-/** Finds the members of the review and of its request. */
+/** Records the members of the review and of its request. */
 function scanReview(bytes: Buffer, requestFields: FieldNames): ReviewBody {
-  const members = new MemberNotes(bytes, REVIEW_FIELDS);
-  const request = new MemberNotes(bytes, requestFields);
-  const inRequest: JsonRecording = { note: (member) => request.note(member) };
+  const members = new RecordedMembers(bytes, REVIEW_FIELDS);
+  const request = new RecordedMembers(bytes, requestFields);
+  const inRequest: MemberRecorder = { record: (member) => request.record(member) };
   const start = scan(bytes, {
-    note: (member) => members.note(member),
-    inside: (from, to) => (REVIEW_FIELDS.find(bytes, from, to) === 'request' ? inRequest : undefined),
+    record: (member) => members.record(member),
+    nested: (from, to) => (REVIEW_FIELDS.find(bytes, from, to) === 'request' ? inRequest : undefined),
   });
   if (bytes[start] !== OPEN_BRACE) {
     const found = show(parseJson(bytes.toString()));
@@ -228,8 +227,8 @@ function scanReview(bytes: Buffer, requestFields: FieldNames): ReviewBody {
   return new ReviewBody(bytes, members, request);
 }
 
-/** Scans a body; nothing of it is built, however high its tower of brackets. Gives where its value starts. */
-function scan(bytes: Buffer, recording: JsonRecording): number {
+/** Scans a body without building values, so deep nesting is harmless. Returns the value's offset. */
+function scan(bytes: Buffer, recording: MemberRecorder): number {
   try {
     return new JsonScanner(bytes, MAX_NESTING).document(recording);
   } catch (error) {
@@ -253,7 +252,7 @@ export function wrongShape(field: string, expected: string, value: unknown): Rev
   return new ReviewError('review-wrong-shape', message);
 }
 
-/** The type of a value, and the value of short texts: bodies may hold Secrets, so no more than that. */
+/** The type of a value, and short strings themselves. Not more, because bodies may contain Secrets. */
 function show(value: unknown): string {
   if (value === undefined) {
     return 'nothing';

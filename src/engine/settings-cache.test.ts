@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MAX_READY_SETTINGS, SettingsCache } from './settings-cache.ts';
 
-describe('settings that are kept ready', () => {
-  it('are made once for each text', () => {
+describe('SettingsCache', () => {
+  it('prepares settings once per text', () => {
     let made = 0;
     const cache = new SettingsCache((json) => [json, (made += 1)]);
     assert.equal(cache.get('{"a":1}'), cache.get('{"a":1}'));
@@ -11,7 +11,7 @@ describe('settings that are kept ready', () => {
     assert.equal(made, 2);
   });
 
-  it('are a limited number', () => {
+  it('is limited in size', () => {
     let made = 0;
     const count = (): number => (made += 1);
     const many = new SettingsCache(count);

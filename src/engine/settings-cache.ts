@@ -1,11 +1,11 @@
 import { parseJson } from '../values/index.ts';
 
-/** Different settings that are kept ready per guest: more than the tenants of any cluster that we know of (3,500). */
+/** Maximum number of prepared settings per guest: more than the tenants of any cluster that we know of (3,500). */
 export const MAX_READY_SETTINGS = 10_000;
 
 /**
- * What builtin guests make of settings, made once for each text. Policies hand over the very same string with every
- * request, so that finding it costs next to nothing.
+ * Settings as builtin guests prepare them, by their JSON text. A policy passes the same string object with every
+ * request, so the lookup is cheap.
  */
 export class SettingsCache<Ready> {
   readonly #prepare: (settings: unknown) => Ready;
@@ -15,7 +15,7 @@ export class SettingsCache<Ready> {
     this.#prepare = prepare;
   }
 
-  /** Throws what preparing throws, every time. */
+  /** Throws what `prepare` throws, every time. */
   get(settingsJson: string): Ready {
     const known = this.#ready.get(settingsJson);
     if (known !== undefined) {

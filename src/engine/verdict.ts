@@ -2,20 +2,20 @@ import { diff } from './json-patch.ts';
 import type { JsonValue } from './json-text.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
 
-/** One reason of a denial: a member of a group, or the text that a policy's own message replaces. */
+/** One reason of a denial: a member of a group, or the text that the policy's message replaced. */
 export interface VerdictCause {
   readonly message?: string;
   /** Path of a field of the policy. */
   readonly field?: string;
 }
 
-/** What a policy, or all policies of a bucket, decide about one request. */
+/** The decision of a policy, or of all policies of a bucket, about one request. */
 export interface Verdict {
   readonly allowed: boolean;
-  /** JSON Patch (RFC 6902) as JSON text; never an empty one. */
+  /** JSON Patch (RFC 6902) as JSON text; never empty. */
   readonly patch?: string;
   readonly message?: string;
-  /** The code that the client gets; policies may name any number of 16 bits. */
+  /** Status code for the client, any 16-bit number. */
   readonly code?: number;
   readonly causes?: readonly VerdictCause[];
   readonly auditAnnotations: Readonly<Record<string, string>> | null;
@@ -27,7 +27,7 @@ export const MUTATION_OF_NOTHING_MESSAGE =
   'Incoming object is null, which happens only with DELETE operations, but the policy is attempting a mutation. This is not allowed';
 export const MEMBER_MUTATION_MESSAGE = 'mutation is not allowed inside of policy group';
 
-/** The code of every answer that is no policy's verdict. */
+/** Status code of failures. */
 const INTERNAL_ERROR_CODE = 500;
 
 export function allowed(warnings: readonly string[] | null = null): Verdict {
@@ -38,20 +38,20 @@ export function denied(reason: Pick<Verdict, 'message' | 'code' | 'causes'>): Ve
   return { allowed: false, ...reason, auditAnnotations: null, warnings: null };
 }
 
-/** A denial that is no verdict: the policy failed. */
+/** A denial because the policy failed. */
 export function errored(message: string): Verdict {
   return denied({ message, code: INTERNAL_ERROR_CODE });
 }
 
-/** A copy with the patch that turns `before` into `after`; without one when they are equal. */
+/** Adds the patch that turns `before` into `after`; none when they are equal. */
 export function patched(verdict: Verdict, before: JsonValue, after: JsonValue): Verdict {
   const operations = diff(before, after);
   return operations.length === 0 ? verdict : { ...verdict, patch: JSON.stringify(operations) };
 }
 
 /**
- * What a policy's answer means before its settings apply; a mutation of a DELETE request, which has no object, is a denial.
- * The review's object is not touched unless the policy changed it: it is built when it is asked for.
+ * A policy's own verdict, before its settings apply. A mutation of a DELETE request, which has no object, is a denial.
+ * `review.object` is read only when the policy changed it, because reading parses it.
  */
 export function fromGuest(review: { readonly object: JsonValue | undefined }, verdict: GuestVerdict): Verdict {
   const { accepted, message, code, mutatedObject, patch, auditAnnotations, warnings } = verdict;
@@ -72,7 +72,7 @@ export function fromGuest(review: { readonly object: JsonValue | undefined }, ve
     : patched(own, object, mutatedObject);
 }
 
-/** The guest trapped, or answered garbage. */
+/** The guest trapped, or its answer was invalid. */
 export function guestFailed(message: string): Verdict {
   return errored(`internal server error: ${message}`);
 }
@@ -82,17 +82,17 @@ export function timedOut(): Verdict {
   return errored(TIMEOUT_MESSAGE);
 }
 
-/** `failurePolicy: Ignore`: no verdict, and the request is admitted with a warning that says so. */
+/** `failurePolicy: Ignore`: the request is allowed with a warning that names the reason. */
 export function ignored(policyId: string, reason: string): Verdict {
   return allowed([`policy ${policyId} gave no verdict and its failurePolicy is Ignore: ${reason}`]);
 }
 
-/** A policy in monitor mode admits, without patch and message. */
+/** The verdict in monitor mode: allowed, without patch and message. */
 export function monitored({ auditAnnotations, warnings }: Verdict): Verdict {
   return { allowed: true, auditAnnotations, warnings };
 }
 
-/** What a policy that may not mutate gets for a patch. */
+/** Denies a mutation by a policy that is not allowed to mutate. */
 export function withoutForbiddenPatch(verdict: Verdict, policyId: string): Verdict {
   if (verdict.patch === undefined) {
     return verdict;
@@ -102,7 +102,7 @@ export function withoutForbiddenPatch(verdict: Verdict, policyId: string): Verdi
   return { allowed: false, message, auditAnnotations, warnings };
 }
 
-/** The policy's own message replaces the text of a denial; the text becomes a cause. */
+/** The policy's message replaces the text of a denial, which becomes a cause. */
 export function withMessage(verdict: Verdict, message: string): Verdict {
   if (verdict.allowed) {
     return verdict;
@@ -113,8 +113,8 @@ export function withMessage(verdict: Verdict, message: string): Verdict {
 }
 
 /**
- * A group that denies, with a cause for every member that was evaluated and denied; with code 500 when the group has no
- * result because members failed.
+ * A group's denial, with a cause for every member that denied; with code 500 when the group has no result because
+ * members failed.
  */
 export function groupDenied(
   message: string,

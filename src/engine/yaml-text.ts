@@ -17,9 +17,9 @@ import {
 } from 'js-yaml';
 import { errorText } from '../values/index.ts';
 
-/** Aliases per document. Values are shared, not copied, so this only bounds what a reader expands later. */
+/** Maximum number of aliases in a document. Aliased values are shared, so this bounds only their later expansion. */
 const MAX_ALIASES = 10_000;
-/** Collections inside collections. js-yaml's own default; Kubernetes manifests stay below 30. */
+/** Maximum nesting of collections. js-yaml's own default; Kubernetes manifests stay below 30. */
 const MAX_YAML_DEPTH = 100;
 
 const DIGITS = '+-0123456789'.split('');
@@ -28,7 +28,7 @@ const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
 const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
 
-/** Integers as Go's ParseInt with base 0 reads them: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
+/** Integers as in Go's ParseInt with base 0: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
 const goInteger = defineScalarTag<number>('tag:yaml.org,2002:int', {
   implicit: true,
   implicitFirstChars: DIGITS,
@@ -64,7 +64,7 @@ const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
 
 /**
  * Scalars as kubectl and the API server read them (sigs.k8s.io/yaml): YAML 1.1 booleans (`yes`, `on`, `y`), Go's
- * numbers, merge keys; dates stay text; tags of other types are errors.
+ * numbers, merge keys. Dates stay text; tags of other types are errors.
  */
 const KUBERNETES_SCHEMA = new Schema([
   strTag,
@@ -77,7 +77,7 @@ const KUBERNETES_SCHEMA = new Schema([
   mergeTag,
 ]);
 
-/** Where the text stops being YAML. */
+/** A syntax error with its position. */
 export class YamlSyntaxError extends Error {
   override readonly name = 'YamlSyntaxError';
   readonly offset: number;
@@ -89,9 +89,9 @@ export class YamlSyntaxError extends Error {
 }
 
 /**
- * All documents of a YAML (or JSON) text. Values that an alias names twice are the same object twice, cycles included:
- * walk them with a budget. `dialect` says which scalars are numbers and booleans: `kubernetes` as kubectl reads them,
- * `core` as YAML 1.2 (and serde) does. Throws {@link YamlSyntaxError}.
+ * All documents of a YAML (or JSON) text. Aliased values are the same object, cycles included: limit the values that
+ * you visit. `dialect` selects the scalars: `kubernetes` as kubectl reads them, `core` as in YAML 1.2 (and serde).
+ * Throws {@link YamlSyntaxError}.
  */
 export function parseYaml(text: string, dialect: 'kubernetes' | 'core' = 'kubernetes'): unknown[] {
   try {
@@ -114,14 +114,14 @@ interface YamlNode {
   readonly children: Map<string, { readonly keyStart: number; readonly node: YamlNode }>;
 }
 
-/** Finds where values stand in a YAML text; built only when there is something to point at. */
+/** Positions of values in a YAML text. Built only to report mistakes. */
 export class YamlPositions {
   readonly #text: string;
   readonly #events: readonly YamlEvent[];
   #at = 0;
   readonly #root: YamlNode | undefined;
 
-  /** `text` must be one that {@link parseYaml} accepts. */
+  /** `text` must be valid for {@link parseYaml}. */
   constructor(text: string) {
     this.#text = text;
     this.#events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
@@ -129,7 +129,7 @@ export class YamlPositions {
     this.#root = this.#node();
   }
 
-  /** Offset of the key (or list element) at `path`, or of the innermost parent that is written out. */
+  /** Offset of the key (or list element) at `path`, or of its innermost existing parent. */
   offsetOf(path: readonly (string | number)[]): number {
     let node = this.#root;
     let offset = node?.start ?? 0;
@@ -175,13 +175,13 @@ export class YamlPositions {
     }
   }
 
-  /** The text of the scalar that comes next, undefined when something else does. */
+  /** The next event's text if it is a scalar, otherwise undefined. */
   #key(): string | undefined {
     const event = this.#events[this.#at];
     return event?.type === EVENT_ID.SCALAR ? getScalarValue(this.#text, event) : undefined;
   }
 
-  /** Steps over the end of the innermost collection when it is next. */
+  /** Skips the end of the innermost collection if it is next. */
   #isClosed(): boolean {
     const event = this.#events[this.#at];
     if (event === undefined) {

@@ -339,7 +339,7 @@ class World {
         one === null ? null : renamed(one, invocation.kind);
       const objects = { object: inVersion(object), oldObject: inVersion(oldObject) };
       const review = admissionReview('u', 'v1', attributes, invocation, objects);
-      for (const { policy } of this.#table.ask(bucket, review as JsonObject).observations) {
+      for (const { policy } of this.#table.evaluate(bucket, review as JsonObject).observations) {
         seen.set(policy, versionOf(invocation));
       }
     }

@@ -194,7 +194,7 @@ function run(job: PolicyJob, timedOut: ReadonlySet<string>, record: boolean, por
   const { policy, notes } = loadPolicy(job, recording ?? capabilities, say);
   const evaluated = evaluateBody(policy, job, {
     timedOut,
-    entering: (unit, timeoutMs) => say({ type: 'guest', stage: 'evaluating', unit, timeoutMs }),
+    onUnitStart: (unit, timeoutMs) => say({ type: 'guest', stage: 'evaluating', unit, timeoutMs }),
   });
   return { evaluated, notes, ...(recording === undefined ? {} : { session: recording.text() }) };
 }
@@ -203,14 +203,14 @@ function bench(job: PolicyJob, iterations: number, durationMs: number, port: Hos
   const capabilities = capabilitiesOf(job, port);
   const { policy, notes } = loadPolicy(job, capabilities, say);
   let renewedAt = -Infinity;
-  const entering = (unit: string, timeoutMs: number): void => {
+  const onUnitStart = (unit: string, timeoutMs: number): void => {
     const now = performance.now();
     if (now - renewedAt > RENEWAL_MS) {
       renewedAt = now;
       say({ type: 'guest', stage: 'evaluating', unit, timeoutMs: timeoutMs + RENEWAL_MS });
     }
   };
-  const once = (): Evaluated => evaluateBody(policy, job, { entering });
+  const once = (): Evaluated => evaluateBody(policy, job, { onUnitStart });
   const evaluated = once();
   if (evaluated.refused !== undefined || evaluated.observation.outcome !== 'verdict') {
     return { evaluated, ...statistics(new Float64Array(0), 0), notes, warmUpEvaluations: 1 };
@@ -293,9 +293,9 @@ function ask(
   port: SuitePort,
   say: Say,
 ): SuiteAnswer {
-  const entering = (unit: string, timeoutMs: number): void =>
+  const onUnitStart = (unit: string, timeoutMs: number): void =>
     say({ type: 'guest', stage: 'evaluating', unit, timeoutMs });
-  const evaluated = evaluateBody(policy, request, { entering });
+  const evaluated = evaluateBody(policy, request, { onUnitStart });
   if (evaluated.refused !== undefined) {
     return { kind: 'failed', message: evaluated.refused };
   }

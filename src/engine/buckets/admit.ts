@@ -7,27 +7,26 @@ import { BucketReview, Deferred } from './bucket-review.ts';
 import type { AdmitOptions } from './bucket-review.ts';
 import type { PolicyTable } from './policy-table.ts';
 
-/** What the policies of a bucket decide about a review. */
+/** Result of a review by the policies of a bucket. */
 export type Admission =
   | {
       readonly kind: 'verdict';
       readonly verdict: Verdict;
-      /** One for each time that a policy was asked. */
+      /** One per evaluation of a policy. */
       readonly observations: readonly Observation[];
     }
-  /** The review is for a slow policy: nothing of it was evaluated. */
+  /** The review matches a slow policy: no policy was evaluated. */
   | { readonly kind: 'deferred' }
-  /** No policy can have a bucket of that name now: nobody may take it for a permission. */
+  /** No bucket of that name can exist. Must not be answered as allowed. */
   | { readonly kind: 'unknown-bucket' };
 
-/** Names of buckets that policies share, see `policyMatch`. */
+/** Names of shared buckets, see `policyMatch`. */
 const SHARED_BUCKET =
   /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.(?:cluster|namespaced)(?:\.[a-z0-9]{1,63})?$/;
 
 /**
- * Evaluates a review by all policies of a bucket that it is for. Where the bucket is that of one policy alone, that one is asked
- * without looking for others: the API server did, for the webhook that is the policy's own. Synchronous; throws only for
- * faults of the engine itself.
+ * Evaluates a review by all policies of the bucket that it matches. An own bucket names its only policy, which is
+ * evaluated without a lookup by rules and labels. Synchronous; throws only for faults of the engine itself.
  */
 export function admit(table: PolicyTable, bucket: string, review: Review, options: AdmitOptions): Admission {
   const owner = table.hasBucket(bucket) ? undefined : policyOfBucket(bucket);
@@ -49,7 +48,7 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
   }
 }
 
-/** `owner`: the policy that a bucket of a policy alone names; such buckets are there while the policy is. */
+/** `owner`: the policy whose own bucket this is. An own bucket exists as long as its policy. */
 function isBucket(table: PolicyTable, bucket: string, owner: string | undefined): boolean {
   return owner === undefined ? table.hasBucket(bucket) || SHARED_BUCKET.test(bucket) : table.get(owner) !== undefined;
 }

@@ -2,53 +2,58 @@ import { labelSelector, NAMESPACE_NAME_LABEL, Selector, SelectorError } from '..
 import type { LabelRequirement, MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 
-/** A policy that answers in a bucket, with what it takes to tell which reviews it is for. */
+/** A policy of a bucket, with its rules and selectors prepared for matching. */
 export interface BucketMember {
   readonly policy: LoadedPolicy;
   readonly match: PolicyMatch;
   readonly rules: readonly MatchRule[];
-  /** An error where the policy has something that is no selector. */
+  /** An error when the policy's selector is invalid. */
   readonly namespaceSelector: Selector | SelectorError;
   readonly objectSelector: Selector | SelectorError;
-  /** Whether the selector of namespaces looks at their names only: those need not be looked up. */
+  /** Whether the namespace selector reads only the namespace's name: its labels need no lookup. */
   readonly selectsByName: boolean;
-  /** A label that the namespace must have; undefined when none need be there. */
-  readonly namespacePin: LabelPin | undefined;
-  /** A label that one of the objects must have; undefined when none need be there. */
-  readonly objectPin: LabelPin | undefined;
-  /** Whether the bucket is not the policy's own: in doubt, it is for a review. */
-  readonly isVisitor: boolean;
+  /** A label that the selector requires of the namespace, if any. */
+  readonly requiredNamespaceLabel: RequiredLabel | undefined;
+  /** A label that the selector requires of one of the objects, if any. */
+  readonly requiredObjectLabel: RequiredLabel | undefined;
+  /**
+   * Whether the review may come from the webhook of another revision of the policy. Then rules match any version, and a
+   * policy with conditions that fail matches.
+   */
+  readonly mayBeOtherRevision: boolean;
 }
 
-/** A label that must be there, with one of these values. */
-export interface LabelPin {
+/** A label that a selector requires, with its accepted values. */
+export interface RequiredLabel {
   readonly key: string;
   readonly values: readonly string[];
 }
 
-/** Served by two groups, of which one is converted to the other. */
+/** Kubernetes serves events in two groups, and converts between them. */
 const EVENTS = 'events';
 const EVENT_GROUPS: readonly string[] = ['', 'events.k8s.io'];
 
-/** `isVisitor`: the bucket is that of another revision of the policy. What it is sent may be in a version that no rule names. */
-export function bucketMember(policy: LoadedPolicy, match: PolicyMatch, isVisitor: boolean): BucketMember {
+/** For `mayBeOtherRevision`, see {@link BucketMember.mayBeOtherRevision}. */
+export function bucketMember(policy: LoadedPolicy, match: PolicyMatch, mayBeOtherRevision: boolean): BucketMember {
   const namespaceSelector = readSelector(match.namespaceSelector);
   const objectSelector = readSelector(match.objectSelector);
-  const namespacePins = pinsOf(namespaceSelector);
+  const namespaceLabels = requiredLabelsOf(namespaceSelector);
   return {
     policy,
     match,
-    rules: isVisitor ? match.rules.flatMap(inAnyVersion) : match.rules,
+    rules: mayBeOtherRevision ? match.rules.flatMap(inAnyVersion) : match.rules,
     namespaceSelector,
     objectSelector,
     selectsByName: requirementsOf(namespaceSelector).every(({ key }) => key === NAMESPACE_NAME_LABEL),
-    namespacePin: namespacePins.find(({ key }) => key === NAMESPACE_NAME_LABEL) ?? namespacePins[0],
-    objectPin: pinsOf(objectSelector)[0],
-    isVisitor,
+    requiredNamespaceLabel: namespaceLabels.find(({ key }) => key === NAMESPACE_NAME_LABEL) ?? namespaceLabels[0],
+    requiredObjectLabel: requiredLabelsOf(objectSelector)[0],
+    mayBeOtherRevision,
   };
 }
 
-/** A rule for whatever an API server may convert to for it: another revision's webhook may name other versions, and groups. */
+/**
+ * The rule for every version and group that an API server may convert to: another revision's webhook may name others.
+ */
 function inAnyVersion(rule: MatchRule): readonly MatchRule[] {
   const any = { ...rule, apiVersions: ['*'] };
   const isOfEvents = EVENT_GROUPS.some((group) => rule.apiGroups.includes(group));
@@ -61,7 +66,7 @@ function requirementsOf(selector: Selector | SelectorError): readonly LabelRequi
   return selector instanceof Selector ? selector.requirements : [];
 }
 
-function pinsOf(selector: Selector | SelectorError): readonly LabelPin[] {
+function requiredLabelsOf(selector: Selector | SelectorError): readonly RequiredLabel[] {
   return requirementsOf(selector).filter(({ operator }) => operator === '=' || operator === 'in');
 }
 

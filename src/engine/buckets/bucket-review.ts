@@ -2,7 +2,7 @@ import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
-import type { Asking, PolicyJudgement } from '../evaluator.ts';
+import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { HostPort } from '../host-port.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
@@ -16,47 +16,47 @@ import { matchMember, meetsConditions } from './member-match.ts';
 import type { MemberMatch } from './member-match.ts';
 import { mergeVerdicts } from './merged-verdict.ts';
 import type { PolicyVerdict } from './merged-verdict.ts';
-import { MutationRounds } from './mutation-rounds.ts';
+import { MutationOrder } from './mutation-order.ts';
 import { NamespaceLookup } from './namespace-lookup.ts';
 import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
 import { parseJson } from '../../values/index.ts';
 
-export interface AdmitOptions extends Omit<Asking, 'leftMs'> {
-  /** Ids of policies that are not evaluated now: a review that one of them is for is deferred. */
+export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
+  /** Ids of slow policies. A review that matches one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
   /**
-   * Milliseconds that are left for the review. Policies that have not been evaluated then answer as timed out. Default: no
-   * limit but those of the policies.
+   * Milliseconds left for the review. Policies not evaluated by then time out. Default: only the limits of the
+   * policies.
    */
   readonly deadlineMs?: number;
 }
 
-/** The review is for a slow policy. */
+/** The review matches a slow policy. */
 export class Deferred extends Error {}
 
 const MS_PER_SECOND = 1_000;
 
-/** Where an API server has looked at the namespace already, nobody is asked about it once more. */
-const NOBODY: HostPort = {
+/** For own buckets: the API server has matched the namespace already. */
+const NO_LOOKUPS: HostPort = {
   request: () => {
-    throw new Error('nobody is asked');
+    throw new Error('own buckets need no namespaces');
   },
 };
 
-/** A policy to be asked, or to be answered for. */
-interface Asked {
+/** A policy that the review matches, or for which the match failed with an error. */
+interface MatchedPolicy {
   readonly policy: LoadedPolicy;
   readonly match: PolicyMatch | undefined;
-  readonly matching: Exclude<MemberMatch, 'other'>;
+  readonly result: Exclude<MemberMatch, 'no-match'>;
 }
 
-/** One review of a bucket. */
+/** Evaluation of one review by the policies of a bucket. */
 export class BucketReview {
   readonly observations: Observation[] = [];
   readonly #table: PolicyTable;
   readonly #bucket: string;
-  /** The id of the policy that the bucket is of alone. */
+  /** The policy whose own bucket this is. */
   readonly #owner: string | undefined;
   readonly #options: AdmitOptions;
   readonly #deadline: number;
@@ -78,77 +78,80 @@ export class BucketReview {
     this.#owner = owner;
     this.#options = options;
     this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
-    const namespaces = new NamespaceLookup(table.namespaces, owner === undefined ? table.options.port : NOBODY);
+    const namespaces = new NamespaceLookup(table.namespaces, owner === undefined ? table.options.port : NO_LOOKUPS);
     this.#subject = new ReviewSubject(review, target, namespaces);
   }
 
   /** Throws {@link Deferred}. */
   verdict(): Verdict {
     if (this.#owner !== undefined) {
-      return this.#judgeAlone(this.#owner);
+      return this.#evaluateOwner(this.#owner);
     }
     const members = this.#table.candidates(this.#bucket, this.#subject);
     if (this.#bucket.startsWith('mutating')) {
       return this.#mutate(members);
     }
     this.#deferEarly(members);
-    const asked = members.flatMap((member) => this.#meant(member) ?? []);
-    const answers = asked.map((one) => ({ id: one.policy.id, verdict: this.#ask(one) }));
-    // Without patches: API servers refuse answers of validating webhooks that have one.
+    const matched = members.flatMap((member) => this.#matched(member) ?? []);
+    const answers = matched.map((one) => ({ id: one.policy.id, verdict: this.#evaluate(one) }));
+    // Without patches: API servers reject patches from validating webhooks.
     return mergeVerdicts(answers);
   }
 
   /**
-   * For the webhook that is the policy's own: the API server has looked at everything, and knew more. But it asks what another
-   * revision is for, too, while that one is on its way or not yet gone: this one does not judge what it was not made for, and
-   * changes nothing for a validating webhook, which may be that of a revision that did not mutate.
+   * Evaluates the only policy of an own bucket. The API server has matched the review already, with facts that this
+   * server lacks, such as the user's permissions. During a rollout its webhook may be that of another revision: a
+   * review that this revision does not match is allowed, and a validating webhook gets no patch, even if this revision
+   * mutates.
    */
-  #judgeAlone(id: string): Verdict {
+  #evaluateOwner(id: string): Verdict {
     const policy = this.#table.get(id);
     if (policy === undefined) {
       throw new Error(`the policy ${id} is gone`);
     }
-    const member = this.#table.aloneOf(id);
-    // What the server cannot tell the API server could.
-    const isOther =
-      member !== undefined && (matchMember(member, this.#subject) === 'other' || this.#meets(member) === 'other');
-    if (isOther) {
+    const member = this.#table.ownMember(id);
+    // An error is no reason to skip the policy: the API server had what it takes to match.
+    const isExcluded =
+      member !== undefined &&
+      (matchMember(member, this.#subject) === 'no-match' || this.#checkConditions(member) === 'no-match');
+    if (isExcluded) {
       return mergeVerdicts([]);
     }
-    const asked: Asked = { policy, match: member?.match, matching: 'matches' };
-    this.#deferSlow(asked);
-    const verdict = this.#ask(asked);
+    const matched: MatchedPolicy = { policy, match: member?.match, result: 'matches' };
+    this.#deferSlow(matched);
+    const verdict = this.#evaluate(matched);
     const merged = mergeVerdicts([{ id, verdict }]);
     return this.#bucket.startsWith('validating') ? merged : withPatchOf(merged, verdict);
   }
 
   /**
-   * Each policy sees the object as the last left it. When one changed it, those that were asked before are asked once more, in
-   * order, as API servers do with webhooks whose reinvocationPolicy is IfNeeded. A denial ends it.
+   * Each policy gets the object as the previous one changed it. After a change, the policies that ran before are
+   * evaluated once more, in order, as API servers do for webhooks with reinvocationPolicy IfNeeded. A denial ends the
+   * evaluation.
    */
   #mutate(members: readonly BucketMember[]): Verdict {
     const original = this.#subject;
     this.#deferEarly(members);
-    const rounds = new MutationRounds();
+    const order = new MutationOrder();
     const answers = new Map<string, PolicyVerdict>();
     let onlyChange: Verdict | undefined;
-    for (const member of rounds.of(members)) {
-      const asked = this.#meant(member);
-      if (asked === undefined) {
+    for (const member of order.members(members)) {
+      const matched = this.#matched(member);
+      if (matched === undefined) {
         continue;
       }
       const { id } = member.policy;
       const before = this.#subject;
-      const verdict = this.#change(asked);
+      const verdict = this.#evaluateAndPatch(matched);
       answers.set(id, { id, verdict });
       if (!verdict.allowed) {
         break;
       }
       if (this.#subject !== before) {
         onlyChange = before === original ? verdict : undefined;
-        rounds.changed();
+        order.objectChanged();
       }
-      rounds.asked(id);
+      order.evaluated(id);
     }
     const merged = mergeVerdicts([...answers.values()]);
     if (!merged.allowed || this.#subject === original) {
@@ -157,31 +160,32 @@ export class BucketReview {
     return onlyChange === undefined ? this.#withDifference(merged, original.review) : withPatchOf(merged, onlyChange);
   }
 
-  /** With the patch that makes the object what it is now. */
+  /** Adds the patch from the original object to the current one. */
   #withDifference(merged: Verdict, { object: before }: Review): Verdict {
     const { object: after } = this.#subject.review;
     return before === undefined || after === undefined ? merged : patched(merged, before, after);
   }
 
-  /** Asks a policy, and makes the object what it wants. */
-  #change(asked: Asked): Verdict {
-    let wanted: JsonValue | undefined;
-    const verdict = this.#ask(asked, (judgement) => (wanted = judgement.mutatedObject));
+  /** Evaluates a policy and applies its patch. */
+  #evaluateAndPatch(matched: MatchedPolicy): Verdict {
+    let mutated: JsonValue | undefined;
+    const verdict = this.#evaluate(matched, (judgement) => (mutated = judgement.mutatedObject));
     const { review } = this.#subject;
     if (!verdict.allowed || verdict.patch === undefined) {
       return verdict;
     }
-    const object = wanted ?? (isJsonObject(review.object) ? applied(verdict.patch, review.object) : undefined);
+    const object = mutated ?? (isJsonObject(review.object) ? applyPatch(verdict.patch, review.object) : undefined);
     if (!isJsonObject(object)) {
-      return guestFailed('the policy made something of the object that is none');
+      return guestFailed('the policy made the object something that is not an object');
     }
     this.#subject = this.#subject.with(review.withObject(object));
     return verdict;
   }
 
   /**
-   * Before the conditions of others are looked at, which takes time. Not even those of a slow policy are where all of the
-   * bucket are of one namespace: nobody else waits for what may be deferred too often then.
+   * Defers before match conditions of other policies are evaluated, because those take time. For a slow policy of a
+   * namespace, not even its own conditions are evaluated: an unnecessary deferral then delays only requests of that
+   * namespace.
    */
   #deferEarly(members: readonly BucketMember[]): void {
     for (const member of members) {
@@ -190,96 +194,99 @@ export class BucketReview {
         continue;
       }
       if (match.namespace === undefined) {
-        this.#meant(member);
+        this.#matched(member);
       } else if (matchMember(member, this.#subject) === 'matches') {
         throw new Deferred();
       }
     }
   }
 
-  /** Throws {@link Deferred} when it is slow. */
-  #meant(member: BucketMember): Asked | undefined {
+  /** Throws {@link Deferred} when the policy is slow. */
+  #matched(member: BucketMember): MatchedPolicy | undefined {
     const { policy, match } = member;
-    let matching = matchMember(member, this.#subject);
-    if (matching === 'matches') {
-      matching = this.#meets(member);
+    let result = matchMember(member, this.#subject);
+    if (result === 'matches') {
+      result = this.#checkConditions(member);
     }
-    if (matching === 'other') {
+    if (result === 'no-match') {
       return undefined;
     }
-    const asked = { policy, match, matching };
-    this.#deferSlow(asked);
-    return asked;
+    const matched = { policy, match, result };
+    this.#deferSlow(matched);
+    return matched;
   }
 
-  /** Conditions of many policies can take as long as anything else: they have what time there is, and are told of. */
-  #meets(member: BucketMember): MemberMatch {
+  /**
+   * Evaluates match conditions within the review's deadline. They are reported as activity, because conditions of many
+   * policies can take as long as a guest.
+   */
+  #checkConditions(member: BucketMember): MemberMatch {
     const { id } = member.policy;
-    const { entering, leaving } = this.#options;
+    const { onUnitStart, onUnitEnd } = this.#options;
     if (member.match.matchConditions.length === 0) {
       return 'matches';
     }
     const leftMs = this.#deadline - performance.now();
     if (leftMs <= 0) {
-      // It will answer as timed out.
+      // The policy then times out.
       return 'matches';
     }
-    entering?.(id, leftMs, MATCH_CONDITIONS);
+    onUnitStart?.(id, leftMs, MATCH_CONDITIONS);
     try {
       return meetsConditions(member, this.#subject, this.#table.conditions);
     } finally {
-      leaving?.();
+      onUnitEnd?.();
     }
   }
 
-  #deferSlow({ policy, matching }: Asked): void {
-    if (matching === 'matches' && this.#options.slow?.has(policy.id) === true) {
+  #deferSlow({ policy, result }: MatchedPolicy): void {
+    if (result === 'matches' && this.#options.slow?.has(policy.id) === true) {
       throw new Deferred();
     }
   }
 
-  #ask({ policy, match, matching }: Asked, heard?: (judgement: PolicyJudgement) => void): Verdict {
+  #evaluate({ policy, match, result }: MatchedPolicy, onJudgement?: (judgement: PolicyJudgement) => void): Verdict {
     const { review } = this.#subject;
-    if (matching !== 'matches') {
-      return this.#answerUnknown(policy, match, matching);
+    if (result !== 'matches') {
+      return this.#failMatch(policy, match, result);
     }
     const evaluator = new Evaluator(policy.options);
-    const judgement = evaluator.judge(policy, review, this.#asking(match));
-    heard?.(judgement);
-    this.#note(policy, judgement);
+    const judgement = evaluator.judge(policy, review, this.#judgeOptions(match));
+    onJudgement?.(judgement);
+    this.#observe(policy, judgement);
     return evaluator.apply(policy, review, judgement);
   }
 
-  /** Nobody can tell whether the policy is for the review: as if it gave no verdict. */
-  #answerUnknown(
+  /** The match failed, so that the policy gives no verdict. */
+  #failMatch(
     policy: LoadedPolicy,
     match: PolicyMatch | undefined,
     { error, code }: { readonly error: string; readonly code: number },
   ): Verdict {
     const verdict = denied({ message: error, code });
-    this.#note(policy, { outcome: 'failed', verdict });
+    this.#observe(policy, { outcome: 'failed', verdict });
     return match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict;
   }
 
-  #asking(match: PolicyMatch | undefined): Asking {
+  #judgeOptions(match: PolicyMatch | undefined): JudgeOptions {
     const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
     const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
-    const { timedOut, entering, leaving } = this.#options;
+    const { timedOut, onUnitStart, onUnitEnd } = this.#options;
     return {
       ...(timedOut && { timedOut }),
-      ...(entering && { entering }),
-      ...(leaving && { leaving }),
+      ...(onUnitStart && { onUnitStart }),
+      ...(onUnitEnd && { onUnitEnd }),
       leftMs: () => deadline - performance.now(),
     };
   }
 
-  #note(policy: LoadedPolicy, judgement: Judgement): void {
+  #observe(policy: LoadedPolicy, judgement: Judgement): void {
     this.observations.push(observe(policy, this.#subject.review, 'validate', judgement));
   }
 }
 
-/** The object that a patch makes of one; undefined when it does not apply. */
-function applied(patch: string, object: JsonObject): JsonValue | undefined {
+/** Applies a patch to an object; undefined when it does not apply. */
+function applyPatch(patch: string, object: JsonObject): JsonValue | undefined {
   try {
     const operations = parseJson(patch) as readonly JsonValue[];
     return applyJsonPatch(object, operations);

@@ -10,8 +10,8 @@ import { ReviewSubject } from './review-subject.ts';
 const MANY = 3_500;
 const NAMESPACED = 'validating.fail.equivalent.namespaced.v1';
 
-/** How many policies are looked at for a review. */
-function lookedAt(table: TestTable, bucket: string, request: JsonObject = {}): number {
+/** Number of candidates for a review. */
+function candidateCount(table: TestTable, bucket: string, request: JsonObject = {}): number {
   const review = parseAdmissionReview(bytes(podReview(request)));
   assert.ok(review.target);
   const lookup = new NamespaceLookup(table.table.namespaces, table.options.port);
@@ -23,17 +23,17 @@ function clusterRequest(resource: string): JsonObject {
   return { namespace: null, name: 'one', resource: id, requestResource: id };
 }
 
-test('of the policies of thousands of tenants, only those of the request’s namespace are looked at', () => {
+test('only policies of the request’s namespace are candidates, of thousands of tenants', () => {
   const table = new TestTable();
   for (let tenant = 0; tenant < MANY; tenant++) {
     table.add({ name: 'a', namespace: `tenant-${tenant}` });
   }
-  assert.equal(lookedAt(table, NAMESPACED, { namespace: 'tenant-17' }), 1);
-  assert.equal(lookedAt(table, NAMESPACED, { namespace: 'other' }), 0);
-  assert.equal(lookedAt(table, NAMESPACED, clusterRequest('pods')), 0);
+  assert.equal(candidateCount(table, NAMESPACED, { namespace: 'tenant-17' }), 1);
+  assert.equal(candidateCount(table, NAMESPACED, { namespace: 'other' }), 0);
+  assert.equal(candidateCount(table, NAMESPACED, clusterRequest('pods')), 0);
 });
 
-test('of thousands of policies that select one namespace each, only those that select the request’s are looked at', () => {
+test('only policies that select the request’s namespace are candidates, of thousands', () => {
   const table = new TestTable();
   for (let tenant = 0; tenant < MANY; tenant++) {
     const namespaceSelector =
@@ -43,13 +43,13 @@ test('of thousands of policies that select one namespace each, only those that s
     table.add({ name: `p${tenant}`, spec: { namespaceSelector } });
   }
   table.table.namespaces.set('tenant-16', { 'kubernetes.io/metadata.name': 'tenant-16', tenant: 't17' });
-  assert.equal(lookedAt(table, VALIDATING, { namespace: 'tenant-16' }), 2);
-  assert.equal(lookedAt(table, VALIDATING, clusterRequest('nodes')), 0);
-  // No selector of namespaces leaves out what is in none.
-  assert.equal(lookedAt(table, VALIDATING, clusterRequest('pods')), MANY);
+  assert.equal(candidateCount(table, VALIDATING, { namespace: 'tenant-16' }), 2);
+  assert.equal(candidateCount(table, VALIDATING, clusterRequest('nodes')), 0);
+  // Namespace selectors do not exclude objects outside of namespaces.
+  assert.equal(candidateCount(table, VALIDATING, clusterRequest('pods')), MANY);
 });
 
-test('policies for other operations and resources are not looked at', () => {
+test('policies for other operations and resources are not candidates', () => {
   const table = new TestTable();
   for (let index = 0; index < MANY; index++) {
     table.add({
@@ -58,26 +58,26 @@ test('policies for other operations and resources are not looked at', () => {
     });
   }
   table.add({ name: 'all', spec: { rules: [{ ...POD_RULE, operations: ['*'], apiGroups: ['*'], resources: ['*'] }] } });
-  assert.equal(lookedAt(table, VALIDATING), 1);
-  assert.equal(lookedAt(table, VALIDATING, { operation: 'UPDATE', ...clusterRequest('kind-9') }), 2);
+  assert.equal(candidateCount(table, VALIDATING), 1);
+  assert.equal(candidateCount(table, VALIDATING, { operation: 'UPDATE', ...clusterRequest('kind-9') }), 2);
 });
 
-test('policies that are taken out or changed are not found any more', () => {
+test('removed and changed policies are no longer candidates', () => {
   const table = new TestTable();
   const ids = ['a', 'b', 'c'].map((name) => table.add({ name }).id);
   table.add({ name: 'a', spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'other' } } } });
-  assert.equal(lookedAt(table, VALIDATING), 2);
+  assert.equal(candidateCount(table, VALIDATING), 2);
   table.add({ name: 'b', spec: { rules: [{ ...POD_RULE, resources: ['nodes'] }] } });
-  assert.equal(lookedAt(table, VALIDATING), 1);
+  assert.equal(candidateCount(table, VALIDATING), 1);
   assert.deepEqual(
     ids.map((id) => table.table.delete(id)),
     [true, true, true],
   );
-  assert.equal(lookedAt(table, VALIDATING, { namespace: 'other' }), 0);
+  assert.equal(candidateCount(table, VALIDATING, { namespace: 'other' }), 0);
   assert.equal(table.table.delete('kw.cap.a'), false);
 });
 
-test('of thousands of policies that select objects by a label, only those are looked at whose label an object has', () => {
+test('only policies whose object label is present are candidates, of thousands', () => {
   const table = new TestTable();
   for (let index = 0; index < MANY; index++) {
     const objectSelector =
@@ -92,33 +92,33 @@ test('of thousands of policies that select objects by a label, only those are lo
   });
   table.table.namespaces.set('default', { team: 'a' });
   const labelled = (labels: JsonObject): JsonObject => ({ metadata: { name: 'one', labels } });
-  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 2);
-  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ tier: 'web' }) }), 1);
-  // Either object may have it: a deletion has only an old one.
+  assert.equal(candidateCount(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 2);
+  assert.equal(candidateCount(table, VALIDATING, { object: labelled({ tier: 'web' }) }), 1);
+  // Either object may have the label: a deletion has only an old one.
   const deletion = { operation: 'CREATE', object: null, oldObject: labelled({ app: 'app-17' }) };
-  assert.equal(lookedAt(table, VALIDATING, deletion), 2);
+  assert.equal(candidateCount(table, VALIDATING, deletion), 2);
   const change = { object: labelled({ app: 'app-16' }), oldObject: labelled({ app: 'app-17' }) };
-  assert.equal(lookedAt(table, VALIDATING, change), 3);
+  assert.equal(candidateCount(table, VALIDATING, change), 3);
   table.table.delete('kw.cap.p16');
-  assert.equal(lookedAt(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 1);
+  assert.equal(candidateCount(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 1);
 });
 
-test('where policies may give the object a label, those that select by it are looked at', () => {
+test('policies that select by label are candidates when mutating policies may add the label', () => {
   const table = new TestTable();
   table.add({ name: 'late', spec: { mutating: true, objectSelector: { matchLabels: { app: 'web' } } } });
-  assert.equal(lookedAt(table, MUTATING), 1);
+  assert.equal(candidateCount(table, MUTATING), 1);
 });
 
-test('objects with more labels than anybody gives one cost no more than looking at the policies', () => {
+test('an object with very many labels costs no more than matching every policy', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { objectSelector: { matchLabels: { app: 'web' } } } });
   table.add({ name: 'b', spec: { objectSelector: { matchLabels: { app: 'other' } } } });
   const labels = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`label-${index}`, 'x']));
-  assert.equal(lookedAt(table, VALIDATING, { object: { metadata: { labels } } }), 2);
+  assert.equal(candidateCount(table, VALIDATING, { object: { metadata: { labels } } }), 2);
 });
 
-test('what is no text is no label', () => {
+test('a label that is not a string is ignored', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { objectSelector: { matchLabels: { app: 'web' } } } });
-  assert.equal(lookedAt(table, VALIDATING, { object: { metadata: { labels: { app: { toString: 1 } } } } }), 0);
+  assert.equal(candidateCount(table, VALIDATING, { object: { metadata: { labels: { app: { toString: 1 } } } } }), 0);
 });

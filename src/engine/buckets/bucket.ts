@@ -5,21 +5,21 @@ import type { Lookup } from './rule-index.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
 /**
- * The policies of a bucket. Found by operation, resource and namespace, and by labels that a namespace or an object must have,
- * so that a review costs no more for thousands of policies that are not meant.
+ * The policies of a bucket, indexed by operation, resource, namespace and required labels, so that the cost of a review
+ * does not grow with policies that it does not match.
  */
 export class Bucket {
   readonly #isMutating: boolean;
   readonly #members = new Map<string, BucketMember>();
-  /** Of policies that are in namespaces. */
+  /** Policies of a namespace. */
   readonly #byNamespace = new Map<string, RuleIndex>();
-  /** Of policies of the cluster that need a label, by its key and its value. */
+  /** Cluster-wide policies that require a namespace label, by key and value. */
   readonly #byLabel = new Map<string, Map<string, RuleIndex>>();
-  /** All that need a label: selectors of namespaces leave out nothing that is in none. */
+  /** All policies that require a namespace label, for objects that no namespace selector excludes. */
   readonly #labelled = new RuleIndex();
   readonly #others = new RuleIndex();
 
-  /** `isMutating`: policies may change the object while they are asked. */
+  /** `isMutating`: policies may change the object's labels during the review. */
   constructor(isMutating: boolean) {
     this.#isMutating = isMutating;
   }
@@ -28,7 +28,7 @@ export class Bucket {
     return this.#members.size === 0;
   }
 
-  /** Puts a policy in, in the place of that with the same id. */
+  /** Adds a policy, or replaces the one with the same id. */
   set(member: BucketMember): void {
     const { id } = member.policy;
     this.delete(id);
@@ -50,7 +50,7 @@ export class Bucket {
     this.#prune(member);
   }
 
-  /** Policies that a review may be for, among them all that it is for, in the order of their ids. */
+  /** A superset of the policies that a review matches, in the order of their ids. */
   candidates(subject: ReviewSubject): readonly BucketMember[] {
     const { target } = subject;
     const lookup = { keys: keysFor(target), labels: () => (this.#isMutating ? undefined : subject.objectLabelTexts()) };
@@ -66,7 +66,7 @@ export class Bucket {
   }
 
   #collectLabelled(subject: ReviewSubject, lookup: Lookup, found: Set<BucketMember>): void {
-    // The labels of what is being written may be others once policies have changed it.
+    // When a namespace is written, mutating policies may change its labels.
     if (!subject.isInSelectedNamespace || subject.writesNamespace) {
       this.#labelled.collect(lookup, found);
       return;
@@ -77,35 +77,35 @@ export class Bucket {
         byValue.get(value)?.collect(lookup, found);
       }
       if (values === undefined) {
-        // The labels are not known: each says for itself what that means.
+        // The labels need a lookup: matching each policy does it.
         this.#labelled.collect(lookup, found);
       }
     }
   }
 
-  #indexesOf({ match: { namespace }, namespacePin: pin }: BucketMember): readonly RuleIndex[] {
+  #indexesOf({ match: { namespace }, requiredNamespaceLabel: label }: BucketMember): readonly RuleIndex[] {
     if (namespace !== undefined) {
       return [indexIn(this.#byNamespace, namespace)];
     }
-    if (pin === undefined) {
+    if (label === undefined) {
       return [this.#others];
     }
-    const byValue = this.#byLabel.get(pin.key) ?? new Map<string, RuleIndex>();
-    this.#byLabel.set(pin.key, byValue);
-    return [this.#labelled, ...pin.values.map((value) => indexIn(byValue, value))];
+    const byValue = this.#byLabel.get(label.key) ?? new Map<string, RuleIndex>();
+    this.#byLabel.set(label.key, byValue);
+    return [this.#labelled, ...label.values.map((value) => indexIn(byValue, value))];
   }
 
-  /** Leaves nothing behind of namespaces and labels that no policy names any more. */
-  #prune({ match: { namespace }, namespacePin: pin }: BucketMember): void {
+  /** Removes empty indexes. */
+  #prune({ match: { namespace }, requiredNamespaceLabel: label }: BucketMember): void {
     if (namespace !== undefined) {
       dropEmpty(this.#byNamespace, namespace);
-    } else if (pin !== undefined) {
-      const byValue = this.#byLabel.get(pin.key);
-      for (const value of pin.values) {
+    } else if (label !== undefined) {
+      const byValue = this.#byLabel.get(label.key);
+      for (const value of label.values) {
         dropEmpty(byValue, value);
       }
       if (byValue?.size === 0) {
-        this.#byLabel.delete(pin.key);
+        this.#byLabel.delete(label.key);
       }
     }
   }

@@ -4,31 +4,34 @@ import type { BucketMember } from './bucket-member.ts';
 import { NamespaceUnknown } from './namespace-lookup.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
-/** Whether a policy is for a review, or why that cannot be known; `code` is that of the API server's refusal. */
-export type MemberMatch = 'matches' | 'other' | { readonly error: string; readonly code: number };
+/**
+ * Whether a policy matches a review, or why that cannot be determined; `code` is the status code that an API server
+ * answers then.
+ */
+export type MemberMatch = 'matches' | 'no-match' | { readonly error: string; readonly code: number };
 
 const FORBIDDEN = 403;
 const INTERNAL_ERROR = 500;
 
 /**
- * Whether an API server would ask a webhook with this policy's settings about a review, which is in the version that it would
- * be sent in, as far as its match conditions do not leave it out: see {@link meetsConditions}. What cannot be known (labels of
- * a namespace, a condition that fails) matters only when nothing else leaves the review out (`k8s.io/apiserver`, generic
- * webhooks).
+ * Whether an API server would send the review to a webhook with this policy's settings, match conditions aside: see
+ * {@link meetsConditions}. The review is in the version that the API server would send. An error (namespace labels that
+ * cannot be read, an invalid selector) counts only when nothing else excludes the review, as in `k8s.io/apiserver`
+ * (generic webhooks).
  */
 export function matchMember(member: BucketMember, subject: ReviewSubject): MemberMatch {
   const { rules } = member;
-  const { asked, target } = subject;
-  if (!rules.some((rule) => ruleMatches(rule, asked, target.resource))) {
-    return 'other';
+  const { ruleRequest, target } = subject;
+  if (!rules.some((rule) => ruleMatches(rule, ruleRequest, target.resource))) {
+    return 'no-match';
   }
   const byNamespace = attempt(() => selectsNamespace(member, subject));
   if (byNamespace === false) {
-    return 'other';
+    return 'no-match';
   }
   const byObject = attempt(() => selectsObject(member.objectSelector, subject));
   if (byObject === false) {
-    return 'other';
+    return 'no-match';
   }
   const problem = [byNamespace, byObject].find((result) => typeof result === 'string');
   return problem === undefined ? 'matches' : { error: problem, code: INTERNAL_ERROR };
@@ -44,19 +47,23 @@ function selectsObject(objectSelector: Selector | SelectorError, subject: Review
   return selector.isEmpty || subject.objectLabels().some((labels) => selector.matches(labels));
 }
 
-/** Whether a review that a policy is for otherwise meets its match conditions, too. */
+/** Whether the review meets the match conditions of a policy whose rules and selectors match. */
 export function meetsConditions(
   member: BucketMember,
   subject: ReviewSubject,
   conditions: MatchConditions,
 ): MemberMatch {
   const { matchConditions, failurePolicy } = member.match;
-  const result = conditions.check(matchConditions, failurePolicy === 'Ignore' && !member.isVisitor, subject.bindings());
+  const result = conditions.check(
+    matchConditions,
+    failurePolicy === 'Ignore' && !member.mayBeOtherRevision,
+    subject.bindings(),
+  );
   if ('error' in result) {
     const error = `its match conditions cannot be evaluated: ${result.error}`;
-    return member.isVisitor ? 'matches' : { error, code: FORBIDDEN };
+    return member.mayBeOtherRevision ? 'matches' : { error, code: FORBIDDEN };
   }
-  return result.matches ? 'matches' : 'other';
+  return result.matches ? 'matches' : 'no-match';
 }
 
 function checked(selector: Selector | SelectorError): Selector {
@@ -66,7 +73,7 @@ function checked(selector: Selector | SelectorError): Selector {
   return selector;
 }
 
-/** The result, or what is the matter. */
+/** The result, or an error message. */
 function attempt(run: () => boolean): boolean | string {
   try {
     return run();

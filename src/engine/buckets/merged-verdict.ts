@@ -2,16 +2,19 @@ import { MAX_LABEL_LENGTH } from '../../resources/index.ts';
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../verdict.ts';
 
-/** What one policy answered, its settings applied. */
+/** The verdict of one policy, with its settings applied. */
 export interface PolicyVerdict {
   readonly id: string;
   readonly verdict: Verdict;
 }
 
-/** Denials that are told, of all: nobody reads more, and each may be long. */
-export const MAX_TOLD_DENIALS = 20;
+/** Maximum number of denials in one message; each may be long. */
+export const MAX_SHOWN_DENIALS = 20;
 
-/** One answer for all policies: allowed when all of them allow. Says which policy said what. The patch is not looked at. */
+/**
+ * One verdict for all policies: allowed when all of them allow. Messages and warnings name their policy. Patches are
+ * ignored.
+ */
 export function mergeVerdicts(answers: readonly PolicyVerdict[]): Verdict {
   const denials = answers.filter(({ verdict }) => !verdict.allowed);
   const warnings = answers.flatMap(({ id, verdict }) =>
@@ -26,15 +29,15 @@ export function mergeVerdicts(answers: readonly PolicyVerdict[]): Verdict {
 }
 
 function mergeDenials(denials: readonly PolicyVerdict[]): Pick<Verdict, 'message' | 'causes' | 'code'> {
-  const told = denials.slice(0, MAX_TOLD_DENIALS);
-  const texts = told.map(({ id, verdict: { message = '' } }) =>
+  const shown = denials.slice(0, MAX_SHOWN_DENIALS);
+  const texts = shown.map(({ id, verdict: { message = '' } }) =>
     message === '' ? shownName(id) : `${shownName(id)}: ${message}`,
   );
-  if (denials.length > told.length) {
-    texts.push(`and ${denials.length - told.length} more`);
+  if (denials.length > shown.length) {
+    texts.push(`and ${denials.length - shown.length} more`);
   }
   const message = denials.length === 1 ? (texts[0] ?? '') : `${denials.length} policies: ${texts.join('; ')}`;
-  const causes = told.flatMap(({ verdict }) => verdict.causes ?? []);
+  const causes = shown.flatMap(({ verdict }) => verdict.causes ?? []);
   const code = denials[0]?.verdict.code;
   return { message, ...(causes.length === 0 ? {} : { causes }), ...(code === undefined ? {} : { code }) };
 }
@@ -46,10 +49,10 @@ function mergeAnnotations(answers: readonly PolicyVerdict[]): Record<string, str
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
-/** Hexadecimal digits that stand for the part of an id that is cut off. */
+/** Length of the hash that replaces the cut part of an id. */
 const CUT_DIGITS = 8;
 
-/** `<policy id>.<key>`. API servers drop annotations whose key is longer than a label's: ids are cut to fit. */
+/** `<policy id>.<key>`. API servers drop annotations whose key is longer than a label's name, so ids are cut to fit. */
 function annotationKey(id: string, key: string): string {
   const room = MAX_LABEL_LENGTH - key.length - 1;
   if (id.length <= room) {
@@ -68,7 +71,7 @@ function shownName(id: string): string {
   if (prefix !== ID_PREFIX || rest.length === 0) {
     return id;
   }
-  // A namespace has no dots; it is the request's.
+  // A namespace has no dots. It is omitted, because it is the request's.
   const name = KINDS_IN_NAMESPACES.includes(kind) ? rest.slice(1) : rest;
   return `${kind}/${name.join('.')}`;
 }

@@ -6,7 +6,7 @@ import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-tab
 import { label, labelled, patchedObject, POD } from '../testing/pod-labels.ts';
 import { podReview } from '../testing/reviews.ts';
 
-test('a review is deferred when a change makes a slow policy meant', () => {
+test('a review is deferred when a mutation makes it match a slow policy', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { mutating: true }, answer: label('slow') });
   const objectSelector = { matchLabels: { slow: 'x' } };
@@ -21,10 +21,10 @@ test('deletions have no object: a mutation of one is denied', () => {
   table.add({ name: 'a', spec, answer: () => ({ accepted: true, mutated_object: { a: 1 } }) });
   table.add({ name: 'b', spec });
   const review = podReview({ operation: 'DELETE', object: null, oldObject: POD });
-  assert.match(JSON.stringify(reasonOf(table.ask(MUTATING, review).verdict)), /cap\/a: Incoming object is null/);
+  assert.match(JSON.stringify(reasonOf(table.evaluate(MUTATING, review).verdict)), /cap\/a: Incoming object is null/);
 });
 
-test('mutating policies see what the last made, and one patch makes all of it', () => {
+test('mutating policies see previous changes, and one patch contains all of them', () => {
   const table = new TestTable();
   const seen: JsonValue[] = [];
   table.add({ name: 'a', spec: { mutating: true }, answer: label('a') });
@@ -36,17 +36,18 @@ test('mutating policies see what the last made, and one patch makes all of it', 
       return { accepted: true, mutated_object: labelled(object as JsonObject, { b: 'y' }) };
     },
   });
-  const answered = table.ask(MUTATING, podReview({ dryRun: true }));
+  const answered = table.evaluate(MUTATING, podReview({ dryRun: true }));
   assert.deepEqual(patchedObject(answered), labelled(POD, { a: 'x', b: 'y' }));
   assert.deepEqual(seen, [[labelled(POD, { a: 'x' }), true]]);
-  // The first is asked again, because the second changed the object after it; not the second because of itself.
+  // The first is reinvoked, because the second changed the object. The second is not, because the last change is its
+  // own.
   assert.deepEqual(
     answered.observations.map(({ policy }) => policy),
     ['kw.cap.a', 'kw.cap.b', 'kw.cap.a'],
   );
 });
 
-test('policies that ran before a change run once more, and no more than that', () => {
+test('policies that ran before a change run once more, only once', () => {
   const table = new TestTable();
   let counter = 0;
   const count = ({ object }: JsonObject): unknown => ({
@@ -56,24 +57,24 @@ test('policies that ran before a change run once more, and no more than that', (
   table.add({ name: 'a', spec: { mutating: true }, answer: count });
   table.add({ name: 'b', spec: { mutating: true }, answer: count });
   table.add({ name: 'c', spec: { mutating: true } });
-  const { observations } = table.ask(MUTATING);
+  const { observations } = table.evaluate(MUTATING);
   assert.deepEqual(
     observations.map(({ policy }) => policy.at(-1)),
     ['a', 'b', 'c', 'a', 'b', 'c'],
   );
 });
 
-test('a policy that may not mutate denies, and what was changed before it is not patched', () => {
+test('a policy that may not mutate denies, and earlier changes give no patch', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { mutating: true }, answer: label('a') });
   const { match } = table.add({ name: 'b', spec: { mutating: true } });
   table.table.set(table.load('kw.cap.b', { module: 'm.wasm', allowedToMutate: false }, label('b')), match);
-  const { verdict } = table.ask(MUTATING);
+  const { verdict } = table.evaluate(MUTATING);
   assert.equal(verdict.patch, undefined);
   assert.match(JSON.stringify(reasonOf(verdict)), /cap\/b: Request rejected by policy kw.cap.b/);
 });
 
-test('selectors and conditions see the object as it was changed', () => {
+test('selectors and conditions read the changed object', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { mutating: true }, answer: label('stage', 'two') });
   table.add({
@@ -85,7 +86,7 @@ test('selectors and conditions see the object as it was changed', () => {
     },
     answer: label('b'),
   });
-  assert.deepEqual(patchedObject(table.ask(MUTATING)), labelled(POD, { stage: 'two', b: 'x' }));
+  assert.deepEqual(patchedObject(table.evaluate(MUTATING)), labelled(POD, { stage: 'two', b: 'x' }));
 });
 
 test('no patch is made when changes undo each other', () => {
@@ -110,14 +111,14 @@ test('no patch is made when changes undo each other', () => {
     spec: { mutating: true },
     answer: ({ object }) => ({ accepted: true, mutated_object: { ...(object as JsonObject), metadata } }),
   });
-  const { verdict, observations } = table.ask(MUTATING);
+  const { verdict, observations } = table.evaluate(MUTATING);
   assert.deepEqual([verdict.allowed, verdict.patch, observations.length], [true, undefined, 3]);
 });
 
-test('a patch of a mutating policy is not handed to a validating webhook', () => {
+test('a validating webhook gets no patch of a mutating policy', () => {
   const table = new TestTable();
   table.add({ name: 'a', spec: { mutating: true }, answer: label('a'), alsoIn: [VALIDATING] });
-  const { verdict, observations } = table.ask(VALIDATING);
+  const { verdict, observations } = table.evaluate(VALIDATING);
   assert.deepEqual([verdict.allowed, verdict.patch], [true, undefined]);
   assert.equal(observations.length, 1);
 });

@@ -10,13 +10,13 @@ import type { ReviewSubject } from './review-subject.ts';
 interface TableEntry {
   readonly policy: LoadedPolicy;
   readonly match: PolicyMatch | undefined;
-  /** Where it is a member. */
+  /** Shared buckets that contain the policy. */
   readonly buckets: readonly string[];
-  /** As it is asked in a webhook of its own; made when it first is. */
-  alone?: BucketMember;
+  /** The policy in its own bucket; made on first use. */
+  ownMember?: BucketMember;
 }
 
-/** The policies of one thread, by id and by the buckets in which API servers ask about them. */
+/** The policies of one thread, by id and by bucket. */
 export class PolicyTable {
   readonly options: PolicyOptions;
   readonly namespaces: NamespaceLabels = new NamespaceLabels();
@@ -25,7 +25,7 @@ export class PolicyTable {
   readonly #entries = new Map<string, TableEntry>();
   readonly #buckets = new Map<string, Bucket>();
 
-  /** `options`: the port is asked for namespaces that are not known; always accepted is the namespace that they name. */
+  /** The port looks up namespaces that are not known. */
   constructor(options: PolicyOptions) {
     this.options = options;
   }
@@ -36,10 +36,9 @@ export class PolicyTable {
   }
 
   /**
-   * Puts a policy in, in the place of that with the same id. One without `match` is only asked for by its id. `alsoIn`: buckets
-   * of other revisions of the policy that may be serving elsewhere at the moment. While replicas change one after the other, an
-   * API server may ask one that has changed about the old bucket and one that has not about the new one; both must answer for
-   * the policy.
+   * Adds a policy, or replaces the one with the same id. Without `match` it is found by id only. `alsoIn`: buckets of
+   * other revisions of the policy. During a rollout, API servers may send reviews for the old bucket to a replica with
+   * the new revision, and the reverse; the policy must be evaluated for both.
    */
   set(policy: LoadedPolicy, match?: PolicyMatch, alsoIn: readonly string[] = []): void {
     const { id } = policy;
@@ -48,7 +47,7 @@ export class PolicyTable {
       this.#entries.set(id, { policy, match, buckets: [] });
       return;
     }
-    // A webhook of its own names the policy that it asks for.
+    // An own bucket names its policy, so it needs no entry.
     const buckets = [...new Set([match.bucket, ...alsoIn])].filter((bucket) => !isOwnBucket(bucket));
     this.#entries.set(id, { policy, match, buckets });
     for (const name of buckets) {
@@ -58,7 +57,7 @@ export class PolicyTable {
     }
   }
 
-  /** Whether there was one. */
+  /** Returns whether the policy existed. */
   delete(id: string): boolean {
     for (const name of this.#entries.get(id)?.buckets ?? []) {
       const bucket = this.#buckets.get(name);
@@ -74,24 +73,24 @@ export class PolicyTable {
     return this.#entries.get(id)?.policy;
   }
 
-  /** Whether any policy is in a bucket that policies may share. */
+  /** Whether a shared bucket contains any policy. */
   hasBucket(bucket: string): boolean {
     return this.#buckets.has(bucket);
   }
 
-  /** A policy as it is asked in a webhook of its own, which may be that of another revision; if it was said what it is for. */
-  aloneOf(id: string): BucketMember | undefined {
+  /** The policy in its own bucket; undefined without match rules. */
+  ownMember(id: string): BucketMember | undefined {
     const entry = this.#entries.get(id);
-    if (entry?.match !== undefined && entry.alone === undefined) {
+    if (entry?.match !== undefined && entry.ownMember === undefined) {
       const { policy, match } = entry;
-      // What users may do only API servers know.
+      // Only API servers can check permissions of users.
       const matchConditions = match.matchConditions.filter(({ expression }) => !asksAuthorizer(expression));
-      entry.alone = bucketMember(policy, { ...match, matchConditions }, true);
+      entry.ownMember = bucketMember(policy, { ...match, matchConditions }, true);
     }
-    return entry?.alone;
+    return entry?.ownMember;
   }
 
-  /** Policies of a bucket that a review may be for, among them all that it is for, in the order of their ids. */
+  /** A superset of the policies of a bucket that a review matches, in the order of their ids. */
   candidates(bucket: string, subject: ReviewSubject): readonly BucketMember[] {
     return this.#buckets.get(bucket)?.candidates(subject) ?? [];
   }

@@ -31,7 +31,7 @@ export class ReviewSubject {
   readonly review: Review;
   readonly target: ReviewTarget;
   /** What rules look at. */
-  readonly asked: RuleRequest;
+  readonly ruleRequest: RuleRequest;
   readonly #namespaces: NamespaceLookup;
   #bindings: Bindings | undefined;
   #objectLabels: readonly Labels[] | undefined;
@@ -41,7 +41,7 @@ export class ReviewSubject {
     this.review = review;
     this.target = target;
     const { operation, subresource, namespace } = target;
-    this.asked = { operation, subresource, namespace };
+    this.ruleRequest = { operation, subresource, namespace };
     this.#namespaces = namespaces;
   }
 

@@ -2,18 +2,18 @@ import { splitResource } from '../../resources/index.ts';
 import type { ReviewTarget } from '../admission-review.ts';
 import type { BucketMember } from './bucket-member.ts';
 
-/** What a review's policies are looked up by. */
+/** Keys to look up candidates by. */
 export interface Lookup {
   /** See {@link keysFor}. */
   readonly keys: readonly string[];
   /**
-   * See {@link labelText}: labels of the review's objects, built when they are asked for. Undefined when there are too many, or
-   * policies may change them before the last was asked: then no label leaves a policy out.
+   * See {@link labelText}: labels of the review's objects, built on first use. Undefined when there are too many, or
+   * when mutating policies may change them: then no label excludes a policy.
    */
   readonly labels: () => ReadonlySet<string> | undefined;
 }
 
-/** Policies by the operations and resources that their rules name, and by a label that their objects must have. */
+/** Policies by the operations and resources of their rules, and by a label that their objects must have. */
 export class RuleIndex {
   readonly #byKey = new Map<string, ByLabel>();
 
@@ -39,7 +39,7 @@ export class RuleIndex {
     }
   }
 
-  /** Adds those that a lookup is for. */
+  /** Adds the candidates for a lookup to `found`. */
   collect({ keys, labels }: Lookup, found: Set<BucketMember>): void {
     for (const key of keys) {
       this.#byKey.get(key)?.collect(labels, found);
@@ -47,7 +47,7 @@ export class RuleIndex {
   }
 }
 
-/** Policies by a label that an object must have: see BucketMember.objectPin. */
+/** Policies by {@link BucketMember.requiredObjectLabel}. */
 class ByLabel {
   readonly #unlabelled = new Set<BucketMember>();
   readonly #labelled = new Map<string, Set<BucketMember>>();
@@ -57,10 +57,10 @@ class ByLabel {
   }
 
   add(member: BucketMember): void {
-    if (member.objectPin === undefined) {
+    if (member.requiredObjectLabel === undefined) {
       this.#unlabelled.add(member);
     }
-    for (const label of pinnedLabels(member)) {
+    for (const label of labelsOf(member)) {
       const members = this.#labelled.get(label) ?? new Set();
       this.#labelled.set(label, members);
       members.add(member);
@@ -69,7 +69,7 @@ class ByLabel {
 
   delete(member: BucketMember): void {
     this.#unlabelled.delete(member);
-    for (const label of pinnedLabels(member)) {
+    for (const label of labelsOf(member)) {
       const members = this.#labelled.get(label);
       members?.delete(member);
       if (members?.size === 0) {
@@ -102,16 +102,18 @@ function addAll(members: Iterable<BucketMember>, found: Set<BucketMember>): void
   }
 }
 
-/** A label as one text; keys of labels that policies look for hold no `=`. */
+/** A label as one text. Label keys contain no `=`, so the text is unambiguous. */
 export function labelText(key: string, value: string): string {
   return `${key}=${value}`;
 }
 
-function pinnedLabels({ objectPin }: BucketMember): readonly string[] {
-  return objectPin === undefined ? [] : objectPin.values.map((value) => labelText(objectPin.key, value));
+function labelsOf({ requiredObjectLabel }: BucketMember): readonly string[] {
+  return requiredObjectLabel === undefined
+    ? []
+    : requiredObjectLabel.values.map((value) => labelText(requiredObjectLabel.key, value));
 }
 
-/** Under which keys a review's policies are. */
+/** Index keys for a review. */
 export function keysFor({ operation, resource: { resource } }: ReviewTarget): readonly string[] {
   return [`${operation} ${resource}`, `* ${resource}`, `${operation} *`, '* *'];
 }

@@ -1,5 +1,5 @@
-// What a bucket answers is what API servers would make of one webhook for each policy. The rules of that are written down here
-// once more, as plainly as they can be.
+// A bucket gives the verdicts that API servers would get from one webhook per policy. This file contains a second,
+// plain implementation of their rules.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -35,7 +35,7 @@ const SELECTORS: readonly MatchSelector[] = [
 
 interface Condition {
   readonly expression: string;
-  /** Undefined: it fails. */
+  /** Undefined when the condition fails. */
   readonly holds: (request: JsonObject) => boolean | undefined;
 }
 
@@ -123,10 +123,10 @@ function labelsOf(object: unknown): Record<string, unknown> | undefined {
   return metadata && ((metadata.labels ?? {}) as Record<string, unknown>);
 }
 
-/** What an API server does with a webhook that has these settings; `error`: it refuses the request, or would. */
-function meant(match: PolicyMatch, request: JsonObject): 'yes' | 'no' | 'error' {
+/** Whether an API server would call a webhook with these settings; `error`: it rejects the request, or would. */
+function matchOf(match: PolicyMatch, request: JsonObject): 'yes' | 'no' | 'error' {
   const { group, version, resource } = request.resource as Record<string, string>;
-  const asked = (request.requestResource as JsonObject).resource;
+  const requested = (request.requestResource as JsonObject).resource;
   const namespace = textOf(request.namespace);
   const sub = request.subResource ?? '';
   const isNamespaces = resource === 'namespaces' && group === '' && version === 'v1';
@@ -147,8 +147,9 @@ function meant(match: PolicyMatch, request: JsonObject): 'yes' | 'no' | 'error' 
     return 'no';
   }
   let isUnknown = false;
-  if (!isEmpty(match.namespaceSelector) && (namespace !== '' || asked === 'namespaces')) {
-    const isWritten = asked === 'namespaces' && sub === '' && ['CREATE', 'UPDATE'].includes(textOf(request.operation));
+  if (!isEmpty(match.namespaceSelector) && (namespace !== '' || requested === 'namespaces')) {
+    const isWritten =
+      requested === 'namespaces' && sub === '' && ['CREATE', 'UPDATE'].includes(textOf(request.operation));
     const labels = isWritten ? (labelsOf(request.object) ?? {}) : NAMESPACES[namespace];
     const named = { 'kubernetes.io/metadata.name': namespace };
     // The name of a namespace is known even if nothing else is.
@@ -203,7 +204,7 @@ function tableOf(): TestTable {
   return table;
 }
 
-test('validating: the buckets ask and deny as one webhook for each policy would', () => {
+test('validating: buckets evaluate and deny as one webhook per policy would', () => {
   const dice = new Dice(2_026);
   const seen = { yes: 0, no: 0, error: 0 };
   for (let round = 0; round < ROUNDS; round++) {
@@ -215,13 +216,13 @@ test('validating: the buckets ask and deny as one webhook for each policy would'
       const one = table.add(randomPolicy(dice, index, answer));
       added.set(one.id, one);
     }
-    for (let asked = 0; asked < 4; asked++) {
+    for (let requests = 0; requests < 4; requests++) {
       const request = randomRequest(dice);
       const isSame = (a: unknown, b: unknown): void =>
         isDeepStrictEqual(a, b) ? undefined : assert.deepEqual(a, b, contextOf(request, [...added.values()]));
       const expected = new Map<string, boolean>();
       for (const { id, match } of added.values()) {
-        const result = meant(match, request);
+        const result = matchOf(match, request);
         seen[result]++;
         const policy = table.table.get(id) ?? assert.fail();
         if (result === 'yes') {
@@ -233,12 +234,12 @@ test('validating: the buckets ask and deny as one webhook for each policy would'
       const got = new Map<string, boolean>();
       let isAllowed = true;
       for (const bucket of new Set([...added.values()].map(({ match }) => match.bucket))) {
-        const { verdict, observations } = table.ask(bucket, podReview(request));
+        const { verdict, observations } = table.evaluate(bucket, podReview(request));
         isAllowed &&= verdict.allowed;
         for (const { policy, accepted } of observations) {
           const { match } = added.get(policy) ?? assert.fail();
-          // Of policies whose failures are ignored, there is a note when nobody could tell whether they were meant.
-          if (meant(match, request) === 'yes' || match.failurePolicy === 'Fail') {
+          // A policy whose failures are ignored is observed also when its match fails.
+          if (matchOf(match, request) === 'yes' || match.failurePolicy === 'Fail') {
             got.set(policy, accepted);
           }
         }
@@ -253,7 +254,7 @@ test('validating: the buckets ask and deny as one webhook for each policy would'
   );
 });
 
-/** A policy that sets a label, if another label is there or not. */
+/** A policy that sets a label, depending on another label. */
 function randomMutation(dice: Dice): (request: JsonObject) => unknown {
   const [needed, set] = [dice.one(['', 'a', 'b', 'team']), dice.one(['a', 'b', 'c', 'team'])];
   const value = dice.one(['red', 'blue']);
@@ -269,7 +270,7 @@ function randomMutation(dice: Dice): (request: JsonObject) => unknown {
   };
 }
 
-/** One webhook after the other, and once more those for which the object changed; undefined: refused. */
+/** Calls one webhook after the other, and reinvokes those for which the object changed. Undefined: rejected. */
 function mutateSeparately(table: TestTable, added: readonly Added[], request: JsonObject): JsonValue | undefined {
   let object = request.object as JsonValue;
   let waiting: string[] = [];
@@ -277,7 +278,7 @@ function mutateSeparately(table: TestTable, added: readonly Added[], request: Js
   for (const isSecond of [false, true]) {
     for (const { id, match } of added) {
       const current = { ...request, object };
-      const result = isSecond && !again.has(id) ? 'no' : meant(match, current);
+      const result = isSecond && !again.has(id) ? 'no' : matchOf(match, current);
       if (result === 'no' || (result === 'error' && match.failurePolicy === 'Ignore')) {
         continue;
       }
@@ -298,7 +299,7 @@ function mutateSeparately(table: TestTable, added: readonly Added[], request: Js
   return object;
 }
 
-test('mutating: a bucket makes of an object what one webhook for each policy would', () => {
+test('mutating: a bucket changes objects as one webhook per policy would', () => {
   const dice = new Dice(7_102);
   let changed = 0;
   let refused = 0;
@@ -315,7 +316,7 @@ test('mutating: a bucket makes of an object what one webhook for each policy wou
     const request = randomRequest(dice);
     const context = contextOf(request, added);
     const expected = mutateSeparately(table, added, request);
-    const { verdict } = table.ask(bucket, podReview(request));
+    const { verdict } = table.evaluate(bucket, podReview(request));
     assert.equal(verdict.allowed, expected !== undefined, context);
     if (verdict.allowed) {
       const operations = verdict.patch ?? '[]';

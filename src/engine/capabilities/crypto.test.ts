@@ -14,7 +14,7 @@ interface Issued {
   readonly keys: webcrypto.CryptoKeyPair;
 }
 
-/** Issues a certificate that is valid from and to so many years from now. */
+/** Issues a certificate that is valid between two points in time, in years from now. */
 async function issue(
   name: string,
   from: number,
@@ -50,7 +50,7 @@ function der({ certificate }: Issued): { encoding: string; data: number[] } {
 const TRUSTED = { trusted: true, reason: '' };
 const untrusted = (reason: string): object => ({ trusted: false, reason });
 
-test('trusts what leads to the last certificate of the chain, in both encodings', async () => {
+test('trusts certificates that lead to the last one of the chain, in both encodings', async () => {
   const root = await issue('root', -2, 2);
   const middle = await issue('middle', -1, 1, root, true);
   const leaf = await issue('leaf', -1, 1, middle);
@@ -60,7 +60,7 @@ test('trusts what leads to the last certificate of the chain, in both encodings'
   assert.deepEqual(verifier.verify({ cert: der(direct), cert_chain: [pem(root)], not_after: null }), TRUSTED);
 });
 
-test('says why it does not trust', async () => {
+test('gives the reason for no trust', async () => {
   const root = await issue('root', -2, 2);
   const impostor = await issue('root', -2, 2);
   const middle = await issue('middle', -2, -1, root, true);
@@ -85,7 +85,7 @@ test('says why it does not trust', async () => {
   }
 });
 
-test('checks dates at the given time; those of the root do not count', async () => {
+test('checks dates at the given time, except those of the root', async () => {
   const root = await issue('root', -3, -2);
   const leaf = await issue('leaf', -2, 2, root);
   const verifier = new CertificateVerifier();
@@ -105,7 +105,7 @@ test('without a chain, only public roots are trusted', async () => {
   assert.deepEqual(new CertificateVerifier().verify({ cert: pem(leaf) }), untrusted(UNTRUSTED_REASON));
 });
 
-test('payloads of another shape are errors', async () => {
+test('refuses payloads of another shape', async () => {
   const root = await issue('root', -1, 1);
   const cert = pem(await issue('leaf', -1, 1, root));
   const verifier = new CertificateVerifier();

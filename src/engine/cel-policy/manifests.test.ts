@@ -34,7 +34,7 @@ function evaluate(documents: readonly JsonObject[], request: JsonObject = {}, ku
 const ALWAYS = { validations: [{ expression: 'false', message: 'no' }] };
 
 describe('evaluateManifests', () => {
-  it('answers as an API server does', () => {
+  it('gives the verdict of an API server', () => {
     const verdict = evaluate([policy('p', ALWAYS), binding('b', 'p')]);
     assert.deepEqual(verdict, {
       allowed: false,
@@ -48,7 +48,7 @@ describe('evaluateManifests', () => {
     });
   });
 
-  it('warns and notes what bindings do not deny', () => {
+  it('warns and annotates for bindings that do not deny', () => {
     const note = { auditAnnotations: [{ key: 'k', valueExpression: 'string(object.metadata.name)' }] };
     const two = { ...note, validations: [{ expression: 'false', message: 'a<b' }, { expression: '1 == 2' }] };
     const documents = [policy('p', two), binding('b', 'p', { validationActions: ['Warn', 'Audit'] })];
@@ -76,7 +76,7 @@ describe('evaluateManifests', () => {
     assert.deepEqual(JSON.parse(older ?? ''), failures.slice(1));
   });
 
-  it('finds parameters, with the scope that a CustomResourceDefinition says', () => {
+  it('finds parameters, with the scope of their CustomResourceDefinition', () => {
     const definition = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -95,7 +95,7 @@ describe('evaluateManifests', () => {
     );
   });
 
-  it('looks at namespaces among the manifests', () => {
+  it('finds namespaces among the manifests', () => {
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default', labels: { team: 'a' } } };
     const selector = { namespaceSelector: { matchLabels: { team: 'b' } } };
     const documents = [policy('p', ALWAYS), binding('b', 'p', { matchResources: selector })];
@@ -106,7 +106,7 @@ describe('evaluateManifests', () => {
     assert.throws(() => evaluate([looks, binding('c', 'q')]), /namespaces "default" not found: add the manifest/);
   });
 
-  it('mutates before it validates, and again where that is asked for', () => {
+  it('mutates before it validates, and again with reinvocationPolicy IfNeeded', () => {
     const expression =
       "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'n': object.metadata.?labels.?n.orValue('') + '+'}}]";
     const mutation = { mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }] };
@@ -127,7 +127,7 @@ describe('evaluateManifests', () => {
     assert.match(String(evaluate([...validating, twice, mutatingBinding('m')]).message), /denied request: \+\+$/);
   });
 
-  it('says which manifest is wrong, and evaluates none', () => {
+  it('names the manifest that is wrong, and evaluates none', () => {
     const loaded = loadManifests([
       policy('p', { validations: [{ expression: 'nope' }] }),
       { ...binding('b', 'p'), spec: { policyname: 'p' } },
@@ -151,7 +151,7 @@ describe('evaluateManifests', () => {
     assert.throws(() => evaluateManifests(loaded, request), EngineError);
   });
 
-  it('does not ask policies about policies', () => {
+  it('does not evaluate policies for policies', () => {
     const kind = { group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingAdmissionPolicy' };
     const all = { resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] };
     const documents = [policy('p', { ...ALWAYS, matchConstraints: all }), binding('b', 'p')];
@@ -161,7 +161,7 @@ describe('evaluateManifests', () => {
 });
 
 describe('exportPolicy', () => {
-  it('makes a policy and a binding that do the same in an API server', () => {
+  it('makes a policy and a binding with the same effect in an API server', () => {
     const settings = { matchConstraints: PODS, ...ALWAYS, variables: [], failurePolicy: 'Ignore' };
     const { manifests, problems } = exportPolicy(settings, { name: 'exported' });
     assert.deepEqual(problems, []);
@@ -172,7 +172,7 @@ describe('exportPolicy', () => {
     assert.match(String(evaluate(manifests).message), /'exported' with binding 'exported' denied request: no$/);
   });
 
-  it('says what cannot be expressed', () => {
+  it('reports settings that have no equivalent', () => {
     const settings = {
       paramKind: { APIVersion: 'v1', Kind: 'ConfigMap' },
       paramRef: { Name: 'x', ParameterNotFoundAction: 'Deny' },
@@ -192,7 +192,7 @@ describe('exportPolicy', () => {
     assert.deepEqual(exportPolicy({ validations: 1 }, { name: 'p' }).manifests, []);
   });
 
-  it('exports mutations for the version that is there', () => {
+  it('exports mutations in the API version of the cluster’s release', () => {
     const jsonPatch = { expression: "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]" };
     const settings = { matchConstraints: PODS, mutations: [{ patchType: 'JSONPatch', jsonPatch }] };
     const newest = exportPolicy(settings, { name: 'p' });

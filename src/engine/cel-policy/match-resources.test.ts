@@ -52,14 +52,14 @@ describe('matchRequest', () => {
     });
   }
 
-  it('takes the version that a request names itself for equivalent', () => {
+  it('matches the requested version with matchPolicy Equivalent', () => {
     const request = { requestResource: { group: 'old', version: 'v1beta1', resource: 'pods' } };
     const resourceRules = [{ ...RULE, apiGroups: [''], apiVersions: ['v1'] }];
     assert.equal(matches({ resourceRules }, request), true);
     assert.equal(matches({ resourceRules, matchPolicy: 'Exact' }, request), false);
   });
 
-  it('looks at labels of the object and of the object that was', () => {
+  it('matches labels of the object and of the old object', () => {
     const objectSelector = { matchLabels: { a: 'b' } };
     const labelled = { metadata: { labels: { a: 'b' } } };
     assert.equal(matches({ objectSelector }), false);
@@ -67,7 +67,7 @@ describe('matchRequest', () => {
     assert.equal(matches({ objectSelector }, { object: null, oldObject: labelled }), true);
   });
 
-  it('looks at labels of the namespace only when nothing else rules the request out', () => {
+  it('reads namespace labels only when nothing else excludes the request', () => {
     const namespaceSelector = { matchLabels: { a: 'b' } };
     const labelled = { metadata: { labels: { a: 'b' } } };
     assert.equal(matches({ namespaceSelector }, {}, { default: labelled }), true);
@@ -98,7 +98,7 @@ describe('a label selector', () => {
     });
   }
 
-  it('is checked', () => {
+  it('is validated', () => {
     const problems = new FieldProblems();
     const matchExpressions = [
       { key: 'a', operator: 'Exists', values: ['b'] },

@@ -5,13 +5,13 @@ import { EngineError } from '../errors.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import { plainJson } from './mutate.ts';
 
-describe('what mutations made as plain JSON', () => {
-  it('is what JSON.parse gives', () => {
+describe('plainJson', () => {
+  it('gives the values of JSON.parse', () => {
     const text = '{"a":[1.0,{"b":9007199254740993}],"__proto__":{"c":2.0},"d":null,"e":"f"}';
     assert.deepEqual(plainJson(parseCelJson(text)), JSON.parse(text));
   });
 
-  it('is the very same where it is plain already', () => {
+  it('returns plain values themselves', () => {
     const plain = { list: [1, { text: 'a' }], nothing: null };
     assert.equal(plainJson(plain), plain);
     const mixed = plainJson({ plain, other: parseCelJson('1.0') });
@@ -19,7 +19,7 @@ describe('what mutations made as plain JSON', () => {
     assert.equal((mixed as { readonly plain: unknown }).plain, plain);
   });
 
-  it('nests no deeper than anything from outside', () => {
+  it('limits nesting', () => {
     const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
     assert.doesNotThrow(() => plainJson(nested(MAX_NESTING) as []));
     assert.throws(() => plainJson(nested(MAX_NESTING + 2) as []), EngineError);

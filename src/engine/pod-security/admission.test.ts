@@ -43,7 +43,7 @@ const BASELINE = settings({ enforce: 'baseline' });
 
 const ACCEPTED: PodSecurityVerdict = { accepted: true, warnings: [], auditAnnotations: {}, violations: [] };
 
-test("a pod below the enforced level is rejected in upstream's words", () => {
+test('a pod below the enforced level is rejected with the message of an API server', () => {
   const { violations, ...verdict } = checkPodSecurity(podRequest(PRIVILEGED_POD), BASELINE);
   assert.deepEqual(verdict, {
     accepted: false,
@@ -55,7 +55,7 @@ test("a pod below the enforced level is rejected in upstream's words", () => {
   assert.deepEqual(violations[0]?.fields, ['spec.containers[0].securityContext.privileged']);
 });
 
-test('audit and warn admit, with an annotation and a warning', () => {
+test('audit and warn allow, with an annotation and a warning', () => {
   const verdict = checkPodSecurity(
     podRequest(PRIVILEGED_POD),
     settings({ audit: { level: 'baseline', version: 'v1.20' }, warn: 'baseline' }),
@@ -69,7 +69,7 @@ test('audit and warn admit, with an annotation and a warning', () => {
   assert.equal(verdict.violations.length, 1);
 });
 
-test('where all modes are privileged nothing is looked at', () => {
+test('with all modes privileged, the object is not read', () => {
   const verdict = checkPodSecurity(podRequest('no pod'), settings({ enforce: 'privileged' }));
   assert.deepEqual(verdict, { ...ACCEPTED, auditAnnotations: { 'enforce-policy': 'privileged:latest' } });
 });
@@ -92,7 +92,7 @@ const WORKLOADS: readonly (readonly [string, string, (spec: unknown) => Json, st
 ];
 
 for (const [group, resource, objectOf, path] of WORKLOADS) {
-  test(`${resource} are warned of by default, and rejected when workloads are enforced`, () => {
+  test(`${resource} get warnings by default, and are rejected with workloads: enforce`, () => {
     const request = workloadRequest(group, resource, objectOf(PRIVILEGED_POD));
     const warned = checkPodSecurity(request, BASELINE);
     assert.equal(warned.accepted, true);
@@ -109,7 +109,7 @@ for (const [group, resource, objectOf, path] of WORKLOADS) {
   });
 }
 
-test('an enforced workload that was there before can be changed as long as its template stays', () => {
+test('an existing enforced workload can be changed as long as its template stays', () => {
   const enforced = settings({ enforce: 'baseline', workloads: 'enforce' });
   const deployment = (replicas: number, spec: unknown): Json => ({ spec: { replicas, template: template(spec) } });
   const change = (object: Json, oldObject: Json): Json =>
@@ -122,7 +122,7 @@ test('an enforced workload that was there before can be changed as long as its t
   assert.equal(changed.accepted, false);
 });
 
-test('a replication controller may have no template; other workloads are malformed without', () => {
+test('only a replication controller may have no template', () => {
   assert.deepEqual(checkPodSecurity(workloadRequest('', 'replicationcontrollers', { spec: {} }), BASELINE), ACCEPTED);
   const { warnings } = checkPodSecurity(workloadRequest('apps', 'deployments', { spec: {} }), BASELINE);
   assert.deepEqual(warnings, [
@@ -130,7 +130,7 @@ test('a replication controller may have no template; other workloads are malform
   ]);
 });
 
-test('other resources are none of our business', () => {
+test('other resources are allowed', () => {
   for (const [group, resource] of [
     ['', 'services'],
     ['apps', 'pods'],
@@ -146,7 +146,7 @@ test('deletions and connections are accepted', () => {
   }
 });
 
-test('subresources that cannot change a pod are accepted, others are judged', () => {
+test('subresources that cannot change a pod are accepted, others are checked', () => {
   for (const subResource of ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']) {
     assert.deepEqual(checkPodSecurity(podRequest(PRIVILEGED_POD, { subResource }), BASELINE), ACCEPTED);
   }
@@ -155,23 +155,23 @@ test('subresources that cannot change a pod are accepted, others are judged', ()
   }
 });
 
-test('an update of a pod is judged when it changes images or adds containers', () => {
+test('an update of a pod is checked when it changes images or adds containers', () => {
   const [container] = PRIVILEGED_POD.containers;
   const image = { containers: [{ ...container, image: 'y' }] };
   const debug = { ...PRIVILEGED_POD, ephemeralContainers: [{ name: 'd', image: 'x' }] };
-  const isJudged = (spec: unknown, oldSpec: unknown): boolean =>
+  const isChecked = (spec: unknown, oldSpec: unknown): boolean =>
     !checkPodSecurity(update(spec, oldSpec), BASELINE).accepted;
-  assert.equal(isJudged(PRIVILEGED_POD, PRIVILEGED_POD), false);
-  assert.equal(isJudged(PRIVILEGED_POD, PLAIN_POD), false);
-  assert.equal(isJudged(debug, debug), false);
-  assert.equal(isJudged(PRIVILEGED_POD, debug), false);
-  assert.equal(isJudged(PRIVILEGED_POD, image), true);
-  assert.equal(isJudged({ ...PRIVILEGED_POD, initContainers: [{}] }, PRIVILEGED_POD), true);
-  assert.equal(isJudged({ containers: [container, container] }, PRIVILEGED_POD), true);
-  assert.equal(isJudged(debug, PRIVILEGED_POD), true);
-  assert.equal(isJudged(debug, { ...debug, ephemeralContainers: [{ name: 'd', image: 'y' }] }), true);
-  // An old pod that cannot be read compares to nothing.
-  assert.equal(isJudged(PRIVILEGED_POD, { containers: 'a' }), true);
+  assert.equal(isChecked(PRIVILEGED_POD, PRIVILEGED_POD), false);
+  assert.equal(isChecked(PRIVILEGED_POD, PLAIN_POD), false);
+  assert.equal(isChecked(debug, debug), false);
+  assert.equal(isChecked(PRIVILEGED_POD, debug), false);
+  assert.equal(isChecked(PRIVILEGED_POD, image), true);
+  assert.equal(isChecked({ ...PRIVILEGED_POD, initContainers: [{}] }, PRIVILEGED_POD), true);
+  assert.equal(isChecked({ containers: [container, container] }, PRIVILEGED_POD), true);
+  assert.equal(isChecked(debug, PRIVILEGED_POD), true);
+  assert.equal(isChecked(debug, { ...debug, ephemeralContainers: [{ name: 'd', image: 'y' }] }), true);
+  // An old pod that cannot be read equals none.
+  assert.equal(isChecked(PRIVILEGED_POD, { containers: 'a' }), true);
 });
 
 test('namespaces, users and runtime classes can be exempt', () => {
@@ -192,7 +192,7 @@ test('namespaces, users and runtime classes can be exempt', () => {
   assert.equal(checkPodSecurity({ ...request, namespace: ['team'], userInfo: null }, others).accepted, false);
 });
 
-test('a pod that cannot be read is not exempt by its runtime class', () => {
+test('an invalid pod is not exempt by its runtime class', () => {
   const exempt = settings({ enforce: 'baseline', exemptions: { runtimeClasses: ['kata'] } });
   const verdict = checkPodSecurity(podRequest({ runtimeClassName: 'kata', hostPID: 'true' }), exempt);
   assert.equal(
@@ -201,7 +201,7 @@ test('a pod that cannot be read is not exempt by its runtime class', () => {
   );
 });
 
-test('a pod without an object is malformed', () => {
+test('a request without a pod is malformed', () => {
   const { message } = checkPodSecurity({ ...podRequest(PLAIN_POD), object: null }, BASELINE);
   assert.equal(
     message,
@@ -209,7 +209,7 @@ test('a pod without an object is malformed', () => {
   );
 });
 
-test('a request by hand may have a kind only; one with neither is refused', () => {
+test('a hand-written request needs either resource or kind', () => {
   const { resource: _resource, ...byKind } = podRequest(PRIVILEGED_POD);
   assert.equal(checkPodSecurity(byKind, BASELINE).code, 403);
   const { kind: _kind, ...nothing } = byKind;
@@ -218,7 +218,7 @@ test('a request by hand may have a kind only; one with neither is refused', () =
   assert.equal(checkPodSecurity({ ...byKind, operation: 'create' }, BASELINE).code, 400);
 });
 
-test('the labels of the namespace go over the settings', () => {
+test('namespace labels override the settings', () => {
   const label = (name: string): string => `pod-security.kubernetes.io/${name}`;
   const check = (labels: Record<string, string>): PodSecurityVerdict =>
     checkPodSecurity(podRequest(PRIVILEGED_POD), BASELINE, labels);
@@ -235,7 +235,7 @@ test('the labels of the namespace go over the settings', () => {
   );
 });
 
-test('workloads are warned of what is enforced, unless warn says otherwise', () => {
+test('workloads get warnings by the enforced level, unless warn differs', () => {
   const request = workloadRequest('apps', 'deployments', { spec: { template: template(PRIVILEGED_POD) } });
   const warnings = (json: unknown, labels?: Record<string, string>): number =>
     checkPodSecurity(request, settings(json), labels).warnings.length;

@@ -16,7 +16,7 @@ function problemsOf(json: unknown): readonly string[] {
   return problems.map(({ path, message }) => `${path}: ${message}`);
 }
 
-test('modes that are not given are privileged, except warn; workloads are warned of', () => {
+test('missing modes are privileged, except warn; workloads get warnings', () => {
   assert.deepEqual(settingsOf({ enforce: 'baseline' }), {
     enforce: { level: 'baseline', version: 'latest' },
     audit: { level: 'privileged', version: 'latest' },
@@ -33,7 +33,7 @@ test('a mode is a level with its version beside it, or both in one mapping', () 
   assert.deepEqual(flat.enforce, { level: 'restricted', version: 'v1.30' });
 });
 
-test("upstream's configuration can be pasted as it is", () => {
+test("accepts the configuration of Kubernetes' admission plugin unchanged", () => {
   const settings = settingsOf({
     apiVersion: 'pod-security.admission.config.k8s.io/v1',
     kind: 'PodSecurityConfiguration',

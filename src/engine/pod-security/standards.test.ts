@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 
 const HARDENED = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
 
-/** A pod that restricted admits, with every kind of field that the standards read. */
+/** A pod that restricted allows, with every kind of field that the standards read. */
 function hardenedPod(): { metadata: Json; spec: Json } {
   const handler = { httpGet: { port: 80, host: '' }, tcpSocket: { port: 80, host: '' } };
   const container = (name: string): Json => ({
@@ -68,7 +68,7 @@ test('a hardened pod is admitted at every level', () => {
   assert.deepEqual(evaluatePodSecurity('baseline', 'v1.0', metadata, spec), []);
 });
 
-test('privileged forbids nothing, not even what is no pod', () => {
+test('privileged allows everything, even values that are no pods', () => {
   assert.deepEqual(evaluatePodSecurity('privileged', 'latest', {}, { hostPID: true }), []);
   assert.deepEqual(evaluatePodSecurity('privileged', 'latest', 1, 'x'), []);
 });
@@ -98,7 +98,7 @@ test('a violation names check, version, containers and the fields to change', ()
   ]);
 });
 
-test('the field of a violation is where the value is', () => {
+test('the field of a violation leads to the value', () => {
   const spec = {
     hostPID: true,
     securityContext: { sysctls: [{ name: 'kernel.msgmax' }], seLinuxOptions: { type: 'spc_t', role: 'r' } },
@@ -131,7 +131,7 @@ test('the field of a violation is where the value is', () => {
   );
 });
 
-test('a volume without a source is the emptyDir that the API server makes of it; one with an unknown source is not', () => {
+test('a volume without a source is an emptyDir, as in API servers; one with an unknown source is not', () => {
   const reasons = (volume: Json): readonly string[] =>
     restricted({ ...hardenedPod().spec, volumes: [volume] }).map(({ detail }) => detail);
   assert.deepEqual(reasons({ name: 'a' }), []);
@@ -139,13 +139,13 @@ test('a volume without a source is the emptyDir that the API server makes of it;
   assert.deepEqual(reasons({ name: 'a', future: {} }), ['volume "a" uses restricted volume type "unknown"']);
 });
 
-test('annotations are quoted as Go quotes them', () => {
+test('annotations are quoted as in Go', () => {
   const annotations = { 'container.apparmor.security.beta.kubernetes.io/a': 'é"\\\n\u0007\u0001\u00a0\u{e0001}' };
   const [violation] = evaluatePodSecurity('baseline', 'latest', { annotations }, {});
   assert.match(violation!.detail, /="é\\"\\\\\\n\\a\\x01\\u00a0\\U000e0001"/);
 });
 
-test('a version to come is judged as latest', () => {
+test('a future version is checked as latest', () => {
   const spec = { containers: [{ name: 'a', livenessProbe: { httpGet: { host: 'h' } } }] };
   const atFuture = evaluatePodSecurity('baseline', 'v1.4000', {}, spec);
   assert.deepEqual(atFuture, evaluatePodSecurity('baseline', 'latest', {}, spec));
@@ -153,7 +153,7 @@ test('a version to come is judged as latest', () => {
   assert.deepEqual(evaluatePodSecurity('baseline', 'v1.33', {}, spec), []);
 });
 
-test('a detail that is empty leaves no brackets', () => {
+test('an empty detail has no brackets', () => {
   const spec = { securityContext: { sysctls: [{ name: '' }] } };
   assert.equal(describeViolations(evaluatePodSecurity('baseline', 'latest', {}, spec)), 'forbidden sysctls');
 });
@@ -195,7 +195,7 @@ for (const [name, metadata, spec, path, problem] of [
   });
 }
 
-/** Every place below a value, the value itself excluded. */
+/** All paths below a value. */
 function placesIn(value: unknown, at: readonly string[] = []): readonly (readonly string[])[] {
   return typeof value === 'object' && value !== null
     ? Object.entries(value).flatMap(([key, member]) => [[...at, key], ...placesIn(member, [...at, key])])
@@ -205,7 +205,7 @@ function placesIn(value: unknown, at: readonly string[] = []): readonly (readonl
 /** Fields of the hardened pod that the standards do not read. */
 const UNREAD = /^metadata\.name|containerPort|\.port$|\.value$|configMap\.name$|^metadata$|^spec$/;
 
-test('whatever the standards read is refused when it has the wrong type', () => {
+test('every field that the standards read is refused with a wrong type', () => {
   const wrongs: readonly unknown[] = ['text', true, 1.5, [], [1], {}, { a: 1 }];
   let changed = 0;
   for (const place of placesIn(hardenedPod()).filter((keys) => !UNREAD.test(keys.join('.')))) {
@@ -230,7 +230,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'list' : typeof value;
 }
 
-test('hostile pods never throw, and never pass where their harmless parts would not', () => {
+test('hostile pods never throw, and never pass if their harmless parts would not', () => {
   const key = fc.constantFrom(
     'containers',
     'initContainers',
@@ -256,7 +256,7 @@ test('hostile pods never throw, and never pass where their harmless parts would 
       tie('leaf'),
       fc.array(tie('value'), { maxLength: 3 }),
       fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((entries) => {
-        // As JSON.parse makes them: `__proto__` is a key like any other.
+        // As from JSON.parse: `__proto__` is a key like any other.
         const members = entries.map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member) ?? 'null'}`);
         return JSON.parse(`{${members.join(',')}}`) as unknown;
       }),
@@ -282,7 +282,7 @@ test('keys of prototypes neither hide nor forge anything', () => {
   assert.equal(restricted(hiding)[0]?.check, 'hostNamespaces');
 });
 
-test('lists are judged in full up to a length, and refused beyond', () => {
+test('lists are checked completely up to a limit, and refused beyond', () => {
   const count = MAX_ENTRIES;
   const containers = Array.from({ length: count }, (_, index) => ({
     name: `c${index}`,

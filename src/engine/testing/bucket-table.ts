@@ -16,17 +16,17 @@ import { readPolicyDefinition } from '../policy-reader.ts';
 import { bytes, podReview } from './reviews.ts';
 import { ScriptedGuest } from './scripted-guest.ts';
 
-/** What a policy of a test is, besides what all are: for the creation of pods, allowing. */
+/** A policy of a test. By default it matches the creation of pods and allows. */
 export interface TestPolicy {
   readonly name: string;
   readonly namespace?: string;
   readonly spec?: JsonObject;
-  /** Its answer to a request, as guests write it. */
+  /** Answers a request in the format of guests. */
   readonly answer?: (request: JsonObject) => unknown;
   readonly alsoIn?: readonly string[];
 }
 
-export interface Answered {
+export interface Evaluated {
   readonly verdict: Verdict;
   readonly observations: readonly Observation[];
 }
@@ -40,19 +40,19 @@ export const POD_RULE = {
   scope: '*',
 };
 
-/** A table of policies of the cluster and of namespaces, whose code are functions of the test. */
+/** A policy table for tests: the code of each policy is a function. */
 export class TestTable {
   readonly log: PolicyLogEntry[] = [];
   readonly options: PolicyOptions;
   readonly table: PolicyTable;
-  /** Namespaces that the host was asked for. */
-  readonly asked: string[] = [];
+  /** Namespaces that were looked up. */
+  readonly lookups: string[] = [];
 
   constructor(options: Partial<PolicyOptions> = {}, namespaces: Readonly<Record<string, JsonObject>> = {}) {
     const port: HostPort = {
       request: (_capability, payload) => {
         const { name } = JSON.parse(payload) as { name: string };
-        this.asked.push(name);
+        this.lookups.push(name);
         const namespace = Object.hasOwn(namespaces, name) ? namespaces[name] : undefined;
         assert.ok(namespace, `Cannot find v1/Namespace named '${name}'`);
         return JSON.stringify(namespace);
@@ -62,7 +62,7 @@ export class TestTable {
     this.table = new PolicyTable(this.options);
   }
 
-  /** Gives the policy's id and what it is for. */
+  /** Returns the policy's id and match rules. */
   add({ name, namespace, spec = {}, answer, alsoIn }: TestPolicy): {
     readonly id: string;
     readonly match: PolicyMatch;
@@ -84,7 +84,7 @@ export class TestTable {
     return admit(this.table, bucket, readReview('validate', bytes(review)), options);
   }
 
-  ask(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Answered {
+  evaluate(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Evaluated {
     const admission = this.admit(bucket, review, options);
     assert.ok(admission.kind === 'verdict', JSON.stringify(admission));
     const { verdict, observations } = admission;
@@ -92,7 +92,7 @@ export class TestTable {
   }
 }
 
-/** What a policy's object says, for the server and for the API server. */
+/** The policy's id, match rules and definition, from its spec. */
 function described({ name, namespace, spec = {} }: TestPolicy): {
   readonly id: string;
   readonly match: PolicyMatch;
@@ -125,6 +125,6 @@ function described({ name, namespace, spec = {} }: TestPolicy): {
   return { id, match, definition };
 }
 
-/** The bucket of policies that say nothing of their own. */
+/** The bucket of policies with default settings. */
 export const VALIDATING = 'validating.fail.equivalent.cluster.v1';
 export const MUTATING = 'mutating.fail.equivalent.cluster.v1';

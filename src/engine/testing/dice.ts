@@ -1,4 +1,4 @@
-/** Pseudo-random numbers: the same seed gives the same. */
+/** Pseudo-random numbers from a seed. */
 export class Dice {
   #state: number;
 

@@ -1,12 +1,12 @@
 import { applyJsonPatch } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import type { Answered } from './bucket-table.ts';
+import type { Evaluated } from './bucket-table.ts';
 import { podReview } from './reviews.ts';
 
 /** The object of {@link podReview}. */
 export const POD = (podReview().request as JsonObject).object as JsonObject;
 
-/** Answers with the object and another label. */
+/** Answers with the object and one more label. */
 export function label(key: string, value = 'x'): (request: JsonObject) => unknown {
   return ({ object }) => ({ accepted: true, mutated_object: labelled(object as JsonObject, { [key]: value }) });
 }
@@ -17,7 +17,7 @@ export function labelled(object: JsonObject, labels: JsonObject): JsonObject {
   return { ...object, metadata: { ...metadata, labels: { ...(metadata.labels as JsonObject), ...labels } } };
 }
 
-/** What the patch of an answer makes of the object. */
-export function patchedObject({ verdict }: Answered, object: JsonObject = POD): JsonValue {
+/** Applies the patch of a verdict to the object. */
+export function patchedObject({ verdict }: Evaluated, object: JsonObject = POD): JsonValue {
   return applyJsonPatch(object, JSON.parse(verdict.patch ?? '') as JsonValue[]);
 }

@@ -1,6 +1,6 @@
 import type { Verdict } from '../verdict.ts';
 
-/** Why a verdict is a denial: what is in it of message, causes and code. */
+/** Message, causes and code of a denial. */
 export function reasonOf({ message, causes, code }: Verdict): Pick<Verdict, 'message' | 'causes' | 'code'> {
   return {
     ...(message === undefined ? {} : { message }),

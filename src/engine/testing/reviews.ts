@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json-text.ts';
 
-/** An AdmissionReview as the API server sends it for the creation of a pod, with some fields replaced. */
+/** An AdmissionReview for the creation of a pod, as the API server sends it, with some fields replaced. */
 export function podReview(request: JsonObject = {}): JsonObject {
   return {
     kind: 'AdmissionReview',

@@ -4,7 +4,7 @@ import type { GuestInput, PolicyGuest } from '../policy-guest.ts';
 import { parseGuestVerdict, parseSettingsVerdict } from '../guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 
-/** What a scripted guest sees of one call. */
+/** Input of one call of a scripted guest. */
 export interface ScriptedCall {
   readonly request: JsonValue;
   readonly settings: JsonValue;
@@ -12,7 +12,7 @@ export interface ScriptedCall {
   readonly context: CallContext;
 }
 
-/** A policy guest whose code is a function of the test; its answers go through the real parsers. */
+/** A policy guest whose code is a function of the test. Its answers go through the real parsers. */
 export class ScriptedGuest implements PolicyGuest {
   readonly mode: PolicyGuest['mode'];
   calls = 0;

@@ -208,9 +208,9 @@ export class PolicyEvaluation {
 
   #decide(route: Route, target: string, review: Review, { terms, seq, clock }: EvaluationScope): Decided {
     const { timedOut, slow, expiresAt } = terms;
-    const asking = {
+    const judgeOptions = {
       ...(timedOut === null ? {} : { timedOut: new Set(timedOut) }),
-      entering: (id: string, timeoutMs: number, member: number): void => {
+      onUnitStart: (id: string, timeoutMs: number, member: number): void => {
         const policy = member < 0 ? id : id.slice(0, id.indexOf('/'));
         const isGuest = member !== MATCH_CONDITIONS;
         this.#questions.isGuestRunning = isGuest;
@@ -219,7 +219,7 @@ export class PolicyEvaluation {
         this.#activity.enter(seq, Math.min(timeoutMs, leftMs), member, this.#numbers.get(policy) ?? 0);
         clock.start(isGuest ? policy : undefined);
       },
-      leaving: (): void => {
+      onUnitEnd: (): void => {
         this.#activity.leave();
         this.#questions.isGuestRunning = false;
         clock.stop();
@@ -230,14 +230,14 @@ export class PolicyEvaluation {
       if (policy === undefined) {
         return 'unknown-target';
       }
-      const { verdict, observation } = evaluate(policy, review, { route, ...asking });
+      const { verdict, observation } = evaluate(policy, review, { route, ...judgeOptions });
       return { verdict, observations: [observation] };
     }
     if (this.#buckets === undefined || this.#table === undefined) {
       throw new Error('expected to be told at the start that there are reviews of buckets');
     }
     const admission = this.#buckets.admit(this.#table, target, review, {
-      ...asking,
+      ...judgeOptions,
       ...(slow === null ? {} : { slow: new Set(slow) }),
       deadlineMs: expiresAt - monotonicNow(),
     });

@@ -5,13 +5,13 @@ import type * as policyTable from './policy-table.ts';
 const require = createRequire(import.meta.url);
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
-/** What evaluates reviews of buckets. */
+/** The evaluation of reviews by bucket. */
 export interface Buckets {
   readonly admit: typeof admission.admit;
   readonly PolicyTable: typeof policyTable.PolicyTable;
 }
 
-/** Loaded when it is asked for: it takes what knows of Kubernetes' kinds, and most servers are asked by policy only. */
+/** Loaded on demand: it loads the Kubernetes kinds, and most servers are called by policy only. */
 export function loadBuckets(): Buckets {
   const { admit } = require(`./admit.${extension}`) as typeof admission;
   const { PolicyTable } = require(`./policy-table.${extension}`) as typeof policyTable;
