@@ -21,7 +21,7 @@ describe('parseControlAddress', () => {
     ['local host:443', undefined],
     ['localhost:443/path', undefined],
   ] as const) {
-    it(`${address === undefined ? 'refuses' : 'reads'} "${text}"`, () => {
+    it(`${address === undefined ? 'rejects' : 'reads'} "${text}"`, () => {
       assert.deepEqual(parseControlAddress(text), address);
     });
   }

@@ -1,4 +1,4 @@
-// The controller's side of connections to control ports: HTTPS with certificates on both sides.
+// Client of control ports: HTTPS with certificates on both sides.
 import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
@@ -7,13 +7,13 @@ import { isIP } from 'node:net';
 import { CONTROL_NAME } from './replica-protocol.ts';
 import type { ControlTls } from './control-tls.ts';
 
-/** Where a control port is. */
+/** Host and port of a control port. */
 export interface ControlAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** The address that a PolicyServerReplica tells: `host:port`, `[::1]:port`; undefined when it is none. */
+/** Parses the address of a PolicyServerReplica: `host:port` or `[::1]:port`. Undefined if it is invalid. */
 export function parseControlAddress(text: string): ControlAddress | undefined {
   const colon = text.lastIndexOf(':');
   const bracketed = text.slice(0, Math.max(colon, 0));
@@ -24,25 +24,25 @@ export function parseControlAddress(text: string): ControlAddress | undefined {
   return isHost && port > 0 && port <= 0xffff ? { host, port } : undefined;
 }
 
-/** A connection that is not used for so long is closed. Milliseconds. */
+/** An unused connection is closed after this time. Milliseconds. */
 const IDLE_MS = 30_000;
 
 /**
- * Requests to one replica at once; others wait for one of them to end. What replicas take, so that sources which do not
- * answer keep few others waiting.
+ * Parallel requests to one replica; further ones wait. The limit of replicas for pre-validations, so that slow sources
+ * delay few requests.
  */
 const MAX_CONNECTIONS = 128;
 
-/** An answer that is whole. */
-export interface ControlAnswer {
+/** A complete response. */
+export interface ControlResponse {
   readonly status: number;
   readonly body: Buffer;
 }
 
-/** Calls control ports. Certificates are read for each call, so that new ones count for every connection made after them. */
+/** Calls control ports. Reads the certificates for each call, so that new connections use renewed ones. */
 export class ControlClient {
   readonly #tls: ControlTls;
-  // Connections of different certificates are different ones to an agent.
+  // The agent keeps connections with different certificates apart.
   readonly #agent = new Agent({
     keepAlive: true,
     maxSockets: MAX_CONNECTIONS,
@@ -54,51 +54,51 @@ export class ControlClient {
     this.#tls = tls;
   }
 
-  /** Opens a connection of its own. Resolves with the answer's beginning. Rejects when there is none. */
+  /** Opens a new connection. Resolves with the response once its headers have arrived. */
   async open(address: ControlAddress, path: string, signal: AbortSignal): Promise<IncomingMessage> {
     const call = request({ ...this.#options(address, path), agent: false, signal });
     call.end();
-    return answered(call, signal);
+    return responseOf(call, signal);
   }
 
   /**
-   * Sends JSON and reads the answer.
-   * @throws Error when there is none, or one of more than `maxBytes`
+   * Sends JSON and reads the response.
+   * @throws Error when the connection fails or the response exceeds `maxBytes`
    */
   async post(
     address: ControlAddress,
     path: string,
     body: unknown,
     options: { readonly signal: AbortSignal; readonly maxBytes: number },
-  ): Promise<ControlAnswer> {
+  ): Promise<ControlResponse> {
     const bytes = Buffer.from(JSON.stringify(body));
     const headers = { 'content-type': 'application/json', 'content-length': bytes.length };
     const common = { ...this.#options(address, path), method: 'POST', headers, signal: options.signal };
-    const kept = request({ ...common, agent: this.#agent });
-    kept.end(bytes);
-    let answer: IncomingMessage;
+    const pooled = request({ ...common, agent: this.#agent });
+    pooled.end(bytes);
+    let response: IncomingMessage;
     try {
-      answer = await answered(kept, options.signal);
+      response = await responseOf(pooled, options.signal);
     } catch (error) {
-      if (!kept.reusedSocket || options.signal.aborted) {
+      if (!pooled.reusedSocket || options.signal.aborted) {
         throw error;
       }
-      // The other side has closed a connection that it had kept: that says nothing of itself.
-      const anew = request({ ...common, agent: false });
-      anew.end(bytes);
-      answer = await answered(anew, options.signal);
+      // The server may have closed a pooled connection just before: retry on a new one.
+      const retry = request({ ...common, agent: false });
+      retry.end(bytes);
+      response = await responseOf(retry, options.signal);
     }
-    return { status: answer.statusCode ?? 0, body: await wholeBody(answer, options.maxBytes) };
+    return { status: response.statusCode ?? 0, body: await wholeBody(response, options.maxBytes) };
   }
 
-  /** Closes the connections that are kept. */
+  /** Closes all pooled connections. */
   close(): void {
     this.#agent.destroy();
   }
 
   #options({ host, port }: ControlAddress, path: string): RequestOptions {
     const { certFile, keyFile, caFile } = this.#tls;
-    // In one turn of the event loop: this process replaces such files in one, and a key is of use with its certificate only.
+    // Read synchronously, one after the other: this process replaces certificate and key together, and they must match.
     const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readFileSync(file));
     return {
       host,
@@ -108,32 +108,32 @@ export class ControlClient {
       key,
       ca,
       minVersion: 'TLSv1.3',
-      // Certificates of control ports are for what they are, wherever they are: this is what they are checked against. (With a
-      // check of its own an agent keeps no connections.)
+      // Certificates of control ports are checked against this name, not the address. A checkServerIdentity function
+      // would prevent the agent from keeping connections.
       servername: CONTROL_NAME,
     };
   }
 }
 
-function answered(call: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
+function responseOf(call: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // A request that waits for a connection of its agent tells of its abort only when it gets one.
+    // A request that waits for a connection of the agent reports its abort only when it gets one.
     const stop = (): void => reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     call.once('response', resolve);
-    // Not once: a connection may fail again after its request has.
+    // Not once: the connection may emit another error after the request failed.
     call.on('error', reject);
     call.once('close', () => signal.removeEventListener('abort', stop));
   });
 }
 
-async function wholeBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function wholeBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxBytes) {
-      throw new RangeError(`expected an answer of at most ${maxBytes} bytes, got a longer one`);
+      throw new RangeError(`expected a response of at most ${maxBytes} bytes, got a longer one`);
     }
     chunks.push(chunk);
   }

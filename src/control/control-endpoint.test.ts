@@ -66,9 +66,9 @@ describe('the control port', () => {
   }
 
   describe('streams', () => {
-    it('begin with who the replica is, then everything, then what changes', async () => {
+    it('begin with hello, then all reports, then changes', async () => {
       const reports = new TestReports();
-      reports.say(reportOf('a'), reportOf('b'));
+      reports.set(reportOf('a'), reportOf('b'));
       const stream = await (await start({ reports })).caller.stream();
       const { instance, ...hello } = (await stream.next()) as { instance: string; type: string };
       assert.deepEqual(hello, { type: 'hello', protocol: CONTROL_PROTOCOL, replica: 'replica-a', version: '1.2.3' });
@@ -79,37 +79,37 @@ describe('the control port', () => {
         [['a', 'b'], [], true],
       );
 
-      reports.say(reportOf('c', { state: 'Loading' }));
-      reports.say(reportOf('c', { state: 'Failed', reason: 'FetchFailed', message: 'no' }));
-      reports.forget('a-1');
+      reports.set(reportOf('c', { state: 'Loading' }));
+      reports.set(reportOf('c', { state: 'Failed', reason: 'FetchFailed', message: 'no' }));
+      reports.delete('a-1');
       const change = await stream.report();
       assert.deepEqual(change.revisions, [reportOf('c', { state: 'Failed', reason: 'FetchFailed', message: 'no' })]);
       assert.deepEqual([change.gone, change.isComplete], [['a-1'], false]);
       stream.close();
     });
 
-    it('tell nothing of revisions before the replica knows them all', async () => {
+    it('report no revisions before the replica has read all', async () => {
       const reports = new TestReports({ isSynced: false });
       const stream = await (await start({ reports })).caller.stream();
       assert.equal((await stream.any())?.type, 'hello');
-      reports.say(reportOf('a'));
+      reports.set(reportOf('a'));
       assert.equal((await stream.any())?.type, 'alive');
-      reports.synced();
+      reports.sync();
       assert.deepEqual((await stream.report()).isComplete, true);
       stream.close();
     });
 
-    it('say that there is nothing, where there is nothing', async () => {
+    it('report that there are no revisions', async () => {
       const stream = await (await start()).caller.stream();
       await stream.next();
       assert.deepEqual(await stream.report(), { type: 'report', revisions: [], gone: [], isComplete: true });
       stream.close();
     });
 
-    it('tell much in lines of bounded length, with texts cut', async () => {
+    it('split long reports into lines of bounded length, and cut messages', async () => {
       const reports = new TestReports();
       const message = '"é'.repeat(MAX_REPORT_TEXT);
-      reports.say(...Array.from({ length: 300 }, (_, i) => reportOf(`p${i}`, { state: 'Failed', message })));
+      reports.set(...Array.from({ length: 300 }, (_, i) => reportOf(`p${i}`, { state: 'Failed', message })));
       const stream = await (await start({ reports })).caller.stream();
       await stream.next();
       const names = new Set<string>();
@@ -126,7 +126,7 @@ describe('the control port', () => {
       stream.close();
     });
 
-    it('tell everybody, and end the oldest when there are too many', async () => {
+    it('report to all controllers, and end the oldest stream when there are too many', async () => {
       const reports = new TestReports();
       const { caller: calls } = await start({ reports });
       const streams = [];
@@ -138,29 +138,29 @@ describe('the control port', () => {
       }
       assert.equal(reports.listeners, MAX_STREAMS);
       await streams[0]?.rest().catch(() => undefined);
-      reports.say(reportOf('a'));
+      reports.set(reportOf('a'));
       for (const stream of streams.slice(1)) {
         assert.equal((await stream.report()).revisions[0]?.policy, 'a');
         stream.close();
       }
     });
 
-    it('tell a controller that is slow how things are, not how they came to be', async () => {
+    it('report the latest state to a slow controller instead of every change', async () => {
       const reports = new TestReports();
       const response = await (await start({ reports })).caller.open('/stream');
       response.pause();
       const message = 'x'.repeat(4000);
       const policies = 100;
-      let said = 0;
+      let sent = 0;
       for (let round = 0; round < 60; round += 1) {
         for (let i = 0; i < policies; i += 1) {
-          reports.say(reportOf(`p${i}`, { state: 'Failed', message, revision: round + 1 }));
-          said += 1;
+          reports.set(reportOf(`p${i}`, { state: 'Failed', message, revision: round + 1 }));
+          sent += 1;
         }
         await sleep(1);
       }
       response.resume();
-      let heard = 0;
+      let received = 0;
       const last = new Map<string, number>();
       let rest = '';
       for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -169,7 +169,7 @@ describe('the control port', () => {
         for (const line of lines) {
           const parsed = JSON.parse(line) as { revisions?: { name: string; revision: number }[] };
           for (const { name, revision } of parsed.revisions ?? []) {
-            heard += 1;
+            received += 1;
             last.set(name, revision);
           }
         }
@@ -177,23 +177,23 @@ describe('the control port', () => {
           break;
         }
       }
-      assert.ok(heard < said, `expected less than all ${said} reports, got ${heard}`);
+      assert.ok(received < sent, `expected less than all ${sent} reports, got ${received}`);
     });
 
-    it('are cut off when nobody reads them', async () => {
+    it('are cut off when the controller does not read', async () => {
       const reports = new TestReports();
       const response = await (await start({ reports, stalledMs: 100 })).caller.open('/stream');
       response.pause();
       response.on('error', () => undefined);
       const message = 'x'.repeat(4000);
       while (reports.listeners > 0) {
-        reports.say(...Array.from({ length: 200 }, (_, i) => reportOf(`p${i}`, { state: 'Failed', message })));
+        reports.set(...Array.from({ length: 200 }, (_, i) => reportOf(`p${i}`, { state: 'Failed', message })));
         await sleep(5);
       }
       response.destroy();
     });
 
-    it('end when the replica stops, and leave nothing behind', async () => {
+    it('end when the replica stops, and release their resources', async () => {
       const reports = new TestReports();
       const { endpoint, caller: calls } = await start({ reports });
       const stream = await calls.stream();
@@ -206,12 +206,12 @@ describe('the control port', () => {
     });
   });
 
-  it('stops at once, whoever is in the middle of a handshake', async () => {
+  it('stops at once during a handshake', async () => {
     const { endpoint, port } = await start();
     const silent = connect(port, '127.0.0.1');
     await once(silent, 'connect');
     const closed = once(silent, 'close');
-    // Read as soon as there is something, so that the end is seen.
+    // Reads, so that the end of the socket is noticed.
     silent.resume().on('error', () => undefined);
     const late = new AbortController();
     const outcome = await Promise.race([
@@ -224,13 +224,13 @@ describe('the control port', () => {
   });
 
   describe('pre-validation', () => {
-    it('answers what became of it', async () => {
-      const asked: PrevalidationRequest[] = [];
+    it('answers with the result', async () => {
+      const requests: PrevalidationRequest[] = [];
       const failed: PrevalidationResult = { ok: false, reason: 'FetchFailed', message: 'no', isTransient: true };
       const { caller: calls } = await start({
         prevalidate: async (request) => {
-          asked.push(request);
-          return asked.length === 1 ? GOOD : failed;
+          requests.push(request);
+          return requests.length === 1 ? GOOD : failed;
         },
       });
       const first = await calls.prevalidate({ ...REQUEST, status: {}, metadata: { name: 'p', uid: 'x' } });
@@ -242,10 +242,10 @@ describe('the control port', () => {
       };
       const second = await calls.prevalidate(group);
       assert.deepEqual([second.status, JSON.parse(second.body.toString())], [200, failed]);
-      assert.deepEqual(asked, [REQUEST, group]);
+      assert.deepEqual(requests, [REQUEST, group]);
     });
 
-    it('refuses what is no request, and says why', async () => {
+    it('rejects invalid requests with the expected shape', async () => {
       const { caller: calls } = await start();
       const cases: readonly (readonly [unknown, number, RegExp])[] = [
         ['', 400, /expected JSON/],
@@ -277,7 +277,7 @@ describe('the control port', () => {
       assert.ok(large === undefined || large.status === 413);
     });
 
-    it('that hangs holds up nobody, and too many are refused until one ends', async () => {
+    it('does not block other requests while it hangs, and is rejected above the limit', async () => {
       const ends: (() => void)[] = [];
       const reports = new TestReports();
       const { caller: calls } = await start({
@@ -312,7 +312,7 @@ describe('the control port', () => {
       assert.equal((await calls.prevalidate(REQUEST)).status, 200);
     });
 
-    it('is called off when nobody waits for it any more, and when the replica stops', async () => {
+    it('is aborted when the caller disconnects, and when the replica stops', async () => {
       const signals: AbortSignal[] = [];
       const { caller: calls, endpoint } = await start({
         prevalidate: async (_request, signal) => {
@@ -339,21 +339,24 @@ describe('the control port', () => {
       assert.equal((await answer).status, 503);
     });
 
-    it('that breaks says nothing of how', async () => {
-      const failures: Error[] = [new TypeError('secret at /etc/x'), new RequestRefused(409, 'told')];
+    it('hides details of internal errors', async () => {
+      const failures: Error[] = [new TypeError('secret at /etc/x'), new RequestRefused(409, 'conflict')];
       const { caller: calls } = await start({ prevalidate: () => Promise.reject(failures.shift() ?? new Error()) });
       const broken = await calls.prevalidate(REQUEST);
       assert.deepEqual(
         [broken.status, JSON.parse(broken.body.toString())],
         [500, { message: 'Something went wrong', status: 500 }],
       );
-      const told = await calls.prevalidate(REQUEST);
-      assert.deepEqual([told.status, JSON.parse(told.body.toString())], [409, { message: 'told', status: 409 }]);
+      const conflict = await calls.prevalidate(REQUEST);
+      assert.deepEqual(
+        [conflict.status, JSON.parse(conflict.body.toString())],
+        [409, { message: 'conflict', status: 409 }],
+      );
     });
   });
 
   describe('modules', () => {
-    it('come by their digest, as they are in the cache', async () => {
+    it('are sent by digest from the cache', async () => {
       const cache = new ModuleCache(join(folder, 'modules'), DEFAULT_MAX_MODULE_BYTES);
       const digest = digestOf(MODULE);
       await cache.write(digest, MODULE);
@@ -371,12 +374,12 @@ describe('the control port', () => {
       assert.ok(reads <= 10);
       const other = `sha256:${'0'.repeat(64)}`;
       assert.equal((await calls.call(`/modules/${other}`)).status, 404);
-      // What is on disk is not the module any more.
+      // The file no longer matches its digest.
       writeFileSync(join(folder, 'modules', 'sha256', `${digest.slice(7)}.wasm`), 'something else');
       assert.equal((await calls.call(`/modules/${digest}`)).status, 404);
     });
 
-    it('are read once for all that ask, and no more of them at once than memory is for', async () => {
+    it('are read once for parallel requests, within the memory limit', async () => {
       const reads = new Map<string, (bytes: Uint8Array) => void>();
       const { caller: calls } = await start({
         readModule: (digest) => new Promise((resolve) => reads.set(digest, resolve)),
@@ -403,8 +406,8 @@ describe('the control port', () => {
       assert.equal((await later).status, 200);
     });
 
-    it('are asked for by digests only', async () => {
-      const { caller: calls } = await start({ readModule: () => Promise.reject(new Error('asked')) });
+    it('are requested by digest only', async () => {
+      const { caller: calls } = await start({ readModule: () => Promise.reject(new Error('read')) });
       for (const digest of [
         '',
         'x',
@@ -427,7 +430,7 @@ describe('the control port', () => {
     assert.equal((await calls.call('/modules/x', { method: 'DELETE' })).status, 405);
   });
 
-  it('lives on when what comes is no HTTP, no TLS, or only half of either', async () => {
+  it('survives clients that do not speak HTTP or TLS, or stop halfway', async () => {
     const { port, caller: calls } = await start();
     const trusted = {
       host: '127.0.0.1',
@@ -465,11 +468,11 @@ describe('the control port', () => {
   });
 
   describe('certificates', () => {
-    it('are needed, from the CA, for clients, of the right name', async () => {
-      let admitted = 0;
+    it('of clients are required, from the CA, for client authentication, with the control name', async () => {
+      let reads = 0;
       const { port } = await start({
         readModule: async () => {
-          admitted += 1;
+          reads += 1;
           return undefined;
         },
       });
@@ -488,11 +491,11 @@ describe('the control port', () => {
         return { ...files, caFile: pki.caFile };
       };
       const path = `/modules/sha256:${'0'.repeat(64)}`;
-      const refused = async (who: Caller, at = port): Promise<void> => {
-        await assert.rejects(new ControlCaller(at, who).call(path), /ECONNRESET|alert|socket hang up|EPIPE/i);
+      const refused = async (as: Caller, at = port): Promise<void> => {
+        await assert.rejects(new ControlCaller(at, as).call(path), /ECONNRESET|alert|socket hang up|EPIPE/i);
       };
       await refused({ caFile: pki.caFile });
-      // The webhook's.
+      // The certificate of the webhook.
       await refused({ certFile: pki.certFile, keyFile: pki.keyFile, caFile: pki.caFile });
       await refused(await certificate(CONTROL_NAME, ['serverAuth', 'clientAuth']));
 
@@ -503,12 +506,12 @@ describe('the control port', () => {
       });
       await refused(await certificate('other.example', ['serverAuth', 'clientAuth']), second);
       await refused(await certificate('*.portcullis.dev', ['clientAuth']), second);
-      assert.equal(admitted, 0);
+      assert.equal(reads, 0);
       const right = await certificate(CONTROL_NAME, ['clientAuth']);
       assert.equal((await new ControlCaller(second, right).call(path)).status, 404);
     });
 
-    it('are taken up when they change, and what a CA had let in ends when it is taken out', async () => {
+    it('are reloaded, and connections end when their CA is removed', async () => {
       const served = join(folder, 'served');
       const tls = await ensureLocalCertificates(served);
       const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
@@ -533,7 +536,7 @@ describe('the control port', () => {
       while ((await added.call('/').catch(() => undefined)) === undefined) {
         await sleep(20);
       }
-      assert.equal(stream.response.closed, false, 'one more CA ends nothing');
+      assert.equal(stream.response.closed, false, 'another CA ends no connection');
       for (const [from, to] of [
         [renewed.controlKeyFile, tls.controlKeyFile],
         [renewed.controlCertFile, tls.controlCertFile],

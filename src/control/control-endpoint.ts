@@ -1,4 +1,4 @@
-// The control port of a replica: HTTPS for controllers and other replicas, who show who they are by certificates.
+// The control port of a replica: HTTPS for controllers and other replicas, with client certificates.
 import { constants, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -16,57 +16,60 @@ import { CONTROL_NAME, CONTROL_PROTOCOL } from './replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
 
-/** Streams at once: a few controllers, and what is left of their connections. One more ends the oldest. */
+/** Parallel streams: a few controllers, and connections that are not closed yet. A further one ends the oldest. */
 export const MAX_STREAMS = 16;
-/** Pre-validations at once, those that wait for slow sources included. Bodies of them count like those of reviews. */
+/**
+ * Parallel pre-validations, including those that wait for slow sources. Their bodies count against the same budget as
+ * reviews.
+ */
 export const MAX_PREVALIDATIONS = 128;
-/** A pre-validation that takes longer is given up: more than one download may take, compiling and checking included. Milliseconds. */
+/** Time limit of a pre-validation: a download, compiling and checking. Milliseconds. */
 export const PREVALIDATION_TIMEOUT_MS = 180_000;
-/** When whoever is told that there is too much to do may come back. Seconds. */
+/** `Retry-After` of 503 responses. Seconds. */
 export const RETRY_AFTER_SECONDS = 1;
-/** Connections at once: what streams, pre-validations and peers of a large fleet take. */
+/** Parallel connections: streams, pre-validations and peers of a large fleet. */
 export const MAX_CONTROL_CONNECTIONS = 512;
-/** Time for a handshake, and for the head of a request. Milliseconds. */
+/** Time limit of a TLS handshake, and of request headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Time for a whole request: 7 MiB from a controller nearby. Milliseconds. */
+/** Time limit of a whole request: 7 MiB from a controller nearby. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 20_000;
-/** How often slow callers are looked for. Milliseconds. */
+/** Interval of the check for slow requests. Milliseconds. */
 const CONNECTION_CHECK_MS = 1_000;
-/** How long an unused connection is kept: longer than controllers keep theirs (30 s). Milliseconds. */
+/** Idle connections are kept longer than clients keep theirs (30 s). Milliseconds. */
 const KEEP_ALIVE_MS = 60_000;
-/** Time for the last bytes of a stopping port. Milliseconds. */
+/** Time for open connections when the port stops. Milliseconds. */
 const LAST_BYTES_MS = 250;
 
 export interface ControlEndpointOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
   readonly tls: ControlTls;
   /** `metadata.name` of the PolicyServerReplica. */
   readonly replica: string;
-  /** Version of the product. */
+  /** Version of Portcullis. */
   readonly version: string;
   readonly reports: ReportSource;
-  /** Rejects with {@link RequestRefused} to be answered so, with the reason of the signal when that is aborted. */
+  /** May reject with {@link RequestRefused}, or with the reason of the signal when it is aborted. */
   readonly prevalidate: (request: PrevalidationRequest, signal: AbortSignal) => Promise<PrevalidationResult>;
-  /** The module of a digest, verified; undefined when it is not in the cache. */
+  /** The verified module of a digest; undefined if it is not in the cache. */
   readonly readModule: (digest: string) => Promise<Uint8Array | undefined>;
-  /** When a controller that does not read is cut off, in milliseconds. Default: {@link STALLED_MS}. */
+  /** A controller that does not read for this long is disconnected. Milliseconds. Default: {@link STALLED_MS}. */
   readonly stalledMs?: number;
   readonly log: Logger;
 }
 
-/** See docs/control-port.md. */
+/** The control port. See docs/control-port.md. */
 export class ControlEndpoint {
   readonly #options: ControlEndpointOptions;
   readonly #log: Logger;
   readonly #modules: ControlModules;
   readonly #budget = new BodyBudget();
   readonly #instance = randomUUID();
-  /** In the order in which they began. */
+  /** Oldest first. */
   readonly #streams = new Set<ControlStream>();
   readonly #stopped = new AbortController();
-  /** Also those in the middle of a handshake, which the server does not count among its own yet. */
+  /** Includes connections in their handshake, which the server's own methods do not cover. */
   readonly #sockets = new Set<Socket>();
   #prevalidations = 0;
   #server: Server | undefined;
@@ -79,7 +82,7 @@ export class ControlEndpoint {
   }
 
   /**
-   * Begins to listen. Resolves with the port.
+   * Starts listening. Resolves with the port.
    * @throws HttpsError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<number> {
@@ -92,13 +95,13 @@ export class ControlEndpoint {
         const before = authorities;
         authorities = certificatesOf(changed.ca);
         if (before.some((authority) => !authorities.includes(authority))) {
-          // Whoever is still trusted connects again.
+          // Clients that are still trusted reconnect.
           server.closeAllConnections();
         }
         this.#log.info({ file: tls.certFile }, 'control certificate reloaded');
       },
       failed: (error) =>
-        this.#log.error({ error: error.message }, 'control certificate not reloaded, the old one serves on'),
+        this.#log.error({ error: error.message }, 'control certificate not reloaded, the old one stays in use'),
     });
     this.#stopWatching = stop;
     authorities = certificatesOf(options.ca);
@@ -132,7 +135,7 @@ export class ControlEndpoint {
     }
   }
 
-  /** Ends the streams and takes no more requests. */
+  /** Ends the streams and rejects further requests. */
   async stop(): Promise<void> {
     this.#stopped.abort(new RequestRefused(503, 'the replica is stopping'));
     this.#stopWatching?.();
@@ -153,21 +156,18 @@ export class ControlEndpoint {
     clearTimeout(limit);
   }
 
-  /** A certificate of the CA is not enough: others may have got one for something else. */
+  /** Checks the name too: the CA may have issued certificates for other purposes. */
   #admit(socket: TLSSocket): void {
     const certificate = socket.getPeerX509Certificate();
     if (certificate?.checkHost(CONTROL_NAME, { subject: 'never', wildcards: false }) === undefined) {
-      this.#log.warn(
-        { address: socket.remoteAddress },
-        'control connection with a certificate of another name refused',
-      );
+      this.#log.warn({ address: socket.remoteAddress }, 'control connection refused: its certificate has another name');
       socket.destroy();
     }
   }
 
   /** Never rejects. */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A connection that breaks also closes, which is what everybody listens to.
+    // A broken connection also emits `close`, which is handled.
     response.on('error', () => undefined);
     try {
       const target = parseControlTarget(request.method, request.url);
@@ -188,11 +188,11 @@ export class ControlEndpoint {
       }
     } catch (error) {
       request.resume();
-      this.#refuse(response, error);
+      this.#reject(response, error);
     }
   }
 
-  #refuse(response: ServerResponse, error: unknown): void {
+  #reject(response: ServerResponse, error: unknown): void {
     if (response.headersSent || response.destroyed) {
       response.destroy();
       return;
@@ -210,9 +210,9 @@ export class ControlEndpoint {
   #stream(response: ServerResponse): void {
     const [oldest] = this.#streams;
     if (oldest !== undefined && this.#streams.size >= MAX_STREAMS) {
-      this.#log.warn({ streams: this.#streams.size }, 'too many streams of controllers, the oldest is ended');
+      this.#log.warn({ streams: this.#streams.size }, 'too many controller streams, the oldest is ended');
       this.#streams.delete(oldest);
-      oldest.cut();
+      oldest.destroy();
     }
     const { replica, version, reports, stalledMs = STALLED_MS } = this.#options;
     const hello = { type: 'hello', protocol: CONTROL_PROTOCOL, replica, instance: this.#instance, version } as const;
@@ -227,17 +227,17 @@ export class ControlEndpoint {
       throw new RequestRefused(415, 'expected Content-Type: application/json');
     }
     if (this.#prevalidations >= MAX_PREVALIDATIONS) {
-      throw new RequestRefused(503, `${MAX_PREVALIDATIONS} policies are being tried; try again`);
+      throw new RequestRefused(503, `${MAX_PREVALIDATIONS} pre-validations are running; try again`);
     }
     this.#prevalidations += 1;
     let limit: NodeJS.Timeout | undefined;
     try {
-      const wanted = parsePrevalidation(await this.#body(request));
+      const policy = parsePrevalidation(await this.#body(request));
       const ended = new AbortController();
-      response.once('close', () => ended.abort(new RequestRefused(503, 'nobody waits for the answer any more')));
-      limit = setTimeout(() => ended.abort(tooLong()), PREVALIDATION_TIMEOUT_MS);
+      response.once('close', () => ended.abort(new RequestRefused(503, 'the caller has closed the connection')));
+      limit = setTimeout(() => ended.abort(timedOut()), PREVALIDATION_TIMEOUT_MS);
       const signal = AbortSignal.any([ended.signal, this.#stopped.signal]);
-      const result = await this.#options.prevalidate(wanted, signal);
+      const result = await this.#options.prevalidate(policy, signal);
       if (!response.destroyed) {
         sendJson(response, 200, JSON.stringify(result));
       }
@@ -254,20 +254,19 @@ export class ControlEndpoint {
   }
 }
 
-function tooLong(): RequestRefused {
+function timedOut(): RequestRefused {
   return new RequestRefused(
     503,
-    `the policy could not be tried within ${PREVALIDATION_TIMEOUT_MS / 1000} s; try again`,
+    `the pre-validation did not end within ${PREVALIDATION_TIMEOUT_MS / 1000} s; try again`,
   );
 }
 
 /**
- * Both sides are ours, so nothing older is needed. A resumed session would not be checked again: certificates that are no
- * longer trusted could go on with it.
+ * TLS 1.3 only, as both sides are ours. No session tickets: a resumed session would skip the check of the certificate.
  */
 const SECURITY = { minVersion: 'TLSv1.3', secureOptions: constants.SSL_OP_NO_TICKET } as const;
 
-/** The certificates in PEM texts. */
+/** Splits PEM text into certificates. */
 function certificatesOf(pem: SecureContextOptions['ca']): readonly string[] {
   return String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }

@@ -1,62 +1,62 @@
-// GET /modules/{digest}: modules of the replica's cache, for replicas that cannot reach their source or need not.
+// GET /modules/{digest}: modules from the replica's cache, for other replicas.
 import type { ServerResponse } from 'node:http';
 import { RequestRefused } from '../https/index.ts';
 
-/** Modules in memory at once, on their way to peers: 4 times the largest module, 256 MiB at the very worst. */
+/** Modules in memory for peers: 256 MiB, if all have the largest size. */
 export const MAX_MODULES_IN_MEMORY = 4;
-/** A peer that has not taken a module by then is cut off: it has given up before. Milliseconds. */
+/** Time limit of sending a module; peers give up earlier. Milliseconds. */
 export const SEND_TIMEOUT_MS = 30_000;
 
-interface Held {
+interface ModuleRead {
   readonly bytes: Promise<Uint8Array | undefined>;
   users: number;
 }
 
-/** Reads modules for peers: once for all that ask for the same at the same time. */
+/** Reads modules for peers; parallel requests for a module share one read. */
 export class ControlModules {
-  readonly #read: (digest: string) => Promise<Uint8Array | undefined>;
-  readonly #held = new Map<string, Held>();
+  readonly #readModule: (digest: string) => Promise<Uint8Array | undefined>;
+  readonly #reads = new Map<string, ModuleRead>();
 
-  /** @param read the module of a digest, verified; undefined when there is none */
+  /** @param read the verified module of a digest; undefined if there is none */
   constructor(read: (digest: string) => Promise<Uint8Array | undefined>) {
-    this.#read = read;
+    this.#readModule = read;
   }
 
   /**
-   * Answers with the module.
+   * Sends the module.
    * @throws RequestRefused 404, 503
    */
   async send(digest: string, response: ServerResponse): Promise<void> {
-    const held = this.#hold(digest);
+    const shared = this.#acquire(digest);
     try {
-      const bytes = await held.bytes;
+      const bytes = await shared.bytes;
       if (bytes === undefined) {
         throw new RequestRefused(404, 'the module is not in the cache of this replica');
       }
       await write(response, bytes);
     } finally {
-      held.users -= 1;
-      if (held.users === 0) {
-        this.#held.delete(digest);
+      shared.users -= 1;
+      if (shared.users === 0) {
+        this.#reads.delete(digest);
       }
     }
   }
 
-  #hold(digest: string): Held {
-    let held = this.#held.get(digest);
-    if (held === undefined) {
-      if (this.#held.size >= MAX_MODULES_IN_MEMORY) {
-        throw new RequestRefused(503, 'more modules are on their way than are held at once; try again');
+  #acquire(digest: string): ModuleRead {
+    let shared = this.#reads.get(digest);
+    if (shared === undefined) {
+      if (this.#reads.size >= MAX_MODULES_IN_MEMORY) {
+        throw new RequestRefused(503, 'too many modules are being sent; try again');
       }
-      held = { bytes: this.#read(digest), users: 0 };
-      this.#held.set(digest, held);
+      shared = { bytes: this.#readModule(digest), users: 0 };
+      this.#reads.set(digest, shared);
     }
-    held.users += 1;
-    return held;
+    shared.users += 1;
+    return shared;
   }
 }
 
-/** Resolves when all was taken, or the connection ended. */
+/** Resolves when all bytes are sent or the connection has closed. */
 function write(response: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     const limit = setTimeout(() => response.destroy(), SEND_TIMEOUT_MS);

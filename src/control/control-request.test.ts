@@ -6,7 +6,7 @@ import { MAX_REQUEST_DEPTH, parseControlTarget, parsePrevalidation } from './con
 
 const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
-/** What it gives, or the status that it is refused with. Anything else that is thrown is a mistake. */
+/** The result, or the status of the rejection. Any other error fails the test. */
 function outcome<T>(work: () => T): T | number {
   try {
     return work();
@@ -18,7 +18,7 @@ function outcome<T>(work: () => T): T | number {
 }
 
 describe('parsePrevalidation', () => {
-  it('gives or refuses whatever bytes come', () => {
+  it('parses or rejects any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (body) => {
         assert.ok([400, 422].includes(outcome(() => parsePrevalidation(body)) as number));
@@ -27,7 +27,7 @@ describe('parsePrevalidation', () => {
     );
   });
 
-  it('gives what has the shape, and refuses any other JSON', () => {
+  it('accepts valid requests, and rejects any other JSON', () => {
     const kind = fc.oneof(
       fc.constantFrom('ClusterAdmissionPolicy', 'AdmissionPolicy', 'AdmissionPolicyGroup', '__proto__', 'toString'),
       fc.jsonValue(),
@@ -54,7 +54,7 @@ describe('parsePrevalidation', () => {
     );
   });
 
-  it('refuses nesting by its depth, but not brackets in texts', () => {
+  it('limits the nesting of brackets, but ignores brackets in strings', () => {
     const nested = (depth: number): unknown => {
       let value: unknown = 1;
       for (let i = 0; i < depth; i += 1) {
@@ -84,7 +84,7 @@ describe('parsePrevalidation', () => {
 });
 
 describe('parseControlTarget', () => {
-  it('gives or refuses whatever is asked for', () => {
+  it('routes or rejects any request', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT', undefined),

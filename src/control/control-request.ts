@@ -1,15 +1,16 @@
-// What comes to a control port, checked: a controller of another version may have sent it, or nobody's controller.
+// Parses requests to a control port. The sender may be a controller of another version, or anything else with a
+// certificate.
 import { RequestRefused } from '../https/index.ts';
 import { isJsonObject, own } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
 import { parseJson } from '../values/index.ts';
 
-/** Brackets within one another: far above what policies have, far below what recursion over them could not take. */
+/** Nesting of brackets: far more than policies have, far less than recursion allows. */
 export const MAX_REQUEST_DEPTH = 128;
-/** Kubernetes' limit of names (DNS subdomain). Characters. */
+/** Kubernetes' limit for names (DNS subdomain). Characters. */
 const MAX_NAME_LENGTH = 253;
-/** The policy kinds, and whether they have a namespace. */
+/** The policy kinds, and whether they are namespaced. */
 const KINDS: ReadonlyMap<string, boolean> = new Map([
   ['ClusterAdmissionPolicy', false],
   ['ClusterAdmissionPolicyGroup', false],
@@ -17,14 +18,14 @@ const KINDS: ReadonlyMap<string, boolean> = new Map([
   ['AdmissionPolicyGroup', true],
 ]);
 
-/** Where a request goes. */
+/** The route of a request. */
 export type ControlTarget =
   | { readonly route: 'stream' }
   | { readonly route: 'prevalidate' }
   | { readonly route: 'modules'; readonly digest: string };
 
 /**
- * The target of a request by its method and path.
+ * The route of a method and path.
  * @throws RequestRefused 400, 404, 405
  */
 export function parseControlTarget(method: string | undefined, url: string | undefined): ControlTarget {
@@ -55,9 +56,9 @@ const METHODS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The request that a body holds: of a known kind, with a name, and a spec that names modules. What else is in the spec is
- * for pre-validation itself to judge.
- * @throws RequestRefused 400 for what is not JSON, 422 for JSON of another shape
+ * Parses the body of POST /prevalidate: a known kind, a name, and a spec with modules. Pre-validation checks the rest
+ * of the spec.
+ * @throws RequestRefused 400 for invalid JSON, 422 for JSON of another shape
  */
 export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   const value = decodeJson(body);
@@ -70,7 +71,7 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   const metadata = objectAt(own(request, 'metadata'), 'metadata');
   const name = textAt(metadata, 'name', MAX_NAME_LENGTH, 'metadata.');
   if (isNamespaced !== (own(metadata, 'namespace') !== undefined)) {
-    throw new RequestRefused(422, `metadata.namespace: expected ${isNamespaced ? 'one' : 'none'} of a ${kind}`);
+    throw new RequestRefused(422, `metadata.namespace: expected ${isNamespaced ? 'one' : 'none'} for a ${kind}`);
   }
   const namespace = isNamespaced ? textAt(metadata, 'namespace', MAX_NAME_LENGTH, 'metadata.') : undefined;
   const spec = objectAt(own(request, 'spec'), 'spec');
@@ -78,7 +79,7 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   return {
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    // Its fields are checked where they are used.
+    // Fields are checked where they are used.
     spec: spec as unknown as PrevalidationRequest['spec'],
   };
 }
@@ -86,7 +87,7 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
 function checkModules(spec: JsonObject, kind: string): void {
   if (!kind.endsWith('Group')) {
     if (own(spec, 'policies') !== undefined) {
-      throw new RequestRefused(422, `spec.policies: expected none of a ${kind}`);
+      throw new RequestRefused(422, `spec.policies: expected none for a ${kind}`);
     }
     textAt(spec, 'module', Number.POSITIVE_INFINITY, 'spec.');
     return;
@@ -105,7 +106,7 @@ function decodeJson(body: Uint8Array): unknown {
     throw new RequestRefused(400, 'expected JSON in UTF-8');
   }
   if (isDeep(text)) {
-    throw new RequestRefused(400, `expected at most ${MAX_REQUEST_DEPTH} brackets within one another`);
+    throw new RequestRefused(400, `expected at most ${MAX_REQUEST_DEPTH} nested brackets`);
   }
   try {
     return parseJson(text);
@@ -114,7 +115,9 @@ function decodeJson(body: Uint8Array): unknown {
   }
 }
 
-/** Whether brackets outside of texts nest too deeply. Right for JSON; anything else is refused as such. */
+/**
+ * Whether brackets outside of strings nest too deeply. Correct for valid JSON; other text is rejected by the parser.
+ */
 function isDeep(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -139,7 +142,7 @@ function isDeep(text: string): boolean {
   return false;
 }
 
-/** Index of the quote that ends the text which begins at `start`, or of the end. */
+/** Index of the quote that closes the string opened at `start`, or of the end. */
 function endOfText(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') {
@@ -159,7 +162,7 @@ function textAt(object: JsonObject, field: string, limit: number, path = ''): st
   const value = own(object, field);
   if (typeof value !== 'string' || value === '' || value.length > limit) {
     const most = Number.isFinite(limit) ? ` of at most ${limit} characters` : '';
-    throw new RequestRefused(422, `${path}${field}: expected a text${most} that is not empty`);
+    throw new RequestRefused(422, `${path}${field}: expected a non-empty text${most}`);
   }
   return value;
 }

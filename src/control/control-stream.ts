@@ -1,33 +1,33 @@
-// GET /stream: what a replica says of its revisions, one line of JSON after the other, to one controller.
+// GET /stream: reports of a replica's revisions as lines of JSON, for one controller.
 import type { ServerResponse } from 'node:http';
 import { ALIVE_INTERVAL_MS, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { ReplicaMessage, RevisionReport } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
 
 /**
- * A controller that does not take what was written for this long is cut off: it believes the replica lost by then, and finds
- * a fresh stream better than an old one. Milliseconds.
+ * A controller that does not read for this long is disconnected: it considers the replica lost by then, and a new
+ * stream catches up faster. Milliseconds.
  */
 export const STALLED_MS = 5_000;
-/** Room for what surrounds the reports in a line. Bytes. */
+/** Room for the fields around the reports of a line. Bytes. */
 const ENVELOPE_BYTES = 256;
 
 /**
- * One stream. It never holds more than one line that was not taken: what changes meanwhile is kept by name, so that a
- * slow controller is told how things are, not how they came to be.
+ * One stream. It buffers at most one unread line; later changes are kept by name, so a slow controller gets the latest
+ * state instead of every change.
  */
 export class ControlStream {
   readonly #response: ServerResponse;
   readonly #source: ReportSource;
   readonly #stalledMs: number;
   readonly #unsubscribe: () => void;
-  readonly #pulse: NodeJS.Timeout;
-  /** Names of revisions to be told of, as they are when it is their turn. */
+  readonly #heartbeats: NodeJS.Timeout;
+  /** Names of revisions to report, in their state at the time of writing. */
   readonly #pending = new Set<string>();
-  /** Whether everything that there was at first has been told. */
+  /** Whether the initial reports have been written. */
   #isComplete = false;
-  /** What is left of it; undefined while the replica does not know everything itself. */
-  #first: RevisionReport[] | undefined;
+  /** Initial reports that are not written yet; undefined before the replica is synced. */
+  #initial: RevisionReport[] | undefined;
   #flushing: NodeJS.Immediate | undefined;
   #lastWrite = performance.now();
   #isBlocked = false;
@@ -48,10 +48,10 @@ export class ControlStream {
       this.#flushSoon();
     });
     response.on('close', () => this.#release());
-    // A connection that broke also closes.
+    // A broken connection also emits `close`.
     response.on('error', () => undefined);
-    this.#pulse = setInterval(() => this.#beat(), ALIVE_INTERVAL_MS);
-    this.#pulse.unref();
+    this.#heartbeats = setInterval(() => this.#heartbeat(), ALIVE_INTERVAL_MS);
+    this.#heartbeats.unref();
     this.#unsubscribe = source.subscribe((names) => {
       for (const name of names) {
         this.#pending.add(name);
@@ -62,28 +62,28 @@ export class ControlStream {
     this.#flushSoon();
   }
 
-  /** Ends it as streams end; the controller connects anew. */
+  /** Ends the response; the controller reconnects. */
   end(): void {
     this.#release();
     this.#response.end();
   }
 
-  /** Ends it at once. */
-  cut(): void {
+  /** Destroys the connection. */
+  destroy(): void {
     this.#release();
     this.#response.destroy();
   }
 
   #release(): void {
-    clearInterval(this.#pulse);
+    clearInterval(this.#heartbeats);
     clearImmediate(this.#flushing);
     this.#unsubscribe();
     this.#pending.clear();
-    this.#first = undefined;
+    this.#initial = undefined;
     this.#isEnded = true;
   }
 
-  /** What changes in one turn of the event loop is told together. */
+  /** Collects the changes of one turn of the event loop in one line. */
   #flushSoon(): void {
     if (!this.#isBlocked && !this.#isEnded) {
       this.#flushing ??= setImmediate(() => {
@@ -95,40 +95,40 @@ export class ControlStream {
 
   #flush(): void {
     if (!this.#isComplete) {
-      this.#tellAll();
+      this.#writeInitial();
     } else if (this.#pending.size > 0) {
-      this.#tellChanges();
+      this.#writeChanges();
     }
-    if (!this.#isBlocked && (this.#first !== undefined || (this.#isComplete && this.#pending.size > 0))) {
+    if (!this.#isBlocked && (this.#initial !== undefined || (this.#isComplete && this.#pending.size > 0))) {
       this.#flushSoon();
     }
   }
 
-  #tellAll(): void {
-    if (this.#first === undefined) {
+  #writeInitial(): void {
+    if (this.#initial === undefined) {
       if (!this.#source.isSynced) {
         return;
       }
-      this.#first = [...this.#source.reports()];
+      this.#initial = [...this.#source.reports()];
       this.#pending.clear();
     }
-    const part = new Part();
-    while (this.#first.length > 0 && part.takes(this.#first.at(-1))) {
-      this.#first.pop();
+    const line = new ReportLine();
+    while (this.#initial.length > 0 && line.add(this.#initial.at(-1))) {
+      this.#initial.pop();
     }
-    this.#isComplete = this.#first.length === 0;
+    this.#isComplete = this.#initial.length === 0;
     if (this.#isComplete) {
-      this.#first = undefined;
+      this.#initial = undefined;
     }
-    this.#writeLine(part.line([], this.#isComplete));
+    this.#writeLine(line.text([], this.#isComplete));
   }
 
-  #tellChanges(): void {
-    const part = new Part();
+  #writeChanges(): void {
+    const line = new ReportLine();
     const gone: string[] = [];
     for (const name of this.#pending) {
       const report = this.#source.report(name);
-      if (!part.takes(report, name)) {
+      if (!line.add(report, name)) {
         break;
       }
       this.#pending.delete(name);
@@ -136,13 +136,13 @@ export class ControlStream {
         gone.push(name);
       }
     }
-    this.#writeLine(part.line(gone, false));
+    this.#writeLine(line.text(gone, false));
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     const quietMs = performance.now() - this.#lastWrite;
     if (this.#isBlocked && quietMs > this.#stalledMs) {
-      this.cut();
+      this.destroy();
     } else if (!this.#isBlocked && quietMs >= ALIVE_INTERVAL_MS / 2) {
       this.#write({ type: 'alive' });
     }
@@ -158,13 +158,13 @@ export class ControlStream {
   }
 }
 
-/** The reports of one line. */
-class Part {
+/** One line of reports. */
+class ReportLine {
   readonly #texts: string[] = [];
   #bytes = ENVELOPE_BYTES;
 
-  /** Takes a report, or what the name of one that is gone needs. False, and nothing is taken, when there is no room. */
-  takes(report: RevisionReport | undefined, name = ''): boolean {
+  /** Adds a report, or the name of a removed revision. False if the line is full. */
+  add(report: RevisionReport | undefined, name = ''): boolean {
     const text = report === undefined ? JSON.stringify(name) : JSON.stringify(shortened(report));
     const bytes = Buffer.byteLength(text) + 1;
     const isFirst = this.#bytes === ENVELOPE_BYTES;
@@ -178,7 +178,7 @@ class Part {
     return true;
   }
 
-  line(gone: readonly string[], isComplete: boolean): string {
+  text(gone: readonly string[], isComplete: boolean): string {
     const revisions = this.#texts.join(',');
     return `{"type":"report","revisions":[${revisions}],"gone":${JSON.stringify(gone)},"isComplete":${isComplete}}`;
   }

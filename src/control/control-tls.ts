@@ -1,8 +1,8 @@
-/** Certificates of control ports, for both sides of a connection. All watched. */
+/** Certificates of a control port or its client. Files are watched. */
 export interface ControlTls {
-  /** PEM file: a certificate for `CONTROL_NAME`, for servers and clients. */
+  /** PEM file: a certificate for `CONTROL_NAME`, for server and client authentication. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** PEM file of the CA that the other side's certificate must come from. */
+  /** PEM file: the CA of the other side's certificate. */
   readonly caFile: string;
 }

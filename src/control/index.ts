@@ -5,7 +5,6 @@ export type { ControlEndpointOptions } from './control-endpoint.ts';
 export type { ControlTls } from './control-tls.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
-export { flag, list, name, optionalText, reasonOf, unexpected } from './replica-message.ts';
 export {
   ALIVE_INTERVAL_MS,
   CONTROL_NAME,

@@ -15,7 +15,7 @@ describe('certificates', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('for this machine are signed by their own CA, name localhost, and keep their keys to the user', async () => {
+  it('for this machine have their own CA, name localhost, and private key files', async () => {
     const files = await ensureLocalCertificates(join(folder, 'pki'));
     const leaf = new X509Certificate(readFileSync(files.certFile));
     const ca = new X509Certificate(readFileSync(files.caFile));
@@ -33,7 +33,7 @@ describe('certificates', () => {
     assert.equal(readFileSync(certFile, 'utf8'), first);
   });
 
-  it('for control ports are of the same CA, for clients and servers, and no key can make more', async () => {
+  it('for control ports come from the same CA, for clients and servers, and no stored key can issue more', async () => {
     const files = await ensureLocalCertificates(folder);
     const ca = new X509Certificate(readFileSync(files.caFile));
     const control = new X509Certificate(readFileSync(files.controlCertFile));
@@ -52,7 +52,7 @@ describe('certificates', () => {
     }
   });
 
-  it('are all made anew when one is missing, as in folders of earlier versions, or a key is of another one', async () => {
+  it('are all issued again when one is missing, as in folders of earlier versions, or a key does not match', async () => {
     const files = await ensureLocalCertificates(folder);
     for (const spoil of [
       () => rmSync(files.controlCertFile),
@@ -74,7 +74,7 @@ describe('certificates', () => {
     }
   });
 
-  it('are refused when the key belongs to another one', async () => {
+  it('are rejected when the key does not match', async () => {
     const one = await ensureLocalCertificates(join(folder, 'one'));
     const other = await ensureLocalCertificates(join(folder, 'other'));
     const listener = { reloaded: () => undefined, failed: () => undefined };
@@ -88,7 +88,7 @@ describe('certificates', () => {
     });
   });
 
-  it('are reloaded when both files have changed, and a broken one leaves the old one in place', async () => {
+  it('are reloaded when both files have changed; a broken file leaves the old ones in place', async () => {
     const files = await ensureLocalCertificates(join(folder, 'served'));
     const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
     const events: string[] = [];

@@ -1,36 +1,36 @@
-// Certificates for a server on one's own machine: a CA of its own, a certificate for localhost, and one for control ports.
+// Certificates for a server on the local machine: a CA, a certificate for localhost, and one for control ports.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, issueCertificate } from '../https/index.ts';
 import { CONTROL_NAME } from './replica-protocol.ts';
 
-/** A CA that a developer has told curl or a cluster to trust should last. Days. */
+/** Long enough for a CA that a developer configured in curl or a cluster. Days. */
 const CA_DAYS = 3650;
-/** Below the 398 days that clients accept of a server certificate. Days. */
+/** Below 398 days, the limit of clients for server certificates. Days. */
 const LEAF_DAYS = 365;
-/** A certificate that ends within this is made anew. Days. */
+/** Certificates are renewed this long before they expire. Days. */
 const RENEW_DAYS = 30;
-/** Certificates are valid from a little before now, for clocks that are behind. Milliseconds. */
+/** Start of validity before now, for clocks that are behind. Milliseconds. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 const DAY_MS = 86_400_000;
 
-/** Where the files of a {@link ensureLocalCertificates} folder are. */
+/** The files of {@link ensureLocalCertificates}. */
 export interface LocalCertificates {
   readonly caFile: string;
-  /** For localhost; of servers only. */
+  /** For localhost; server authentication only. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** For `CONTROL_NAME`; of servers and clients. */
+  /** For `CONTROL_NAME`; server and client authentication. */
   readonly controlCertFile: string;
   readonly controlKeyFile: string;
 }
 
 /**
- * Makes sure that a folder holds a CA and certificates for localhost and for control ports, all valid for a while. Keys
- * have mode 0600. The CA's own key is kept nowhere: nobody who reads the folder can make a certificate. So all are made anew
- * when one is missing or ends.
- * @param folder created when missing.
+ * Ensures that a folder contains a CA and valid certificates for localhost and for control ports. Keys have mode 0600.
+ * The CA's key is not stored, so that a reader of the folder cannot issue certificates; all are issued again when one
+ * is missing or expires.
+ * @param folder created if missing
  */
 export async function ensureLocalCertificates(folder: string): Promise<LocalCertificates> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -44,7 +44,7 @@ export async function ensureLocalCertificates(folder: string): Promise<LocalCert
   if (await areCurrent(files)) {
     return files;
   }
-  // Its key is forgotten when this returns.
+  // The CA's key is never stored.
   const authority = await createAuthority({ commonName: 'Portcullis local CA', ...validity(CA_DAYS) });
   const server = await issueCertificate(authority, {
     commonName: 'localhost',
@@ -63,7 +63,7 @@ export async function ensureLocalCertificates(folder: string): Promise<LocalCert
   await writeWhole(files.certFile, server.cert, 0o644);
   await writeWhole(files.controlKeyFile, control.key, 0o600);
   await writeWhole(files.controlCertFile, control.cert, 0o644);
-  // Last, because certificates of another CA are what makes an interrupted attempt start over.
+  // Last: after an interruption, the certificates do not match the old CA, and all are issued again.
   await writeWhole(files.caFile, authority.cert, 0o644);
   return files;
 }
@@ -79,7 +79,7 @@ async function areCurrent(files: LocalCertificates): Promise<boolean> {
     const checks = pairs.map(async ([certFile, keyFile]) => {
       const leaf = new X509Certificate(await readFile(certFile));
       const isPair = leaf.checkPrivateKey(createPrivateKey(await readFile(keyFile)));
-      // By the CA's key: every CA of this kind has the same name.
+      // Compares keys, because all these CAs have the same name.
       return isPair && leaf.verify(ca.publicKey) && leaf.validToDate > soon;
     });
     return ca.validToDate > soon && (await Promise.all(checks)).every(Boolean);

@@ -1,30 +1,30 @@
-// POST /prevalidate of a replica: what is asked, and what its answer means.
+// The client of POST /prevalidate.
 import { FETCH_TIMEOUT_MS } from '../modules/index.ts';
 import { isJsonObject, own } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
-import { flag, list, name, optionalText, reasonOf, unexpected } from './replica-message.ts';
+import { readBoolean, readList, readName, readOptionalText, readReason, unexpected } from './replica-message.ts';
 import { parseJson } from '../values/index.ts';
 
 /**
- * How long a replica may take: to fetch a module for as long as that may last, then to compile it and to try it. A little
- * longer than replicas give it themselves, so that they are the ones who say so. Milliseconds.
+ * Time limit of a pre-validation: the download of a module, compiling and checking. Longer than the replica's own
+ * limit, so that its error arrives. Milliseconds.
  */
 export const PREVALIDATION_TIMEOUT_MS = FETCH_TIMEOUT_MS + 70_000;
-/** Longest answer: some hundred members of a group with references of 2 KiB. Bytes. */
-export const MAX_ANSWER_BYTES = 1024 ** 2;
-/** Longest name of a member of a group, and longest reference of a module: what fits a URL. Characters. */
+/** Longest response: some hundred members of a group with references of 2 KiB. Bytes. */
+export const MAX_RESPONSE_BYTES = 1024 ** 2;
+/** Longest member name and module reference: the length of a URL. Characters. */
 const MAX_MODULE_TEXT = 8192;
-/** As the CRD of PolicyRevisions has it. */
+/** The pattern of digests in the CRD of PolicyRevision. */
 const DIGEST = /^(sha256:[0-9a-f]{64}|builtin:[a-z-]+@.{1,64})$/;
 
-/** The statuses by which a replica says that it will not have the request, however often it is made. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
+/** Status codes that reject the request itself: a retry gets the same answer. */
+const REJECTIONS: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /**
- * Has one replica try a policy. Resolves with `busy` when it has no time.
- * @throws Error when it does not answer, or not as it should
+ * Has one replica pre-validate a policy. Resolves with `busy` when the replica is at its limit.
+ * @throws Error when the request fails or the response is invalid
  */
 export async function prevalidateOn(
   client: ControlClient,
@@ -32,46 +32,49 @@ export async function prevalidateOn(
   request: PrevalidationRequest,
   signal: AbortSignal,
 ): Promise<PrevalidationResult | 'busy'> {
-  const { status, body } = await client.post(address, '/prevalidate', request, { signal, maxBytes: MAX_ANSWER_BYTES });
+  const { status, body } = await client.post(address, '/prevalidate', request, {
+    signal,
+    maxBytes: MAX_RESPONSE_BYTES,
+  });
   if (status === 503) {
     return 'busy';
   }
   const text = body.toString('utf8');
-  if (REFUSALS.has(status)) {
-    // Both sides are ours: versions that differ, which passes. The policy's user is told rather than left waiting.
+  if (REJECTIONS.has(status)) {
+    // Both sides are ours, so their versions differ for the moment. The status says so meanwhile.
     const why = text.slice(0, MAX_REPORT_TEXT).toWellFormed();
     return {
       ok: false,
       reason: 'InvalidDefinition',
-      message: `the policy server does not take the policy (HTTP ${status}): ${why}`,
+      message: `the policy server rejects the policy (HTTP ${status}): ${why}`,
       isTransient: true,
     };
   }
   if (status !== 200) {
-    throw new TypeError(`expected POST /prevalidate to be answered with 200, got ${status}`);
+    throw new TypeError(`expected status 200 of POST /prevalidate, got ${status}`);
   }
   return prevalidationResult(text);
 }
 
-/** The result of an answer. @throws TypeError when it is none */
+/** Parses a response. @throws TypeError when it is invalid */
 export function prevalidationResult(text: string): PrevalidationResult {
   let value: unknown;
   try {
     value = parseJson(text);
   } catch {
-    throw unexpected('an answer of JSON', text);
+    throw unexpected('JSON', text);
   }
   if (!isJsonObject(value)) {
-    throw unexpected('the result of a prevalidation', value);
+    throw unexpected('a result of pre-validation', value);
   }
-  if (flag(value, 'ok')) {
-    return { ok: true, modules: list(value, 'modules').map(pinnedModule) };
+  if (readBoolean(value, 'ok')) {
+    return { ok: true, modules: readList(value, 'modules').map(pinnedModule) };
   }
   return {
     ok: false,
-    reason: reasonOf(name(value, 'reason')),
-    message: optionalText(value, 'message', MAX_REPORT_TEXT) ?? '',
-    isTransient: flag(value, 'isTransient'),
+    reason: readReason(readName(value, 'reason')),
+    message: readOptionalText(value, 'message', MAX_REPORT_TEXT) ?? '',
+    isTransient: readBoolean(value, 'isTransient'),
   };
 }
 
@@ -83,5 +86,5 @@ function pinnedModule(value: unknown): PinnedModule {
   if (typeof digest !== 'string' || !DIGEST.test(digest)) {
     throw unexpected('digest: sha256:… or builtin:…@…', digest);
   }
-  return { name: name(value, 'name', MAX_MODULE_TEXT), module: name(value, 'module', MAX_MODULE_TEXT), digest };
+  return { name: readName(value, 'name', MAX_MODULE_TEXT), module: readName(value, 'module', MAX_MODULE_TEXT), digest };
 }

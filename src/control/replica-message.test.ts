@@ -10,7 +10,7 @@ const REVISION = { name: 'kw.cap.a-1', uid: 'u', policy: 'kw.cap.a', revision: 1
 const report = (revision: object): string =>
   JSON.stringify({ type: 'report', revisions: [revision], gone: [], isComplete: true });
 
-/** What comes out has these fields and no other, each of a known type and size. */
+/** Checks that a message has known fields only, of bounded size. */
 function assertKnown(message: ReplicaMessage | undefined): void {
   if (message?.type === 'report') {
     for (const { name, uid, policy, reason = 'x', message: text = '' } of message.revisions) {
@@ -21,7 +21,7 @@ function assertKnown(message: ReplicaMessage | undefined): void {
 }
 
 describe('parseReplicaMessage', () => {
-  it('reads what replicas say', () => {
+  it('parses messages of replicas', () => {
     const messages: ReplicaMessage[] = [
       { type: 'hello', protocol: 1, replica: 'r', instance: 'i', version: '1.0.0' },
       {
@@ -41,7 +41,7 @@ describe('parseReplicaMessage', () => {
     );
   });
 
-  it('leaves out what it does not know', () => {
+  it('ignores unknown types and fields', () => {
     assert.equal(parseReplicaMessage('{"type":"later"}'), undefined);
     const read = parseReplicaMessage(report({ ...REVISION, more: 1, nextRetry: 'soon', __proto__: { a: 1 } }));
     assert.deepEqual(read?.type === 'report' && read.revisions, [REVISION]);
@@ -69,12 +69,12 @@ describe('parseReplicaMessage', () => {
     [report({ ...REVISION, message: 1 }), /expected message: a text, got 1/],
   ];
   for (const [line, message] of wrong) {
-    it(`refuses ${line.slice(0, 60) || 'an empty line'}`, () => {
+    it(`rejects ${line.slice(0, 60) || 'an empty line'}`, () => {
       assert.throws(() => parseReplicaMessage(line), { name: 'TypeError', message });
     });
   }
 
-  it('gives a known message, or refuses, whatever comes', () => {
+  it('returns a valid message or rejects, for any input', () => {
     const value = fc.oneof(
       fc.jsonValue(),
       fc.constantFrom('report', 'hello', 'alive', 1, true, [], 'Serving', 'x', [REVISION]),
@@ -102,7 +102,7 @@ describe('parseReplicaMessage', () => {
 describe('prevalidationResult', () => {
   const digest = `sha256:${'0'.repeat(64)}`;
 
-  it('reads results', () => {
+  it('parses results', () => {
     const good = { ok: true, modules: [{ name: 'p', module: 'registry://m', digest }] };
     const bad = { ok: false, reason: 'FetchFailed', message: 'no', isTransient: true };
     assert.deepEqual(prevalidationResult(JSON.stringify(good)), good);
@@ -118,7 +118,7 @@ describe('prevalidationResult', () => {
     '{"ok":false,"reason":"a b","isTransient":true}',
     '{"ok":false,"reason":"FetchFailed"}',
   ]) {
-    it(`refuses ${text}`, () => {
+    it(`rejects ${text}`, () => {
       assert.throws(() => prevalidationResult(text), TypeError);
     });
   }

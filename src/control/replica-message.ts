@@ -1,5 +1,5 @@
-// What a replica says, line by line. It may be broken, or of another version: whatever comes has a known shape and a known
-// size after this.
+// Parses the messages of a replica. It may be faulty or of another version; parsed messages have a known shape and
+// bounded size.
 import { isJsonObject, own } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
@@ -7,16 +7,16 @@ import type { PolicyReason } from '../evaluation/index.ts';
 import type { ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
 import { parseJson } from '../values/index.ts';
 
-/** Longest name, uid, policy id, reason and time: that of an id in a PolicyRevision, the longest of them. Characters. */
+/** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
 export const MAX_NAME_TEXT = 512;
 
 const STATES: ReadonlySet<string> = new Set<ReplicaRevisionState>(['Loading', 'Staged', 'Serving', 'Failed']);
-/** As reasons of conditions (`metav1.Condition`), without the punctuation that none of ours has. */
+/** Reasons of conditions (`metav1.Condition`), without punctuation, which none of ours has. */
 const REASON = /^[A-Za-z][A-Za-z0-9]*$/;
 
 /**
- * The message of a line; undefined for one of a type that is not known, which a later version may add.
- * @throws TypeError for anything else: what was expected, and what came
+ * The message of a line; undefined for an unknown type, which a later version may add.
+ * @throws TypeError for an invalid line, with what was expected
  */
 export function parseReplicaMessage(line: string): ReplicaMessage | undefined {
   let value: unknown;
@@ -32,22 +32,22 @@ export function parseReplicaMessage(line: string): ReplicaMessage | undefined {
     case 'hello':
       return {
         type: 'hello',
-        protocol: whole(value, 'protocol'),
-        replica: name(value, 'replica'),
-        instance: name(value, 'instance'),
-        version: name(value, 'version'),
+        protocol: readInteger(value, 'protocol'),
+        replica: readName(value, 'replica'),
+        instance: readName(value, 'instance'),
+        version: readName(value, 'version'),
       };
     case 'report':
       return {
         type: 'report',
-        revisions: list(value, 'revisions').map(revisionReport),
-        gone: list(value, 'gone').map(revisionName),
-        isComplete: flag(value, 'isComplete'),
+        revisions: readList(value, 'revisions').map(revisionReport),
+        gone: readList(value, 'gone').map(revisionName),
+        isComplete: readBoolean(value, 'isComplete'),
       };
     case 'alive':
       return { type: 'alive' };
     default:
-      name(value, 'type');
+      readName(value, 'type');
       return undefined;
   }
 }
@@ -60,17 +60,17 @@ function revisionReport(value: unknown): RevisionReport {
   if (typeof state !== 'string' || !STATES.has(state)) {
     throw unexpected(`state: one of ${[...STATES].join(', ')}`, state);
   }
-  const reason = optionalText(value, 'reason', MAX_NAME_TEXT);
-  const message = optionalText(value, 'message', MAX_REPORT_TEXT);
-  const nextRetry = optionalText(value, 'nextRetry', MAX_NAME_TEXT);
+  const reason = readOptionalText(value, 'reason', MAX_NAME_TEXT);
+  const message = readOptionalText(value, 'message', MAX_REPORT_TEXT);
+  const nextRetry = readOptionalText(value, 'nextRetry', MAX_NAME_TEXT);
   return {
-    name: name(value, 'name'),
-    uid: name(value, 'uid'),
-    policy: name(value, 'policy'),
-    revision: whole(value, 'revision'),
+    name: readName(value, 'name'),
+    uid: readName(value, 'uid'),
+    policy: readName(value, 'policy'),
+    revision: readInteger(value, 'revision'),
     state: state as ReplicaRevisionState,
-    ...(own(value, 'order') === undefined ? {} : { order: whole(value, 'order', 0) }),
-    ...(reason === undefined ? {} : { reason: reasonOf(reason) }),
+    ...(own(value, 'order') === undefined ? {} : { order: readInteger(value, 'order', 0) }),
+    ...(reason === undefined ? {} : { reason: readReason(reason) }),
     ...(message === undefined ? {} : { message }),
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
   };
@@ -84,18 +84,18 @@ function revisionName(value: unknown): string {
 }
 
 /**
- * A reason of a replica. One of a later version has reasons that are not known here, and are passed on as they are.
- * @throws TypeError when it could not be the reason of a condition
+ * A reason from a replica; unknown ones of later versions are passed on.
+ * @throws TypeError when it is invalid as the reason of a condition
  */
-export function reasonOf(text: string): PolicyReason {
+export function readReason(text: string): PolicyReason {
   if (!REASON.test(text)) {
     throw unexpected('reason: one word', text);
   }
   return text as PolicyReason;
 }
 
-/** @throws TypeError when it is no list. */
-export function list(object: JsonObject, field: string): readonly unknown[] {
+/** @throws TypeError when it is not a list. */
+export function readList(object: JsonObject, field: string): readonly unknown[] {
   const value = own(object, field);
   if (!Array.isArray(value)) {
     throw unexpected(`${field}: a list`, value);
@@ -104,7 +104,7 @@ export function list(object: JsonObject, field: string): readonly unknown[] {
 }
 
 /** @throws TypeError when it is not true or false. */
-export function flag(object: JsonObject, field: string): boolean {
+export function readBoolean(object: JsonObject, field: string): boolean {
   const value = own(object, field);
   if (typeof value !== 'boolean') {
     throw unexpected(`${field}: true or false`, value);
@@ -112,8 +112,8 @@ export function flag(object: JsonObject, field: string): boolean {
   return value;
 }
 
-/** A text that must be there, such as a name. @throws TypeError when it is not, or longer than `limit` characters. */
-export function name(object: JsonObject, field: string, limit: number = MAX_NAME_TEXT): string {
+/** A required text, such as a name. @throws TypeError when it is missing, empty, or longer than `limit` characters. */
+export function readName(object: JsonObject, field: string, limit: number = MAX_NAME_TEXT): string {
   const value = own(object, field);
   if (typeof value !== 'string' || value === '' || value.length > limit) {
     throw unexpected(`${field}: a text of 1 to ${limit} characters`, value);
@@ -121,8 +121,8 @@ export function name(object: JsonObject, field: string, limit: number = MAX_NAME
   return value;
 }
 
-/** A text that may be missing, cut to `limit` characters. @throws TypeError when it is something else. */
-export function optionalText(object: JsonObject, field: string, limit: number): string | undefined {
+/** An optional text, cut to `limit` characters. @throws TypeError when it is not a text. */
+export function readOptionalText(object: JsonObject, field: string, limit: number): string | undefined {
   const value = own(object, field);
   if (value !== undefined && typeof value !== 'string') {
     throw unexpected(`${field}: a text`, value);
@@ -130,7 +130,7 @@ export function optionalText(object: JsonObject, field: string, limit: number): 
   return value === undefined || value.length <= limit ? value : `${value.slice(0, limit - 1).toWellFormed()}…`;
 }
 
-function whole(object: JsonObject, field: string, least = 1): number {
+function readInteger(object: JsonObject, field: string, least = 1): number {
   const value = own(object, field);
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
     throw unexpected(`${field}: a whole number from ${least} on`, value);
@@ -138,7 +138,7 @@ function whole(object: JsonObject, field: string, least = 1): number {
   return value;
 }
 
-/** What came, as far as a message has room for it. */
+/** Longest excerpt of a value in an error message. */
 const SHOWN_CHARACTERS = 100;
 
 export function unexpected(expected: string, value: unknown): TypeError {

@@ -1,50 +1,48 @@
-// What a controller and a replica say to each other on the replica's control port: HTTPS with certificates on both sides.
-// The controller calls: it finds replicas by their PolicyServerReplica objects.
+// The protocol of a replica's control port: HTTPS with certificates on both sides. Controllers find replicas by their
+// PolicyServerReplica objects and connect to them.
 //
-//   GET  /stream            one line of JSON for each {@link ReplicaMessage}, for as long as both live
+//   GET  /stream            one line of JSON for each {@link ReplicaMessage}, until the connection closes
 //   POST /prevalidate       {@link PrevalidationRequest} -> {@link PrevalidationResult}
-//   GET  /modules/{digest}  the bytes of a module that the replica has; 404 when it has not. Also for other replicas.
+//   GET  /modules/{digest}  the bytes of a module in the replica's cache, or 404; also for other replicas
 import type { AdmissionPolicySpec } from '../resources/index.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 
-/** The name that certificates of control ports have, whatever address they are called by. */
+/** The name in certificates of control ports, independent of their address. */
 export const CONTROL_NAME = 'control.portcullis.dev';
-/** The version of this protocol; a controller leaves replicas of another one alone, and says so. */
+/** Version of the protocol. A controller does not use replicas of another version, and reports them. */
 export const CONTROL_PROTOCOL = 1;
-/** A replica that has nothing to say says so after this time. Milliseconds. */
+/** Heartbeat interval of an idle report stream. Milliseconds. */
 export const ALIVE_INTERVAL_MS = 200;
-/** A replica that said nothing for this long is lost: three intervals, and a pause of a busy machine. Milliseconds. */
+/** A replica without a message for this long is lost: three heartbeats, and a pause of a busy machine. Milliseconds. */
 export const SILENCE_LIMIT_MS = 800;
 
-/**
- * Longest line of a stream: reports of more are told in parts. Some 500 reports of revisions with which all is well. Bytes.
- */
+/** Longest line of a stream; longer reports are split. Room for some 500 reports of healthy revisions. Bytes. */
 export const MAX_MESSAGE_BYTES = 256 * 1024;
-/** Longest message of a report; longer ones are cut. What people read of one failure. Characters. */
+/** Longest message in a report; longer ones are cut. Enough to read about one failure. Characters. */
 export const MAX_REPORT_TEXT = 4096;
 
-/** What a replica is doing with a revision. */
+/** The state of a revision on a replica. */
 export type ReplicaRevisionState =
-  /** It is being fetched, compiled and checked. */
+  /** Being fetched, compiled and checked. */
   | 'Loading'
-  /** It is loaded beside the one that serves. */
+  /** Loaded beside the serving revision. */
   | 'Staged'
-  /** Requests are answered by it. */
+  /** Answers requests. */
   | 'Serving'
-  /** It could not be loaded; tried again when there is a `nextRetry`. */
+  /** Could not be loaded; retried at `nextRetry` if that is set. */
   | 'Failed';
 
-/** What a replica says of one revision. */
+/** A replica's report of one revision. */
 export interface RevisionReport {
   /** `metadata.name` of the PolicyRevision. */
   readonly name: string;
-  /** `metadata.uid` of the PolicyRevision: one of the same name may have been another. */
+  /** `metadata.uid` of the PolicyRevision: its name may have belonged to a deleted one. */
   readonly uid: string;
   /** The id of the policy. */
   readonly policy: string;
   readonly revision: number;
   readonly state: ReplicaRevisionState;
-  /** `status.order` of the PolicyRevision, where it serves: as the replica had read it when it changed over to it. */
+  /** `status.order` of a serving PolicyRevision, as read when the replica switched to it. */
   readonly order?: number;
   /** Set when it failed. */
   readonly reason?: PolicyReason;
@@ -54,41 +52,41 @@ export interface RevisionReport {
 }
 
 export type ReplicaMessage =
-  /** First of all. */
+  /** The first message of a stream. */
   | {
       readonly type: 'hello';
       readonly protocol: number;
       /** `metadata.name` of its PolicyServerReplica. */
       readonly replica: string;
-      /** Another one for every start of the process. */
+      /** A random id of the process. */
       readonly instance: string;
       readonly version: string;
     }
   /**
-   * What differs from before. With `isComplete` it is everything: the first report of a stream is, once the replica has read
-   * the revisions of its cluster, and has as many parts as it takes, the last of which says so.
+   * Changes of revisions. A stream starts with all revisions, once the replica has read them from the cluster: in one
+   * or more reports, the last of which has `isComplete`.
    */
   | {
       readonly type: 'report';
       readonly revisions: readonly RevisionReport[];
-      /** Names of PolicyRevisions that it has nothing of any more. */
+      /** Names of PolicyRevisions that the replica has dropped. */
       readonly gone: readonly string[];
       readonly isComplete: boolean;
     }
   | { readonly type: 'alive' };
 
-/** A policy whose module is to be fetched, pinned, compiled, and asked about its settings, without serving it. */
+/** A policy to pre-validate: its module is fetched, pinned, compiled, and checks its settings, without serving. */
 export interface PrevalidationRequest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly spec: AdmissionPolicySpec;
 }
 
-/** A module as it was found. */
+/** A module with its resolved digest. */
 export interface PinnedModule {
-  /** The name of the member of a group; that of the policy where there is but one. */
+  /** The name of the group member, or of the policy if it is no group. */
   readonly name: string;
-  /** The reference, as the policy writes it. */
+  /** The module reference in the policy. */
   readonly module: string;
   /** `sha256:…`, or the version of a builtin module. */
   readonly digest: string;
@@ -100,6 +98,6 @@ export type PrevalidationResult =
       readonly ok: false;
       readonly reason: PolicyReason;
       readonly message: string;
-      /** Whether trying the same again may end differently. */
+      /** Whether a retry may succeed. */
       readonly isTransient: boolean;
     };

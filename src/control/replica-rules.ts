@@ -1,22 +1,22 @@
-// The rights that a replica needs. Written out, so that who only serves a file need not load the kinds.
+// RBAC rules of a replica. Written out, so that a server for a policies file need not load the kinds.
 import type { AccessRule } from '../resources/index.ts';
 
 /**
- * Of a ClusterRole. The labels of namespaces are read while there are policies that select namespaces by them; without the
- * right those policies answer by their failurePolicy.
+ * Rules of a ClusterRole. A replica watches the labels of namespaces while a policy has a namespaceSelector; without
+ * this right such policies answer by their failurePolicy.
  */
 export const REPLICA_CLUSTER_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
 ];
 
 /**
- * Of a Role in the namespace of the product, for a replica that runs in a pod. What context-aware policies read of the cluster
- * comes on top, and is for the administrator to grant.
+ * Rules of a Role in the namespace of Portcullis, for a replica in a pod. An administrator grants the reads of
+ * context-aware policies separately.
  */
 export const REPLICA_POD_RULES: readonly AccessRule[] = [
-  // What it is to serve.
+  // Policies to serve.
   { apiGroups: ['portcullis.dev'], resources: ['policyrevisions'], verbs: ['list', 'watch'] },
-  // What it reports, and where its peers are.
+  // Its status, and the addresses of its peers.
   {
     apiGroups: ['portcullis.dev'],
     resources: ['policyserverreplicas'],
@@ -25,7 +25,10 @@ export const REPLICA_POD_RULES: readonly AccessRule[] = [
   { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas/status'], verbs: ['update'] },
 ];
 
-/** The same for one that runs in no pod: it says by a Lease that it lives. Pods have none: the controller's is among them. */
+/**
+ * Rules for a replica outside of a pod, which holds a Lease. Pods have no access to Leases, because the controller's
+ * Lease is in the same namespace.
+ */
 export const REPLICA_RULES: readonly AccessRule[] = [
   ...REPLICA_POD_RULES,
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },

@@ -1,4 +1,4 @@
-// GET /stream of a replica, as messages.
+// GET /stream of a replica as messages.
 import type { IncomingMessage } from 'node:http';
 import { LineSplitter } from '../cluster/index.ts';
 import type { Clock } from '../runtime/index.ts';
@@ -7,18 +7,18 @@ import { MAX_MESSAGE_BYTES } from './replica-protocol.ts';
 import type { ReplicaMessage } from './replica-protocol.ts';
 import { parseReplicaMessage } from './replica-message.ts';
 
-/** Longest line that is read; replicas of this version write shorter ones. Bytes. */
+/** Longest line; replicas of this version write shorter ones. Bytes. */
 export const MAX_LINE_BYTES = 4 * MAX_MESSAGE_BYTES;
 /**
- * What is read of one replica in a {@link WINDOW_MS}: 16 MiB a second. The first report of ten thousand policies (5 MB) comes
- * in well below a second, and a replica that never stops talking costs a small part of a processor.
+ * Bytes read from one replica in {@link WINDOW_MS}: 16 MiB a second. The first report of ten thousand policies (5 MB)
+ * takes well below a second, and a replica that floods the stream uses a small part of a processor.
  */
 const WINDOW_BYTES = 1.6 * 1024 ** 2;
 const WINDOW_MS = 100;
 
 /**
- * The messages of a stream; ends when it ends. Those of types that are not known are left out.
- * @throws TypeError or RangeError for what no replica of this protocol says, Error when the connection broke
+ * The messages of a stream, without those of unknown types.
+ * @throws TypeError or RangeError for an invalid message, Error when the connection breaks
  */
 export async function* replicaMessages(
   response: IncomingMessage,
@@ -27,7 +27,7 @@ export async function* replicaMessages(
 ): AsyncGenerator<ReplicaMessage, void> {
   if (response.statusCode !== 200) {
     response.destroy();
-    throw new TypeError(`expected GET /stream to be answered with 200, got ${response.statusCode}`);
+    throw new TypeError(`expected status 200 of GET /stream, got ${response.statusCode}`);
   }
   const splitter = new LineSplitter(MAX_LINE_BYTES);
   let windowEnd = 0;

@@ -1,16 +1,16 @@
 import type { RevisionReport } from './replica-protocol.ts';
 
-/** What a replica has to say of revisions. */
+/** The reports of a replica on its revisions. */
 export interface ReportSource {
   /** Whether the revisions of the cluster have been read. */
   readonly isSynced: boolean;
-  /** All that there is to say, in no order. */
+  /** All current reports, unordered. */
   reports(): Iterable<RevisionReport>;
-  /** What there is to say of the PolicyRevision of that name; undefined when the replica has nothing of it. */
+  /** The report on a PolicyRevision; undefined if the replica does not have it. */
   report(name: string): RevisionReport | undefined;
   /**
-   * Tells the names of PolicyRevisions of which there is something else to say than before, or nothing any more; none when
-   * only {@link isSynced} changed. Ends with the function that it returns.
+   * Calls `listener` with the names of PolicyRevisions whose report changed or was removed; with no names when only
+   * {@link isSynced} changed. Returns a function that unsubscribes.
    */
   subscribe(listener: (names: readonly string[]) => void): () => void;
 }

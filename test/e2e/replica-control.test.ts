@@ -90,7 +90,7 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
     const served = [{ policy: 'p', revision: 1, digest: 'x' }];
     for (const view of views) {
       view.servedRevisions = served;
-      view.tell();
+      view.notify();
     }
     await eventually(async () => {
       const all = await replicas();

@@ -6,14 +6,14 @@ import { createInterface } from 'node:readline';
 import { CONTROL_NAME } from '../replica-protocol.ts';
 import type { ReplicaMessage } from '../replica-protocol.ts';
 
-/** A certificate that a caller shows, and whom it trusts; PEM files. */
+/** Certificate and CA of a caller; PEM files. */
 export interface Caller {
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly caFile: string;
 }
 
-/** Calls control ports of this machine. */
+/** Calls control ports on this machine. */
 export class ControlCaller {
   readonly #port: number;
   readonly #tls: RequestOptions;
@@ -28,7 +28,7 @@ export class ControlCaller {
     };
   }
 
-  /** Resolves with the beginning of the answer. */
+  /** Resolves with the response once its headers have arrived. */
   open(path: string, options: RequestOptions = {}, body?: string | Uint8Array): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     request({ host: '127.0.0.1', port: this.#port, path, agent: false, ...this.#tls, ...options })
@@ -79,13 +79,13 @@ export class ReceivedStream {
     response.on('error', () => undefined);
   }
 
-  /** The next message; undefined when the stream has ended. */
+  /** The next message; undefined after the end of the stream. */
   async any(): Promise<ReplicaMessage | undefined> {
     const next = await this.#lines.next();
     return next.done === true ? undefined : (JSON.parse(next.value) as ReplicaMessage);
   }
 
-  /** The next message that is no sign of life. */
+  /** The next message that is not a heartbeat. */
   async next(): Promise<ReplicaMessage | undefined> {
     for (;;) {
       const message = await this.any();
@@ -107,7 +107,7 @@ export class ReceivedStream {
   /** Reads to the end. */
   async rest(): Promise<void> {
     while ((await this.any()) !== undefined) {
-      // Until there is nothing more.
+      // Reads until the end.
     }
   }
 

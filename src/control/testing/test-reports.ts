@@ -1,7 +1,7 @@
 import type { RevisionReport } from '../replica-protocol.ts';
 import type { ReportSource } from '../report-source.ts';
 
-/** Reports of revisions, as a test sets them. */
+/** Reports that a test sets. */
 export class TestReports implements ReportSource {
   isSynced: boolean;
   readonly #reports = new Map<string, RevisionReport>();
@@ -28,25 +28,25 @@ export class TestReports implements ReportSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Says something of revisions. */
-  say(...reports: readonly RevisionReport[]): void {
+  /** Sets reports. */
+  set(...reports: readonly RevisionReport[]): void {
     for (const report of reports) {
       this.#reports.set(report.name, report);
     }
-    this.tell(reports.map(({ name }) => name));
+    this.notify(reports.map(({ name }) => name));
   }
 
-  forget(name: string): void {
+  delete(name: string): void {
     this.#reports.delete(name);
-    this.tell([name]);
+    this.notify([name]);
   }
 
-  synced(): void {
+  sync(): void {
     this.isSynced = true;
-    this.tell([]);
+    this.notify([]);
   }
 
-  tell(names: readonly string[] = []): void {
+  notify(names: readonly string[] = []): void {
     for (const listener of this.#listeners) {
       listener(names);
     }

@@ -69,7 +69,7 @@ describe('the report of a replica', () => {
 
   it('says who it is and what it serves, and goes with its pod', async () => {
     view.servedRevisions = [served('p'), served('q', 2)];
-    view.say(reportOf('p'), reportOf('q'), reportOf('r', { state: 'Staged' }), reportOf('s', { state: 'Failed' }));
+    view.set(reportOf('p'), reportOf('q'), reportOf('r', { state: 'Staged' }), reportOf('s', { state: 'Failed' }));
     view.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message: 'no route' }];
     const stop = start({ pod: { name: 'pod-a', uid: 'uid-of-pod' } });
     const { metadata, spec, status } = await scene.until('a', (replica) => replica.status !== undefined);
@@ -122,7 +122,7 @@ describe('the report of a replica', () => {
     await sleep(100);
     const before = scene.writes.length;
     for (let i = 0; i < 20; i += 1) {
-      view.tell(['p-1']);
+      view.notify(['p-1']);
       await sleep(10);
     }
     assert.deepEqual([before, scene.writes.length], [2, 2]);
@@ -137,7 +137,7 @@ describe('the report of a replica', () => {
     const began = performance.now();
     for (let i = 1; i <= 50; i += 1) {
       view.servedRevisions = [served('p', i)];
-      view.tell(['p-1']);
+      view.notify(['p-1']);
       await sleep(2);
     }
     await scene.until('a', ({ status }) => status?.setHash === setHash([served('p', 50)]));
