@@ -5,5 +5,6 @@ export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 export { createAdmissionServer } from './https-server.ts';
 export type { AdmissionServer, ClientTimeouts } from './https-server.ts';
 export { hostText, listen } from './listen.ts';
+export { loopbackNamesOnly } from './loopback-host.ts';
 export { tlsOptions, watchTls } from './tls.ts';
 export type { TlsFiles } from './tls.ts';

@@ -9,7 +9,7 @@ import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
-import { createAdmissionServer, hostText, listen, RequestRefused } from '../https/index.ts';
+import { createAdmissionServer, hostText, listen, loopbackNamesOnly, RequestRefused } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import { CapabilityService, DeclaredKinds, Loader, WorkerPool } from '../evaluation/index.ts';
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
@@ -342,15 +342,14 @@ export class PolicyServer {
     const created = await createAdmissionServer({ handler: admitUnlessStopping, tls, timeouts, log: this.#log });
     this.#admission = created.server;
     this.#tls = created.tls;
-    this.#operations = createServer(
-      operationsHandler({
-        notReady: () => this.#notReady(),
-        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
-        policies: () => this.policies(),
-      }),
-    );
-    const port = await listen(this.#admission, this.#options.port, host);
     const operationsHost = this.#options.operationsHost ?? host;
+    const operations = operationsHandler({
+      notReady: () => this.#notReady(),
+      metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+      policies: () => this.policies(),
+    });
+    this.#operations = createServer(loopbackNamesOnly(operationsHost, operations));
+    const port = await listen(this.#admission, this.#options.port, host);
     const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
     return {
       admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${hostText(host)}:${port}`,

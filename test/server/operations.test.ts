@@ -36,6 +36,31 @@ describe('the operations port', () => {
     assert.match((await server.get('/metrics')).text, /^kubewarden_policy_evaluations_total\{.*"kept"/m);
   });
 
+  it('answers loopback names only where it listens on loopback, so that no web page reads it by DNS rebinding', async () => {
+    await using server = await startServer({ policies: { p: requires('app') } });
+    const statusFor = (host: string): Promise<number | undefined> =>
+      new Promise((done, failed) => {
+        const asked = httpRequest(`${server.addresses.operations}/policies`, { headers: { host } }, (answer) => {
+          answer.resume();
+          done(answer.statusCode);
+        });
+        asked.on('error', failed).end();
+      });
+    for (const host of ['localhost:8081', '127.0.0.1', '127.9.9.9:1', '[::1]:8081', 'LOCALHOST.', 'a.localhost']) {
+      assert.equal(await statusFor(host), 200, host);
+    }
+    for (const host of [
+      'rebound.example:8081',
+      '127.0.0.1.example',
+      'localhost.example',
+      '10.0.0.1',
+      '[fe80::1]',
+      '',
+    ]) {
+      assert.equal(await statusFor(host), 421, host);
+    }
+  });
+
   it('tells liveness, readiness, metrics and policies', async () => {
     await using server = await startServer({ policies: { p: requires('app'), bad: { module: 'file:///none.wasm' } } });
     await server.review('p', review());

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { hostText, listen } from '../../https/index.ts';
+import { hostText, listen, loopbackNamesOnly } from '../../https/index.ts';
 
 /** A client that has not sent its headers by then is cut off. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -25,9 +25,8 @@ export class OperationsServer {
 
   constructor(options: OperationsServerOptions) {
     this.#options = options;
-    this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
-      void this.#answer(request, response);
-    });
+    const answer = loopbackNamesOnly(options.host, (request, response) => void this.#answer(request, response));
+    this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, answer);
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
