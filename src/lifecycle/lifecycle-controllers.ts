@@ -40,7 +40,7 @@ import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directo
 import { RevisionStore } from './revision-store.ts';
 import { parseRolloutAnnotations } from './rollout-settings.ts';
 import type { RolloutSettings } from './rollout/rollout-view.ts';
-import type { AskedPolicy } from './webhooks/asked-records.ts';
+import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
@@ -124,7 +124,7 @@ export class LifecycleControllers implements Runnable {
       cluster: withWriteBackoff(options.cluster, options),
       validating,
       mutating,
-      done: (policy) => this.#lookAgain(policy),
+      requeue: (policy) => this.#requeue(policy),
     });
     const { registry, metrics: _, ...passed } = options;
     const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
@@ -154,7 +154,7 @@ export class LifecycleControllers implements Runnable {
             keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
             when: [({ before, after }) => before === undefined || after === undefined || isSet(before, after)],
           }),
-          ...earlierWatches(kind, [validating, mutating]),
+          ...legacyWatches(kind, [validating, mutating]),
         ],
         events: { sink: options.events, of: (key) => policies.get(key) },
         log,
@@ -226,7 +226,7 @@ export class LifecycleControllers implements Runnable {
     }
   }
 
-  #lookAgain({ kind, key }: AskedPolicy): void {
+  #requeue({ kind, key }: PolicyReference): void {
     this.#kinds.find((one) => one.kind === kind)?.controller.enqueue(key);
   }
 
@@ -255,7 +255,7 @@ function isSet(before: PolicyServer, after: PolicyServer): boolean {
 }
 
 /** Configurations that an earlier version made for policies of a kind that may be gone: nobody else tells of those. */
-function earlierWatches(kind: ResourceType, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
+function legacyWatches(kind: ResourceType, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
   return caches.map((cache) =>
     watch(cache, {
       keys: (configuration) => {

@@ -114,7 +114,7 @@ class Scene implements AsyncDisposable {
       exemptNamespaces: [],
       identities: [],
       productNamespace: 'portcullis',
-      done: () => undefined,
+      requeue: () => undefined,
       log,
     }));
     this.#running = [...this.#caches, webhooks].map((one) => one.start(this.#stop.signal));

@@ -112,7 +112,7 @@ export class PolicyReconciler {
   #release({ id, policy }: Subject): LastStep | void {
     if (!this.#isOurs(policy)) {
       this.#options.prevalidations.cancel(id);
-      this.#options.webhooks.leaveAlone(id);
+      this.#options.webhooks.release(id);
       return { isLast: true };
     }
   }
@@ -126,7 +126,7 @@ export class PolicyReconciler {
     }
     // Unless this policy serves already, its name is enforced for the other one.
     const isServing = own.some(({ status }) => status?.state === 'Serving');
-    if (!isServing && (await this.#removal.endEnforcement(key, id, policy, signal)) === 'later') {
+    if (!isServing && (await this.#removal.endEnforcement(key, id, policy, signal)) === 'deferred') {
       return { isLast: true };
     }
     for (const revision of others) {

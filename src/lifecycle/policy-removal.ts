@@ -5,7 +5,7 @@ import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { PolicyReports } from './policy-reports.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { RevisionStore } from './revision-store.ts';
-import type { AskResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
+import type { RemoveResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 /**
  * How long a deleted policy still answers after its own webhook is gone. API servers learn of that some hundred milliseconds late,
@@ -44,12 +44,12 @@ export class PolicyRemoval {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const result = await this.endEnforcement(key, id, policy, signal);
-    if (result === 'later') {
+    if (result === 'deferred') {
       this.#answersUntil.set(id, Infinity);
       return {};
     }
     const known = this.#answersUntil.get(id);
-    const until = result === 'written' || known === Infinity ? Date.now() + ANSWERED_STILL_MS : (known ?? 0);
+    const until = result === 'updated' || known === Infinity ? Date.now() + ANSWERED_STILL_MS : (known ?? 0);
     if (Date.now() < until) {
       this.#answersUntil.set(id, until);
       return { requeueAfterMs: until - Date.now() };
@@ -62,7 +62,7 @@ export class PolicyRemoval {
   }
 
   /**
-   * Takes a policy out of the webhook configurations, and forgets all that is remembered of it. `later`: the policy is reconciled
+   * Takes a policy out of the webhook configurations, and forgets all that is remembered of it. `deferred`: the policy is reconciled
    * again when they were written.
    * @throws Waiting while they cannot be written; ApiError
    */
@@ -71,15 +71,15 @@ export class PolicyRemoval {
     id: string,
     policy: AdmissionPolicyObject | undefined,
     signal: AbortSignal,
-  ): Promise<AskResult> {
+  ): Promise<RemoveResult> {
     const { complaints, metrics, prevalidations, reports, webhooks } = this.#options;
     prevalidations.cancel(id);
     metrics?.forget(id);
     complaints.forget({ kind: this.#kind.kind, metadata: key });
     reports.forget(id);
     const policyServer = policy?.spec.policyServer ?? 'default';
-    const result = await webhooks.dismiss({ id, kind: this.#kind.kind, key, policyServer }, signal);
-    const failure = result === 'later' ? webhooks.failure(policyServer) : undefined;
+    const result = await webhooks.remove({ id, kind: this.#kind.kind, key, policyServer }, signal);
+    const failure = result === 'deferred' ? webhooks.failure(policyServer) : undefined;
     if (failure !== undefined) {
       this.#answersUntil.set(id, Infinity);
       throw new Waiting(failure.reason, BLOCKED_AGAIN_MS, failure.message);

@@ -8,7 +8,7 @@ import {
 } from '../resources/index.ts';
 import { type ObjectCache, ReconcileError, type ReconcileResult, Waiting, worstFailure } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { askedPolicy, matchOf, policyView } from './policy-view.ts';
+import { policyReference, matchOf, policyView } from './policy-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts, type RevisionStore } from './revision-store.ts';
@@ -17,8 +17,8 @@ import { planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
-import type { AskResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
-import { WebhookRefusal } from './webhooks/webhook-trials.ts';
+import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
+import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
 import type { WrittenObjects } from './written-objects.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
@@ -40,7 +40,11 @@ const BLOCKED_AGAIN_MS = 60_000;
 /** What came of a step: something was written, there was nothing to write, or what follows has to wait. */
 type StepEnd = 'written' | 'nothing' | 'wait';
 
-const STEP_ENDS: Readonly<Record<AskResult, StepEnd>> = { asked: 'nothing', written: 'written', later: 'wait' };
+const STEP_ENDS: Readonly<Record<EnforceResult, StepEnd>> = {
+  enforced: 'nothing',
+  updated: 'written',
+  deferred: 'wait',
+};
 
 export interface PolicyRolloutOptions {
   readonly policies: WrittenObjects<AdmissionPolicyObject>;
@@ -75,14 +79,14 @@ export class PolicyRollout {
       const view = this.#viewOf(policy, id);
       const { steps, wakeAt } = planRollout(view);
       if (!steps.some(({ type }) => type === 'foresee')) {
-        webhooks.foreseeNothing(askedPolicy(policy, id));
+        webhooks.clearUpcoming(policyReference(policy, id));
       }
       if (!(await this.#takeFirst(steps, policy, id, view, failures, signal))) {
         if (!steps.some(({ type }) => type === 'prevalidate')) {
           prevalidations.cancel(id);
         }
         if (view.replicas !== undefined && servingRevision(view) === undefined) {
-          webhooks.know(id);
+          webhooks.markReconciled(id);
         }
         const unheard = view.replicas === undefined ? view.now + UNHEARD_AGAIN_MS : undefined;
         const times = [wakeAt, unheard].filter((time) => time !== undefined);
@@ -193,21 +197,21 @@ export class PolicyRollout {
     const declared = { snapshot: policy.spec, ownWebhook: view.ownWebhook };
     const specs = numbers.map((number) => view.revisions.find((one) => one.number === number) ?? declared);
     const matches = specs.map(({ snapshot, ownWebhook }) => matchOf(policy, snapshot, ownWebhook, namespace));
-    const asked = askedPolicy(policy, id);
+    const asked = policyReference(policy, id);
     const [match, spec] = [matches.at(-1), specs.at(-1)?.snapshot ?? policy.spec];
     if (step.type === 'foresee') {
       if (match !== undefined) {
-        await webhooks.foresee(asked, match, spec, signal);
+        await webhooks.dryRun(asked, match, spec, signal);
       }
       return 'nothing';
     }
     const isInForce = numbers.some((number) => number !== undefined);
-    return STEP_ENDS[await webhooks.ask(asked, matches, spec, isInForce, signal)];
+    return STEP_ENDS[await webhooks.enforce(asked, matches, spec, isInForce, signal)];
   }
 
   /** Why webhook configurations that the policy waits for are not written. The webhook controller retries; the policy need not. */
   #blockedBy(policy: AdmissionPolicyObject, id: string): readonly Waiting[] {
-    const { policyServer } = askedPolicy(policy, id);
+    const { policyServer } = policyReference(policy, id);
     const { reason, message } = this.#options.webhooks.failure(policyServer) ?? {};
     if (reason === undefined) {
       return [];

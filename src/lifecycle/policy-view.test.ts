@@ -8,7 +8,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 const SOURCES = {
   policyServers: { get: () => undefined },
   replicas: { replicas: () => [] },
-  webhooks: { isAsked: () => false },
+  webhooks: { isCovered: () => false },
   settings: DEFAULT_ROLLOUT_SETTINGS,
   namespace: 'portcullis',
 };

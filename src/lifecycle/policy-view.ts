@@ -17,14 +17,14 @@ import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
-import { asksForOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
-import type { AskedPolicy } from './webhooks/asked-records.ts';
+import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
+import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas'>;
-  readonly webhooks: Pick<PolicyWebhooks, 'isAsked'>;
+  readonly webhooks: Pick<PolicyWebhooks, 'isCovered'>;
   /** Of the product. */
   readonly namespace: string;
   /** Where annotations say nothing else. */
@@ -45,7 +45,7 @@ export function policyView(
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
   const newest = revisions.at(-1)?.spec;
-  const ownWebhook = asksForOwnWebhook(annotations);
+  const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
   // What is only on its way is not asked about for its own sake.
   const inForce = servingRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook);
@@ -65,8 +65,8 @@ export function policyView(
     revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
     hasPolicyServer: policyServer !== undefined,
-    isAsked: webhooks.isAsked(
-      askedPolicy(policy, id),
+    isAsked: webhooks.isCovered(
+      policyReference(policy, id),
       inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace),
     ),
     phase: policy.status?.phase,
@@ -96,7 +96,7 @@ export function matchOf(
   );
 }
 
-export function askedPolicy(policy: AdmissionPolicyObject, id: string): AskedPolicy {
+export function policyReference(policy: AdmissionPolicyObject, id: string): PolicyReference {
   const isActive =
     policy.status?.conditions?.some(({ type, status }) => type === POLICY_ACTIVE && status === 'True') === true;
   const policyServer = policy.spec.policyServer ?? 'default';

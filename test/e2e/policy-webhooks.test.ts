@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { type Cluster as ClusterPort, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../src/lifecycle/policy-kinds.ts';
 import { DEFAULT_EXEMPT_NAMESPACES } from '../../src/lifecycle/webhooks/exemptions.ts';
-import type { AskedPolicy } from '../../src/lifecycle/webhooks/asked-records.ts';
+import type { PolicyReference } from '../../src/lifecycle/webhooks/enforcement-records.ts';
 import { PolicyWebhooks } from '../../src/lifecycle/webhooks/policy-webhooks.ts';
 import { webhookConfigurations } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
 import type { WebhookConfiguration, WebhookTarget } from '../../src/lifecycle/webhooks/webhook-object.ts';
@@ -38,13 +38,13 @@ const EXEMPTIONS = {
   productNamespace: 'portcullis',
 };
 
-interface Asked {
-  readonly policy: AskedPolicy;
+interface TestPolicy {
+  readonly policy: PolicyReference;
   readonly match: PolicyMatch;
   readonly spec: AdmissionPolicySpec;
 }
 
-function asked(name: string, rest: object = {}, namespace?: string, ownWebhook = false): Asked {
+function testPolicy(name: string, rest: object = {}, namespace?: string, ownWebhook = false): TestPolicy {
   const kind = namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy';
   const key = { name, ...(namespace === undefined ? {} : { namespace }) };
   const spec = {
@@ -58,10 +58,10 @@ function asked(name: string, rest: object = {}, namespace?: string, ownWebhook =
   return { policy: { id: policyId({ kind, metadata: key }), kind, key, policyServer: 'default' }, match, spec };
 }
 
-/** The one of a number: of all kinds and settings, and every tenth for resources of its own. */
-function mixed(index: number): Asked {
+/** Policies of all kinds and settings; every tenth has resources of its own. */
+function mixed(index: number): TestPolicy {
   const resources = index % 10 === 0 ? [`things${index}`] : [['deployments', 'statefulsets', 'daemonsets'][index % 3]];
-  return asked(
+  return testPolicy(
     `p${index}`,
     {
       rules: [{ ...RULE, resources }],
@@ -122,9 +122,9 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     }
   }
 
-  /** Lets something run with webhooks that are written; gives how often something was. */
+  /** Runs `use` with a PolicyWebhooks. @returns the number of writes */
   async function withWebhooks(
-    use: (webhooks: PolicyWebhooks, told: (id: string) => Promise<void>) => Promise<void>,
+    use: (webhooks: PolicyWebhooks, requeued: (id: string) => Promise<void>) => Promise<void>,
     given: WebhookTarget = target,
   ): Promise<number> {
     let writes = 0;
@@ -158,7 +158,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
       mutating,
       target: () => given,
       ...EXEMPTIONS,
-      done: ({ id }) => promiseOf(id).resolve(),
+      requeue: ({ id }) => promiseOf(id).resolve(),
       log,
     });
     const stop = new AbortController();
@@ -177,22 +177,23 @@ describe('webhook configurations of policies on a real API server', { skip: skip
   const { signal } = new AbortController();
 
   for (const [name, one] of Object.entries({
-    plain: asked('plain'),
-    everything: asked('everything', ALL),
-    alone: asked('alone', ALL, undefined, true),
-    mutating: asked('mutating', { mutating: true }),
-    namespaced: asked('own', {}, 'shop'),
-    wild: asked('wild', { rules: [{ ...RULE, apiGroups: ['*'], resources: ['*/*'] }] }),
-    ours: asked('ours', { rules: [{ ...RULE, apiGroups: ['policies.kubewarden.io'], resources: ['*'] }] }),
-    'empty selectors': asked('empty', {
+    plain: testPolicy('plain'),
+    everything: testPolicy('everything', ALL),
+    alone: testPolicy('alone', ALL, undefined, true),
+    mutating: testPolicy('mutating', { mutating: true }),
+    namespaced: testPolicy('own', {}, 'shop'),
+    wild: testPolicy('wild', { rules: [{ ...RULE, apiGroups: ['*'], resources: ['*/*'] }] }),
+    ours: testPolicy('ours', { rules: [{ ...RULE, apiGroups: ['policies.kubewarden.io'], resources: ['*'] }] }),
+    'empty selectors': testPolicy('empty', {
       objectSelector: { matchLabels: {}, matchExpressions: [{ key: 'a', operator: 'Exists', values: [] }] },
     }),
   })) {
-    it(`${name}: kept as it is, put right, and left alone then`, async () => {
+    it(`${name}: stored as written, corrected after an edit, and then not written again`, async () => {
       const writes = await withWebhooks(async (webhooks) => {
-        const ask = async (): Promise<string> => await webhooks.ask(one.policy, [one.match], one.spec, false, signal);
-        assert.equal(await ask(), 'written');
-        assert.equal(await ask(), 'asked');
+        const enforce = async (): Promise<string> =>
+          await webhooks.enforce(one.policy, [one.match], one.spec, false, signal);
+        assert.equal(await enforce(), 'updated');
+        assert.equal(await enforce(), 'enforced');
         const [made] = await everything();
         assert.ok(made);
         const edit = { metadata: { labels: { theirs: 'too' } }, webhooks: [] };
@@ -204,9 +205,9 @@ describe('webhook configurations of policies on a real API server', { skip: skip
         webhooks.targetsChanged();
         await new Promise((resolve) => setTimeout(resolve, 100));
         const [last] = await everything();
-        assert.equal(await ask(), 'asked');
+        assert.equal(await enforce(), 'enforced');
         assert.equal(last?.metadata.resourceVersion, (await everything())[0]?.metadata.resourceVersion);
-        assert.equal(await webhooks.dismiss(one.policy, signal), isOwnBucket(one.match.bucket) ? 'later' : 'asked');
+        assert.equal(await webhooks.remove(one.policy, signal), isOwnBucket(one.match.bucket) ? 'deferred' : 'removed');
         await eventually(async () => assert.deepEqual(await everything(), []));
       });
       assert.equal(writes, 3);
@@ -214,7 +215,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
   }
 
   for (const count of [1, 100, 3_500]) {
-    it(`takes at most eight objects for ${count} policies of mixed settings`, async () => {
+    it(`needs at most eight objects for ${count} policies of mixed settings`, async () => {
       const matches = Array.from({ length: count }, (_, index) => mixed(index).match);
       const { configurations, warnings } = webhookConfigurations(matches, {
         ...EXEMPTIONS,
@@ -232,35 +233,35 @@ describe('webhook configurations of policies on a real API server', { skip: skip
 
   it('writes at most ten times for a thousand policies that are applied at once', async (context) => {
     const all = Array.from({ length: 1_000 }, (_, index) => mixed(index));
-    const writes = await withWebhooks(async (webhooks, told) => {
+    const writes = await withWebhooks(async (webhooks, requeued) => {
       for (const { policy, match, spec } of all) {
-        await webhooks.foresee(policy, match, spec, signal);
+        await webhooks.dryRun(policy, match, spec, signal);
       }
-      // As reconcilers do: one that has to wait holds up no other.
+      // Like reconcilers: a policy that waits does not delay the others.
       await Promise.all(
         all.map(async ({ policy, match, spec }) => {
-          while ((await webhooks.ask(policy, [match], spec, false, signal)) === 'later') {
-            await told(policy.id);
+          while ((await webhooks.enforce(policy, [match], spec, false, signal)) === 'deferred') {
+            await requeued(policy.id);
           }
         }),
       );
-      assert.ok(all.every(({ policy, match }) => webhooks.isAsked(policy, match)));
+      assert.ok(all.every(({ policy, match }) => webhooks.isCovered(policy, match)));
     });
     context.diagnostic(`${writes} writes`);
     assert.ok(writes <= 10, `${writes} writes`);
     await removeAll();
   });
 
-  it('leaves the way open for whoever mends what rejects everything', async () => {
-    // Nobody listens there, and failurePolicy is Fail.
-    const nobody = { ...target, url: 'https://127.0.0.1:1' };
-    const wild = asked('lock', {
+  it('exempts what is needed to repair a policy that rejects everything', async () => {
+    // Nothing listens there, and failurePolicy is Fail.
+    const unreachable = { ...target, url: 'https://127.0.0.1:1' };
+    const wild = testPolicy('lock', {
       rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }],
     });
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'portcullis' } };
     await cluster.create(builtin('v1', 'Namespace'), namespace);
     await withWebhooks(async (webhooks) => {
-      await webhooks.ask(wild.policy, [wild.match], wild.spec, false, signal);
+      await webhooks.enforce(wild.policy, [wild.match], wild.spec, false, signal);
       const create = async (kind: string, apiVersion: string, where: string): Promise<unknown> =>
         await cluster.create(builtin(apiVersion, kind), {
           apiVersion,
@@ -281,7 +282,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
           spec: { nonResourceAttributes: { path: '/', verb: 'get' } },
         },
       });
-    }, nobody);
+    }, unreachable);
     await removeAll();
   });
 });

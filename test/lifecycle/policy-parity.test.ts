@@ -10,7 +10,7 @@ import { type Webhook, webhooksOf } from '../../src/apiserver/embedded/admission
 import type { AdmissionRequest } from '../../src/apiserver/embedded/request.ts';
 import type { ResourceDefinition } from '../../src/apiserver/index.ts';
 import { PRODUCT_NAMESPACE, TestTable } from '../../src/engine/testing/bucket-table.ts';
-import { AskedPolicies } from '../../src/lifecycle/webhooks/asked-policies.ts';
+import { ConfigurationCoverage } from '../../src/lifecycle/webhooks/configuration-coverage.ts';
 import {
   standaloneConfiguration,
   webhookConfigurations,
@@ -301,11 +301,11 @@ class World {
     }
     const { configurations, warnings } = webhookConfigurations([...this.policies.values()], SETTINGS);
     assert.deepEqual(warnings, []);
-    const again = configurations.flatMap((one) => new AskedPolicies(one).matches(SETTINGS));
+    const again = configurations.flatMap((one) => new ConfigurationCoverage(one).matches(SETTINGS));
     for (const asking of [configurations, webhookConfigurations(again, SETTINGS).configurations]) {
-      const known = asking.map((one) => new AskedPolicies(one));
+      const known = asking.map((one) => new ConfigurationCoverage(one));
       for (const [id, match] of this.policies) {
-        assert.ok(known.some((one) => one.isAskedAbout(match, SETTINGS)) || match.rules.every(isNever(match)), id);
+        assert.ok(known.some((one) => one.covers(match, SETTINGS)) || match.rules.every(isNever(match)), id);
       }
     }
     assert.ok(configurations.length <= 2);

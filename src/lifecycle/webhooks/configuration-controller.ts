@@ -1,4 +1,4 @@
-// Writes the webhook configurations of policy servers: one pass over all of a server's, whatever the number of its policies.
+// Writes the webhook configurations of policy servers: one pass per server, whatever the number of its policies.
 import type { Logger } from 'pino';
 import { ApiError } from '../../cluster/index.ts';
 import { keyText, type PolicyMatch, policyOfBucket, type Readiness } from '../../resources/index.ts';
@@ -16,34 +16,33 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { REASONS } from '../rollout/reasons.ts';
-import type { AskedRecords } from './asked-records.ts';
+import type { EnforcementRecords } from './enforcement-records.ts';
 import { type ConfigurationObjects, serverOf } from './configuration-objects.ts';
 import { ConfigurationWriter } from './configuration-writer.ts';
 import type { ExemptionSettings } from './exemptions.ts';
-import type { KnownPolicies } from './known-policies.ts';
+import type { ReconciledPolicies } from './reconciled-policies.ts';
 import { PassSignal } from './pass-signal.ts';
 import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import { policyOf, type WebhookConfiguration, type WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
 
-/** Status codes of a refusal: of what was written, or of who writes it. */
+/** HTTP status codes that a retry cannot fix: the object is invalid, too large, or not permitted. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 
 export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly validating: ObjectCache<WebhookConfiguration>;
   readonly mutating: ObjectCache<WebhookConfiguration>;
   readonly objects: ConfigurationObjects;
-  /** What policies are to be enforced on. */
-  readonly records: AskedRecords;
-  readonly known: KnownPolicies;
+  readonly records: EnforcementRecords;
+  readonly policies: ReconciledPolicies;
   readonly target: (policyServer: string) => WebhookTarget | undefined;
   readonly isReached?: ((policyServer: string) => boolean) | undefined;
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   readonly pace?: () => WritePace;
-  /** Called when everything that could be written of a policy server was. */
+  /** Called after a pass that left no configuration of a policy server to write, except contested ones. */
   readonly written: (policyServer: string) => void;
-  /** Called when a pass over a policy server failed in another way than the one before. */
+  /** Called when a pass over a policy server failed, and the message differs from the last failure's. */
   readonly failed: (policyServer: string) => void;
   readonly metrics: WebhookMetrics | undefined;
   readonly log: Logger;
@@ -51,17 +50,17 @@ export interface ConfigurationControllerOptions extends ExemptionSettings {
 }
 
 /**
- * What is remembered of a policy server besides what its policies want. Nothing of it decides what is written: forgotten, it costs a
- * write too early, a log line twice, or a status that does not say why.
+ * Memory of earlier passes over a policy server. It never decides what is written: losing it costs an early write, a repeated
+ * log line, or a status without the reason of a failure.
  */
 interface ServerState {
   /** Limits writes while many policies change. */
   readonly pace: WritePace;
-  /** Why the last pass failed: for the statuses of its policies. */
+  /** Why the last pass failed, for the statuses of its policies. */
   failure: Readiness | undefined;
-  /** Whether the last write failed. */
+  /** Whether a pass failed since the last success. */
   hasFailed: boolean;
-  /** The warning that was logged last. */
+  /** The last logged warning. */
   warning: string;
 }
 
@@ -107,24 +106,24 @@ export class ConfigurationController implements Runnable {
     }
   }
 
-  /** Something is to be written. After how long it will be, in milliseconds. */
+  /** Schedules a write. @returns the delay in milliseconds */
   changed(policyServer: string): number {
     const wait = this.#stateOf(policyServer).pace.changed(performance.now());
-    this.look(policyServer, wait);
+    this.enqueue(policyServer, wait);
     return wait;
   }
 
-  /** Has a pass look at a policy server, where it may find nothing to write. */
-  look(policyServer: string, afterMs = 0): void {
+  /** Schedules a pass over a policy server; it writes only what differs. */
+  enqueue(policyServer: string, afterMs = 0): void {
     this.#controller.enqueue({ name: policyServer }, { afterMs });
   }
 
-  /** The end of the next pass over a policy server. */
+  /** Resolves at the end of the next pass over a policy server. */
   nextPass(policyServer: string): Promise<void> {
     return this.#passes.next(policyServer);
   }
 
-  /** Why the last pass over a policy server failed, if it did. */
+  /** Why the last pass over a policy server failed; undefined if it succeeded. */
   failure(policyServer: string): Readiness | undefined {
     return this.#servers.get(policyServer)?.failure;
   }
@@ -139,11 +138,11 @@ export class ConfigurationController implements Runnable {
     await this.#writer.remove(object, signal);
   }
 
-  /** Where the webhooks of a policy server are to point. Undefined: nothing may be written. */
+  /** The target of a policy server's webhooks. Undefined: nothing may be written. */
   targetOf(policyServer: string): WebhookTarget | undefined {
     const { isOurs = () => true, isReached = () => true, target } = this.#options;
-    const mayBegin = isReached(policyServer) || this.#isBegun(policyServer);
-    return isOurs(policyServer) && mayBegin ? target(policyServer) : undefined;
+    const mayEnforce = isReached(policyServer) || this.#hasEnforced(policyServer);
+    return isOurs(policyServer) && mayEnforce ? target(policyServer) : undefined;
   }
 
   #stateOf(policyServer: string): ServerState {
@@ -179,7 +178,7 @@ export class ConfigurationController implements Runnable {
       }
       this.#failed(policyServer, failure, attempt);
       if (error instanceof Waiting) {
-        // All others were written.
+        // Only contested configurations are left.
         written(policyServer);
       }
       throw failure;
@@ -190,7 +189,7 @@ export class ConfigurationController implements Runnable {
 
   #failed(policyServer: string, error: unknown, { stopped, failures }: ReconcileAttempt): void {
     const state = this.#stateOf(policyServer);
-    // Writes are paced by seconds: the second conflict in a row is no cache that is behind.
+    // Writes are seconds apart, so a second conflict in a row does not come from a stale cache.
     const { failure } = outcomeOfError(error, stopped, state.hasFailed ? FIRST_REPORTED_FAILURE : failures);
     state.hasFailed = true;
     if (failure !== undefined && state.failure?.message !== failure.message) {
@@ -199,22 +198,22 @@ export class ConfigurationController implements Runnable {
     }
   }
 
-  /** Undefined: nothing may be written now. */
+  /** @returns undefined when nothing may be written now */
   async #write(policyServer: string, signal: AbortSignal): Promise<ReconcileResult | undefined> {
-    const { known, records } = this.#options;
+    const { policies, records } = this.#options;
     const target = this.targetOf(policyServer);
     if (target === undefined) {
       return undefined;
     }
     const before = this.#objects.of(policyServer);
     const wanted = records.matches(policyServer);
-    if (!known.isComplete && !this.#isLacking(policyServer, wanted, target)) {
+    if (!policies.isComplete && !this.#needsWrite(policyServer, wanted, target)) {
       return {};
     }
-    const all = known.isComplete ? wanted : [...wanted, ...before.flatMap((object) => this.#keptOf(object))];
+    const all = policies.isComplete ? wanted : [...wanted, ...before.flatMap((object) => this.#currentMatches(object))];
     const { configurations, warnings } = webhookConfigurations(all, { ...this.#options, policyServer, target });
     const changes = this.#writer.changes(policyServer, configurations);
-    if (changes.different.length + changes.superfluous.length > 0) {
+    if (changes.different.length + changes.obsolete.length > 0) {
       const { pace } = this.#stateOf(policyServer);
       const wait = pace.wait(performance.now());
       if (wait > 0) {
@@ -224,12 +223,12 @@ export class ConfigurationController implements Runnable {
       pace.wrote(performance.now());
       await this.#writer.write(changes, signal);
     }
-    await this.#removeEarlier(policyServer, signal);
+    await this.#removeLegacy(policyServer, signal);
     return {};
   }
 
-  /** Whether enforcement by a policy server is under way, or would end if it were not: that is never a side effect. */
-  #isBegun(policyServer: string): boolean {
+  /** Whether a policy server enforces policies already, or has policies that were enforced before. */
+  #hasEnforced(policyServer: string): boolean {
     return (
       this.#objects.of(policyServer).length > 0 ||
       this.#options.records.ofServer(policyServer).some(({ wasEnforced }) => wasEnforced)
@@ -240,48 +239,48 @@ export class ConfigurationController implements Runnable {
     const warning = warnings.join('; ');
     const state = this.#stateOf(policyServer);
     if (warning !== '' && state.warning !== warning) {
-      this.#options.log.warn({ policyServer, warnings }, 'webhooks ask about more than policies are for');
+      this.#options.log.warn({ policyServer, warnings }, 'webhooks cover more requests than their policies match');
     }
     state.warning = warning;
   }
 
-  /** Whether a match is not covered, a webhook points elsewhere, or a policy's own webhook has no policy any more. */
-  #isLacking(policyServer: string, wanted: readonly PolicyMatch[], target: WebhookTarget): boolean {
-    const { known } = this.#options;
+  /** Whether a match is not covered, a target is outdated, or a removed policy still has its own webhook. */
+  #needsWrite(policyServer: string, wanted: readonly PolicyMatch[], target: WebhookTarget): boolean {
+    const { policies } = this.#options;
     return (
       wanted.some((match) => !this.#objects.covers(policyServer, match)) ||
       this.#objects
         .of(policyServer)
         .some(
           (object) =>
-            !this.#objects.askedBy(object).isAt(target) ||
-            [...known.dismissed()].some((id) => this.#objects.askedBy(object).hasOwn(id)),
+            !this.#objects.coverageOf(object).pointsTo(target) ||
+            [...policies.removed()].some((id) => this.#objects.coverageOf(object).hasOwnWebhook(id)),
         )
     );
   }
 
-  /** What a configuration covers already, and keeps covering until every policy is known. */
-  #keptOf(object: WebhookConfiguration): readonly PolicyMatch[] {
+  /** The matches that a configuration covers, to be kept until all policies were reconciled. */
+  #currentMatches(object: WebhookConfiguration): readonly PolicyMatch[] {
     return this.#objects
-      .askedBy(object)
+      .coverageOf(object)
       .matches(this.#options)
-      .filter(({ bucket }) => !this.#options.known.isDismissed(policyOfBucket(bucket) ?? ''));
+      .filter(({ bucket }) => !this.#options.policies.isRemoved(policyOfBucket(bucket) ?? ''));
   }
 
-  /** Removes configurations of an earlier version, once what they covered is covered here. */
-  async #removeEarlier(policyServer: string, signal: AbortSignal): Promise<void> {
-    const { known, records } = this.#options;
-    for (const object of known.isComplete ? this.#objects.earlier() : []) {
+  /** Removes configurations of an earlier version that current ones replace. */
+  async #removeLegacy(policyServer: string, signal: AbortSignal): Promise<void> {
+    const { policies, records } = this.#options;
+    for (const object of policies.isComplete ? this.#objects.legacy() : []) {
       const record = records.get(object.metadata.name ?? '');
-      const isForeign = record === undefined ? !this.#isLeftOver(object) : record.policy.policyServer !== policyServer;
-      if (!isForeign && (record?.asked ?? []).every((match) => this.#objects.covers(policyServer, match))) {
+      const isForeign = record === undefined ? !this.#isOrphaned(object) : record.policy.policyServer !== policyServer;
+      if (!isForeign && (record?.matches ?? []).every((match) => this.#objects.covers(policyServer, match))) {
         await this.#writer.remove(object, signal);
       }
     }
   }
 
-  /** Whether a configuration of an earlier version is of a policy that is not enforced any more. */
-  #isLeftOver(object: WebhookConfiguration): boolean {
-    return policyOf(object) !== undefined && !this.#options.known.isForeign(object.metadata.name ?? '');
+  /** Whether a configuration of an earlier version belongs to a policy that is not enforced any more. */
+  #isOrphaned(object: WebhookConfiguration): boolean {
+    return policyOf(object) !== undefined && !this.#options.policies.isReleased(object.metadata.name ?? '');
   }
 }

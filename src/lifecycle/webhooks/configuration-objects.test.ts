@@ -7,7 +7,7 @@ import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { ConfigurationObjects } from './configuration-objects.ts';
 import type { WebhookConfiguration } from './webhook-object.ts';
 
-test('a configuration that another leader has written meanwhile is not removed', async () => {
+test('ConfigurationObjects does not remove a configuration that another leader has written since', async () => {
   const { admin: cluster } = await EmbeddedCluster.open();
   const { signal } = new AbortController();
   const cacheOf = (type: typeof VALIDATING_WEBHOOKS): ObjectCache<WebhookConfiguration> =>

@@ -1,44 +1,45 @@
-// The configurations of policy servers as they are in the cluster, and how they get there.
+// Reads and writes webhook configurations in the cluster.
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import { keyOf, POLICY_SERVER_LABEL, type PolicyMatch, type ResourceType } from '../../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../../runtime/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
-import { AskedPolicies } from './asked-policies.ts';
+import { ConfigurationCoverage } from './configuration-coverage.ts';
 import type { ExemptionSettings } from './exemptions.ts';
 import { bodyOf } from './webhook-configurations.ts';
 import { corrected, policyOf, type WebhookConfiguration } from './webhook-object.ts';
 
 type Configurations = ObjectCache<WebhookConfiguration>;
 
-/** What the API server made of what it was told: it leaves out what is empty, and others may add to it. */
-interface Taken {
+/** A write whose stored object differs: API servers drop empty fields, and mutating webhooks may change others. */
+interface AlteredWrite {
   readonly wanted: WebhookConfiguration;
+  /** The resourceVersion of the stored object. */
   readonly version: string | undefined;
 }
 
-interface OfKind {
+interface KindObjects {
   readonly type: ResourceType<WebhookConfiguration>;
   readonly cache: Configurations;
   readonly byServer: ObjectIndex<WebhookConfiguration>;
   readonly objects: WrittenObjects<WebhookConfiguration>;
-  /** By name: those that differ from what was written, as the API server keeps them. */
-  readonly taken: Map<string, Taken>;
+  /** By name; without it, such an object would be written again and again. */
+  readonly altered: Map<string, AlteredWrite>;
 }
 
 export interface ConfigurationObjectsOptions extends Pick<ExemptionSettings, 'exemptNamespaces'> {
   readonly cluster: Cluster;
-  /** Of objects with the labels of `MANAGED_BY`. */
+  /** Caches of objects with the labels of `MANAGED_BY`. */
   readonly validating: Configurations;
   readonly mutating: Configurations;
 }
 
 export class ConfigurationObjects {
   readonly #cluster: Cluster;
-  readonly #kinds: readonly OfKind[];
+  readonly #kinds: readonly KindObjects[];
   readonly #settings: Pick<ExemptionSettings, 'exemptNamespaces'>;
-  readonly #asked = new WeakMap<WebhookConfiguration, AskedPolicies>();
+  readonly #coverage = new WeakMap<WebhookConfiguration, ConfigurationCoverage>();
 
   constructor({ cluster, validating, mutating, exemptNamespaces }: ConfigurationObjectsOptions) {
     this.#cluster = cluster;
@@ -48,18 +49,18 @@ export class ConfigurationObjects {
       cache,
       byServer: cache.index((object) => [serverOf(object) ?? ''].filter((server) => server !== '')),
       objects: new WrittenObjects(cache),
-      taken: new Map(),
+      altered: new Map(),
     }));
   }
 
-  /** Those of a policy server, of both kinds. */
+  /** The configurations of a policy server, of both kinds. */
   of(policyServer: string): readonly WebhookConfiguration[] {
     return this.#kinds.flatMap(({ byServer, objects }) =>
       objects.current(byServer.get(policyServer), (object) => serverOf(object) === policyServer),
     );
   }
 
-  /** The names of the policy servers that there are configurations of. */
+  /** The names of policy servers with configurations. */
   servers(): ReadonlySet<string> {
     return new Set(
       this.#kinds.flatMap(({ cache, objects }) =>
@@ -68,54 +69,53 @@ export class ConfigurationObjects {
     );
   }
 
-  /** Those of an earlier version, which wrote one for each policy, named by its id. */
-  earlier(): readonly WebhookConfiguration[] {
+  /** Configurations of an earlier version, which wrote one for each policy, named by its id. */
+  legacy(): readonly WebhookConfiguration[] {
     return this.#kinds.flatMap(({ cache, objects }) =>
-      objects.current(cache.list(), () => true).filter((object) => isEarlier(object)),
+      objects.current(cache.list(), () => true).filter((object) => isLegacy(object)),
     );
   }
 
-  /** What a configuration asks about. */
-  askedBy(configuration: WebhookConfiguration): AskedPolicies {
-    const known = this.#asked.get(configuration) ?? new AskedPolicies(configuration);
-    this.#asked.set(configuration, known);
-    return known;
+  coverageOf(configuration: WebhookConfiguration): ConfigurationCoverage {
+    const coverage = this.#coverage.get(configuration) ?? new ConfigurationCoverage(configuration);
+    this.#coverage.set(configuration, coverage);
+    return coverage;
   }
 
-  /** Whether API servers send a policy server all requests of a match, but for those that are exempt. */
+  /** Whether API servers send a policy server all requests of a match, except exempt ones. */
   covers(policyServer: string, match: PolicyMatch): boolean {
-    return this.of(policyServer).some((object) => this.askedBy(object).isAskedAbout(match, this.#settings));
+    return this.of(policyServer).some((object) => this.coverageOf(object).covers(match, this.#settings));
   }
 
-  /** Whether a policy server has a webhook of a policy's own. */
-  hasOwn(policyServer: string, id: string): boolean {
-    return this.of(policyServer).some((object) => this.askedBy(object).hasOwn(id));
+  /** Whether a policy server has a webhook for this policy alone. */
+  hasOwnWebhook(policyServer: string, id: string): boolean {
+    return this.of(policyServer).some((object) => this.coverageOf(object).hasOwnWebhook(id));
   }
 
-  /** Whether a configuration is not in the cluster as it is wanted. */
+  /** Whether a configuration has to be written. */
   differs(wanted: WebhookConfiguration): boolean {
-    const { objects, taken } = this.#kindOf(wanted);
+    const { objects, altered } = this.#kindOf(wanted);
     const actual = objects.get(keyOf(wanted));
     return (
       actual === undefined ||
-      (corrected(actual, wanted) !== undefined && !isTaken(taken.get(keyOf(wanted).name), actual, wanted))
+      (corrected(actual, wanted) !== undefined && !isUnchanged(altered.get(keyOf(wanted).name), actual, wanted))
     );
   }
 
-  /** The object of the same kind and name, as it is now. */
+  /** The object of the same kind and name in the cluster. */
   actual(configuration: WebhookConfiguration): WebhookConfiguration | undefined {
     return this.#kindOf(configuration).objects.get(keyOf(configuration));
   }
 
   /** @throws ApiError */
   async write(wanted: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    const { type, objects, taken } = this.#kindOf(wanted);
+    const { type, objects, altered } = this.#kindOf(wanted);
     const options = { fieldManager: FIELD_MANAGER, signal };
     const key = keyOf(wanted);
     const actual = objects.get(key);
     try {
       if (actual === undefined) {
-        // One that lost its label is not in the cache, and taken over.
+        // An object that lost its label is not in the cache: apply takes it over.
         const made = await this.#cluster.patch(
           type,
           key,
@@ -125,13 +125,13 @@ export class ConfigurationObjects {
         objects.wrote(key, made);
         return;
       }
-      // Replaced, not applied: what others added is theirs, and applying leaves it.
+      // An update, since apply keeps webhooks that others added.
       const made = await this.#cluster.update(type, corrected(actual, wanted) ?? actual, options);
       objects.wrote(key, made);
       if (corrected(made, wanted) === undefined) {
-        taken.delete(key.name);
+        altered.delete(key.name);
       } else {
-        taken.set(key.name, { wanted, version: made.metadata.resourceVersion });
+        altered.set(key.name, { wanted, version: made.metadata.resourceVersion });
       }
     } catch (error) {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
@@ -141,11 +141,11 @@ export class ConfigurationObjects {
     }
   }
 
-  /** As it was looked at: not one that another leader has written meanwhile. @throws ApiError */
+  /** Deletes exactly this version of a configuration. @throws ApiError: 409 if another leader has written it since */
   async remove(configuration: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    const { type, objects, taken } = this.#kindOf(configuration);
+    const { type, objects, altered } = this.#kindOf(configuration);
     const key = keyOf(configuration);
-    taken.delete(key.name);
+    altered.delete(key.name);
     const { uid = '', resourceVersion = '' } = configuration.metadata;
     try {
       await unlessGone(this.#cluster.delete(type, key, { preconditions: { uid, resourceVersion }, signal }));
@@ -156,13 +156,13 @@ export class ConfigurationObjects {
     objects.wrote(key, undefined);
   }
 
-  /** Whether an API server would take a configuration. @throws ApiError */
-  async attempt(configuration: WebhookConfiguration, signal: AbortSignal): Promise<void> {
+  /** Creates a configuration with `dryRun=All`. @throws ApiError */
+  async dryRun(configuration: WebhookConfiguration, signal: AbortSignal): Promise<void> {
     const options = { fieldManager: FIELD_MANAGER, dryRun: true, signal };
     await this.#cluster.create(this.#kindOf(configuration).type, configuration, options);
   }
 
-  #kindOf({ kind }: WebhookConfiguration): OfKind {
+  #kindOf({ kind }: WebhookConfiguration): KindObjects {
     const found = this.#kinds.find(({ type }) => type.kind === kind);
     if (found === undefined) {
       throw new TypeError(`expected a webhook configuration, got ${kind}`);
@@ -171,22 +171,26 @@ export class ConfigurationObjects {
   }
 }
 
-/** The policy server that a configuration is for. */
+/** The policy server of a configuration. */
 export function serverOf({ metadata }: WebhookConfiguration): string | undefined {
   return metadata.labels?.[POLICY_SERVER_LABEL];
 }
 
-function isEarlier(object: WebhookConfiguration): boolean {
+function isLegacy(object: WebhookConfiguration): boolean {
   return (
     serverOf(object) === undefined && policyOf(object) !== undefined && object.metadata.name?.startsWith('kw.') === true
   );
 }
 
-/** Whether a configuration is what the API server made of what is wanted, and nobody has touched it since. */
-function isTaken(taken: Taken | undefined, { metadata }: WebhookConfiguration, wanted: WebhookConfiguration): boolean {
+/** Whether an object is the result of writing the same webhooks, and was not changed since. */
+function isUnchanged(
+  written: AlteredWrite | undefined,
+  { metadata }: WebhookConfiguration,
+  wanted: WebhookConfiguration,
+): boolean {
   return (
-    taken !== undefined &&
-    taken.version === metadata.resourceVersion &&
-    isDeepStrictEqual(taken.wanted.webhooks, wanted.webhooks)
+    written !== undefined &&
+    written.version === metadata.resourceVersion &&
+    isDeepStrictEqual(written.wanted.webhooks, wanted.webhooks)
   );
 }

@@ -1,24 +1,24 @@
-// Webhooks, spread over as few objects as can be stored.
+// Distributes webhooks over as few configurations as etcd can store.
 import { createHash } from 'node:crypto';
 import type { Webhook } from './webhook-object.ts';
 
 /**
- * Bytes of the webhooks of one object. etcd takes requests of 1.5 MiB (`--max-request-bytes`), and an API server notes in
- * `managedFields` who owns each field, which for small webhooks is as much again: less than half.
+ * Bytes of the webhooks of one object: less than half of etcd's request limit of 1.5 MiB (`--max-request-bytes`), because
+ * `managedFields` are about as large as the webhooks themselves when these are small.
  */
 export const MAX_CONFIGURATION_BYTES = 700_000;
 
-/** What the configuration for our own kinds has taken: a PolicyServer may be called `own-kinds`. */
-const TAKEN_NAMES: ReadonlySet<string> = new Set(['portcullis-own-kinds']);
+/** The name of the configuration for our own kinds, which a PolicyServer called `own-kinds` must not get. */
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['portcullis-own-kinds']);
 
-/** One object's. */
+/** The webhooks of one object. */
 export interface ConfigurationPart {
   readonly name: string;
   readonly webhooks: readonly Webhook[];
 }
 
-/** In the order in which they are given. Nothing for no webhooks. */
-export function packed(policyServer: string, webhooks: readonly Webhook[]): readonly ConfigurationPart[] {
+/** Keeps the order of the webhooks. */
+export function packWebhooks(policyServer: string, webhooks: readonly Webhook[]): readonly ConfigurationPart[] {
   const parts: Webhook[][] = [];
   let free = 0;
   for (const webhook of webhooks) {
@@ -35,16 +35,16 @@ export function packed(policyServer: string, webhooks: readonly Webhook[]): read
   return parts.map((part, index) => ({ name: configurationName(policyServer, index), webhooks: part }));
 }
 
-/** `portcullis-default`. What follows on the first has a name that no PolicyServer gives to another one by chance. */
+/** `portcullis-default` for the first part. The hash keeps names of further parts apart from those of other PolicyServers. */
 export function configurationName(policyServer: string, part = 0): string {
   const name = `portcullis-${policyServer}`;
-  if (part === 0 && !TAKEN_NAMES.has(name)) {
+  if (part === 0 && !RESERVED_NAMES.has(name)) {
     return name;
   }
   return `${name}.${createHash('sha256').update(policyServer).digest('hex').slice(0, 8)}-${part}`;
 }
 
-/** What a webhook takes of {@link MAX_CONFIGURATION_BYTES}. */
+/** Bytes of a webhook as JSON, see {@link MAX_CONFIGURATION_BYTES}. */
 export function bytesOf(webhook: object): number {
   return Buffer.byteLength(JSON.stringify(webhook));
 }

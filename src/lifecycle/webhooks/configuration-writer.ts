@@ -8,14 +8,14 @@ export interface ConfigurationWriterOptions {
   readonly metrics: WebhookMetrics | undefined;
 }
 
-/** What the configurations of one policy server have to become. */
+/** Changes to the configurations of one policy server. */
 export interface ConfigurationChanges {
-  /** All that there are to be. */
+  /** All wanted configurations. */
   readonly wanted: readonly WebhookConfiguration[];
-  /** Those of them that differ from what there is. */
+  /** Wanted configurations that have to be written. */
   readonly different: readonly WebhookConfiguration[];
-  /** What there is, and is not to be. */
-  readonly superfluous: readonly WebhookConfiguration[];
+  /** Configurations in the cluster that are not wanted. */
+  readonly obsolete: readonly WebhookConfiguration[];
 }
 
 export class ConfigurationWriter {
@@ -32,37 +32,36 @@ export class ConfigurationWriter {
     return {
       wanted,
       different: wanted.filter((one) => this.#objects.differs(one)),
-      superfluous: this.#objects
-        .of(policyServer)
-        .filter(({ kind, metadata }) => !names.has(`${kind} ${metadata.name}`)),
+      obsolete: this.#objects.of(policyServer).filter(({ kind, metadata }) => !names.has(`${kind} ${metadata.name}`)),
     };
   }
 
   /**
-   * Nothing that is wanted is away for a moment: an object that gives a webhook up is written after the one that takes it.
-   * @throws ApiError; Waiting when somebody else writes one of them again and again: all others are written
+   * Writes in an order that keeps every wanted webhook in place: a webhook that moves between objects is added before it is
+   * dropped.
+   * @throws ApiError; Waiting when another writer contests a configuration: all others are written
    */
-  async write({ wanted, different, superfluous }: ConfigurationChanges, signal: AbortSignal): Promise<void> {
-    const left = [...different];
-    let held: Waiting | undefined;
-    while (left.length > 0) {
-      const index = left.findIndex((one) => this.#dropsNothing(one, wanted));
-      if (index === -1 && held !== undefined) {
-        // What is dropped may be wanted in the one that is held up.
+  async write({ wanted, different, obsolete }: ConfigurationChanges, signal: AbortSignal): Promise<void> {
+    const remaining = [...different];
+    let contested: Waiting | undefined;
+    while (remaining.length > 0) {
+      const index = remaining.findIndex((one) => this.#dropsNothing(one, wanted));
+      if (index === -1 && contested !== undefined) {
+        // A webhook that would be dropped here may be missing in the contested configuration.
         break;
       }
-      const [next] = left.splice(Math.max(0, index), 1);
-      held = (next && (await this.#writeOne(next, signal))) ?? held;
+      const [next] = remaining.splice(Math.max(0, index), 1);
+      contested = (next && (await this.#writeOne(next, signal))) ?? contested;
     }
-    if (held !== undefined) {
-      throw held;
+    if (contested !== undefined) {
+      throw contested;
     }
-    for (const object of superfluous) {
+    for (const object of obsolete) {
       await this.remove(object, signal);
     }
   }
 
-  /** What holds it up, if anything does. */
+  /** @returns the error if the configuration is contested */
   async #writeOne(object: WebhookConfiguration, signal: AbortSignal): Promise<Waiting | undefined> {
     try {
       await this.#objects.write(object, signal);
@@ -82,6 +81,7 @@ export class ConfigurationWriter {
     this.#metrics?.wrote('removed');
   }
 
+  /** Whether a write drops no webhook that another configuration should have and does not have yet. */
   #dropsNothing(wanted: WebhookConfiguration, all: readonly WebhookConfiguration[]): boolean {
     const kept = new Set(namesOf(wanted));
     const dropped = namesOf(this.#objects.actual(wanted)).filter((name) => !kept.has(name));
@@ -89,9 +89,9 @@ export class ConfigurationWriter {
       return true;
     }
     const others = all.filter(({ kind, metadata }) => kind === wanted.kind && metadata.name !== wanted.metadata.name);
-    const taken = new Set(others.flatMap(namesOf));
-    const there = new Set(others.flatMap((other) => namesOf(this.#objects.actual(other))));
-    return dropped.every((name) => !taken.has(name) || there.has(name));
+    const moved = new Set(others.flatMap(namesOf));
+    const present = new Set(others.flatMap((other) => namesOf(this.#objects.actual(other))));
+    return dropped.every((name) => !moved.has(name) || present.has(name));
   }
 }
 

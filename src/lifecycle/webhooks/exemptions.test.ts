@@ -23,7 +23,7 @@ import {
   type WebhookSettings,
 } from './webhook-configurations.ts';
 import type { Webhook, WebhookConfiguration } from './webhook-object.ts';
-import { WebhookTrials } from './webhook-trials.ts';
+import { WebhookDryRuns } from './webhook-dry-runs.ts';
 
 const PRODUCT = 'portcullis';
 const NAME = 'kubernetes.io/metadata.name';
@@ -42,7 +42,7 @@ const RULE: MatchRule = {
   resources: ['configmaps'],
   scope: '*',
 };
-/** A policy says itself that it is asked about the namespace of the product. */
+/** Lets a policy cover the product's namespace. */
 const INSIDE = { allowInsideAdmissionControllerNamespace: true };
 
 interface Where {
@@ -92,7 +92,7 @@ describe('requests of the product', () => {
     ['ConfigMaps, of a tenant', configMaps, { namespace: 'shop' }],
     ['ConfigMaps, of a tenant, in a webhook of its own', configMaps, { namespace: 'shop', ownWebhook: true }],
   ] as readonly (readonly [string, object, Where?])[]) {
-    it(`cost nothing where a policy is for ${what}`, () => {
+    it(`need no exemption where a policy is for ${what}`, () => {
       const [webhook, ...others] = webhooksOf(
         webhookConfigurations([matchOf('p', spec, where)], SETTINGS).configurations,
       );
@@ -112,8 +112,8 @@ describe('requests of the product', () => {
     ['policies', rulesOf('policies.kubewarden.io', 'admissionpolicies')],
     ['statuses of policies', rulesOf('policies.kubewarden.io', 'admissionpolicies/status')],
     ['all statuses', rulesOf('policies.kubewarden.io', '*/status')],
-    ['who a controller is', rulesOf('authentication.k8s.io', 'selfsubjectreviews')],
-    ['what policies may ask', rulesOf('authorization.k8s.io', 'subjectaccessreviews')],
+    ['SelfSubjectReviews', rulesOf('authentication.k8s.io', 'selfsubjectreviews')],
+    ['SubjectAccessReviews', rulesOf('authorization.k8s.io', 'subjectaccessreviews')],
     ['ConfigMaps in all namespaces', { ...configMaps, ...INSIDE }],
     ['ConfigMaps in its namespace, too', { ...configMaps, ...INSIDE, ...named('In', 'shop', PRODUCT) }],
     ['ConfigMaps in most namespaces', { ...configMaps, ...INSIDE, ...named('NotIn', 'shop') }],
@@ -127,8 +127,8 @@ describe('requests of the product', () => {
       },
     ],
     ['ConfigMaps in its namespace', configMaps, { namespace: PRODUCT }],
-    ['so many things that it is asked about all', { rules: many }],
-    ['so many things of a tenant that it is asked about all', { rules: many }, { namespace: 'shop' }],
+    ['so many resources that its webhook covers all', { rules: many }],
+    ['so many resources of a tenant that its webhook covers all', { rules: many }, { namespace: 'shop' }],
   ] as readonly (readonly [string, object, Where?])[]) {
     it(`are exempt where a policy is for ${what}`, () => {
       const webhooks = webhooksOf(webhookConfigurations([matchOf('p', spec, where)], SETTINGS).configurations);
@@ -136,7 +136,7 @@ describe('requests of the product', () => {
     });
   }
 
-  it('are exempt from a webhook that policies share when any of them may be for one', () => {
+  it('are exempt from a shared webhook if any of its policies may match one', () => {
     const [pods, events, inside] = [
       matchOf('pods', rulesOf('', 'pods')),
       matchOf('events', { rules: [{ ...RULE, resources: ['events'], apiGroups: ['', 'events.k8s.io'] }] }),
@@ -156,49 +156,49 @@ describe('requests of the product', () => {
     assert.deepEqual(isExempt(pods), [false]);
   });
 
-  it('are left to nobody where the product has the namespace of an exempt one', () => {
+  it('need no exemption where the namespace of the product is exempt', () => {
     const settings = { ...SETTINGS, exemptNamespaces: ['kube-system', PRODUCT] };
     const { configurations } = webhookConfigurations([matchOf('p', { ...configMaps, ...INSIDE })], settings);
     assert.deepEqual(webhooksOf(configurations).map(exemptsProduct), [false]);
   });
 
-  it('are exempt from the trial of a webhook of its own, as from the webhook', () => {
+  it('are exempt from the dry run of a webhook of its own, as from the webhook', () => {
     for (const [spec, isExempt] of [
       [configMaps, false],
       [rulesOf('', 'events'), true],
       [{ ...configMaps, ...INSIDE }, true],
     ] as const) {
-      const trial = standaloneConfiguration('kw.cap.p', matchOf('p', spec, { ownWebhook: true }), 'None', SETTINGS);
-      assert.deepEqual(webhooksOf([trial]).map(exemptsProduct), [isExempt]);
+      const dryRun = standaloneConfiguration('kw.cap.p', matchOf('p', spec, { ownWebhook: true }), 'None', SETTINGS);
+      assert.deepEqual(webhooksOf([dryRun]).map(exemptsProduct), [isExempt]);
     }
   });
 });
 
 describe('match conditions of a webhook of its own', () => {
-  it('leave room for the exemption of the product, which two revisions together may need where neither does', async () => {
-    const trials = new WebhookTrials({ ...SETTINGS, objects: { attempt: () => Promise.resolve() } as never });
+  it('leave room for the exemption of the product, which two revisions may need together though neither does', async () => {
+    const dryRuns = new WebhookDryRuns({ ...SETTINGS, objects: { dryRun: () => Promise.resolve() } as never });
     const revisionOf = (count: number, rest: object): readonly [PolicyMatch, AdmissionPolicySpec] => {
       const matchConditions = Array.from({ length: count }, (_, index) => ({ name: `c${index}`, expression: 'true' }));
       const spec = { rules: [RULE], matchConditions, ...rest } as unknown as AdmissionPolicySpec;
       return [matchOf('p', spec, { ownWebhook: true }), spec];
     };
-    const attempt = async ([match, spec]: readonly [PolicyMatch, AdmissionPolicySpec]): Promise<void> =>
-      await trials.attempt('kw.cap.p', 'default', match, spec, new AbortController().signal);
+    const dryRun = async ([match, spec]: readonly [PolicyMatch, AdmissionPolicySpec]): Promise<void> =>
+      await dryRuns.run('kw.cap.p', 'default', match, spec, new AbortController().signal);
     const inShop = { matchExpressions: [{ key: NAME, operator: 'In', values: ['shop'] }] };
     const most = MAX_MATCH_CONDITIONS - 1;
-    await assert.rejects(attempt(revisionOf(MAX_MATCH_CONDITIONS, {})), /expected at most 63 in a webhook/);
+    await assert.rejects(dryRun(revisionOf(MAX_MATCH_CONDITIONS, {})), /expected at most 63 in a webhook/);
     const [before, next] = [revisionOf(most, {}), revisionOf(most, { ...INSIDE, namespaceSelector: inShop })];
     const conditionsOf = (...matches: readonly PolicyMatch[]): number | undefined =>
       webhooksOf(webhookConfigurations(matches, SETTINGS).configurations)[0]?.matchConditions?.length;
     for (const one of [before, next]) {
-      await attempt(one);
+      await dryRun(one);
       assert.equal(conditionsOf(one[0]), most);
     }
     assert.equal(conditionsOf(before[0], next[0]), MAX_MATCH_CONDITIONS);
   });
 });
 
-/** What a verb does, as webhooks call it: who applies what is not there creates it. */
+/** The operations of webhook rules for each verb. A patch that applies a missing object creates it. */
 const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   get: [],
   list: [],
@@ -214,7 +214,7 @@ const EVENT_GROUPS = ['', 'events.k8s.io'];
 
 type ProductRequest = readonly [RuleRequest, ResourceId];
 
-/** All requests by which the product may use rights, as whatever an API server may take them. */
+/** All requests that access rules permit, in every group and version that an API server may match them in. */
 function requestsOf(rules: readonly AccessRule[], namespaces: readonly string[]): readonly ProductRequest[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) => {
     const operations = verbs.flatMap((verb) => OPERATIONS[verb] ?? assert.fail(`what does ${verb} do?`));
@@ -250,8 +250,8 @@ const REQUESTS: readonly ProductRequest[] = [
   ),
 ];
 
-/** A request of the product that an API server may ask a webhook about, by its rules and its namespaces, if there is one. */
-function requestAskedAbout({ rules, namespaceSelector }: Webhook): ProductRequest | undefined {
+/** A request of the product that a webhook may receive, by its rules and namespaces; undefined if there is none. */
+function coveredProductRequest({ rules, namespaceSelector }: Webhook): ProductRequest | undefined {
   const selector = labelSelector(namespaceSelector);
   const selected = new Set(
     NAMESPACES.filter((name) =>
@@ -265,7 +265,7 @@ function requestAskedAbout({ rules, namespaceSelector }: Webhook): ProductReques
   );
 }
 
-/** Groups and resources that meet, whether the product writes them or not, and stars among them. */
+/** Resources that the product writes, others in the same groups, and wildcards. */
 const kinds = fc.constantFrom(
   ...[...CLUSTER_RULES, ...REVIEW_RULES, ...POLICY_SERVER_NAMESPACE_RULES, ...REPLICA_RULES].flatMap(
     ({ apiGroups: [apiGroup = ''], resources }) => resources.map((resource) => ({ apiGroup, resource })),
@@ -324,8 +324,8 @@ const policies = fc
   );
 
 describe('webhooks without the exemption of the product', () => {
-  it('are asked about no request of the product, whatever policies there are', (context) => {
-    const counts = { exempting: 0, others: 0, asked: 0 };
+  it('receive no request of the product, whatever policies there are', (context) => {
+    const counts = { exempting: 0, others: 0, covering: 0 };
     fc.assert(
       fc.property(
         fc.array(policies, { minLength: 1, maxLength: 4 }),
@@ -333,12 +333,12 @@ describe('webhooks without the exemption of the product', () => {
         (makers, exemptNamespaces) => {
           const matches = makers.map((make, index) => make(`p${index}`));
           const settings = { ...SETTINGS, exemptNamespaces };
-          const trials = matches
+          const dryRuns = matches
             .filter(({ bucket }) => isOwnBucket(bucket))
             .map((match) => standaloneConfiguration('kw.cap.p', match, 'None', settings));
-          for (const webhook of webhooksOf([...webhookConfigurations(matches, settings).configurations, ...trials])) {
-            const found = requestAskedAbout(webhook);
-            counts.asked += found === undefined ? 0 : 1;
+          for (const webhook of webhooksOf([...webhookConfigurations(matches, settings).configurations, ...dryRuns])) {
+            const found = coveredProductRequest(webhook);
+            counts.covering += found === undefined ? 0 : 1;
             counts[exemptsProduct(webhook) ? 'exempting' : 'others'] += 1;
             assert.ok(exemptsProduct(webhook) || found === undefined, JSON.stringify({ found, webhook }));
           }
@@ -347,7 +347,7 @@ describe('webhooks without the exemption of the product', () => {
       { numRuns: 1_000 },
     );
     context.diagnostic(JSON.stringify(counts));
-    // It is told from one that exempts everywhere, or nowhere.
-    assert.ok(counts.others > 100 && counts.asked > 100, JSON.stringify(counts));
+    // Enough of each, so that always or never exempting would fail.
+    assert.ok(counts.others > 100 && counts.covering > 100, JSON.stringify(counts));
   });
 });

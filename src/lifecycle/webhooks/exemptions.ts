@@ -1,5 +1,5 @@
-// Requests that no policy is asked about, so that nothing of the product can keep itself, or the cluster, from coming back.
-// docs/enforcement.md has them as a table.
+// Requests that no policy sees, so that a policy can keep neither the product nor the cluster from recovering. Listed in
+// docs/enforcement.md.
 import { quote } from '../../go/index.ts';
 import {
   GUARDED_GROUPS,
@@ -10,43 +10,42 @@ import {
   POLICIES_GROUP,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
-import { mayBeAskedAboutProduct } from './product-requests.ts';
+import { mayCoverProductRequests } from './product-requests.ts';
 import type { Webhook } from './webhook-object.ts';
 
-/** Namespaces that Kubernetes itself makes and needs before anything else runs. */
+/** Namespaces of Kubernetes' own components, which must start before anything else. */
 export const DEFAULT_EXEMPT_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
 
-/** What names of match conditions begin with that are ours, and not a policy's. */
-const OURS = 'portcullis.dev/exempt-';
+/** Name prefix of match conditions that are exemptions, not a policy's. */
+const EXEMPTION_PREFIX = 'portcullis.dev/exempt-';
 
-/** Who and what is exempt, beside what is by design. */
 export interface ExemptionSettings {
-  /** Policies of the whole cluster are not asked about what is in these. */
+  /** Namespaces that cluster-wide policies do not cover. */
   readonly exemptNamespaces: readonly string[];
   /**
-   * User names of the product itself; `*` at the end stands for any rest. No policy is asked about what the product does as
-   * these. Gone through for each webhook: it may give others later.
+   * User names of the product, whose requests no policy sees; a `*` at the end matches any suffix. Iterated anew for each
+   * webhook, so the names may change.
    */
   readonly identities: Iterable<string>;
-  /** Where the product writes whatever it needs. */
+  /** The namespace of the product's own objects. */
   readonly productNamespace: string;
 }
 
 /** Whether a match condition of a webhook is an exemption, not a policy's. */
 export function isExemption({ name }: MatchCondition): boolean {
-  return name.startsWith(OURS);
+  return name.startsWith(EXEMPTION_PREFIX);
 }
 
 /**
- * What leaves out, of the requests that rules are for, those that are exempt. Groups that take part in mending a policy that
- * rejects everything are left out where rules name them by a wildcard only. What only the product writes always is: its own
- * records, and statuses of policies.
+ * Match conditions that exclude exempt requests:
  *
- * Requests of the product are left out of webhooks that may be asked about one. Not of others: a match condition costs an API
- * server time with every request that the webhook is for, and most are for what the product never writes.
+ * - objects that only the product writes: its own records and the statuses of policies;
+ * - API groups that are needed to repair a policy that rejects everything, unless rules name them, rather than `*`;
+ * - requests of the product itself, if the webhook can receive any. Most webhooks cannot, and a match condition costs API
+ *   servers time for every request.
  *
- * @param rules of the policies that the webhook is of
- * @param webhook what it is asked about: more than that where its rules had to be widened
+ * @param rules of the policies
+ * @param webhook its rules may be wider than those of the policies
  */
 export function exemptions(
   rules: readonly MatchRule[],
@@ -55,7 +54,7 @@ export function exemptions(
 ): readonly MatchCondition[] {
   const identities = [...users];
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
-  // Rules that had to be widened name no group any more, whatever policies do.
+  // Widened rules have `*` for groups, whatever the policies name.
   const isWild = named.has('*') || webhook.rules.some(({ apiGroups }) => apiGroups.includes('*'));
   const groups = GUARDED_GROUPS.filter((group) =>
     group === PORTCULLIS_GROUP ? isWild || named.has(group) : isWild && !named.has(group),
@@ -70,13 +69,13 @@ export function exemptions(
           ),
         ]
       : []),
-    ...(identities.length === 0 || !mayBeAskedAboutProduct(webhook, productNamespace)
+    ...(identities.length === 0 || !mayCoverProductRequests(webhook, productNamespace)
       ? []
       : [condition('identities', identitiesText(identities))]),
   ];
 }
 
-/** Webhooks of policies of the whole cluster: not in the exempt namespaces. */
+/** Excludes exempt namespaces from the selector of a cluster-wide webhook. */
 export function outsideExemptNamespaces(
   selector: MatchSelector,
   { exemptNamespaces }: Pick<ExemptionSettings, 'exemptNamespaces'>,
@@ -89,7 +88,7 @@ export function outsideExemptNamespaces(
 }
 
 function condition(name: string, isExempt: string): MatchCondition {
-  return { name: `${OURS}${name}`, expression: `!(${isExempt})` };
+  return { name: `${EXEMPTION_PREFIX}${name}`, expression: `!(${isExempt})` };
 }
 
 function identitiesText(identities: readonly string[]): string {

@@ -1,29 +1,30 @@
-// Which namespaces are asked about the same: so that nobody's policies put the requests of others behind a policy server.
+// Groups namespaces by the rules of their policies, so that a tenant's policies never route other tenants' requests to a
+// policy server.
 import { type MatchRule, type PolicyMatch, unionRules } from '../../resources/index.ts';
 import { distinct } from './widest-selector.ts';
 
 /**
- * Sets of rules of one bucket that namespaces are told apart by. API servers look at every webhook for every request, at some
- * microseconds each, and tenants' policies are mostly made from few templates.
+ * Groups in one bucket, each a webhook. API servers match every request against every webhook, at some microseconds each;
+ * most tenants' policies come from few templates, and need few groups.
  */
 export const MAX_NAMESPACE_GROUPS = 32;
 
 /**
  * Namespaces that one webhook names: with names of 63 characters about 140 kB, so that several such webhooks fit into one
- * object. What there is more of goes into webhooks that are otherwise equal.
+ * object. Further namespaces go into webhooks with the same rules.
  */
 export const MAX_NAMESPACES = 2_000;
 
-/** Namespaces whose policies of a bucket ask for the same rules. */
+/** Namespaces whose policies in a bucket have the same rules. */
 export interface NamespaceGroup {
   readonly namespaces: readonly string[];
   readonly rules: readonly MatchRule[];
   readonly matches: readonly PolicyMatch[];
-  /** Counts those that differ in their namespaces only. */
+  /** Number of the group among those with the same rules, from 0. */
   readonly part: number;
 }
 
-/** `isMerged`: there were too many, so that the smallest are asked about each other's rules, too. */
+/** `isMerged`: there were more than {@link MAX_NAMESPACE_GROUPS}, and the smallest ones now share the union of their rules. */
 export function namespaceGroups(
   matches: readonly PolicyMatch[],
   keepsOrder: boolean,
@@ -44,7 +45,7 @@ export function namespaceGroups(
     group.namespaces.push(namespace);
     group.matches.push(...own);
   }
-  // The largest first; among equal ones the order of their rules decides.
+  // Largest first; the order of equally large groups must not depend on the order of policies.
   const all = [...byRules.entries()]
     .toSorted(([key, a], [other, b]) => b.namespaces.length - a.namespaces.length || (key < other ? -1 : 1))
     .map(([, group]) => group);
@@ -63,13 +64,13 @@ export function namespaceGroups(
             matches: rest.flatMap((group) => group.matches),
           },
         ];
-  return { groups: joined([...kept, ...last]).flatMap(parts), isMerged: rest.length > 0 };
+  return { groups: joinedByRules([...kept, ...last]).flatMap(parts), isMerged: rest.length > 0 };
 }
 
 type Group = Omit<NamespaceGroup, 'part'>;
 
-/** What was merged may have come to the rules of another one. */
-function joined(groups: readonly Group[]): readonly Group[] {
+/** The merged group may have the same rules as another one. */
+function joinedByRules(groups: readonly Group[]): readonly Group[] {
   return [...Map.groupBy(groups, ({ rules }) => JSON.stringify(rules)).values()].map((same) => ({
     rules: same[0]?.rules ?? [],
     namespaces: same.flatMap(({ namespaces }) => namespaces),
@@ -77,7 +78,7 @@ function joined(groups: readonly Group[]): readonly Group[] {
   }));
 }
 
-/** A policy of a namespace is for what is in it: not for the namespace itself, nor for what is in none. */
+/** A namespaced policy matches objects in its namespace, neither the Namespace itself nor cluster-scoped objects. */
 export function insideNamespaces(rule: MatchRule): readonly MatchRule[] {
   return rule.scope === 'Cluster' ? [] : [{ ...rule, scope: 'Namespaced' }];
 }

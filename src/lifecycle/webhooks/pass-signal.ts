@@ -1,4 +1,4 @@
-/** Tells of the end of the next pass over something. */
+/** Promises for the end of the next pass, by key. */
 export class PassSignal {
   readonly #next = new Map<string, PromiseWithResolvers<void>>();
 
@@ -13,7 +13,7 @@ export class PassSignal {
     this.#next.delete(key);
   }
 
-  /** There are no more passes. */
+  /** Resolves all promises when passes stop. */
   end(): void {
     for (const key of this.#next.keys()) {
       this.ended(key);

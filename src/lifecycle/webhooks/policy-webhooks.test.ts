@@ -15,21 +15,21 @@ import {
 import { ObjectCache, Waiting } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { until } from '../testing/until.ts';
-import type { AskedPolicy } from './asked-records.ts';
-import { type AskResult, PolicyWebhooks } from './policy-webhooks.ts';
+import type { PolicyReference } from './enforcement-records.ts';
+import { type EnforceResult, PolicyWebhooks } from './policy-webhooks.ts';
 import type { Webhook, WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
 
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
 const { signal } = new AbortController();
 
-interface Asked {
-  readonly policy: AskedPolicy;
+interface TestPolicy {
+  readonly policy: PolicyReference;
   readonly match: PolicyMatch;
   readonly spec: AdmissionPolicySpec;
 }
 
-function asked(name: string, rest: object = {}, policyServer = 'default', ownWebhook = false): Asked {
+function testPolicy(name: string, rest: object = {}, policyServer = 'default', ownWebhook = false): TestPolicy {
   const kind = 'ClusterAdmissionPolicy';
   const key = { name };
   const spec = {
@@ -43,20 +43,20 @@ function asked(name: string, rest: object = {}, policyServer = 'default', ownWeb
   return { policy: { id: policyId({ kind, metadata: key }), kind, key, policyServer }, match, spec };
 }
 
-function forResource(name: string, resource: string, policyServer?: string): Asked {
-  return asked(name, { rules: [{ ...RULE, resources: [resource] }] }, policyServer);
+function forResource(name: string, resource: string, policyServer?: string): TestPolicy {
+  return testPolicy(name, { rules: [{ ...RULE, resources: [resource] }] }, policyServer);
 }
 
-/** An API server, and webhooks that are written to it by one leader after the other. */
+/** An embedded API server, and one leader after another that writes webhooks to it. */
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly registry = new Registry();
-  readonly told: string[] = [];
+  readonly requeued: string[] = [];
   target: WebhookTarget | undefined = { url: 'https://localhost:8443', ca: 'PEM' };
   isReached = true;
-  /** What API servers answer to writes. */
+  /** The response to writes. */
   refusal: ApiError | undefined;
-  /** What is written again and again by somebody else. */
+  /** The kind of configurations that another writer contests. */
   contested: ResourceType | undefined;
   #webhooks: PolicyWebhooks | undefined;
   #stop = new AbortController();
@@ -78,7 +78,7 @@ class Scene implements AsyncDisposable {
     return this.#webhooks;
   }
 
-  /** Another leader begins. */
+  /** Starts a new leader. */
   async lead(): Promise<void> {
     await this.#end();
     this.#stop = new AbortController();
@@ -91,8 +91,9 @@ class Scene implements AsyncDisposable {
           ? member
           : (...args: unknown[]): unknown => {
               const isWrite = name === 'patch' || name === 'update';
-              const held = args[0] === this.contested ? new Waiting('Contested', 60_000, 'somebody else') : undefined;
-              const refusal = this.refusal ?? held;
+              const contest =
+                args[0] === this.contested ? new Waiting('Contested', 60_000, 'another writer') : undefined;
+              const refusal = this.refusal ?? contest;
               return isWrite && refusal !== undefined ? Promise.reject(refusal) : Reflect.apply(member, target, args);
             };
       },
@@ -112,7 +113,7 @@ class Scene implements AsyncDisposable {
       productNamespace: 'portcullis',
       pace: () => new WritePace(0.05),
       isOurs: (server) => server !== 'theirs',
-      done: ({ id }) => this.told.push(id),
+      requeue: ({ id }) => this.requeued.push(id),
       log,
       registry: this.registry,
     });
@@ -120,20 +121,20 @@ class Scene implements AsyncDisposable {
     await this.#webhooks.ready;
   }
 
-  async ask({ policy, match, spec }: Asked, ...before: readonly Asked[]): Promise<AskResult> {
+  async enforce({ policy, match, spec }: TestPolicy, ...before: readonly TestPolicy[]): Promise<EnforceResult> {
     const matches = [...before.map((one) => one.match), match];
-    return await this.webhooks.ask(policy, matches, spec, false, signal);
+    return await this.webhooks.enforce(policy, matches, spec, false, signal);
   }
 
-  /** Asks, and waits until API servers do. */
-  async asks(one: Asked, ...before: readonly Asked[]): Promise<void> {
-    this.told.length = 0;
-    if ((await this.ask(one, ...before)) === 'later') {
-      await until(() => this.told.includes(one.policy.id));
+  /** Enforces a policy, and waits until webhooks cover it. */
+  async enforceFully(one: TestPolicy, ...before: readonly TestPolicy[]): Promise<void> {
+    this.requeued.length = 0;
+    if ((await this.enforce(one, ...before)) === 'deferred') {
+      await until(() => this.requeued.includes(one.policy.id));
     }
   }
 
-  found(policyServer = 'default'): readonly Webhook[] {
+  webhooksOf(policyServer = 'default'): readonly Webhook[] {
     return [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS]
       .flatMap((type) => [...this.cluster.state.list(type)] as WebhookConfiguration[])
       .filter(({ metadata }) => metadata.labels?.['portcullis.dev/policy-server'] === policyServer)
@@ -141,7 +142,7 @@ class Scene implements AsyncDisposable {
   }
 
   resources(policyServer?: string): string {
-    return this.found(policyServer)
+    return this.webhooksOf(policyServer)
       .flatMap(({ rules }) => rules.flatMap(({ resources }) => resources))
       .join();
   }
@@ -158,99 +159,99 @@ class Scene implements AsyncDisposable {
 }
 
 describe('PolicyWebhooks', () => {
-  it('has API servers ask, at once, and not twice', async () => {
+  it('covers a policy at once, and writes nothing when it is covered already', async () => {
     await using scene = await Scene.open();
-    const pods = asked('p');
-    assert.equal(scene.webhooks.isAsked(pods.policy, undefined), false);
-    assert.equal(await scene.ask(pods), 'written');
-    assert.equal(await scene.ask(pods), 'asked');
-    assert.equal(scene.webhooks.isAsked(pods.policy, undefined), true);
+    const pods = testPolicy('p');
+    assert.equal(scene.webhooks.isCovered(pods.policy, undefined), false);
+    assert.equal(await scene.enforce(pods), 'updated');
+    assert.equal(await scene.enforce(pods), 'enforced');
+    assert.equal(scene.webhooks.isCovered(pods.policy, undefined), true);
     const { revision } = scene.cluster;
-    assert.equal(await scene.ask(asked('q')), 'asked');
+    assert.equal(await scene.enforce(testPolicy('q')), 'enforced');
     scene.webhooks.targetsChanged();
-    await scene.asks(asked('q'));
+    await scene.enforceFully(testPolicy('q'));
     assert.equal(scene.cluster.revision, revision);
   });
 
-  it('begins to ask a policy server when it is reached, and changes what it is asked also when it is not', async () => {
+  it('creates webhooks of a policy server when it is reached, and updates them even when it is not', async () => {
     await using scene = await Scene.open();
     scene.isReached = false;
     const [pods, secrets] = [forResource('p', 'pods'), forResource('s', 'secrets')];
-    assert.equal(await scene.ask(pods), 'later');
+    assert.equal(await scene.enforce(pods), 'deferred');
     scene.webhooks.targetsChanged();
     await sleep(100);
     assert.equal(scene.resources(), '');
     scene.isReached = true;
     scene.webhooks.targetsChanged();
-    await until(() => scene.told.includes(pods.policy.id));
+    await until(() => scene.requeued.includes(pods.policy.id));
     assert.equal(scene.resources(), 'pods');
     scene.isReached = false;
-    await scene.asks(secrets);
-    await scene.webhooks.dismiss(pods.policy, signal);
+    await scene.enforceFully(secrets);
+    await scene.webhooks.remove(pods.policy, signal);
     await until(() => scene.resources() === 'secrets');
   });
 
-  it('asks a policy server that is not reached about what was enforced before, by another one or under another leader', async () => {
+  it('covers policies of an unreached policy server that another server or leader enforced before', async () => {
     await using scene = await Scene.open();
     const [onA, onB] = [forResource('p', 'pods', 'a'), forResource('p', 'pods', 'b')];
-    await scene.asks(onA);
+    await scene.enforceFully(onA);
     scene.isReached = false;
-    await scene.webhooks.foresee(onB.policy, onB.match, onB.spec, signal);
-    await scene.asks(forResource('other', 'secrets', 'a'));
+    await scene.webhooks.dryRun(onB.policy, onB.match, onB.spec, signal);
+    await scene.enforceFully(forResource('other', 'secrets', 'a'));
     await until(() => scene.resources('b') === 'pods');
-    await scene.asks(onB);
+    await scene.enforceFully(onB);
     await until(() => scene.resources('a') === 'secrets');
 
     await scene.lead();
     const active = forResource('q', 'configmaps', 'c');
-    assert.equal(await scene.ask(active), 'later');
+    assert.equal(await scene.enforce(active), 'deferred');
     const { policy } = active;
     await scene.lead();
-    await scene.asks({ ...active, policy: { ...policy, isActive: true } });
+    await scene.enforceFully({ ...active, policy: { ...policy, isActive: true } });
     assert.equal(scene.resources('c'), 'configmaps');
   });
 
-  it('tells a policy later, when its part is not written at once', async () => {
+  it('requeues a policy after a deferred write', async () => {
     await using scene = await Scene.open();
-    await scene.asks(forResource('first', 'pods'));
+    await scene.enforceFully(forResource('first', 'pods'));
     const second = forResource('second', 'secrets');
-    assert.equal(await scene.ask(second), 'later');
-    await until(() => scene.told.includes('kw.cap.second'));
-    assert.equal(await scene.ask(second), 'asked');
+    assert.equal(await scene.enforce(second), 'deferred');
+    await until(() => scene.requeued.includes('kw.cap.second'));
+    assert.equal(await scene.enforce(second), 'enforced');
   });
 
-  it('asks about both revisions of a policy, then about the last only', async () => {
+  it('covers both revisions of a policy, then the last one only', async () => {
     await using scene = await Scene.open();
-    const [before, after] = [forResource('p', 'pods'), asked('p', { mutating: true })];
-    await scene.asks(before);
-    await scene.asks(after, before);
-    assert.ok(scene.webhooks.isAsked(before.policy, before.match));
-    assert.equal(await scene.ask(after), 'asked');
-    await until(() => scene.found().length === 1);
-    assert.equal(scene.found()[0]?.reinvocationPolicy, 'IfNeeded');
+    const [before, after] = [forResource('p', 'pods'), testPolicy('p', { mutating: true })];
+    await scene.enforceFully(before);
+    await scene.enforceFully(after, before);
+    assert.ok(scene.webhooks.isCovered(before.policy, before.match));
+    assert.equal(await scene.enforce(after), 'enforced');
+    await until(() => scene.webhooksOf().length === 1);
+    assert.equal(scene.webhooksOf()[0]?.reinvocationPolicy, 'IfNeeded');
   });
 
-  it('has what is foreseen asked about in time, which is not to ask about the policy', async () => {
+  it('covers an upcoming revision in advance, without counting the policy as covered', async () => {
     await using scene = await Scene.open();
-    const soon = asked('soon');
-    await scene.webhooks.foresee(soon.policy, soon.match, soon.spec, signal);
+    const upcoming = testPolicy('upcoming');
+    await scene.webhooks.dryRun(upcoming.policy, upcoming.match, upcoming.spec, signal);
     await until(() => scene.resources() === 'pods');
-    assert.equal(scene.webhooks.isAsked(soon.policy, undefined), false);
-    scene.webhooks.foreseeNothing(soon.policy);
-    await until(() => scene.found().length === 0);
+    assert.equal(scene.webhooks.isCovered(upcoming.policy, undefined), false);
+    scene.webhooks.clearUpcoming(upcoming.policy);
+    await until(() => scene.webhooksOf().length === 0);
   });
 
-  it('asks nobody in a webhook of its own of what never served', async () => {
+  it('creates no webhook of its own in advance for a policy that never served', async () => {
     await using scene = await Scene.open();
-    const own = asked('own', {}, 'default', true);
-    await scene.webhooks.foresee(own.policy, own.match, own.spec, signal);
-    await scene.asks(asked('other'));
-    assert.ok(!scene.found().some(({ name }) => name.startsWith('kw.')));
-    await scene.asks(own);
-    assert.ok(scene.found().some(({ name }) => name.startsWith('kw.')));
+    const own = testPolicy('own', {}, 'default', true);
+    await scene.webhooks.dryRun(own.policy, own.match, own.spec, signal);
+    await scene.enforceFully(testPolicy('other'));
+    assert.ok(!scene.webhooksOf().some(({ name }) => name.startsWith('kw.')));
+    await scene.enforceFully(own);
+    assert.ok(scene.webhooksOf().some(({ name }) => name.startsWith('kw.')));
   });
 
-  it('lets an API server refuse one policy, and no other', async () => {
+  it('reports the refusal of one policy, and enforces the others', async () => {
     await using scene = await Scene.open();
     const large = {
       objectSelector: {
@@ -259,59 +260,59 @@ describe('PolicyWebhooks', () => {
         ),
       },
     };
-    await assert.rejects(scene.ask(asked('large', large)), /bytes, expected at most 64000/);
-    await scene.asks(asked('good'));
+    await assert.rejects(scene.enforce(testPolicy('large', large)), /bytes, expected at most 64000/);
+    await scene.enforceFully(testPolicy('good'));
     for (const bad of [{ sideEffects: 'Some' }, { matchConditions: [{ name: 'x', expression: 'nonsense(' }] }]) {
-      // It asks for nothing that is not asked about already.
-      await assert.rejects(scene.ask(asked('bad', bad)), { name: 'WebhookRefusal' });
+      // The dry run finds the error although the match is covered already.
+      await assert.rejects(scene.enforce(testPolicy('bad', bad)), { name: 'WebhookRefusal' });
     }
     const many = Array.from({ length: 64 }, (_, index) => ({ name: `c${index}`, expression: 'true' }));
     const wild = { rules: [{ ...RULE, apiGroups: ['*'] }], matchConditions: many };
-    await assert.rejects(scene.ask(asked('bad', wild, 'default', true)), /expected at most 63/);
-    await scene.asks(asked('bad', wild));
-    assert.equal(scene.found().length, 1);
+    await assert.rejects(scene.enforce(testPolicy('bad', wild, 'default', true)), /expected at most 63/);
+    await scene.enforceFully(testPolicy('bad', wild));
+    assert.equal(scene.webhooksOf().length, 1);
   });
 
-  it('keeps the configurations of policy servers apart, and removes those of one without policies', async () => {
+  it('writes separate configurations for each policy server, and removes those of a server without policies', async () => {
     await using scene = await Scene.open();
     const [one, other] = [forResource('a', 'pods', 'one'), forResource('b', 'secrets', 'other')];
-    await scene.asks(one);
-    await scene.asks(other);
+    await scene.enforceFully(one);
+    await scene.enforceFully(other);
     assert.deepEqual([scene.resources('one'), scene.resources('other')], ['pods', 'secrets']);
-    await scene.webhooks.dismiss({ ...one.policy, policyServer: 'default' }, signal);
-    await until(() => scene.found('one').length === 0);
+    await scene.webhooks.remove({ ...one.policy, policyServer: 'default' }, signal);
+    await until(() => scene.webhooksOf('one').length === 0);
     assert.equal(scene.resources('other'), 'secrets');
   });
 
-  it('leaves nothing out before it knows of every policy', async () => {
+  it('narrows no webhook before every policy was reconciled', async () => {
     await using scene = await Scene.open();
-    await scene.asks(forResource('a', 'pods'));
-    await scene.asks(forResource('b', 'secrets'));
-    const own = asked('own', {}, 'default', true);
-    await scene.asks(own);
+    await scene.enforceFully(forResource('a', 'pods'));
+    await scene.enforceFully(forResource('b', 'secrets'));
+    const own = testPolicy('own', {}, 'default', true);
+    await scene.enforceFully(own);
     await scene.lead();
     const c = forResource('c', 'services');
-    await scene.asks(c);
-    await scene.webhooks.dismiss(own.policy, signal);
-    await until(() => !scene.found().some(({ name }) => name.startsWith('kw.cap.own')));
+    await scene.enforceFully(c);
+    await scene.webhooks.remove(own.policy, signal);
+    await until(() => !scene.webhooksOf().some(({ name }) => name.startsWith('kw.cap.own')));
     assert.equal(scene.resources(), 'pods,secrets,services');
     scene.webhooks.expect(['kw.cap.b', 'kw.cap.c']);
     scene.webhooks.targetsChanged();
-    await scene.asks(c);
+    await scene.enforceFully(c);
     assert.equal(scene.resources(), 'pods,secrets,services');
-    scene.webhooks.know('kw.cap.b');
+    scene.webhooks.markReconciled('kw.cap.b');
     await until(() => scene.resources() === 'services');
   });
 
-  it('takes webhooks over whose paths are those of the version before, and never asks twice', async () => {
+  it('replaces webhooks that have the paths of the previous version, and never has two for one policy', async () => {
     await using scene = await Scene.open();
-    const policies = [asked('a', { mutating: true }, 'default', true), asked('b', {}, 'default', true)];
+    const policies = [testPolicy('a', { mutating: true }, 'default', true), testPolicy('b', {}, 'default', true)];
     for (const policy of policies) {
-      await scene.asks(policy);
+      await scene.enforceFully(policy);
     }
-    const made = scene.found();
+    const made = scene.webhooksOf();
     const { target } = scene;
-    // Nobody puts right what follows.
+    // Without a target, the edits below are not reverted.
     scene.target = undefined;
     for (const type of [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS]) {
       const object = await scene.cluster.admin.get(type, { name: 'portcullis-default' });
@@ -319,38 +320,38 @@ describe('PolicyWebhooks', () => {
       await scene.cluster.admin.update(type, JSON.parse(text) as WebhookConfiguration);
     }
     await scene.lead();
-    assert.ok(scene.found().every(({ clientConfig }) => JSON.stringify(clientConfig).includes('/admit/kw.cap.')));
-    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isAsked(policy, match)));
+    assert.ok(scene.webhooksOf().every(({ clientConfig }) => JSON.stringify(clientConfig).includes('/admit/kw.cap.')));
+    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isCovered(policy, match)));
     scene.target = target;
     scene.webhooks.targetsChanged();
     await until(() => {
-      assert.equal(scene.found().length, 2);
-      return JSON.stringify(scene.found()) === JSON.stringify(made);
+      assert.equal(scene.webhooksOf().length, 2);
+      return JSON.stringify(scene.webhooksOf()) === JSON.stringify(made);
     });
   });
 
-  it("writes nothing where it is not known where a policy server is, or it is another controller's", async () => {
+  it('writes nothing for a policy server without a target, or of another controller', async () => {
     await using scene = await Scene.open();
     scene.target = undefined;
-    const pods = asked('p');
-    assert.equal(await scene.ask(pods), 'later');
-    assert.equal(await scene.ask(asked('t', {}, 'theirs')), 'later');
-    assert.deepEqual([scene.found(), scene.found('theirs')], [[], []]);
+    const pods = testPolicy('p');
+    assert.equal(await scene.enforce(pods), 'deferred');
+    assert.equal(await scene.enforce(testPolicy('t', {}, 'theirs')), 'deferred');
+    assert.deepEqual([scene.webhooksOf(), scene.webhooksOf('theirs')], [[], []]);
     scene.target = { service: { namespace: 'portcullis', name: 'policy-server-default', port: 443 }, ca: 'PEM' };
     scene.webhooks.targetsChanged();
-    await until(() => scene.told.includes('kw.cap.p'));
+    await until(() => scene.requeued.includes('kw.cap.p'));
     scene.target = { ...scene.target, ca: 'PEM and another' };
     scene.webhooks.targetsChanged();
     const caBundle = Buffer.from('PEM and another').toString('base64');
-    await until(() => JSON.stringify(scene.found()[0]?.clientConfig).includes(caBundle));
-    assert.deepEqual(scene.found('theirs'), []);
+    await until(() => JSON.stringify(scene.webhooksOf()[0]?.clientConfig).includes(caBundle));
+    assert.deepEqual(scene.webhooksOf('theirs'), []);
   });
 
-  it('tells of what API servers refuse for all, counts it, and tries again', async () => {
+  it('reports and counts a refused write, and retries it', async () => {
     await using scene = await Scene.open();
     scene.refusal = new ApiError(403, 'Forbidden', 'not you');
-    const pods = asked('p');
-    assert.equal(await scene.ask(pods), 'later');
+    const pods = testPolicy('p');
+    assert.equal(await scene.enforce(pods), 'deferred');
     assert.deepEqual(scene.webhooks.failure('default'), {
       state: 'reconciling',
       reason: 'WebhookRefused',
@@ -359,8 +360,8 @@ describe('PolicyWebhooks', () => {
     const failing = 'portcullis_webhook_configurations_failing{policy_server="default"} 1';
     assert.ok((await scene.registry.metrics()).includes(failing));
     scene.refusal = undefined;
-    await until(() => scene.webhooks.isAsked(pods.policy, pods.match));
-    await until(() => scene.told.includes('kw.cap.p'));
+    await until(() => scene.webhooks.isCovered(pods.policy, pods.match));
+    await until(() => scene.requeued.includes('kw.cap.p'));
     assert.equal(scene.webhooks.failure('default'), undefined);
     const metrics = await scene.registry.metrics();
     assert.ok(!metrics.includes(failing));
@@ -372,12 +373,12 @@ describe('PolicyWebhooks', () => {
     [500, 'InternalError'],
     [409, 'Conflict'],
   ] as const) {
-    it(`calls policies that are not enforced because writes fail again and again with ${code}`, async () => {
+    it(`requeues policies that are not covered because writes keep failing with ${code}`, async () => {
       await using scene = await Scene.open();
       scene.refusal = new ApiError(code, reason, 'not now');
-      const pods = asked('p');
-      assert.equal(await scene.ask(pods), 'later');
-      await until(() => scene.told.includes('kw.cap.p'));
+      const pods = testPolicy('p');
+      assert.equal(await scene.enforce(pods), 'deferred');
+      await until(() => scene.requeued.includes('kw.cap.p'));
       assert.deepEqual(scene.webhooks.failure('default'), {
         state: 'reconciling',
         reason: 'ReconcileFailed',
@@ -386,18 +387,18 @@ describe('PolicyWebhooks', () => {
     });
   }
 
-  it('writes all others while somebody else writes one again and again, and tells of them', async () => {
+  it('writes all other configurations while another writer contests one, and requeues their policies', async () => {
     await using scene = await Scene.open();
-    await scene.ask(asked('first'));
-    await scene.ask(asked('second', { mutating: true }));
+    await scene.enforce(testPolicy('first'));
+    await scene.enforce(testPolicy('second', { mutating: true }));
     scene.contested = VALIDATING_WEBHOOKS;
-    const held = forResource('held', 'services');
-    const other = asked('other', { mutating: true, rules: [{ ...RULE, resources: ['services'] }] });
-    scene.told.length = 0;
-    const answers = await Promise.all([scene.ask(held), scene.ask(other)]);
-    await until(() => scene.webhooks.isAsked(other.policy, other.match));
-    await until(() => answers[1] === 'written' || scene.told.includes(other.policy.id));
-    assert.equal(scene.webhooks.isAsked(held.policy, undefined), false);
+    const contested = forResource('contested', 'services');
+    const other = testPolicy('other', { mutating: true, rules: [{ ...RULE, resources: ['services'] }] });
+    scene.requeued.length = 0;
+    const results = await Promise.all([scene.enforce(contested), scene.enforce(other)]);
+    await until(() => scene.webhooks.isCovered(other.policy, other.match));
+    await until(() => results[1] === 'updated' || scene.requeued.includes(other.policy.id));
+    assert.equal(scene.webhooks.isCovered(contested.policy, undefined), false);
     assert.equal(scene.webhooks.failure('default')?.reason, 'Contested');
   });
 });

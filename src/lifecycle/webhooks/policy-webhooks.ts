@@ -1,193 +1,203 @@
-// How the reconciler of a policy has API servers call its policy server, and learns whether they do.
+// The interface between policy reconcilers and webhook configurations.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import type { AdmissionPolicySpec, PolicyMatch, Readiness } from '../../resources/index.ts';
 import { aborted, type ObjectCache, type Runnable, type RuntimeMetrics } from '../../runtime/index.ts';
-import { type AskedPolicy, type AskedRecord, AskedRecords } from './asked-records.ts';
+import { type PolicyReference, type EnforcementRecord, EnforcementRecords } from './enforcement-records.ts';
 import { ConfigurationController } from './configuration-controller.ts';
 import { ConfigurationObjects } from './configuration-objects.ts';
 import type { ExemptionSettings } from './exemptions.ts';
-import { KnownPolicies } from './known-policies.ts';
+import { ReconciledPolicies } from './reconciled-policies.ts';
 import { WebhookMetrics } from './webhook-metrics.ts';
 import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
-import { WebhookTrials } from './webhook-trials.ts';
+import { WebhookDryRuns } from './webhook-dry-runs.ts';
 import type { WritePace } from './write-pace.ts';
 
-/** Passes that a policy waits for: one may be under way that does not know of it. */
+/** Passes that a reconciliation waits for: a pass under way may have begun before the change. */
 const MAX_PASSES = 2;
 
 /**
- * `asked`: API servers call already. `written`: they do, since something was written just now. `later`: the policy is called when
- * it was written.
+ * - `enforced`: webhooks covered the policy already.
+ * - `updated`: a webhook configuration was written, and covers it now.
+ * - `deferred`: a later write will cover it; `requeue` is called then.
  */
-export type AskResult = 'asked' | 'written' | 'later';
+export type EnforceResult = 'enforced' | 'updated' | 'deferred';
+
+/**
+ * - `removed`: no webhook is for the policy alone any more.
+ * - `updated`: its own webhook was removed just now; API servers may call it for a moment longer.
+ * - `deferred`: a later write will remove it; `requeue` is called then.
+ */
+export type RemoveResult = 'removed' | 'updated' | 'deferred';
 
 export interface PolicyWebhooksOptions extends ExemptionSettings {
   readonly cluster: Cluster;
-  /** Of objects with the labels of `MANAGED_BY`. */
+  /** Caches of objects with the labels of `MANAGED_BY`. */
   readonly validating: ObjectCache<WebhookConfiguration>;
   readonly mutating: ObjectCache<WebhookConfiguration>;
-  /** Where API servers reach the replicas of a PolicyServer. Undefined while that is not known: then nothing is written. */
+  /** Where API servers reach the replicas of a PolicyServer. While undefined, nothing is written. */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
   /**
-   * Whether a PolicyServer is reached. Until it is, enforcement by it does not begin; what it enforces already is written as ever,
-   * and so is what was enforced before, by another one or under another leader. Call `targetsChanged` when the answer may differ.
-   * Default: all are.
+   * Whether API servers reach a PolicyServer. Until they do, it starts to enforce nothing new; policies that it enforces, and
+   * policies that were enforced before, by another server or under another leader, are covered all the same. Call
+   * `targetsChanged` when the result may differ. Default: always.
    */
   readonly isReached?: ((policyServer: string) => boolean) | undefined;
-  /** Whether the policies of a PolicyServer are ours to enforce: its configurations are left alone otherwise. Default: all. */
+  /** Whether this controller enforces the policies of a PolicyServer; if not, it writes none of its configurations. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
-  /** How a stream of changes is written. Default: as {@link WritePace} says. */
+  /** Rate limit of writes, one for each policy server. Default: a {@link WritePace}. */
   readonly pace?: () => WritePace;
   /** Called when a policy should be reconciled again. */
-  readonly done: (policy: AskedPolicy) => void;
+  readonly requeue: (policy: PolicyReference) => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
   readonly registry?: Registry | undefined;
 }
 
 /**
- * Remembers three things, all of them lost with leadership and said again by the first reconciliation of each policy:
+ * Keeps webhook configurations as policies need them. It remembers three things until leadership ends; the next leader gets
+ * them from the first reconciliation of each policy:
  *
- * - what each policy is to be enforced on. It follows from what replicas report, which nothing else keeps, and a configuration is
- *   made from all policies of a server at once;
- * - which policies have said so. A new leader narrows no configuration before it has heard every policy;
- * - which policies wait for a write, so that they are reconciled when it is done.
+ * - the matches that each policy needs. They depend on what replicas report, which is stored nowhere else, and one
+ *   configuration is computed from all policies of a server;
+ * - which policies were reconciled. A new leader narrows no configuration until all were;
+ * - which policies wait for a write, to reconcile them after it.
  *
- * What is in the cluster is read from caches, and never remembered.
+ * The state of the cluster is read from caches, never remembered.
  */
 export class PolicyWebhooks implements Runnable {
   readonly name = 'webhook-configurations';
   readonly ready: Promise<void>;
   readonly #options: PolicyWebhooksOptions;
   readonly #objects: ConfigurationObjects;
-  readonly #trials: WebhookTrials;
+  readonly #dryRuns: WebhookDryRuns;
   readonly #controller: ConfigurationController;
-  readonly #records = new AskedRecords();
-  readonly #known = new KnownPolicies();
-  /** By id. */
-  readonly #waiting = new Map<string, AskedPolicy>();
+  readonly #records = new EnforcementRecords();
+  readonly #policies = new ReconciledPolicies();
+  /** Policies that wait for a write, by id. */
+  readonly #waiting = new Map<string, PolicyReference>();
 
   constructor(options: PolicyWebhooksOptions) {
     this.#options = options;
     const { registry, metrics: runtimeMetrics } = options;
     this.#objects = new ConfigurationObjects(options);
-    this.#trials = new WebhookTrials({ ...options, objects: this.#objects });
+    this.#dryRuns = new WebhookDryRuns({ ...options, objects: this.#objects });
     this.#controller = new ConfigurationController({
       ...options,
       objects: this.#objects,
       records: this.#records,
-      known: this.#known,
-      written: (policyServer) => this.#callCovered(policyServer),
-      failed: (policyServer) => this.#callUncovered(policyServer),
+      policies: this.#policies,
+      written: (policyServer) => this.#requeueCovered(policyServer),
+      failed: (policyServer) => this.#requeueUncovered(policyServer),
       metrics: registry === undefined ? undefined : new WebhookMetrics(registry, () => this.#figures()),
       runtimeMetrics,
     });
     this.ready = this.#controller.ready;
   }
 
-  /** Runs until `signal` is aborted; may then be started again, and knows nothing of policies then. */
+  /** Runs until `signal` is aborted, then forgets all policies; may be started again. */
   async start(signal: AbortSignal): Promise<void> {
     try {
       await this.#controller.start(signal);
     } finally {
       this.#records.clear();
-      this.#known.clear();
+      this.#policies.clear();
       this.#waiting.clear();
     }
   }
 
-  /** All policies that exist. Until something is known of each, no configuration gets narrower. */
+  /** Sets the policies that exist. No configuration gets narrower until each of them is marked as reconciled. */
   expect(ids: Iterable<string>): void {
-    this.#known.expect(ids);
-    if (this.#known.isComplete) {
-      this.#completed();
+    this.#policies.expect(ids);
+    if (this.#policies.isComplete) {
+      this.#allReconciled();
     }
   }
 
-  /** It is known what a policy is to be enforced on, or that it is not. */
-  know(id: string): void {
-    if (this.#known.know(id)) {
-      this.#completed();
+  /** Marks a policy whose matches are known, or that has none. */
+  markReconciled(id: string): void {
+    if (this.#policies.markReconciled(id)) {
+      this.#allReconciled();
     }
   }
 
-  /** A policy is another controller's to enforce: nothing of it is touched. */
-  leaveAlone(id: string): void {
-    this.#known.leaveAlone(id);
-    this.know(id);
+  /** Leaves a policy to another controller, with the webhooks that cover it. */
+  release(id: string): void {
+    this.#policies.markReleased(id);
+    this.markReconciled(id);
   }
 
-  /** Targets of policy servers may be others now: certificates were renewed, a Service came. */
+  /** Updates webhooks after a change of targets: a renewed certificate, a new Service. */
   targetsChanged(): void {
     for (const server of this.#servers()) {
-      this.#controller.look(server);
+      this.#controller.enqueue(server);
     }
   }
 
-  /** Whether a policy is enforced: on `match`, or on what was said before, for whatever reason. */
-  isAsked({ id, policyServer }: AskedPolicy, match: PolicyMatch | undefined): boolean {
-    const asked = this.#records.get(id)?.asked ?? [];
-    return [...(match === undefined ? [] : [match]), ...asked].some((one) => this.#objects.covers(policyServer, one));
+  /** Whether webhooks cover `match`, or any match that the policy was to be enforced on last. */
+  isCovered({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): boolean {
+    const matches = this.#records.get(id)?.matches ?? [];
+    return [...(match === undefined ? [] : [match]), ...matches].some((one) => this.#objects.covers(policyServer, one));
   }
 
-  /** Why the configurations of a policy server could not be written, while that is so. */
+  /** Why the last write of a policy server's configurations failed; undefined when it succeeded. */
   failure(policyServer: string): Readiness | undefined {
     return this.#controller.failure(policyServer);
   }
 
   /**
-   * Finds out by a dry run whether API servers would take the webhook of what may serve soon, and has them call in time.
+   * Dry-runs the webhook of a revision that may serve soon, and covers its match in advance.
    * @throws WebhookRefusal, ApiError
    */
-  async foresee(
-    policy: AskedPolicy,
+  async dryRun(
+    policy: PolicyReference,
     match: PolicyMatch,
     spec: AdmissionPolicySpec,
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#trials.attempt(policy.id, policy.policyServer, match, spec, signal);
-    this.#recordOf(policy).foreseen = match;
+    await this.#dryRuns.run(policy.id, policy.policyServer, match, spec, signal);
+    this.#recordOf(policy).upcoming = match;
     if (!this.#objects.covers(policy.policyServer, match)) {
       this.#controller.changed(policy.policyServer);
     }
   }
 
-  /** Nothing of a policy is on its way. */
-  foreseeNothing({ id, policyServer }: AskedPolicy): void {
+  /** Covers no match of a policy in advance any more. */
+  clearUpcoming({ id, policyServer }: PolicyReference): void {
     const record = this.#records.get(id);
-    const foreseen = record?.foreseen;
-    if (record !== undefined && foreseen !== undefined) {
-      record.foreseen = undefined;
-      if (!record.asked.some((match) => isDeepStrictEqual(match, foreseen))) {
+    const upcoming = record?.upcoming;
+    if (record !== undefined && upcoming !== undefined) {
+      record.upcoming = undefined;
+      if (!record.matches.some((match) => isDeepStrictEqual(match, upcoming))) {
         this.#controller.changed(policyServer);
       }
     }
   }
 
   /**
-   * Has API servers call for all requests of these matches, and with the next write for no others of this policy. The last match,
-   * which `spec` is of, is tried by a dry run first; where something is in force already, only if it is not covered.
+   * Makes webhooks cover these matches of a policy, and from the next write on no others of it. The last match is dry-run
+   * first, unless the policy is in force and the match is covered already.
+   * @param spec the spec of the last match
    * @throws WebhookRefusal; ApiError of the dry run
    */
-  async ask(
-    policy: AskedPolicy,
+  async enforce(
+    policy: PolicyReference,
     matches: readonly PolicyMatch[],
     spec: AdmissionPolicySpec,
     isInForce: boolean,
     signal: AbortSignal,
-  ): Promise<AskResult> {
+  ): Promise<EnforceResult> {
     const { id, policyServer } = policy;
     const last = matches.at(-1);
     if (last !== undefined && !(isInForce && this.#objects.covers(policyServer, last))) {
-      await this.#trials.attempt(id, policyServer, last, spec, signal);
+      await this.#dryRuns.run(id, policyServer, last, spec, signal);
     }
     const record = this.#recordOf(policy);
-    const isSame = isDeepStrictEqual(record.asked, matches);
-    record.asked = matches;
-    this.know(id);
+    const isSame = isDeepStrictEqual(record.matches, matches);
+    record.matches = matches;
+    this.markReconciled(id);
     const isCovered = (): boolean => matches.every((match) => this.#objects.covers(policyServer, match));
     if (!isCovered()) {
       return await this.#awaitWrite(policy, signal, isCovered);
@@ -195,91 +205,96 @@ export class PolicyWebhooks implements Runnable {
     if (!isSame) {
       this.#controller.changed(policyServer);
     }
-    return 'asked';
+    return 'enforced';
   }
 
   /**
-   * A policy is not enforced any more. Webhooks of its own are gone before that is `written`, since no replica answers them; what it
-   * shares with others goes with the next write.
+   * Ends the enforcement of a policy. A webhook of its own must be gone before the policy's revisions are deleted, because no
+   * replica could answer it then; the result says so. Its part of shared webhooks goes with the next write.
    * @throws ApiError
    */
-  async dismiss(policy: AskedPolicy, signal: AbortSignal): Promise<AskResult> {
+  async remove(policy: PolicyReference, signal: AbortSignal): Promise<RemoveResult> {
     const { id } = policy;
     const record = this.#records.delete(id);
     this.#waiting.delete(id);
-    this.#known.dismiss(id);
-    this.know(id);
-    for (const earlier of this.#objects.earlier().filter(({ metadata }) => metadata.name === id)) {
-      await this.#controller.remove(earlier, signal);
+    this.#policies.markRemoved(id);
+    this.markReconciled(id);
+    for (const legacy of this.#objects.legacy().filter(({ metadata }) => metadata.name === id)) {
+      await this.#controller.remove(legacy, signal);
     }
-    const owners = (): readonly string[] => [...this.#servers()].filter((server) => this.#objects.hasOwn(server, id));
+    const owners = (): readonly string[] =>
+      [...this.#servers()].filter((server) => this.#objects.hasOwnWebhook(server, id));
     const [first] = owners();
     if (first !== undefined) {
       return await this.#awaitWrite({ ...policy, policyServer: first }, signal, () => owners().length === 0);
     }
     if (record !== undefined) {
-      // The policy is gone, and with it the name of its policy server.
+      // Not `policy.policyServer`: the server of a deleted policy is known from its record only.
       this.#controller.changed(record.policy.policyServer);
     }
-    return 'asked';
+    return 'removed';
   }
 
-  #recordOf(policy: AskedPolicy): AskedRecord {
-    this.#known.keep(policy.id);
+  #recordOf(policy: PolicyReference): EnforcementRecord {
+    this.#policies.markEnforced(policy.id);
     return this.#records.of(policy);
   }
 
-  /** All that have policies, or configurations. */
+  /** Policy servers with policies or configurations. */
   #servers(): ReadonlySet<string> {
     return new Set([...this.#records.servers(), ...this.#objects.servers()]);
   }
 
-  #completed(): void {
-    this.#known.completed();
+  #allReconciled(): void {
+    this.#policies.dropProgress();
     for (const server of this.#servers()) {
-      this.#controller.look(server);
+      this.#controller.enqueue(server);
     }
-    // Configurations of an earlier version are removed with any server.
-    this.#controller.look('default');
+    // A pass over any server removes configurations of an earlier version.
+    this.#controller.enqueue('default');
   }
 
-  async #awaitWrite(policy: AskedPolicy, signal: AbortSignal, isDone: () => boolean): Promise<AskResult> {
+  async #awaitWrite(
+    policy: PolicyReference,
+    signal: AbortSignal,
+    isDone: () => boolean,
+  ): Promise<'updated' | 'deferred'> {
     const { id, policyServer } = policy;
     this.#waiting.set(id, policy);
     const isAtOnce =
       this.#controller.changed(policyServer) === 0 && this.#controller.targetOf(policyServer) !== undefined;
     for (let pass = 0; isAtOnce && pass < MAX_PASSES; pass += 1) {
-      this.#controller.look(policyServer);
+      this.#controller.enqueue(policyServer);
       await Promise.race([this.#controller.nextPass(policyServer), aborted(signal)]);
       signal.throwIfAborted();
       if (isDone()) {
         this.#waiting.delete(id);
-        return 'written';
+        return 'updated';
       }
       if (this.failure(policyServer) !== undefined) {
         break;
       }
     }
-    return 'later';
+    return 'deferred';
   }
 
-  /** Calls the policies that waited for what was written. */
-  #callCovered(policyServer: string): void {
+  /** Reconciles waiting policies that are covered now. */
+  #requeueCovered(policyServer: string): void {
     for (const [id, policy] of this.#waiting) {
-      const { asked = [] } = this.#records.get(id) ?? {};
-      if (policy.policyServer === policyServer && asked.every((match) => this.#objects.covers(policyServer, match))) {
+      const { matches = [] } = this.#records.get(id) ?? {};
+      if (policy.policyServer === policyServer && matches.every((match) => this.#objects.covers(policyServer, match))) {
         this.#waiting.delete(id);
-        this.#options.done(policy);
+        this.#options.requeue(policy);
       }
     }
   }
 
-  /** Calls the policies that are not enforced as they should be: their statuses say why. */
-  #callUncovered(policyServer: string): void {
-    for (const { policy, asked } of this.#records.ofServer(policyServer)) {
-      if (!asked.every((match) => this.#objects.covers(policyServer, match))) {
+  /** Reconciles policies that are not covered, so that their statuses show the failure. */
+  #requeueUncovered(policyServer: string): void {
+    for (const { policy, matches } of this.#records.ofServer(policyServer)) {
+      if (!matches.every((match) => this.#objects.covers(policyServer, match))) {
         this.#waiting.set(policy.id, policy);
-        this.#options.done(policy);
+        this.#options.requeue(policy);
       }
     }
   }

@@ -1,33 +1,33 @@
-// Which webhooks may be asked about requests of the product itself, by what its code says that it may write.
+// Which webhooks may receive requests of the product itself, derived from its access rules.
 import { equivalentGroups, NAMESPACE_NAME_LABEL, splitResource } from '../../resources/index.ts';
 import type { AccessRule, MatchRule } from '../../resources/index.ts';
 import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
 import type { Webhook } from './webhook-object.ts';
 
-/** Verbs of requests that no webhook is asked about. */
-const READING: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+/** Verbs that API servers send to no webhook. */
+const READ_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 type Kinds = Pick<MatchRule, 'apiGroups' | 'resources'>;
 
-/** What the product writes in all namespaces, and in none. */
+/** Resources that the product writes in any namespace, or cluster-scoped. */
 const WRITTEN: readonly Kinds[] = [...CLUSTER_RULES, ...REVIEW_RULES]
-  .filter(({ verbs }) => verbs.some((verb) => !READING.has(verb)))
+  .filter(({ verbs }) => verbs.some((verb) => !READ_VERBS.has(verb)))
   .map((rule) => kindsOf(rule));
 
 /**
- * Whether API servers may ask a webhook about a request of the product. In its own namespace it writes whatever it needs; elsewhere
- * only what it has rights for in the whole cluster. In doubt they may: operations, versions, scopes, subresources and other
- * labels of namespaces are not looked at.
+ * Whether a webhook may receive a request of the product: for a resource that the product writes outside its namespace, or
+ * for anything inside it. Errs on the side of true: operations, versions, scopes, subresources and other labels of
+ * namespaces are ignored.
  */
-export function mayBeAskedAboutProduct(
+export function mayCoverProductRequests(
   { rules, namespaceSelector }: Pick<Webhook, 'rules' | 'namespaceSelector'>,
   productNamespace: string,
 ): boolean {
   const { matchExpressions = [] } = namespaceSelector;
-  return rules.some(mayBeForWritten) || !matchExpressions.some((one) => leavesOut(one, productNamespace));
+  return rules.some(mayMatchWritten) || !matchExpressions.some((one) => excludes(one, productNamespace));
 }
 
-/** Resources without their subresources; and groups with those that serve the same objects. */
+/** Drops subresources, and adds groups that serve the same objects. */
 function kindsOf({ apiGroups, resources }: AccessRule): Kinds {
   const names = resources.map(resourceName);
   return {
@@ -36,9 +36,9 @@ function kindsOf({ apiGroups, resources }: AccessRule): Kinds {
   };
 }
 
-function mayBeForWritten({ apiGroups, resources }: MatchRule): boolean {
+function mayMatchWritten({ apiGroups, resources }: MatchRule): boolean {
   const names = resources.map(resourceName);
-  return WRITTEN.some((written) => meets(written.apiGroups, apiGroups) && meets(written.resources, names));
+  return WRITTEN.some((written) => overlaps(written.apiGroups, apiGroups) && overlaps(written.resources, names));
 }
 
 function resourceName(resource: string): string {
@@ -46,15 +46,15 @@ function resourceName(resource: string): string {
   return name;
 }
 
-/** Whether lists have something in common; a star stands for everything. */
-function meets(one: readonly string[], other: readonly string[]): boolean {
+/** Whether lists share an entry; `*` matches everything. */
+function overlaps(one: readonly string[], other: readonly string[]): boolean {
   return one.includes('*') || other.includes('*') || one.some((value) => other.includes(value));
 }
 
 type Expression = NonNullable<Webhook['namespaceSelector']['matchExpressions']>[number];
 
-/** Whether a requirement says by its name that a namespace is not meant. */
-function leavesOut({ key, operator, values = [] }: Expression, namespace: string): boolean {
+/** Whether a requirement excludes a namespace by its name. */
+function excludes({ key, operator, values = [] }: Expression, namespace: string): boolean {
   const isNamed = values.includes(namespace);
   return key === NAMESPACE_NAME_LABEL && ((operator === 'NotIn' && isNamed) || (operator === 'In' && !isNamed));
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type AdmissionPolicySpec, policyId, policyMatch, type PolicyMatch } from '../../resources/index.ts';
-import { AskedPolicies } from './asked-policies.ts';
+import { ConfigurationCoverage } from './configuration-coverage.ts';
 import { bytesOf, configurationName, MAX_CONFIGURATION_BYTES } from './configuration-parts.ts';
 import { MAX_NAMESPACE_GROUPS, MAX_NAMESPACES } from './namespace-groups.ts';
 import { MAX_RULES, webhookConfigurations, type WebhookSettings } from './webhook-configurations.ts';
@@ -15,7 +15,7 @@ const SETTINGS: WebhookSettings = {
   productNamespace: 'portcullis',
 };
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
-/** For what the product writes, too. */
+/** A rule for something that the product writes. */
 const EVENTS = { ...RULE, apiGroups: ['', 'events.k8s.io'], resources: ['events'] };
 const EXEMPT = {
   name: 'portcullis.dev/exempt-identities',
@@ -46,18 +46,18 @@ function namesOf(matches: readonly PolicyMatch[]): readonly string[] {
   return webhooks(matches).map(({ name }) => name);
 }
 
-const ELSEWHERE = (values: readonly string[]): object => ({
+const NOT_IN = (values: readonly string[]): object => ({
   key: 'kubernetes.io/metadata.name',
   operator: 'NotIn',
   values,
 });
 
 describe('webhookConfigurations', () => {
-  it('asks nobody when there are no policies', () => {
+  it('makes no configurations without policies', () => {
     assert.deepEqual(made([]), []);
   });
 
-  it('leaves nothing to the defaults of API servers', () => {
+  it('sets every field, leaving none to the defaults of API servers', () => {
     assert.deepEqual(made([match('p', { rules: [EVENTS] })]), [
       {
         apiVersion: 'admissionregistration.k8s.io/v1',
@@ -79,7 +79,7 @@ describe('webhookConfigurations', () => {
             matchPolicy: 'Equivalent',
             matchConditions: [EXEMPT],
             objectSelector: {},
-            namespaceSelector: { matchExpressions: [ELSEWHERE(['portcullis']), ELSEWHERE(['kube-system'])] },
+            namespaceSelector: { matchExpressions: [NOT_IN(['portcullis']), NOT_IN(['kube-system'])] },
             sideEffects: 'NoneOnDryRun',
             timeoutSeconds: 10,
           },
@@ -88,7 +88,7 @@ describe('webhookConfigurations', () => {
     ]);
   });
 
-  it('is the same in whatever order policies come', () => {
+  it('does not depend on the order of policies', () => {
     const all = [
       match('a', { rules: [{ ...RULE, operations: ['DELETE'] }], objectSelector: { matchLabels: { a: 'b', c: 'd' } } }),
       match('b', { objectSelector: { matchLabels: { c: 'd' } }, timeoutSeconds: 20 }),
@@ -100,7 +100,7 @@ describe('webhookConfigurations', () => {
     assert.deepEqual(made(all), made(all.toReversed()));
   });
 
-  it('unites what policies of a bucket ask, and no more', () => {
+  it('covers the union of the policies in a bucket, and no more', () => {
     const [webhook, ...others] = webhooks([
       match('a', { timeoutSeconds: 5, objectSelector: { matchLabels: { a: 'b', c: 'd' } } }),
       match('b', {
@@ -116,13 +116,13 @@ describe('webhookConfigurations', () => {
     assert.deepEqual(webhook.matchConditions, undefined);
   });
 
-  it('reinvokes what mutates where another webhook has changed the object since', () => {
+  it('has mutating webhooks reinvoked when a later webhook changes the object', () => {
     const [configuration] = made([match('m', { mutating: true })]);
     assert.equal(configuration?.kind, 'MutatingWebhookConfiguration');
     assert.equal(webhooks([match('m', { mutating: true })])[0]?.reinvocationPolicy, 'IfNeeded');
   });
 
-  it('asks about a namespace only what its own policies are for', () => {
+  it("covers a namespace only by its own policies' rules", () => {
     const services = [{ ...RULE, resources: ['services'] }];
     const found = webhooks([
       match('a', {}, 'shop'),
@@ -146,29 +146,29 @@ describe('webhookConfigurations', () => {
     );
   });
 
-  it('renames no webhook of others when a namespace comes', () => {
+  it('renames no webhook when a namespace is added', () => {
     const before = [match('a', {}, 'shop'), match('b', { rules: [{ ...RULE, resources: ['services'] }] }, 'bank')];
     const names = namesOf([...before, match('c', { rules: [{ ...RULE, resources: ['secrets'] }] }, 'aaa')]);
     assert.ok(namesOf(before).every((name) => names.includes(name)));
   });
 
-  it('gives a policy a webhook of its own where it asks for that, or shares nothing', () => {
+  it('gives a policy its own webhook if an annotation or its content requires one', () => {
     const condition = { name: 'may', expression: 'authorizer.group("").resource("pods").check("get").allowed()' };
-    for (const [asked, name] of [
+    for (const [one, name] of [
       [match('own', {}, undefined, true), 'kw.cap.own'],
       [match('who', { matchConditions: [condition] }), 'kw.cap.who'],
       [match('leases', { rules: [{ ...RULE, apiGroups: ['coordination.k8s.io'] }] }), 'kw.cap.leases'],
     ] as const) {
-      const [webhook] = webhooks([asked]);
+      const [webhook] = webhooks([one]);
       assert.equal(webhook?.name, `${name}.portcullis.dev`);
       assert.equal(pathOf(webhook), `/admit/validating.${name}`);
-      assert.deepEqual(webhook.matchConditions ?? [], asked.matchConditions);
+      assert.deepEqual(webhook.matchConditions ?? [], one.matchConditions);
     }
     const [webhook] = webhooks([match('own', { rules: [EVENTS], matchConditions: [condition] })]);
     assert.deepEqual(webhook?.matchConditions, [condition, EXEMPT]);
   });
 
-  it('asks at two places about a policy of which one revision mutates and another does not', () => {
+  it('has a validating and a mutating webhook for a policy of which one revision mutates', () => {
     const own = (mutating: boolean): PolicyMatch => match('p', { mutating }, 'shop', true);
     const found = made([own(false), own(true)]).map(({ kind, webhooks: [webhook] = [] }) => [
       kind,
@@ -181,9 +181,8 @@ describe('webhookConfigurations', () => {
     ]);
   });
 
-  it('asks for a policy at what may be a path of a Service, however long its name is', () => {
-    // What API servers take (k8s.io/apiserver 1.34, ValidateWebhookService): each part of a path is a DNS subdomain, and so is
-    // the name of a webhook.
+  it('uses paths that are valid for a Service, however long the name of a policy is', () => {
+    // k8s.io/apiserver 1.34, ValidateWebhookService: each segment of a path is a DNS subdomain, and so is a webhook's name.
     const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
     const subdomain = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
     const name = 'x.'.repeat(200).slice(0, 253 - 'kw.cap.'.length - '.portcullis.dev'.length);
@@ -204,7 +203,7 @@ describe('webhookConfigurations', () => {
     }
   });
 
-  it('exempts what mends a policy that is for everything, unless the policy names it', () => {
+  it('exempts groups that are needed to repair a policy for everything, unless the policy names them', () => {
     const wild = { operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] };
     const conditions = (rules: readonly object[]): readonly string[] =>
       webhooks([match('p', { rules })])[0]?.matchConditions?.map(({ expression }) => expression) ?? [];
@@ -219,7 +218,7 @@ describe('webhookConfigurations', () => {
     assert.match(ofOurs[1] ?? '', /"policies.kubewarden.io" && has\(request.subResource\) && .* == "status"/);
   });
 
-  it('asks for two revisions of a policy what either is for', () => {
+  it('covers both of two revisions of a policy', () => {
     const before = match(
       'p',
       { failurePolicy: 'Ignore', matchConditions: [{ name: 'a', expression: 'true' }] },
@@ -229,11 +228,11 @@ describe('webhookConfigurations', () => {
     const after = match('p', { rules: [{ ...RULE, operations: ['DELETE'] }], timeoutSeconds: 3 }, undefined, true);
     const [configuration, ...others] = made([before, after]);
     assert.deepEqual(others, []);
-    const asked = new AskedPolicies(configuration ?? assert.fail());
-    assert.ok(asked.isAskedAbout(before, SETTINGS) && asked.isAskedAbout(after, SETTINGS));
+    const coverage = new ConfigurationCoverage(configuration ?? assert.fail());
+    assert.ok(coverage.covers(before, SETTINGS) && coverage.covers(after, SETTINGS));
   });
 
-  it('spreads over several objects what one could not hold', () => {
+  it('distributes webhooks over several objects when one would be too large', () => {
     const long = 'x'.repeat(2_000);
     const all = Array.from({ length: 1_000 }, (_, index) =>
       match(`p${index}`, { matchConditions: [{ name: 'a', expression: `"${long}" != ""` }] }, undefined, true),
@@ -245,11 +244,11 @@ describe('webhookConfigurations', () => {
     assert.equal(parts.flatMap(({ webhooks: list = [] }) => list).length, all.length);
   });
 
-  it('does not take the name of the configuration for our own kinds', () => {
+  it('does not use the name of the configuration for our own kinds', () => {
     assert.notEqual(configurationName('own-kinds'), 'portcullis-own-kinds');
   });
 
-  it('says when it asks about more than policies are for, because there are too many rules', () => {
+  it('covers all resources and warns when a bucket has too many rules', () => {
     const rule = (index: number): object => ({ ...RULE, apiGroups: [`g${index}`], resources: [`r${index}`] });
     const rules = Array.from({ length: MAX_RULES + 1 }, (_, index) => rule(index));
     const { configurations, warnings } = webhookConfigurations([match('p', { rules })], SETTINGS);
@@ -264,18 +263,18 @@ describe('webhookConfigurations', () => {
     assert.match(matchConditions[0]?.expression ?? '', /"coordination\.k8s\.io"/, 'Leases keep the cluster going');
   });
 
-  it('says when namespaces are asked about rules of each other, because there are too many sets', () => {
+  it("covers namespaces by each other's rules and warns when there are too many sets of rules", () => {
     const all = Array.from({ length: MAX_NAMESPACE_GROUPS + 5 }, (_, index) =>
       match('p', { rules: [{ ...RULE, resources: [`r${index}`] }] }, `n${index}`),
     );
     const { configurations, warnings } = webhookConfigurations(all, SETTINGS);
     assert.match(warnings.join(), /too many sets of rules/);
     assert.equal(configurations[0]?.webhooks?.length, MAX_NAMESPACE_GROUPS);
-    const asked = new AskedPolicies(configurations[0]);
-    assert.ok(all.every((one) => asked.isAskedAbout(one, SETTINGS)));
+    const coverage = new ConfigurationCoverage(configurations[0]);
+    assert.ok(all.every((one) => coverage.covers(one, SETTINGS)));
   });
 
-  it('never gives two webhooks one name, whatever rules are merged or made up', () => {
+  it('never gives two webhooks one name, whatever rules are merged', () => {
     const resources = (...list: readonly string[]): object => ({ rules: [{ ...RULE, resources: list }] });
     const many = Array.from({ length: MAX_NAMESPACE_GROUPS - 2 }, (_, index) =>
       ['a', 'b', 'c'].map((part) => match('p', resources(`r${index}`), `n${index}${part}`)),
@@ -289,7 +288,7 @@ describe('webhookConfigurations', () => {
     assert.equal(new Set(names).size, names.length);
   });
 
-  it('names only so many namespaces in one webhook', () => {
+  it('limits the number of namespaces in one webhook', () => {
     const all = Array.from({ length: MAX_NAMESPACES + 1 }, (_, index) => match('p', {}, `n${index}`));
     const [first, second, ...others] = webhooks(all);
     assert.deepEqual(others, []);
@@ -297,7 +296,7 @@ describe('webhookConfigurations', () => {
   });
 
   for (const count of [1, 100, 3_500]) {
-    it(`makes at most eight objects of ${count} policies of mixed settings`, () => {
+    it(`makes at most eight objects for ${count} policies of mixed settings`, () => {
       const all = Array.from({ length: count }, (_, index) =>
         match(
           `p${index}`,
@@ -314,23 +313,23 @@ describe('webhookConfigurations', () => {
       );
       const configurations = made(all);
       assert.ok(configurations.length <= 8, String(configurations.length));
-      const known = configurations.map((one) => new AskedPolicies(one));
-      assert.ok(all.every((one) => known.some((asked) => asked.isAskedAbout(one, SETTINGS))));
+      const coverages = configurations.map((one) => new ConfigurationCoverage(one));
+      assert.ok(all.every((one) => coverages.some((coverage) => coverage.covers(one, SETTINGS))));
     });
   }
 });
 
-describe('AskedPolicies', () => {
-  const asked = (change: Partial<Webhook>, of = match('p')): AskedPolicies => {
+describe('ConfigurationCoverage', () => {
+  const coverageOf = (change: Partial<Webhook>, of = match('p')): ConfigurationCoverage => {
     const [configuration] = made([of]);
     assert.ok(configuration);
     const [webhook] = configuration.webhooks as readonly Webhook[];
-    return new AskedPolicies({ ...configuration, webhooks: [{ ...webhook, ...change }] });
+    return new ConfigurationCoverage({ ...configuration, webhooks: [{ ...webhook, ...change }] });
   };
 
-  it('sees what somebody has narrowed', () => {
+  it('detects that a webhook was narrowed', () => {
     const plain = match('p', { failurePolicy: 'Fail' });
-    assert.ok(asked({}).isAskedAbout(plain, SETTINGS));
+    assert.ok(coverageOf({}).covers(plain, SETTINGS));
     for (const change of [
       { failurePolicy: 'Ignore' },
       { matchPolicy: 'Exact' },
@@ -338,37 +337,44 @@ describe('AskedPolicies', () => {
       { rules: [{ ...RULE, operations: ['DELETE'], scope: '*' }] },
       { timeoutSeconds: 1 },
       { objectSelector: { matchLabels: { only: 'these' } } },
-      { namespaceSelector: { matchExpressions: [ELSEWHERE(['kube-system', 'shop'])] } },
+      { namespaceSelector: { matchExpressions: [NOT_IN(['kube-system', 'shop'])] } },
       { matchConditions: [{ name: 'never', expression: 'false' }] },
       { clientConfig: { url: 'https://elsewhere/' } },
     ] as const) {
-      assert.ok(!asked(change as Partial<Webhook>).isAskedAbout(plain, SETTINGS), JSON.stringify(change));
+      assert.ok(!coverageOf(change as Partial<Webhook>).covers(plain, SETTINGS), JSON.stringify(change));
     }
   });
 
-  it('knows a policy of a namespace by its namespace', () => {
+  it('covers a namespaced policy in its own namespace only', () => {
     const of = match('p', {}, 'shop');
-    assert.ok(asked({}, of).isAskedAbout(of, SETTINGS));
-    assert.ok(!asked({}, of).isAskedAbout(match('p', {}, 'bank'), SETTINGS));
+    assert.ok(coverageOf({}, of).covers(of, SETTINGS));
+    assert.ok(!coverageOf({}, of).covers(match('p', {}, 'bank'), SETTINGS));
   });
 
-  it('finds webhooks of policies of their own', () => {
+  it("finds policies' own webhooks", () => {
     const of = match('p', {}, 'shop', true);
-    assert.ok(asked({}, of).hasOwn(policyId({ kind: 'AdmissionPolicy', metadata: { name: 'p', namespace: 'shop' } })));
-    assert.ok(!asked({}).hasOwn('kw.cap.p'));
+    assert.ok(
+      coverageOf({}, of).hasOwnWebhook(
+        policyId({ kind: 'AdmissionPolicy', metadata: { name: 'p', namespace: 'shop' } }),
+      ),
+    );
+    assert.ok(!coverageOf({}).hasOwnWebhook('kw.cap.p'));
   });
 
-  it('knows the paths of the version before, which did not say which kind of webhook asks', () => {
+  it('understands the paths of the previous version, which were the same for both kinds of webhooks', () => {
     for (const mutating of [false, true]) {
       const of = match('p', { mutating }, 'shop', true);
       const clientConfig = { url: 'https://localhost:8443/admit/kw.ap.shop.p', caBundle: 'UEVN' };
-      const earlier = asked({ clientConfig }, of);
-      assert.ok(earlier.hasOwn('kw.ap.shop.p'));
-      assert.ok(earlier.isAskedAbout(of, SETTINGS));
-      assert.ok(!earlier.isAskedAbout(match('p', { mutating: !mutating }, 'shop', true), SETTINGS));
-      // It is kept until more is known, but not where it was.
-      assert.deepEqual(made(earlier.matches(SETTINGS)), made([of]));
-      assert.deepEqual([earlier.isAt(SETTINGS.target), asked({}, of).isAt(SETTINGS.target)], [false, true]);
+      const previous = coverageOf({ clientConfig }, of);
+      assert.ok(previous.hasOwnWebhook('kw.ap.shop.p'));
+      assert.ok(previous.covers(of, SETTINGS));
+      assert.ok(!previous.covers(match('p', { mutating: !mutating }, 'shop', true), SETTINGS));
+      // The webhook is kept, at the new path.
+      assert.deepEqual(made(previous.matches(SETTINGS)), made([of]));
+      assert.deepEqual(
+        [previous.pointsTo(SETTINGS.target), coverageOf({}, of).pointsTo(SETTINGS.target)],
+        [false, true],
+      );
     }
   });
 });

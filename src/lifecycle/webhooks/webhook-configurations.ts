@@ -1,5 +1,5 @@
-// What API servers are told to ask a policy server: few webhooks for any number of policies. Pure: the same policies and
-// settings give the same objects, in whatever order they come.
+// Computes webhook configurations: few webhooks for any number of policies. Pure: the same policies and settings give the
+// same objects, whatever their order.
 import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
 import {
@@ -13,7 +13,7 @@ import {
   policyOfBucket,
   unionRules,
 } from '../../resources/index.ts';
-import { bytesOf, packed } from './configuration-parts.ts';
+import { bytesOf, packWebhooks } from './configuration-parts.ts';
 import { exemptions, type ExemptionSettings, isExemption, outsideExemptNamespaces } from './exemptions.ts';
 import { type NamespaceGroup, namespaceGroups } from './namespace-groups.ts';
 import {
@@ -25,25 +25,25 @@ import {
 } from './webhook-object.ts';
 import { common, distinct, widestSelector } from './widest-selector.ts';
 
-/** Where a policy server answers for all policies of a bucket. */
+/** The path of a policy server for reviews of a bucket. */
 export const ADMIT_PATH = '/admit/';
 /**
- * What follows a bucket in the name of its webhook, or the id of the policy that the bucket is of alone. Longer than what such
- * buckets begin with: where the name is not too long for an API server, the bucket is not too long for a path.
+ * Ends the name of a webhook, after the bucket or, for a policy's own webhook, after the policy's id. It is longer than the
+ * prefix `validating.` of such a bucket, so where the name is short enough for API servers, the bucket fits into a path.
  */
 export const WEBHOOK_SUFFIX = '.portcullis.dev';
 
 /**
- * Rules of one webhook. Each is some 150 bytes, so they stay far below the bytes that an object may have; and an API server
- * looks at all of them for every request that no earlier one is for.
+ * Rules of one webhook. At some 150 bytes each, they stay far below the size limit of an object; and API servers try them in
+ * turn for every request.
  */
 export const MAX_RULES = 1_000;
-/** Bytes of the rules of one webhook: with namespaces and selectors it stays far below what one object may have. */
+/** Bytes of the rules of one webhook: with namespaces and selectors, it stays far below the size limit of an object. */
 export const MAX_RULES_BYTES = 200_000;
-/** Hexadecimal digits that tell sets of rules apart: 128 bits, since tenants choose the rules. */
+/** Hexadecimal digits of the hash of a group's rules: 128 bits, because tenants choose the rules and must not find collisions. */
 const GROUP_DIGITS = 32;
 
-/** Conditions that an API server takes for one webhook (k8s.io/kubernetes 1.34, admissionregistration validation). */
+/** Match conditions that API servers accept for one webhook (k8s.io/kubernetes 1.34, admissionregistration validation). */
 export const MAX_MATCH_CONDITIONS = 64;
 
 export interface WebhookSettings extends ExemptionSettings {
@@ -53,25 +53,25 @@ export interface WebhookSettings extends ExemptionSettings {
 
 export interface WebhookConfigurations {
   readonly configurations: readonly WebhookConfiguration[];
-  /** Where more is asked about than policies are for, because a limit was reached. */
+  /** Webhooks that cover more requests than their policies match, because of a limit. */
   readonly warnings: readonly string[];
 }
 
-/**
- * The configurations for what is asked of one policy server. Of each kind there is one, or none; more only where one could not
- * be stored.
- */
-export function webhookConfigurations(asked: readonly PolicyMatch[], settings: WebhookSettings): WebhookConfigurations {
+/** The configurations of one policy server: at most one of each kind, or more where one would be too large to store. */
+export function webhookConfigurations(
+  policyMatches: readonly PolicyMatch[],
+  settings: WebhookSettings,
+): WebhookConfigurations {
   const warnings: string[] = [];
   const configurations = [false, true].flatMap((isMutating) => {
     const buckets = Map.groupBy(
-      asked.filter((match) => match.isMutating === isMutating),
+      policyMatches.filter((match) => match.isMutating === isMutating),
       ({ bucket }) => bucket,
     );
     const webhooks = [...buckets]
-      .toSorted(([one], [other]) => (namedAfter(one) < namedAfter(other) ? -1 : 1))
+      .toSorted(([one], [other]) => (webhookNamePrefix(one) < webhookNamePrefix(other) ? -1 : 1))
       .flatMap(([bucket, matches]) => webhooksOf(bucket, matches, settings, warnings));
-    return packed(settings.policyServer, webhooks).map(({ name, webhooks: part }) =>
+    return packWebhooks(settings.policyServer, webhooks).map(({ name, webhooks: part }) =>
       configurationOf(name, part, isMutating, settings.policyServer),
     );
   });
@@ -105,9 +105,9 @@ function webhooksOf(
       return rules;
     }
     warnings.push(
-      `webhook ${bucket}: its policies have ${rules.length} rules of ${bytes} bytes, expected at most ${MAX_RULES} and ${MAX_RULES_BYTES}: it asks about all resources`,
+      `webhook ${bucket}: its policies have ${rules.length} rules of ${bytes} bytes, expected at most ${MAX_RULES} and ${MAX_RULES_BYTES}: it covers all resources`,
     );
-    return ofAllResources(rules, matches[0]?.matchPolicy === 'Exact');
+    return widenedToAllResources(rules, matches[0]?.matchPolicy === 'Exact');
   };
   if (matches[0]?.namespace === undefined) {
     const rules = limited(unionRules(distinctRules(matches), { keepsOrder }));
@@ -117,7 +117,7 @@ function webhooksOf(
   const { groups, isMerged } = namespaceGroups(matches, keepsOrder);
   if (isMerged) {
     warnings.push(
-      `webhook ${bucket}: its namespaces have too many sets of rules: some are asked about rules of each other's policies`,
+      `webhook ${bucket}: its namespaces have too many sets of rules: some are covered by the rules of each other's policies`,
     );
   }
   return groups.flatMap((group) => {
@@ -126,12 +126,11 @@ function webhooksOf(
   });
 }
 
-/** What the name of a bucket's webhook begins with. */
-function namedAfter(bucket: string): string {
+function webhookNamePrefix(bucket: string): string {
   return policyOfBucket(bucket) ?? bucket;
 }
 
-/** None where rules are for no request at all. */
+/** Empty if the rules are. */
 function webhookOf(
   bucket: string,
   suffix: string,
@@ -142,11 +141,11 @@ function webhookOf(
 ): readonly Webhook[] {
   const isMutating = matches[0]?.isMutating === true;
   const own = isOwnBucket(bucket) ? common(matches.map(({ matchConditions }) => matchConditions)) : [];
-  // By what policies say: of rules of which one includes the other, only one is left.
+  // Exemptions depend on groups that policies name; a union of rules may have dropped some.
   const exempt = exemptions(distinctRules(matches), { rules, namespaceSelector }, settings);
   const matchConditions = [...own.filter((one) => !isExemption(one)), ...exempt];
   const webhook: Webhook = {
-    name: `${namedAfter(bucket)}${suffix}${WEBHOOK_SUFFIX}`,
+    name: `${webhookNamePrefix(bucket)}${suffix}${WEBHOOK_SUFFIX}`,
     admissionReviewVersions: ['v1'],
     clientConfig: clientConfig(settings.target, `${ADMIT_PATH}${bucket}`),
     rules,
@@ -155,7 +154,7 @@ function webhookOf(
     ...(matchConditions.length === 0 ? {} : { matchConditions }),
     objectSelector: widestSelector(matches.map(({ objectSelector }) => objectSelector)),
     namespaceSelector,
-    // What a policy would do to the outside it does not do on dry runs: one that would is refused.
+    // Policies have no side effects on dry runs: API servers refuse others when their own webhook is dry-run.
     sideEffects: 'NoneOnDryRun',
     timeoutSeconds: Math.max(...matches.map(({ timeoutSeconds }) => timeoutSeconds)),
     ...(isMutating ? { reinvocationPolicy: 'IfNeeded' } : {}),
@@ -164,8 +163,8 @@ function webhookOf(
 }
 
 /**
- * The configuration that one policy would have if there were no others: what an API server says to it, it says of the policy.
- * With the exemptions, where the policy is to have a webhook for itself.
+ * The configuration of a single policy, for dry runs: an API server's errors then concern that policy alone. It has exemptions
+ * only if the policy gets its own webhook.
  */
 export function standaloneConfiguration(
   id: string,
@@ -175,8 +174,8 @@ export function standaloneConfiguration(
 ): WebhookConfiguration {
   const { namespace, isMutating, rules } = match;
   const namespaceSelector = namespace === undefined ? match.namespaceSelector : inNamespaces([namespace]);
-  const ofOwn = isOwnBucket(match.bucket) ? exemptions(rules, { rules, namespaceSelector }, settings) : [];
-  const matchConditions = [...match.matchConditions, ...ofOwn];
+  const exempt = isOwnBucket(match.bucket) ? exemptions(rules, { rules, namespaceSelector }, settings) : [];
+  const matchConditions = [...match.matchConditions, ...exempt];
   const webhook: Webhook = {
     name: `${id}${WEBHOOK_SUFFIX}`,
     admissionReviewVersions: ['v1'],
@@ -203,7 +202,7 @@ export function inNamespaces(namespaces: readonly string[]): MatchSelector {
   return { matchExpressions: [{ key: NAMESPACE_NAME_LABEL, operator: 'In', values: namespaces }] };
 }
 
-/** Whether the policies of a bucket share their rules, whose order decides in which version a request comes. */
+/** Whether policies of a bucket have the same rules, whose order decides to which version requests are converted. */
 function isOrdered(bucket: string): boolean {
   return bucket.slice(bucket.lastIndexOf('.') + 1).startsWith('x');
 }
@@ -216,22 +215,21 @@ function selectorOf({ namespaces }: NamespaceGroup): MatchSelector {
   return inNamespaces(namespaces);
 }
 
-/** Told apart by what they ask: a namespace that comes or goes renames no webhook of others. */
+/** Named after the rules: a new or deleted namespace renames no other webhook. */
 function groupName({ rules, part }: NamespaceGroup): string {
   const hash = createHash('sha256').update(JSON.stringify(rules)).digest('hex').slice(0, GROUP_DIGITS);
   return part === 0 ? hash : `${hash}-${part}`;
 }
 
 /**
- * As much as the rules ask and more, in few: operations and scopes are as they are, and versions where requests are converted
- * to them, which all rules of a bucket name alike.
+ * Few rules that cover all resources. Operations and scopes stay, and so do versions, unless `matchPolicy` is Exact:
+ * otherwise API servers convert requests to them, and all rules of a bucket have the same ones.
  */
-function ofAllResources(rules: readonly MatchRule[], isExact: boolean): readonly MatchRule[] {
+function widenedToAllResources(rules: readonly MatchRule[], isExact: boolean): readonly MatchRule[] {
   const wide = { apiGroups: ['*'], resources: ['*/*'], ...(isExact ? { apiVersions: ['*'] } : {}) };
   return unionRules(rules.map((rule) => ({ ...rule, ...wide })));
 }
 
-/** As the API server takes it. */
 export function bodyOf(configuration: WebhookConfiguration): JsonObject {
   return configuration as unknown as JsonObject;
 }

@@ -1,8 +1,8 @@
-// What is counted of webhook configurations, for Prometheus. Docs: docs/enforcement.md.
+// Prometheus metrics of webhook configurations. Docs: docs/enforcement.md.
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-/** Of one object. */
+/** Figures of one configuration. */
 export interface ConfigurationFigures {
   readonly policyServer: string;
   readonly kind: string;
@@ -11,15 +11,15 @@ export interface ConfigurationFigures {
 
 export interface WebhookFigures {
   readonly configurations: readonly ConfigurationFigures[];
-  /** Policy servers whose configurations could not be written the last time. */
+  /** Policy servers whose last pass failed. */
   readonly failing: readonly string[];
 }
 
-/** Counts by policy server, never by policy. */
+/** No metric has a policy as a label: there may be thousands. */
 export class WebhookMetrics {
   readonly #writes;
 
-  /** `figures` gives what there is now. */
+  /** @param figures returns current values */
   constructor(registry: Registry, figures: () => WebhookFigures) {
     const registers = [registry];
     const labelNames = ['policy_server', 'kind'] as const;
@@ -64,7 +64,7 @@ export class WebhookMetrics {
     }
     this.#writes = new Counter({
       name: 'portcullis_webhook_configuration_writes_total',
-      help: 'Writes of webhook configurations by what came of them',
+      help: 'Writes of webhook configurations by result',
       labelNames: ['result'],
       registers,
     });

@@ -1,4 +1,4 @@
-// Webhook configurations as objects of a cluster.
+// Webhook configurations as Kubernetes objects.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type KubernetesObject,
@@ -8,7 +8,7 @@ import {
   type ObjectKey,
 } from '../../resources/index.ts';
 
-/** Where an API server reaches a policy server, and the PEM of the CAs that its certificate may come from. */
+/** Where an API server reaches a policy server, and its CA certificates as PEM. */
 export type WebhookTarget = { readonly ca: string } & (
   | { /** Base URL of the admission port. */ readonly url: string }
   | { readonly service: { readonly namespace: string; readonly name: string; readonly port: number } }
@@ -19,7 +19,7 @@ export interface WebhookConfiguration extends KubernetesObject {
   readonly webhooks?: readonly object[];
 }
 
-/** One webhook of a configuration, complete: a field that is left to defaults could not be seen to differ. */
+/** One webhook of a configuration, with every field set: a difference from an omitted field could not be detected. */
 export interface Webhook {
   readonly name: string;
   readonly admissionReviewVersions: readonly string[];
@@ -27,17 +27,16 @@ export interface Webhook {
   readonly rules: readonly MatchRule[];
   readonly failurePolicy: 'Fail' | 'Ignore';
   readonly matchPolicy: 'Exact' | 'Equivalent';
-  /** Absent where there are none: an API server leaves out what is empty. */
+  /** Never empty: API servers drop empty lists. */
   readonly matchConditions?: readonly MatchCondition[];
   readonly objectSelector: MatchSelector;
   readonly namespaceSelector: MatchSelector;
   readonly sideEffects: string;
   readonly timeoutSeconds: number;
-  /** Of mutating ones. */
+  /** Mutating webhooks only. */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
 }
 
-/** Whether a configuration's webhooks are asked before objects are complete. */
 export function kindOfConfiguration(isMutating: boolean): string {
   return isMutating ? 'MutatingWebhookConfiguration' : 'ValidatingWebhookConfiguration';
 }
@@ -50,7 +49,7 @@ export function clientConfig(target: WebhookTarget, path: string): object {
     : { service: { ...target.service, path }, caBundle };
 }
 
-/** What is in the cluster, put right; undefined when it is right. Labels and annotations of others stay. */
+/** The actual object with the wanted webhooks, labels and annotations; undefined if it has them. Keeps labels and annotations of others. */
 export function corrected(
   actual: WebhookConfiguration,
   { metadata, webhooks }: WebhookConfiguration,
@@ -69,10 +68,7 @@ export function corrected(
   return isDeepStrictEqual(wanted, actual) ? undefined : wanted;
 }
 
-/**
- * The policy that a configuration was made for by an earlier version, which wrote one for each; undefined when it was made
- * for none.
- */
+/** The policy of a configuration of an earlier version, which wrote one for each policy; undefined for other configurations. */
 export function policyOf({ metadata }: KubernetesObject): ObjectKey | undefined {
   const { kubewardenPolicyName: name, kubewardenPolicyNamespace: namespace } = metadata.annotations ?? {};
   return name === undefined ? undefined : namespace === undefined ? { name } : { namespace, name };

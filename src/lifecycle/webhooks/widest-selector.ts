@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { MatchSelector } from '../../resources/index.ts';
 
-/** What all of the selectors demand: each selects less than that. Of one, itself. */
+/** The requirements that all selectors share: it selects whatever any of them does. */
 export function widestSelector(selectors: readonly MatchSelector[]): MatchSelector {
   const [only, ...others] = distinct(selectors);
   if (others.length === 0) {
@@ -16,8 +16,8 @@ export function widestSelector(selectors: readonly MatchSelector[]): MatchSelect
   };
 }
 
-/** Whether everything that `wide` demands is demanded by `narrow` too: what `narrow` selects, `wide` does. */
-export function demandsNoMore(wide: MatchSelector, narrow: MatchSelector): boolean {
+/** Whether `wide` selects everything that `narrow` does, because `narrow` has all requirements of `wide`. */
+export function isAtLeastAsWide(wide: MatchSelector, narrow: MatchSelector): boolean {
   const labels = narrow.matchLabels ?? {};
   return (
     Object.entries(wide.matchLabels ?? {}).every(
@@ -27,12 +27,12 @@ export function demandsNoMore(wide: MatchSelector, narrow: MatchSelector): boole
   );
 }
 
-/** What is in every list, as it is in the first. */
+/** Entries of the first list that are in all others. */
 export function common<T>([first = [], ...others]: readonly (readonly T[])[]): readonly T[] {
   return first.filter((one) => others.every((other) => other.some((another) => isDeepStrictEqual(another, one))));
 }
 
-/** Each value once, in the order in which they come. */
+/** Values without duplicates, in their order. */
 export function distinct<T>(values: readonly T[]): readonly T[] {
   const seen = new Map<string, T>();
   for (const value of values) {
@@ -46,7 +46,7 @@ export function distinct<T>(values: readonly T[]): readonly T[] {
 
 type Expression = NonNullable<MatchSelector['matchExpressions']>[number];
 
-/** API servers leave out values that are empty. */
+/** Treats absent and empty values alike, because API servers drop empty lists. */
 function isSame(one: Expression, other: Expression): boolean {
   return (
     one.key === other.key && one.operator === other.operator && isDeepStrictEqual(one.values ?? [], other.values ?? [])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { IDLE_MS, WritePace } from './write-pace.ts';
 
-/** When writes come, of changes at the given times. Milliseconds. */
+/** The times of writes for changes at the given times. Milliseconds. */
 function writesOf(changes: readonly number[]): readonly number[] {
   const pace = new WritePace();
   const writes: number[] = [];
@@ -33,20 +33,20 @@ function stream(count: number, everyMs: number): readonly number[] {
 }
 
 describe('the pace of writes', () => {
-  it('delays no change that comes by itself', () => {
+  it('delays no single change', () => {
     assert.deepEqual(writesOf([0, IDLE_MS, 2 * IDLE_MS]), [0, IDLE_MS, 2 * IDLE_MS]);
   });
 
-  it('makes few writes of a thousand changes, however fast they come', () => {
+  it('makes few writes for a thousand changes, however fast they come', () => {
     for (const everyMs of [0, 1, 5, 20, 50]) {
       const writes = writesOf(stream(1_000, everyMs));
       assert.ok(writes.length <= 7, `${writes.length} writes of changes every ${everyMs} ms`);
     }
-    // Both kinds of objects are written at once: at most ten writes of what takes twenty seconds.
+    // Each is a write of both kinds of configurations: at most ten requests in twenty seconds.
     assert.ok(writesOf(stream(1_000, 20)).length <= 5);
   });
 
-  it('makes few writes of a slow stream, too, however often it pauses', () => {
+  it('makes few writes for a slow stream, however often it pauses', () => {
     for (const everyMs of [450, 500, 1_000, 2_500]) {
       const writes = writesOf(stream(Math.trunc(35_000 / everyMs), everyMs));
       assert.ok(writes.length <= 10, `${writes.length} writes of changes every ${everyMs} ms`);
@@ -60,7 +60,7 @@ describe('the pace of writes', () => {
     assert.ok(last > end && last - end <= 1_500, `${last - end} ms`);
   });
 
-  it('lets nobody wait for ever while changes do not end', () => {
+  it('bounds the delay of a write while changes do not end', () => {
     const writes = writesOf(stream(10_000, 30));
     const gaps = writes.map((at, index) => at - (writes[index - 1] ?? 0));
     assert.ok(Math.max(...gaps) <= 15_000 + 30, String(Math.max(...gaps)));

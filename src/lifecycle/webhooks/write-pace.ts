@@ -1,19 +1,16 @@
-// When configurations are written: a change at once, a stream of changes in few writes.
+// Rate limit of writes: a single change is written at once, a stream of changes with few writes.
 
-/** How long the first, second … write of a stream of changes waits for the one before: 1,000 policies take five. Milliseconds. */
+/** Minimum gaps before the first, second, … write of a stream: 1,000 policies take five writes. Milliseconds. */
 export const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 3_000, 9_000, 15_000];
-/** A stream that pauses for so long is written at once, unless that happens too often. Milliseconds. */
+/** A pause of this length triggers a write, {@link QUIET_GAP_MS} or more after the last one. Milliseconds. */
 export const QUIET_MS = 400;
-/**
- * How long such a write waits for the last one: each time twice as long, so that a slow stream with many pauses takes few
- * writes, too. Milliseconds.
- */
+/** Minimum gap before a write after a pause. It doubles each time, so that a slow stream with many pauses takes few writes. Milliseconds. */
 const QUIET_GAP_MS = 250;
 const MAX_QUIET_GAP_MS = 8_000;
-/** After so long without a change the next one is the first of its stream. Milliseconds. */
+/** Time without a change after which a new stream begins. Milliseconds. */
 export const IDLE_MS = 3_000;
 
-/** Times are milliseconds of a clock that does not go back. */
+/** All times are milliseconds of a monotonic clock. */
 export class WritePace {
   readonly #factor: number;
   #lastWrite = -Infinity;
@@ -21,19 +18,19 @@ export class WritePace {
   /** Writes of this stream so far. */
   #count = 0;
 
-  /** @param factor by which all times are longer */
+  /** @param factor scales all times */
   constructor(factor: number = 1) {
     this.#factor = factor;
   }
 
-  /** There is something to write. How long to wait. */
+  /** Notes a change. @returns the time until its write */
   changed(now: number): number {
     this.#restart(now);
     this.#lastChange = now;
     return this.wait(now);
   }
 
-  /** How long to wait before what there is to write is written; 0: now. */
+  /** Time until the next write; 0: now. */
   wait(now: number): number {
     const gap = WRITE_GAPS_MS[Math.min(this.#count, WRITE_GAPS_MS.length - 1)] ?? 0;
     const due = this.#lastWrite + gap * this.#factor;

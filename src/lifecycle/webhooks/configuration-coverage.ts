@@ -1,4 +1,4 @@
-// What configurations in a cluster ask about, as they are there: whether that is what policies are for, and of which.
+// Reads from a webhook configuration in the cluster which policies' requests it covers.
 import { isDeepStrictEqual } from 'node:util';
 import {
   isNamespacedPolicyId,
@@ -13,58 +13,57 @@ import { type ExemptionSettings, isExemption } from './exemptions.ts';
 import { insideNamespaces } from './namespace-groups.ts';
 import { ADMIT_PATH } from './webhook-configurations.ts';
 import { clientConfig, type Webhook, type WebhookConfiguration, type WebhookTarget } from './webhook-object.ts';
-import { demandsNoMore } from './widest-selector.ts';
+import { isAtLeastAsWide } from './widest-selector.ts';
 
-/** A webhook with what has been found out about it. */
-interface KnownWebhook {
+interface ParsedWebhook {
   readonly webhook: Webhook;
   readonly bucket: string;
-  /** Where it asks in certain namespaces only. */
+  /** The namespaces that it is limited to by name. */
   readonly namespaces: readonly string[] | undefined;
   readonly rules: RuleSet;
-  /** Whether its rules cover a rule, by the rule's text. */
+  /** Cache: whether its rules cover a rule, by the rule's JSON. */
   readonly covered: Map<string, boolean>;
 }
 
-/** What one configuration asks about. Made once for each version of an object, then asked about any number of policies. */
-export class AskedPolicies {
+/** The requests that one configuration covers. Created once per version of an object, and used for many policies. */
+export class ConfigurationCoverage {
   readonly #isMutating: boolean;
-  readonly #webhooks: readonly KnownWebhook[];
-  readonly #byBucket = new Map<string, KnownWebhook[]>();
+  readonly #webhooks: readonly ParsedWebhook[];
+  readonly #byBucket = new Map<string, ParsedWebhook[]>();
 
   constructor({ kind, webhooks = [] }: WebhookConfiguration) {
     this.#isMutating = kind === 'MutatingWebhookConfiguration';
-    this.#webhooks = webhooks.flatMap((webhook) => knownWebhook(webhook as Partial<Webhook>, this.#isMutating));
-    for (const known of this.#webhooks) {
-      for (const namespace of known.namespaces ?? ['']) {
-        const key = keyOf(known.bucket, namespace);
-        this.#byBucket.set(key, [...(this.#byBucket.get(key) ?? []), known]);
+    this.#webhooks = webhooks.flatMap((webhook) => parsedWebhook(webhook as Partial<Webhook>, this.#isMutating));
+    for (const parsed of this.#webhooks) {
+      for (const namespace of parsed.namespaces ?? ['']) {
+        const key = keyOf(parsed.bucket, namespace);
+        this.#byBucket.set(key, [...(this.#byBucket.get(key) ?? []), parsed]);
       }
     }
   }
 
-  /** Whether all requests that a policy is for are asked about, but for those that are exempt. */
-  isAskedAbout(match: PolicyMatch, settings: Pick<ExemptionSettings, 'exemptNamespaces'>): boolean {
+  /** Whether one of the webhooks covers all requests of a match, except exempt ones. */
+  covers(match: PolicyMatch, settings: Pick<ExemptionSettings, 'exemptNamespaces'>): boolean {
     const { bucket, isMutating, namespace = '' } = match;
     return (
       isMutating === this.#isMutating &&
-      (this.#byBucket.get(keyOf(bucket, namespace)) ?? []).some((known) => asksAbout(known, match, settings))
+      (this.#byBucket.get(keyOf(bucket, namespace)) ?? []).some((parsed) => webhookCovers(parsed, match, settings))
     );
   }
 
-  /** Whether all webhooks are where a policy server is. */
-  isAt(target: WebhookTarget): boolean {
+  /** Whether all webhooks have this target. */
+  pointsTo(target: WebhookTarget): boolean {
     return this.#webhooks.every(({ webhook, bucket }) =>
       isDeepStrictEqual(webhook.clientConfig, clientConfig(target, `${ADMIT_PATH}${bucket}`)),
     );
   }
 
-  /** Whether there is a webhook of a policy's own. */
-  hasOwn(id: string): boolean {
+  /** Whether there is a webhook for this policy alone. */
+  hasOwnWebhook(id: string): boolean {
     return this.#webhooks.some(({ bucket }) => policyOfBucket(bucket) === id);
   }
 
-  /** What is asked about, as if each webhook, and each namespace that one names, were a policy. */
+  /** The covered requests: one match for each webhook, or for each namespace that a webhook names. */
   matches(settings: Pick<ExemptionSettings, 'exemptNamespaces'>): readonly PolicyMatch[] {
     return this.#webhooks.flatMap(({ webhook, bucket, namespaces }) => {
       const { rules, failurePolicy, matchPolicy, objectSelector, timeoutSeconds, matchConditions = [] } = webhook;
@@ -91,8 +90,8 @@ export class AskedPolicies {
   }
 }
 
-/** Somebody else may have written it. */
-function knownWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly KnownWebhook[] {
+/** Empty for a webhook that calls no policy server. Fields may be missing, since users can edit configurations. */
+function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly ParsedWebhook[] {
   const { clientConfig: place = {}, namespaceSelector = {}, rules = [], objectSelector = {} } = webhook;
   const { url, service } = place as { url?: string; service?: { path?: string } };
   const path = url === undefined ? service?.path : URL.parse(url)?.pathname;
@@ -119,50 +118,50 @@ function knownWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly 
   ];
 }
 
-/** The version before this one called a bucket of one policy by the policy's id, whichever kind of webhook asked there. */
+/** The version before this one used the policy's id as the path of its own bucket, for both kinds of webhooks. */
 function bucketOfPath(name: string, isMutating: boolean): string {
   return policyOfBucket(name) === name ? ownBucket(isMutating, name) : name;
 }
 
-/** Whether what is in a bucket are policies of namespaces. */
+/** Whether a bucket contains namespaced policies. */
 function isOfNamespacesBucket(bucket: string): boolean {
   const owner = policyOfBucket(bucket);
   return owner === undefined ? bucket.split('.').includes('namespaced') : isNamespacedPolicyId(owner);
 }
 
-function asksAbout(
-  { webhook, namespaces, rules: asked, covered }: KnownWebhook,
+function webhookCovers(
+  { webhook, namespaces, rules: ruleSet, covered }: ParsedWebhook,
   match: PolicyMatch,
   settings: Pick<ExemptionSettings, 'exemptNamespaces'>,
 ): boolean {
   const rules = match.namespace === undefined ? match.rules : match.rules.flatMap(insideNamespaces);
-  const demanded = webhook.namespaceSelector.matchExpressions?.filter((one) => !isExempt(one, settings)) ?? [];
+  const required = webhook.namespaceSelector.matchExpressions?.filter((one) => !isExempt(one, settings)) ?? [];
   return (
     (webhook.failurePolicy === 'Fail' || match.failurePolicy === 'Ignore') &&
     (webhook.matchPolicy === 'Equivalent' || match.matchPolicy === 'Exact') &&
     webhook.timeoutSeconds >= match.timeoutSeconds &&
-    demandsNoMore(webhook.objectSelector, match.objectSelector) &&
+    isAtLeastAsWide(webhook.objectSelector, match.objectSelector) &&
     (namespaces !== undefined ||
-      demandsNoMore({ ...webhook.namespaceSelector, matchExpressions: demanded }, match.namespaceSelector)) &&
+      isAtLeastAsWide({ ...webhook.namespaceSelector, matchExpressions: required }, match.namespaceSelector)) &&
     (webhook.matchConditions ?? []).every(
       (one) =>
         isExemption(one) ||
         match.matchConditions.some(({ name, expression }) => name === one.name && expression === one.expression),
     ) &&
-    rules.every((rule) => isCovered(asked, rule, covered))
+    rules.every((rule) => isCovered(ruleSet, rule, covered))
   );
 }
 
-function isCovered(rules: RuleSet, rule: MatchRule, known: Map<string, boolean>): boolean {
+function isCovered(rules: RuleSet, rule: MatchRule, cache: Map<string, boolean>): boolean {
   const key = JSON.stringify(rule);
-  const result = known.get(key) ?? rules.covers(rule);
-  known.set(key, result);
+  const result = cache.get(key) ?? rules.covers(rule);
+  cache.set(key, result);
   return result;
 }
 
 type Expression = NonNullable<PolicyMatch['namespaceSelector']['matchExpressions']>[number];
 
-/** Whether a requirement leaves out exempt namespaces only. */
+/** Whether a requirement excludes only exempt namespaces. */
 function isExempt(
   { key, operator, values = [] }: Expression,
   { exemptNamespaces }: Pick<ExemptionSettings, 'exemptNamespaces'>,

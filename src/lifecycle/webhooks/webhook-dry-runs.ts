@@ -1,4 +1,4 @@
-// What an API server says of one policy alone, before the policy's part goes into a webhook that it shares with others.
+// Dry-runs the webhook of one policy before it is merged into a webhook that policies share.
 import { createHash } from 'node:crypto';
 import { ApiError } from '../../cluster/index.ts';
 import { type AdmissionPolicySpec, isOwnBucket, type PolicyMatch } from '../../resources/index.ts';
@@ -7,73 +7,74 @@ import { bytesOf, configurationName, MAX_CONFIGURATION_BYTES } from './configura
 import { exemptions, type ExemptionSettings } from './exemptions.ts';
 import { MAX_MATCH_CONDITIONS, standaloneConfiguration } from './webhook-configurations.ts';
 
-/** How an API server says that it understood a configuration, and will not have it. */
+/** HTTP status codes that reject the configuration itself. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
 
-/** What was found good is remembered for as many different policies, at some 100 bytes each: three times 3,500. */
-const MAX_REMEMBERED = 10_000;
+/** Remembered accepted webhooks, at some 100 bytes each: for three times 3,500 policies. */
+const MAX_ACCEPTED = 10_000;
 
-/** Nobody is asked there: only whether an address is well-formed matters. */
-const NOWHERE = { url: 'https://localhost', ca: '' };
+/** A well-formed target for dry runs, never called. */
+const PLACEHOLDER_TARGET = { url: 'https://localhost', ca: '' };
 
-/** The API server will not ask as it was told to. */
+/** An API server, or a limit of ours, rejects the webhook of a policy. */
 export class WebhookRefusal extends Error {
   override readonly name = 'WebhookRefusal';
 }
 
-/** Bytes that one policy may put into a webhook that it shares: some 400 rules. */
+/** Bytes of rules and selectors that one policy may add to a shared webhook: some 400 rules. */
 export const MAX_SHARED_BYTES = 64_000;
 
-export interface WebhookTrialsOptions extends ExemptionSettings {
+export interface WebhookDryRunsOptions extends ExemptionSettings {
   readonly objects: ConfigurationObjects;
 }
 
-export class WebhookTrials {
-  readonly #options: WebhookTrialsOptions;
-  /** Hashes of what API servers found good. */
-  readonly #good = new Set<string>();
+export class WebhookDryRuns {
+  readonly #options: WebhookDryRunsOptions;
+  /** Hashes of webhooks that an API server has accepted. */
+  readonly #accepted = new Set<string>();
 
-  constructor(options: WebhookTrialsOptions) {
+  constructor(options: WebhookDryRunsOptions) {
     this.#options = options;
   }
 
-  /** @throws WebhookRefusal; ApiError where it could not be found out */
-  async attempt(
+  /** @throws WebhookRefusal; ApiError when the dry run itself failed */
+  async run(
     id: string,
     policyServer: string,
     match: PolicyMatch,
     { sideEffects = 'None' }: AdmissionPolicySpec,
     signal: AbortSignal,
   ): Promise<void> {
-    const settings = { ...this.#options, policyServer, target: NOWHERE };
-    const made = standaloneConfiguration(id, match, sideEffects, settings);
-    const [{ name: _, ...content } = { name: '' }] = made.webhooks as { readonly name: string }[];
+    const settings = { ...this.#options, policyServer, target: PLACEHOLDER_TARGET };
+    const configuration = standaloneConfiguration(id, match, sideEffects, settings);
+    const [{ name: _, ...content } = { name: '' }] = configuration.webhooks as { readonly name: string }[];
     const hash = createHash('sha256')
       .update(JSON.stringify([policyServer, match.isMutating, content, isOwnBucket(match.bucket) ? '' : match.bucket]))
       .digest('hex');
-    if (this.#good.has(hash)) {
+    if (this.#accepted.has(hash)) {
       return;
     }
     checkShared(match);
     this.#checkOwn(match, bytesOf(content));
-    const trial = `${configurationName(policyServer)}.trial-${hash.slice(0, 16)}`;
+    const name = `${configurationName(policyServer)}.trial-${hash.slice(0, 16)}`;
     try {
-      await this.#options.objects.attempt({ ...made, metadata: { ...made.metadata, name: trial } }, signal);
+      const { metadata } = configuration;
+      await this.#options.objects.dryRun({ ...configuration, metadata: { ...metadata, name } }, signal);
     } catch (error) {
       if (error instanceof ApiError && REFUSALS.has(error.code)) {
-        throw new WebhookRefusal(error.message.replaceAll(trial, id), { cause: error });
+        throw new WebhookRefusal(error.message.replaceAll(name, id), { cause: error });
       }
       throw error;
     }
     this.#remember(hash);
   }
 
-  /** What only we know of a policy that is to have a webhook for itself. */
+  /** Limits of a policy's own webhook that an API server cannot check. */
   #checkOwn({ bucket, rules, matchConditions }: PolicyMatch, bytes: number): void {
     if (!isOwnBucket(bucket)) {
       return;
     }
-    // As if any namespace were asked about: while two revisions share the webhook, more may be than with either.
+    // For all namespaces: while two revisions share the webhook, it may need an exemption that neither needs alone.
     const most = MAX_MATCH_CONDITIONS - exemptions(rules, { rules, namespaceSelector: {} }, this.#options).length;
     if (matchConditions.length > most) {
       throw new WebhookRefusal(
@@ -88,15 +89,15 @@ export class WebhookTrials {
   }
 
   #remember(hash: string): void {
-    if (this.#good.size >= MAX_REMEMBERED) {
-      const [oldest = ''] = this.#good;
-      this.#good.delete(oldest);
+    if (this.#accepted.size >= MAX_ACCEPTED) {
+      const [oldest = ''] = this.#accepted;
+      this.#accepted.delete(oldest);
     }
-    this.#good.add(hash);
+    this.#accepted.add(hash);
   }
 }
 
-/** One policy must not be the reason why the webhook of all cannot be stored. */
+/** Keeps one policy from making a shared webhook too large to store. */
 function checkShared({ bucket, rules, namespaceSelector, objectSelector }: PolicyMatch): void {
   const bytes = bytesOf({ rules, namespaceSelector, objectSelector });
   if (!isOwnBucket(bucket) && bytes > MAX_SHARED_BYTES) {
