@@ -49,14 +49,7 @@ describe('the operations port', () => {
     for (const host of ['localhost:8081', '127.0.0.1', '127.9.9.9:1', '[::1]:8081', 'LOCALHOST.', 'a.localhost']) {
       assert.equal(await statusFor(host), 200, host);
     }
-    for (const host of [
-      'rebound.example:8081',
-      '127.0.0.1.example',
-      'localhost.example',
-      '10.0.0.1',
-      '[fe80::1]',
-      '',
-    ]) {
+    for (const host of ['rebound.example:8081', '127.0.0.1.example', 'localhost.example', '10.0.0.1', '[fe80::1]']) {
       assert.equal(await statusFor(host), 421, host);
     }
   });
