@@ -6,7 +6,7 @@ import type { AdmissionRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { Match } from './match-resources.ts';
 
-/** Fields of a namespace's metadata that expressions see. */
+/** Fields of a namespace's metadata that `namespaceObject` contains. */
 const NAMESPACE_METADATA = [
   'name',
   'generateName',
@@ -24,7 +24,7 @@ const NAMESPACE_METADATA = [
 /** Fields of `request`, in the order of AdmissionRequest. */
 const REQUEST_TEXTS = ['subResource', 'requestSubResource', 'name', 'namespace'] as const;
 
-/** What `namespaceObject` is. */
+/** The value of `namespaceObject`. */
 export function namespaceValue(namespace: JsonObject | undefined): CelValue {
   if (namespace === undefined) {
     return null;
@@ -41,7 +41,7 @@ export function namespaceValue(namespace: JsonObject | undefined): CelValue {
   };
 }
 
-/** What `request` is for a policy that matched a request: as API servers show it, without the objects. */
+/** The value of `request` for a policy that matched: as in API servers, without the objects. */
 export function requestValue({ json, ...request }: AdmissionRequest, match: Match): CelValue {
   const value: Record<string, CelValue> = {
     uid: '',
@@ -65,7 +65,7 @@ export function requestValue({ json, ...request }: AdmissionRequest, match: Matc
   return value;
 }
 
-/** What `authorizer` and `authorizer.requestResource` are. */
+/** The values of `authorizer` and `authorizer.requestResource`. */
 export function authorizerValues(
   { json, requestResource, subResource, namespace, name }: AdmissionRequest,
   authorizer: Authorizer,

@@ -13,13 +13,13 @@ export interface KindId {
   readonly kind: string;
 }
 
-/** What a policy looks at of a request; texts that are not there are empty. */
+/** The fields of a request that policies read. Missing texts are empty. */
 export interface AdmissionRequest {
-  /** As the API server converted it for the policy. */
+  /** In the version that the API server converted the object to for the policy. */
   readonly kind: KindId;
   readonly resource: ResourceId;
   readonly subResource: string;
-  /** As the client asked. */
+  /** As in the client's request. */
   readonly requestKind: KindId;
   readonly requestResource: ResourceId;
   readonly name: string;
@@ -27,11 +27,11 @@ export interface AdmissionRequest {
   readonly operation: string;
   readonly object: JsonObject | undefined;
   readonly oldObject: JsonObject | undefined;
-  /** All of it, as it was sent. */
+  /** The whole request, unchanged. */
   readonly json: JsonObject;
 }
 
-/** Reads the request of an AdmissionReview, with numbers as CEL has them. Fields that are missing are empty. */
+/** Reads the request of an AdmissionReview, with numbers of CEL. Missing fields are empty. */
 export function admissionRequest(json: JsonObject): AdmissionRequest {
   const kind = kindOf(json.kind);
   const resource = resourceOf(json.resource);
@@ -50,13 +50,13 @@ export function admissionRequest(json: JsonObject): AdmissionRequest {
   };
 }
 
-/** The name of a request's object for messages: one that is to be generated has none yet. */
+/** The name of a request's object for messages; a name to be generated is not known yet. */
 export function objectName({ name, object }: AdmissionRequest): string {
   const metadata = isJsonObject(object?.metadata) ? object.metadata : {};
   return name || text(metadata.name) || text(metadata.generateName) || 'Unknown';
 }
 
-/** Whether a request is about a namespace itself: such a one is in no namespace, whatever it says. */
+/** Whether the request is for a Namespace, which counts as cluster-scoped even if `namespace` is set. */
 export function isForNamespace({ requestKind }: AdmissionRequest): boolean {
   return requestKind.kind === 'Namespace' && requestKind.version === 'v1' && requestKind.group === '';
 }

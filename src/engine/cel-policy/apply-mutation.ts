@@ -1,4 +1,4 @@
-// What mutations do to objects. Loaded with the first one: it takes the schemas of Kubernetes' kinds.
+// Applies mutations. Loaded with the first one, because it loads the schemas of the Kubernetes kinds.
 import type { CelValue } from '../../cel/index.ts';
 import { applyPatchSteps, kubernetesSchema, PatchError } from '../../resources/index.ts';
 import type { PatchStep, Schema } from '../../resources/index.ts';
@@ -7,7 +7,7 @@ import type { JsonObject } from '../json-text.ts';
 import { MutationValueError } from './mutation-structs.ts';
 import { mergeObject } from './structural-merge.ts';
 
-/** Applies a JSON patch; a `test` that does not hold leaves the object as it is. Throws {@link MutationValueError}. */
+/** Applies a JSON patch; when a `test` fails, the object stays unchanged. Throws {@link MutationValueError}. */
 export function applyJsonPatchMutation(object: CelValue, steps: readonly PatchStep[]): CelValue {
   try {
     return applyPatchSteps(object, steps) as CelValue;
@@ -23,8 +23,8 @@ export function applyJsonPatchMutation(object: CelValue, steps: readonly PatchSt
 }
 
 /**
- * Merges what an ApplyConfiguration constructed into an object: as its schema says, or field by field where that is not
- * known. Throws {@link MutationValueError}.
+ * Merges the value of an ApplyConfiguration into an object, by the schema of its kind, or field by field without one.
+ * Throws {@link MutationValueError}.
  */
 export function applyConfigurationMutation(object: JsonObject, applied: JsonObject): JsonObject {
   const { apiVersion, kind } = object;

@@ -7,7 +7,7 @@ import type { ExpressionScope, PolicyEnvironments } from './policy-environment.t
 import type { MutationSpec, PolicySpec, ValidationSpec } from './policy-spec.ts';
 import { fieldOfPatch } from './read-policy.ts';
 
-/** A policy, ready to be evaluated. Belongs to one thread. */
+/** A compiled policy. Belongs to one thread. */
 export interface CompiledPolicy {
   readonly spec: PolicySpec;
   readonly variables: ReadonlyMap<string, Program>;
@@ -15,13 +15,13 @@ export interface CompiledPolicy {
   readonly validations: readonly CompiledValidation[];
   readonly auditAnnotations: readonly CompiledAuditAnnotation[];
   readonly mutations: readonly CompiledMutation[];
-  /** Whether an expression looks at the request's namespace. */
+  /** Whether an expression uses `namespaceObject`. */
   readonly usesNamespace: boolean;
   readonly usesAuthorizer: boolean;
 }
 
 export interface CompiledExpression {
-  /** As errors at run time show it. */
+  /** The expression as runtime errors quote it. */
   readonly text: string;
   readonly program: Program;
 }
@@ -39,7 +39,7 @@ export interface CompiledMutation extends CompiledExpression {
   readonly patchType: MutationSpec['patchType'];
 }
 
-/** Compiles every expression of a policy; what is wrong is noted in `problems`, and the policy must not be used then. */
+/** Compiles all expressions of a policy. Mistakes are added to `problems`; the policy must not be used then. */
 export function compilePolicy(
   spec: PolicySpec,
   environments: PolicyEnvironments,
@@ -48,7 +48,7 @@ export function compilePolicy(
   return new PolicyCompiler(spec, environments, problems).compile();
 }
 
-/** Types that an expression may give; an empty list is anything. */
+/** Types that an expression may return; empty for any type. */
 type Expected = readonly CelType[];
 
 const ANYTHING: Expected = [];
@@ -60,7 +60,7 @@ const PATCH_RESULTS: Readonly<Record<MutationSpec['patchType'], Expected>> = {
   ApplyConfiguration: [struct('Object')],
 };
 
-/** How the message of an expression begins that is right but can only fail: its constant parts do. */
+/** Prefix of errors about expressions that compile but always fail at runtime, because of a constant. */
 const UNUSABLE = 'program instantiation failed';
 
 class PolicyCompiler {
@@ -88,7 +88,7 @@ class PolicyCompiler {
   compile(): CompiledPolicy {
     const spec = this.#spec;
     const matchConditions = this.#all(spec.matchConditions, 'matchConditions', (condition, path) =>
-      // Without variables: they are computed for requests that match.
+      // Without variables, which are computed only for requests that match.
       this.#compile(
         condition.expression,
         `${path}.expression`,
@@ -137,7 +137,7 @@ class PolicyCompiler {
     for (const [index, { name, expression }] of this.#spec.variables.entries()) {
       const path = `${this.#root}variables[${index}].expression`;
       const compiled = this.#compile(expression, path, this.#scope, ANYTHING);
-      // What is behind it may still be checked when it is wrong itself.
+      // Declared even if invalid, so that later expressions can be checked.
       this.#types.set(name, variableType(compiled?.program.resultType ?? { kind: 'dyn' }));
       if (compiled !== undefined) {
         programs.set(name, compiled.program);
@@ -160,7 +160,7 @@ class PolicyCompiler {
     return condition && { ...condition, spec, message };
   }
 
-  /** `isTrimmed`: API servers check some expressions without the space around them, and evaluate them with it. */
+  /** `isTrimmed`: API servers check some expressions without surrounding space, and evaluate them with it. */
   #compile(
     text: string,
     path: string,
@@ -170,7 +170,7 @@ class PolicyCompiler {
   ): CompiledExpression | undefined {
     const checked = isTrimmed ? trimSpace(text) : text;
     if (trimSpace(text) === '') {
-      // Noted when it was read.
+      // Reported by the reader.
       return undefined;
     }
     try {
@@ -201,7 +201,7 @@ function positionOf(error: CelError): FieldProblem['position'] {
   return issue && { line: issue.line, column: issue.column, excerpt: issue.excerpt };
 }
 
-/** A type as API servers name it here: other than the checker does in its errors. */
+/** The name of a type in these messages of API servers; it differs from the checker's. */
 function typeName(type: CelType): string {
   switch (type.kind) {
     case 'null':

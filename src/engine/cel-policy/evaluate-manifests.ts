@@ -16,44 +16,44 @@ import { REASON_CODES } from './policy-spec.ts';
 import type { BindingSpec, Reason } from './policy-spec.ts';
 import { validate } from './validate.ts';
 
-/** The annotation in which API servers note what bindings with the action Audit let pass. */
+/** The annotation for failed validations of bindings with the action Audit. */
 export const VALIDATION_FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 
-/** First minor version that notes all failures, up to as many. */
+/** Since this minor version API servers report all failures, up to a limit, instead of the last. */
 const ALL_FAILURES_SINCE = 37;
 const MAX_NOTED_FAILURES = 50;
 
-/** What an API server with these policies would answer to a request. */
+/** The answer of an API server with these policies. */
 export interface ManifestVerdict {
   readonly allowed: boolean;
-  /** As clients see it. */
+  /** The message for the client. */
   readonly message?: string;
   /** Status code of a denial. */
   readonly code?: number;
   readonly reason?: string;
-  /** Every denial: API servers answer with the first of validating policies, and list those of mutating ones. */
+  /** All denials. API servers answer with the first of validating policies, and list those of mutating ones. */
   readonly causes: readonly string[];
   readonly warnings: readonly string[];
   readonly auditAnnotations: Readonly<Record<string, string>>;
-  /** The object after mutations; absent when none was applied. */
+  /** The mutated object; absent without mutations. */
   readonly patchedObject?: JsonValue;
-  /** Policies, with a binding, that were evaluated: `policy/binding`. */
+  /** Evaluated policies with their bindings: `policy/binding`. */
   readonly evaluated: readonly string[];
 }
 
 export interface ManifestEvaluationOptions {
-  /** Whom `authorizer` asks. Default: a refusal that says that there is none. */
+  /** Used by `authorizer`. Default: one that answers with an error. */
   readonly authorizer?: Authorizer;
 }
 
 const NO_AUTHORIZER: Authorizer = {
-  authorize: () => ({ isAllowed: false, reason: '', error: 'there is no authorizer: nobody can be asked here' }),
+  authorize: () => ({ isAllowed: false, reason: '', error: 'no authorizer is available' }),
 };
 
 /**
- * What the API server would do with a request: mutating policies first, once more where they ask for it, then validating
- * ones with the object as it is then. Defaults that an API server fills in between are not known here.
- * Throws EngineError `guest-error` when the manifests have problems, or a namespace is needed that is not among them.
+ * Evaluates a request like an API server: mutating policies first, with reinvocation, then validating ones with the
+ * mutated object. Defaults that an API server applies in between are missing. Throws EngineError `guest-error` when the
+ * manifests have mistakes, or lack the request's namespace when it is needed.
  */
 export function evaluateManifests(
   manifests: LoadedManifests,
@@ -72,7 +72,7 @@ interface Denial {
   readonly reason: Reason;
 }
 
-/** A policy with a binding that are for the request, and the parameters that they give. */
+/** A policy with a binding that both match the request, and their parameters. */
 interface Invocation {
   readonly bound: BoundPolicy;
   readonly binding: BindingSpec;
@@ -89,7 +89,7 @@ class ManifestEvaluation {
   readonly #evaluated = new Set<string>();
   #object: CelValue;
   #isMutated = false;
-  /** What bindings with the action Audit let pass. */
+  /** Failed validations of bindings with the action Audit. */
   readonly #failures: object[] = [];
 
   constructor(manifests: LoadedManifests, request: AdmissionRequest, authorizer: Authorizer) {
@@ -106,7 +106,7 @@ class ManifestEvaluation {
     const refused = this.#mutate();
     const [refusal] = refused;
     if (refusal !== undefined) {
-      // Whatever the reason, API servers leave the code of a refusal as it is.
+      // API servers always answer this code, whatever the reason.
       return { ...this.#verdict(refused), allowed: false, ...refusal, code: REASON_CODES.Forbidden };
     }
     const denials = this.#validate();
@@ -133,7 +133,7 @@ class ManifestEvaluation {
     };
   }
 
-  /** Older API servers note the last failure only. */
+  /** Older API servers report only the last failure. */
   #auditAnnotations(): Readonly<Record<string, string>> {
     const noted =
       this.#manifests.kubernetesVersion >= ALL_FAILURES_SINCE
@@ -283,7 +283,7 @@ class ManifestEvaluation {
     return invocations;
   }
 
-  /** The request with the object as it is now. */
+  /** The request with the current object. */
   #current(): AdmissionRequest {
     return this.#isMutated ? { ...this.#request, object: this.#object as JsonObject } : this.#request;
   }
@@ -316,12 +316,12 @@ class ManifestEvaluation {
       const missing = new NamespaceMissing(request.namespace).message;
       throw new EngineError('guest-error', `${missing}: add the manifest of the Namespace, the policy looks at it`);
     }
-    // Nothing looks at it: what an API server knows of every namespace.
+    // No expression uses it, so only the fields that every namespace has.
     return namespaceValue({ metadata: { name: request.namespace } });
   }
 }
 
-/** API servers do not ask policies about policies. */
+/** API servers do not evaluate these policies for admission policies and bindings. */
 function isExempt({ requestKind }: AdmissionRequest): boolean {
   return (
     requestKind.group === 'admissionregistration.k8s.io' &&
@@ -342,7 +342,7 @@ function configurationText(binding: BindingSpec | undefined, error: unknown): st
   return `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${errorText(error)}`;
 }
 
-/** As Go writes JSON: some letters of markup are escaped. */
+/** Serializes JSON like Go, which escapes `<`, `>`, `&`, U+2028 and U+2029. */
 function goJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[<>&\u2028\u2029]/gu,

@@ -6,25 +6,25 @@ import { loadManifests } from './manifests.ts';
 import { readSettings } from './read-policy.ts';
 
 export interface ExportOptions {
-  /** The name of the policy, and of its binding. */
+  /** Name of the policy and its binding. */
   readonly name: string;
-  /** Minor version of the API server that is to take it. Default: the newest known. */
+  /** Minor version of the target API server. Default: the newest known. */
   readonly kubernetesVersion?: number;
-  /** Whether denials are only reported (a policy in monitor mode): the binding warns and audits. Default: false. */
+  /** Whether the policy is in monitor mode: the binding then warns and audits instead of denying. Default: false. */
   readonly monitors?: boolean;
   /** Replaces the message of every denial (a policy's `message`). Default: none. */
   readonly message?: string;
 }
 
 export interface ExportedPolicy {
-  /** The policy and its binding, to be written as YAML. Empty when the settings cannot be read. */
+  /** The policy and its binding. Empty when the settings cannot be parsed. */
   readonly manifests: readonly JsonObject[];
-  /** What could not be expressed, or an API server would not take. */
+  /** Settings that manifests cannot express, or that an API server would reject. */
   readonly problems: readonly FieldProblem[];
 }
 
 const API_VERSION = 'admissionregistration.k8s.io/v1';
-/** First minor version whose API server has mutating policies as v1, and as v1beta1. */
+/** Minor versions since which API servers serve mutating policies as v1 and as v1beta1. */
 const MUTATING_V1_SINCE = 36;
 const MUTATING_V1BETA1_SINCE = 34;
 
@@ -32,7 +32,7 @@ const EVERYTHING: JsonObject = {
   resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: ['*'] }],
 };
 
-/** Settings of `builtin:cel` as manifests for an API server that can run them itself. Never throws. */
+/** Converts settings of `builtin:cel` to manifests that API servers evaluate themselves. Never throws. */
 export function exportPolicy(settings: unknown, options: ExportOptions): ExportedPolicy {
   const problems = new FieldProblems();
   const { spec } = readSettings(settings, problems);
@@ -77,7 +77,7 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
   return { manifests: [policy, binding], problems: [...problems.list, ...loaded.problems] };
 }
 
-/** Keys as API servers write them, empty and null fields left out. */
+/** Settings with the key names of API servers, without empty and null fields. */
 function normalised(settings: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(settings).flatMap(([key, value]) => {
@@ -89,7 +89,7 @@ function normalised(settings: JsonObject): JsonObject {
   );
 }
 
-/** `APIVersion` as `apiVersion`: Kubewarden's settings are written either way. */
+/** `APIVersion` to `apiVersion`: Kubewarden's settings accept both. */
 function camelKeys(object: JsonObject): JsonObject {
   const known = ['apiVersion', 'kind', 'name', 'namespace', 'selector', 'parameterNotFoundAction'];
   return Object.fromEntries(

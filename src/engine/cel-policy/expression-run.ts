@@ -3,23 +3,23 @@ import type { Bindings, CelValue, Evaluation } from '../../cel/index.ts';
 import type { CompiledExpression, CompiledPolicy } from './compiled-policy.ts';
 import { VARIABLES_TYPE } from './policy-environment.ts';
 
-/** What expressions of a policy may look at during one evaluation. */
+/** Variables of expressions during one evaluation. */
 export interface Activation {
   readonly object: CelValue;
   readonly oldObject: CelValue;
   readonly request: CelValue;
   readonly namespaceObject: CelValue;
-  /** Null when the policy takes parameters and gets none; not looked at when it takes none. */
+  /** Null when the policy has a paramKind but no parameter; unused without a paramKind. */
   readonly params: CelValue;
-  /** Absent where expressions may not ask it. */
+  /** Absent where expressions must not use it. */
   readonly authorizer?: CelValue;
   readonly requestResource?: CelValue;
 }
 
-/** What became of one expression. */
+/** Result of one expression. */
 export type ExpressionResult = { readonly value: CelValue } | { readonly error: string };
 
-/** All expressions that are evaluated together cost more than they may. The message is that of API servers. */
+/** Expressions exceeded their common cost budget. The message is that of API servers. */
 export class OutOfBudget extends Error {
   constructor() {
     super('validation failed due to running out of cost budget, no further validation rules will be run');
@@ -27,13 +27,13 @@ export class OutOfBudget extends Error {
 }
 
 /**
- * Expressions that share a budget, and variables: those are computed when they are first looked at, and cost once.
- * API servers have a run for the match conditions, one for validations, one for messages and one for annotations.
+ * Expressions with a common cost budget and common variables, which are computed on first use and counted once. API
+ * servers use one run for match conditions, one for validations, one for messages and one for annotations.
  */
 export class ExpressionRun {
   readonly #bindings: Bindings;
   #remaining: number;
-  /** What variables cost since the last expression. */
+  /** Cost of variables since the last expression. */
   #variablesCost = 0;
 
   constructor(policy: CompiledPolicy, activation: Activation, budget: number) {
@@ -50,7 +50,7 @@ export class ExpressionRun {
     this.#bindings = bindings;
   }
 
-  /** What is left of the budget. */
+  /** Remaining budget. */
   get remaining(): number {
     return this.#remaining;
   }

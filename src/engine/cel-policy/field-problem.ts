@@ -1,18 +1,18 @@
 import { quote } from '../../go/index.ts';
 
-/** What is wrong with a field of a policy, a binding or settings, in the words of API servers where they have any. */
+/** A mistake in a field of a policy, a binding or settings, with the message of API servers where they have one. */
 export interface FieldProblem {
-  /** As API servers write it: `spec.validations[0].expression`; an empty path for the whole. */
+  /** As API servers write it: `spec.validations[0].expression`; empty for the whole. */
   readonly path: string;
   readonly message: string;
-  /** Where in the expression, counted from 1; absent when the field is no expression or is wrong as a whole. */
+  /** Position in the expression, counted from 1; absent for other fields, and when the whole expression is wrong. */
   readonly position?: { readonly line: number; readonly column: number; readonly excerpt: string };
 }
 
-/** A message shows this much of a value that is not an expression. */
+/** Maximum length of a quoted value. */
 const MAX_SHOWN = 200;
 
-/** Collects every problem of a document, so that they can be shown at once. */
+/** Collects all mistakes in a document, so that they are reported together. */
 export class FieldProblems {
   readonly list: FieldProblem[] = [];
 
@@ -46,12 +46,12 @@ export class FieldProblems {
   }
 }
 
-/** The problem as one text. */
+/** A mistake as text. */
 export function problemText({ path, message }: FieldProblem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-/** All problems as one text: as an API server lists them. */
+/** All mistakes as one text, as API servers list them. */
 export function problemsText(problems: readonly FieldProblem[]): string {
   const [first] = problems;
   return problems.length === 1 && first !== undefined
@@ -59,7 +59,7 @@ export function problemsText(problems: readonly FieldProblem[]): string {
     : `[${problems.map(problemText).join(', ')}]`;
 }
 
-/** What kind of thing a value is, for messages. */
+/** The type of a value, for messages. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) {
     return 'nothing';

@@ -3,15 +3,15 @@ import { unknownKeyHint } from '../nearest-key.ts';
 import { kindOf } from './field-problem.ts';
 import type { FieldProblems } from './field-problem.ts';
 
-/** How the keys of a mapping are compared. */
+/** How keys of a mapping are compared. */
 export interface KeyOptions {
-  /** Whether `APIVersion` is `apiVersion`, as Go reads JSON. Default: false. */
+  /** Whether `APIVersion` equals `apiVersion`, as in Go's JSON decoder. Default: false. */
   readonly ignoreCase?: boolean;
-  /** What to say of some unknown keys instead of "did you mean". */
+  /** Messages for certain unknown keys instead of "did you mean". */
   readonly hints?: Readonly<Record<string, string>>;
 }
 
-/** Reads one mapping strictly: every unknown key and every value of another type is a problem. Null counts as missing. */
+/** Reads one mapping strictly: unknown keys and values of a wrong type are mistakes. Null counts as missing. */
 export class Fields {
   readonly path: string;
   readonly #values = new Map<string, unknown>();
@@ -53,7 +53,7 @@ export class Fields {
     return this.value(key) !== undefined;
   }
 
-  /** Undefined when it is missing or is no text; an empty text is one. */
+  /** Undefined when it is missing or not a string. */
   text(key: string): string | undefined {
     const value = this.value(key);
     if (value === undefined || typeof value === 'string') {
@@ -63,7 +63,7 @@ export class Fields {
     return undefined;
   }
 
-  /** The elements with their paths; none when it is missing or is no list. */
+  /** The elements with their paths; empty when it is missing or not a list. */
   list(key: string): readonly (readonly [value: unknown, path: string])[] {
     const value = this.value(key);
     if (Array.isArray(value)) {
@@ -85,7 +85,7 @@ export class Fields {
     });
   }
 
-  /** One of some texts; a missing or empty one is `fallback`. */
+  /** One of the supported texts; `fallback` when it is missing or empty. */
   oneOf<Value extends string>(key: string, supported: readonly Value[], fallback: Value): Value {
     const text = this.text(key);
     if (text === undefined || text === '') {

@@ -1,4 +1,4 @@
-/** Space as Go trims it, which is not what JavaScript does: U+0085 is, U+FEFF is not. */
+/** Whitespace in Go, which differs from JavaScript: U+0085 is included, U+FEFF is not. */
 function isSpace(code: number): boolean {
   return (
     code === 0x20 ||

@@ -11,10 +11,10 @@ import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
 
 const BINDING = 'kubewarden';
 const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
-/** How a host says that there is no such object. */
+/** Prefix of a host's message for a missing object. */
 const NOT_FOUND = /^Cannot find /u;
 
-/** What policies ask for, by the host capabilities that the policy was granted: its contextAwareResources and `kubernetes/…`. */
+/** Sources that call host capabilities, within the policy's contextAwareResources and hostCapabilities. */
 export class HostSources implements PolicySources {
   readonly params: ParameterSource;
   readonly namespaces: NamespaceSource;
@@ -73,7 +73,7 @@ export class HostSources implements PolicySources {
 
   #call(operation: string, payload: JsonObject): JsonValue {
     const bytes = this.#context.hostCall(BINDING, 'kubernetes', operation, Buffer.from(JSON.stringify(payload)));
-    // With integers as expressions see them.
+    // Keeps integers as CEL values.
     return parseCelJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as JsonValue;
   }
 }
@@ -86,8 +86,8 @@ function objectIn(value: JsonValue): JsonObject {
 }
 
 /**
- * The question as the capability takes it. What that does not have, paths and selectors, is named in the
- * same style: a host that does not know them must refuse the question.
+ * The payload of `can_i`. Fields that Kubewarden's payload lacks (path, selectors) are added in the same style: a host
+ * that does not know them must refuse the payload.
  */
 function subjectAccessReview(request: AuthorizationRequest): JsonObject {
   const { username, uid, groups = [], extra } = request.user;

@@ -7,16 +7,16 @@ import type { JsonObject } from '../json-text.ts';
 
 export type { Labels };
 
-/** A selector of labels (`matchLabels`, `matchExpressions`), all of whose requirements must hold. */
+/** A label selector (`matchLabels`, `matchExpressions`); all requirements must hold. */
 export type LabelSelector = Selector;
 
-/** The operators of expressions, and how selectors in text spell them. */
+/** Operators of matchExpressions, and their spelling in selector strings. */
 const OPERATORS = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const;
 
-/** Selects everything. */
+/** Selects all objects. */
 export const EVERYTHING: LabelSelector = Selector.EVERYTHING;
 
-/** Reads a selector, checked as API servers check those of policies. */
+/** Reads a selector, validated like selectors of policies in API servers. */
 export function readLabelSelector(value: unknown, path: string, problems: FieldProblems): LabelSelector {
   const fields = new Fields(value, path, ['matchLabels', 'matchExpressions'], problems);
   const requirements: LabelRequirement[] = [];

@@ -20,31 +20,31 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   MutatingAdmissionPolicyBinding: ['v1', 'v1beta1', 'v1alpha1'],
 };
 
-/** What is wrong with one of several manifests. */
+/** A mistake in one of several manifests. */
 export interface ManifestProblem extends FieldProblem {
   /** `ValidatingAdmissionPolicy/name`. */
   readonly manifest: string;
 }
 
 export interface ManifestOptions {
-  /** Whose language it is: the minor version of an API server. Default: the newest known. */
+  /** Minor version of the API server whose CEL environment is used. Default: the newest known. */
   readonly kubernetesVersion?: number;
 }
 
-/** A policy with the bindings that name it, in the order in which API servers look at them. */
+/** A policy with its bindings, in the order of API servers. */
 export interface BoundPolicy {
   readonly name: string;
   readonly policy: CompiledPolicy;
   readonly bindings: readonly BindingSpec[];
 }
 
-/** Manifests, read and compiled: what {@link evaluateManifests} evaluates. Belongs to one thread. */
+/** Parsed and compiled manifests for {@link evaluateManifests}. Belongs to one thread. */
 export interface LoadedManifests {
-  /** Minor version of the API server whose answers are given. */
+  /** Minor version of the API server that is imitated. */
   readonly kubernetesVersion: number;
-  /** Nothing can be evaluated while there are any. */
+  /** Nothing is evaluated unless this is empty. */
   readonly problems: readonly ManifestProblem[];
-  /** What has no effect, and why. */
+  /** Policies and bindings without effect, and the reasons. */
   readonly notes: readonly string[];
   readonly validating: readonly BoundPolicy[];
   readonly mutating: readonly BoundPolicy[];
@@ -52,7 +52,7 @@ export interface LoadedManifests {
   readonly namespaces: NamespaceSource;
 }
 
-/** Whether a manifest is a policy or a binding of the API server's admission policies. */
+/** Whether a manifest is an admission policy or a binding of the API server. */
 export function isAdmissionPolicyManifest(json: unknown): boolean {
   const { apiVersion, kind } = isJsonObject(json) ? json : {};
   const [group, version] = typeof apiVersion === 'string' ? apiVersion.split('/') : [];
@@ -66,8 +66,8 @@ export function isAdmissionPolicyManifest(json: unknown): boolean {
 }
 
 /**
- * Reads and compiles manifests: policies and bindings, Namespaces, and everything else as parameters that policies may
- * be bound to. Never throws: what is wrong is in `problems`, all of it.
+ * Parses and compiles manifests: policies and bindings, Namespaces, and all other objects as parameters. Never throws;
+ * `problems` contains all mistakes.
  */
 export function loadManifests(documents: readonly unknown[], options: ManifestOptions = {}): LoadedManifests {
   return new ManifestLoader(options).load(documents);
@@ -152,7 +152,7 @@ class ManifestLoader {
   }
 }
 
-/** Objects of manifests, as parameters. */
+/** Objects among the manifests, as parameters. */
 class ManifestObjects implements ParameterSource {
   readonly #byKind = new Map<string, JsonObject[]>();
 
@@ -175,7 +175,7 @@ class ManifestObjects implements ParameterSource {
     return this.#in(kind, namespace).filter((object) => selector.matches(labelsOf(object)));
   }
 
-  /** As a CustomResourceDefinition among the manifests says; else by what Kubernetes has, and by the objects that are there. */
+  /** From a CustomResourceDefinition among the manifests; otherwise from the known kinds and the objects themselves. */
   isNamespaced(kind: ParamKindKey): boolean {
     const scope = this.#declaredScope(kind);
     if (scope !== undefined) {
@@ -203,7 +203,7 @@ class ManifestObjects implements ParameterSource {
     return this.#byKind.get(`${apiVersion}/${kind}`) ?? [];
   }
 
-  /** A manifest without a namespace goes to `default`, as kubectl has it. */
+  /** A manifest without a namespace is in `default`, as in kubectl. */
   #in(kind: ParamKindKey, namespace: string | undefined): readonly JsonObject[] {
     const objects = this.#all(kind);
     return namespace === undefined
@@ -231,7 +231,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : Number(a.name > b.name);
 }
 
-/** A problem with its manifest, as one text. */
+/** A mistake with its manifest, as text. */
 export function manifestProblemText(problem: ManifestProblem): string {
   return `${problem.manifest}: ${problemText(problem)}`;
 }

@@ -3,21 +3,21 @@ import type { CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
 
-/** Whether a request is meant, or why that cannot be known. */
+/** Whether a request matches, or why that cannot be determined. */
 export type Matching = { readonly matches: boolean } | { readonly error: string };
 
 /**
- * The match conditions of a policy: one that is false excludes the request, whatever the others come to. Otherwise one
- * that failed is an error, unless the policy ignores failures: the request is then not meant.
+ * Evaluates the match conditions of a policy. One that is false excludes the request, even if others fail. Otherwise a
+ * failed condition is an error, or excludes the request with failurePolicy Ignore.
  */
 export function checkMatchConditions(policy: CompiledPolicy, activation: Activation): Matching {
   if (policy.matchConditions.length === 0) {
     return { matches: true };
   }
   const errors = new Set<string>();
-  // API servers do not look the namespace up before a request is known to be meant.
+  // API servers look up the namespace only after the match conditions.
   const run = new ExpressionRun(policy, { ...activation, namespaceObject: null }, MATCH_CONDITIONS_COST_BUDGET);
-  // All are evaluated, so that the costs of all count.
+  // All are evaluated, because the costs of all count.
   let isExcluded = false;
   try {
     for (const condition of policy.matchConditions) {

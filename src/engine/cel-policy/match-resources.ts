@@ -7,7 +7,7 @@ import { EVERYTHING, labelsOf, readLabelSelector } from './label-selector.ts';
 import type { Labels, LabelSelector } from './label-selector.ts';
 import type { NamespaceSource } from './sources.ts';
 
-/** Which requests a policy or a binding is for (`matchConstraints`, `matchResources`). */
+/** The requests that a policy or a binding matches (`matchConstraints`, `matchResources`). */
 export interface MatchResources {
   readonly namespaceSelector: LabelSelector;
   readonly objectSelector: LabelSelector;
@@ -27,13 +27,13 @@ export interface ResourceRule {
 
 const SCOPES = ['*', 'Cluster', 'Namespaced'] as const;
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
-/** Nothing is there to be mutated when an object is deleted. */
+/** A DELETE request has no object to mutate. */
 const MUTATING_OPERATIONS = OPERATIONS.filter((operation) => operation !== 'DELETE');
 
 const KEYS = ['namespaceSelector', 'objectSelector', 'resourceRules', 'excludeResourceRules', 'matchPolicy'];
 const RULE_KEYS = ['apiGroups', 'apiVersions', 'operations', 'resources', 'scope', 'resourceNames'];
 
-/** Reads and checks them as an API server does, its defaults filled in. */
+/** Reads and validates them like an API server, with its defaults applied. */
 export function readMatchResources(
   value: unknown,
   path: string,
@@ -149,16 +149,16 @@ function checkResources(resources: readonly string[], path: string, problems: Fi
   }
 }
 
-/** The resource and kind by which a request matched: what `request.resource` and `request.kind` are. */
+/** The resource and kind by which a request matched: `request.resource` and `request.kind`. */
 export interface Match {
   readonly resource: ResourceId;
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
 }
 
 /**
- * Whether a request is meant. Another version of the same resource counts as equivalent only when the request names it
- * itself (`resource` beside `requestResource`): which others there are is known to a cluster only.
- * Throws what the source of namespaces throws, when it has to be asked and nothing else rules the request out.
+ * Whether a request matches. An equivalent version is considered only if the request contains it (`resource` beside
+ * `requestResource`), because only a cluster knows all versions. Namespaces are looked up only when nothing else
+ * excludes the request; errors of the lookup are thrown.
  */
 export function matchRequest(
   match: MatchResources,
@@ -213,7 +213,7 @@ function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource)
   return labelsOf(namespace);
 }
 
-/** The namespace of a request does not exist. */
+/** The request's namespace does not exist. */
 export class NamespaceMissing extends Error {
   constructor(name: string) {
     super(`namespaces "${name}" not found`);

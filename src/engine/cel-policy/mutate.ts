@@ -17,23 +17,23 @@ const require = createRequire(import.meta.url);
 
 let loaded: typeof applyMutationModule | undefined;
 
-/** Most processes that evaluate policies never mutate anything: what that takes is loaded when it is first needed. */
+/** Loaded on first use: most processes that evaluate policies never mutate. */
 function mutations(): typeof applyMutationModule {
   loaded ??= require(`./apply-mutation.${extension}`) as typeof applyMutationModule;
   return loaded;
 }
 
-/** What a mutating policy made of an object. */
+/** Result of a mutating policy. */
 export interface MutationResult {
-  /** As it came when nothing was done. */
+  /** Unchanged without mutations. */
   readonly object: CelValue;
-  /** Whether mutations were applied, even such that changed nothing. */
+  /** Whether any mutation was applied, even if it changed nothing. */
   readonly isMutated: boolean;
-  /** Of mutations that failed; those behind them were applied all the same. */
+  /** Errors of failed mutations; later mutations are still applied. */
   readonly errors: readonly string[];
 }
 
-/** Applies a mutating policy as API servers do. Never throws. */
+/** Applies a mutating policy like API servers. Never throws. */
 export function mutate(policy: CompiledPolicy, activation: Activation): MutationResult {
   const { object } = activation;
   const matching = checkMatchConditions(policy, activation);
@@ -111,13 +111,13 @@ function merge(object: CelValue, value: CelValue): CelValue {
     throw new MutationValueError('unsupported return type from ApplyConfiguration expression');
   }
   checkTypeNames(value);
-  // Numbers that JSON.parse does not know are leaves to the merge.
+  // Numbers of CEL are objects; the merge treats them as leaves.
   return mutations().applyConfigurationMutation(object as JsonObject, jsonOf(value) as JsonObject);
 }
 
 /**
- * A value as JSON.parse would give it; the very same where it is that already, and so are parts of it that are. Throws EngineError
- * `nested-too-deep`.
+ * A value with plain JSON numbers, as from JSON.parse. Parts that are plain already are returned, not copied. Throws
+ * EngineError `nested-too-deep`.
  */
 export function plainJson(value: CelValue, depth = 0): JsonValue {
   if (depth > MAX_NESTING) {

@@ -18,10 +18,10 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 
 const JSON_PATCH = 'JSONPatch';
 const OBJECT = 'Object';
-/** Integers beyond are text in JSON, as cel-go converts them. */
+/** Larger integers become strings in JSON, as in cel-go. */
 const MAX_JSON_INTEGER = Number.MAX_SAFE_INTEGER;
 
-/** A value made by `Object{…}`, `Object.spec{…}` and so on. */
+/** A value of `Object{…}`, `Object.spec{…}` and so on. */
 export class ObjectValue extends CelStruct {
   readonly typeName: string;
   readonly fields: ReadonlyMap<string, CelValue>;
@@ -49,7 +49,7 @@ export class ObjectValue extends CelStruct {
   }
 }
 
-/** A value made by `JSONPatch{…}`: one operation. */
+/** A value of `JSONPatch{…}`: one operation. */
 export class JsonPatchValue extends CelStruct {
   readonly typeName = JSON_PATCH;
   readonly fields: ReadonlyMap<string, CelValue>;
@@ -80,14 +80,14 @@ export class JsonPatchValue extends CelStruct {
     );
   }
 
-  /** One of the fields that are text. */
+  /** One of the text fields. */
   text(field: 'op' | 'path' | 'from'): string {
     const value = this.fields.get(field);
     return typeof value === 'string' ? value : '';
   }
 }
 
-/** Makes the values of mutations. */
+/** Creates the values of mutations. */
 export const MUTATION_STRUCTS: StructFactory = {
   has: (typeName) => typeName === JSON_PATCH || typeName === OBJECT || typeName.startsWith(`${OBJECT}.`),
   create(typeName, fields) {
@@ -103,12 +103,12 @@ export const MUTATION_STRUCTS: StructFactory = {
   },
 };
 
-/** What cannot be said in JSON, or not of this type. */
+/** A value without a JSON form, or of a wrong type. */
 export class MutationValueError extends Error {}
 
 /**
- * Checks that structs are named after the fields that they are in: `Object.spec{template: Object.spec.template{}}`.
- * Throws MutationValueError naming those that are not.
+ * Checks that structs are named by their field paths: `Object.spec{template: Object.spec.template{}}`. Throws
+ * MutationValueError with the wrong names.
  */
 export function checkTypeNames(value: ObjectValue): void {
   const errors: string[] = [];
@@ -150,7 +150,7 @@ function childrenOf(value: CelValue): readonly CelValue[] {
   return isRecord(value) ? Object.values(value) : [];
 }
 
-/** A value as JSON, as mutations write it into objects. Throws MutationValueError for what JSON has not. */
+/** A value as JSON. Throws MutationValueError for values without a JSON form. */
 export function jsonOf(value: CelValue, depth = 0): JsonValue {
   if (depth > MAX_NESTING) {
     throw tooDeep();
@@ -205,7 +205,7 @@ function mapOf(map: CelMap, depth: number): JsonObject {
   );
 }
 
-/** An object with own properties only, whatever they are called. */
+/** Own properties with any names, such as `__proto__`. */
 function fromEntries(entries: readonly (readonly [string, JsonValue])[]): JsonObject {
   return Object.fromEntries(entries);
 }

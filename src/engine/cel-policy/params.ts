@@ -2,12 +2,12 @@ import type { JsonObject } from '../json-text.ts';
 import type { ParamRef } from './policy-spec.ts';
 import type { ParameterSource, ParamKind } from './sources.ts';
 
-/** Why a policy cannot be evaluated for a request. The message is that of API servers. */
+/** The parameters of a policy cannot be determined. The message is that of API servers. */
 export class ConfigurationError extends Error {}
 
 /**
- * The parameters that a policy is to be evaluated with, one after the other; `undefined` is none. No parameters at all
- * when none were found and that is allowed. Throws {@link ConfigurationError}, and what the source throws.
+ * The parameters that a policy is evaluated with, one after the other; `[undefined]` without a paramKind, and empty
+ * when no parameter exists and that is allowed. Throws {@link ConfigurationError}, and errors of the source.
  */
 export function collectParams(
   paramKind: ParamKind | undefined,
@@ -27,7 +27,7 @@ export function collectParams(
   if (found.length === 0 && paramRef.parameterNotFoundAction === 'Deny') {
     throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
   }
-  // Params of kinds that API servers know themselves come without these.
+  // Parameters of builtin kinds come without apiVersion and kind.
   return found.map((param) => ({ ...param, apiVersion: paramKind.apiVersion, kind: paramKind.kind }));
 }
 

@@ -17,27 +17,27 @@ import {
 import type { CelType, Environment, Program, TypeProvider } from '../../cel/index.ts';
 import { MUTATION_STRUCTS } from './mutation-structs.ts';
 
-/** Which variables an expression may use, beside `object`, `oldObject`, `request` and `namespaceObject`. */
+/** Available variables besides `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface ExpressionScope {
   readonly hasParams: boolean;
   readonly hasAuthorizer: boolean;
-  /** Whether `variables` exists. */
+  /** Whether `variables` is available. */
   readonly hasVariables: boolean;
-  /** Whether `Object{…}` and `JSONPatch{…}` can be made. */
+  /** Whether `Object{…}` and `JSONPatch{…}` are available. */
   readonly hasPatchTypes: boolean;
 }
 
 export interface PolicyEnvironmentsOptions {
-  /** Whose language it is: the minor version of an API server. Default: the newest known. */
+  /** Minor version of the API server whose CEL environment is used. Default: the newest known. */
   readonly kubernetesVersion?: number;
   /**
-   * Whether `request` shows what webhooks are sent besides what policies of API servers see: `uid`, `object`,
-   * `oldObject`. Kubewarden's policies may look at them.
+   * Whether `request` has the fields of an AdmissionReview that policies of API servers cannot use: `uid`, `object`,
+   * `oldObject`. Kubewarden's policies can.
    */
   readonly hasWholeRequest: boolean;
 }
 
-/** The name of the type of `variables`, in errors too. */
+/** The name of the type of `variables`, also in error messages. */
 export const VARIABLES_TYPE = 'kubernetes.variables';
 
 const TEXTS = listOf(STRING);
@@ -77,18 +77,18 @@ const WHOLE_REQUEST = { uid: STRING, object: DYN, oldObject: DYN };
 type VariableTypes = ReadonlyMap<string, CelType>;
 const NO_VARIABLES: VariableTypes = new Map();
 
-/** Compiles expressions of policies. Environments are made when they are first needed and serve all policies. */
+/** Compiles expressions of policies. Environments are created on first use and shared by all policies. */
 export class PolicyEnvironments {
   readonly #options: PolicyEnvironmentsOptions;
   readonly #environments = new Map<string, Environment>();
-  /** Of the policy whose expression is being compiled. */
+  /** Variables of the policy that is being compiled. */
   #variables: VariableTypes = NO_VARIABLES;
 
   constructor(options: PolicyEnvironmentsOptions) {
     this.#options = options;
   }
 
-  /** `variables` are those of the policy that are declared so far, with their types. Throws CelError. */
+  /** `variables`: types of the policy's variables so far. Throws CelError. */
   compile(expression: string, scope: ExpressionScope, variables: VariableTypes): Program {
     this.#variables = variables;
     try {
@@ -158,8 +158,7 @@ export class PolicyEnvironments {
 }
 
 /**
- * The type that a variable has for the expressions behind it: API servers know lists, maps and what JSON has, and take
- * everything else for `dyn`.
+ * The type of a variable in later expressions. As in API servers: lists, maps and JSON types; everything else is `dyn`.
  */
 export function variableType(type: CelType): CelType {
   switch (type.kind) {

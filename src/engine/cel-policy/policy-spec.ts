@@ -2,10 +2,10 @@ import type { LabelSelector } from './label-selector.ts';
 import type { MatchResources } from './match-resources.ts';
 import type { ParamKind } from './sources.ts';
 
-/** What a policy is read to, whether it came as settings or as a manifest. */
+/** A parsed policy, from settings or from a manifest. */
 export interface PolicySpec {
   readonly kind: 'validating' | 'mutating';
-  /** Undefined for settings: a policy there is named by its entry. */
+  /** Undefined for settings, which have no name. */
   readonly name: string | undefined;
   readonly failurePolicy: FailurePolicyType;
   readonly paramKind: ParamKind | undefined;
@@ -24,7 +24,7 @@ export type PatchType = 'JSONPatch' | 'ApplyConfiguration';
 export type ValidationAction = 'Deny' | 'Warn' | 'Audit';
 export type Reason = 'Unauthorized' | 'Forbidden' | 'Invalid' | 'RequestEntityTooLarge';
 
-/** The status code that API servers answer with for a reason. */
+/** Status codes of API servers by reason. */
 export const REASON_CODES: Readonly<Record<Reason, number>> = {
   Unauthorized: 401,
   Forbidden: 403,
@@ -32,15 +32,15 @@ export const REASON_CODES: Readonly<Record<Reason, number>> = {
   RequestEntityTooLarge: 413,
 };
 
-/** Match conditions of one policy. */
+/** Maximum number of match conditions of a policy. */
 export const MAX_MATCH_CONDITIONS = 64;
-/** Audit annotations of one policy. */
+/** Maximum number of audit annotations of a policy. */
 export const MAX_AUDIT_ANNOTATIONS = 20;
-/** Bytes of an audit annotation's expression. */
+/** Maximum size of an audit annotation's expression, in bytes. */
 export const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
-/** Bytes of what a messageExpression gives; a longer one is not used. */
+/** Maximum size of a messageExpression's result, in bytes; a longer one is ignored. */
 export const MAX_MESSAGE_BYTES = 5 * 1024;
-/** Bytes of an audit annotation's value; a longer one is cut. */
+/** Maximum size of an audit annotation's value, in bytes; a longer one is cut. */
 export const MAX_ANNOTATION_VALUE_BYTES = 10 * 1024;
 
 export interface NamedExpression {
@@ -74,13 +74,13 @@ export interface ParamRef {
   readonly parameterNotFoundAction: 'Allow' | 'Deny';
 }
 
-/** What a binding is read to. */
+/** A parsed binding. */
 export interface BindingSpec {
   readonly kind: PolicySpec['kind'];
   readonly name: string;
   readonly policyName: string;
   readonly paramRef: ParamRef | undefined;
   readonly matchResources: MatchResources | undefined;
-  /** Of bindings of validating policies. */
+  /** Only for bindings of validating policies. */
   readonly validationActions: readonly ValidationAction[];
 }

@@ -8,7 +8,7 @@ export function denied(message: string, code: number = REASON_CODES.Invalid): Gu
   return { accepted: false, message, code, auditAnnotations: null, warnings: null };
 }
 
-/** What validations come to that do not hold: each message once, and the code of the first. */
+/** The verdict for failed validations: each message once, and the code of the first. */
 export function verdictOf(
   denials: readonly Pick<ValidationDecision, 'message' | 'reason'>[],
   auditAnnotations: GuestVerdict['auditAnnotations'] = null,

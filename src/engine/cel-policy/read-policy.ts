@@ -38,7 +38,7 @@ const REINVOCATION_POLICIES = ['IfNeeded', 'Never'] as const;
 const NOT_FOUND_ACTIONS = ['Deny', 'Allow'] as const;
 const PATCH_TYPES = ['ApplyConfiguration', 'JSONPatch'] as const;
 const ACTIONS = ['Audit', 'Deny', 'Warn'] as const;
-/** API servers answer with Unauthorized, too, but take no policy that says it; Kubewarden's policies may. */
+/** API servers know the reason Unauthorized, but reject policies with it. Kubewarden's policies may use it. */
 const MANIFEST_REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'] as const;
 const SETTINGS_REASONS = [...MANIFEST_REASONS, 'Unauthorized'] as const;
 
@@ -46,13 +46,13 @@ const SETTINGS_HINTS = Object.fromEntries(
   MANIFEST_KEYS.map((key) => [key, 'settings are what a policy has below "spec": write that at the top']),
 );
 
-/** Settings of `builtin:cel`: the spec of a policy of either kind, and which parameters it gets. */
+/** Parsed settings of `builtin:cel`: the spec of a policy of either kind, and its parameters. */
 export interface PolicySettings {
   readonly spec: PolicySpec;
   readonly paramRef: ParamRef | undefined;
 }
 
-/** Reads settings. Whatever is wrong is noted in `problems`; what is given back can then not be used. */
+/** Parses settings. Mistakes are added to `problems`; the result must not be used then. */
 export function readSettings(json: unknown, problems: FieldProblems): PolicySettings {
   const fields = new Fields(json, '', SETTINGS_KEYS, problems, { hints: SETTINGS_HINTS });
   const isMutating = fields.has('mutations');
@@ -75,7 +75,7 @@ export function readSettings(json: unknown, problems: FieldProblems): PolicySett
   return { spec, paramRef };
 }
 
-/** Reads the manifest of a ValidatingAdmissionPolicy or MutatingAdmissionPolicy as {@link readSettings} reads settings. */
+/** Parses the manifest of a ValidatingAdmissionPolicy or MutatingAdmissionPolicy, like {@link readSettings}. */
 export function readPolicy(json: unknown, problems: FieldProblems): PolicySpec {
   const manifest = new Fields(json, '', MANIFEST_KEYS, problems);
   const isMutating = manifest.text('kind') === 'MutatingAdmissionPolicy';
@@ -84,7 +84,7 @@ export function readPolicy(json: unknown, problems: FieldProblems): PolicySpec {
   return new PolicyReader(spec, problems, { name, isMutating }).read();
 }
 
-/** Reads the manifest of a binding. */
+/** Parses the manifest of a binding. */
 export function readBinding(json: unknown, problems: FieldProblems): BindingSpec {
   const manifest = new Fields(json, '', MANIFEST_KEYS, problems);
   const isMutating = manifest.text('kind') === 'MutatingAdmissionPolicyBinding';
@@ -186,7 +186,7 @@ function readParamRef(value: unknown, path: string, problems: FieldProblems, opt
   };
 }
 
-/** Reads the fields that a policy has below `spec`, in the order in which API servers complain about them. */
+/** Reads the spec of a policy. Fields are read in the order of an API server's error messages. */
 class PolicyReader {
   readonly #fields: Fields;
   readonly #problems: FieldProblems;
@@ -369,7 +369,7 @@ class PolicyReader {
     return annotations.map(([value, path]) => {
       const fields = new Fields(value, path, ['key', 'valueExpression'], problems);
       const key = fields.text('key') ?? '';
-      // Whoever asks the policy puts its name in front.
+      // The full key, which includes the policy's name.
       const full = `${this.#name ?? 'policy'}/${key}`;
       for (const problem of qualifiedNameProblems(full)) {
         problems.invalid(fields.at('key'), full, problem);
@@ -430,7 +430,7 @@ class PolicyReader {
   }
 }
 
-/** The field that holds the expression of a mutation. */
+/** The field that contains the expression of a mutation. */
 export function fieldOfPatch(patchType: PatchType): 'jsonPatch' | 'applyConfiguration' {
   return patchType === 'JSONPatch' ? 'jsonPatch' : 'applyConfiguration';
 }

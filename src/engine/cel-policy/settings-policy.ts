@@ -22,19 +22,19 @@ import type { JsonObject } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
 import type { GuestVerdict } from '../guest-verdict.ts';
 
-/** What settings were made into: a policy, or at least one problem. */
+/** A policy, or at least one mistake. */
 export type ParsedSettings =
   | { readonly policy: SettingsPolicy; readonly problems?: undefined }
   | { readonly policy?: undefined; readonly problems: readonly FieldProblem[] };
 
-/** What a policy may ask for beyond the request. Asked only when the policy needs it. */
+/** Sources of data beyond the request. Called only when the policy needs them. */
 export interface PolicySources {
   readonly params: ParameterSource;
   readonly namespaces: NamespaceSource;
   readonly authorizer: Authorizer;
 }
 
-/** Reads and compiles settings of `builtin:cel`. Never throws. */
+/** Parses and compiles settings of `builtin:cel`. Never throws. */
 export function parseSettings(json: unknown, environments: PolicyEnvironments): ParsedSettings {
   const problems = new FieldProblems();
   const { spec, paramRef } = readSettings(json, problems);
@@ -42,7 +42,7 @@ export function parseSettings(json: unknown, environments: PolicyEnvironments): 
   return problems.list.length > 0 ? { problems: problems.list } : { policy: new SettingsPolicy(policy, paramRef) };
 }
 
-/** A policy made of settings. */
+/** A policy from settings. */
 export class SettingsPolicy {
   readonly compiled: CompiledPolicy;
   readonly paramRef: ParamRef | undefined;
@@ -53,8 +53,8 @@ export class SettingsPolicy {
   }
 
   /**
-   * The verdict on a request. What keeps the policy from being evaluated denies, unless its failurePolicy is Ignore.
-   * Throws EngineError `capability-failed` when an expression needs a namespace that cannot be read.
+   * Evaluates a request. A policy that cannot be evaluated denies, unless its failurePolicy is Ignore. Throws
+   * EngineError `capability-failed` when an expression needs a namespace that cannot be read.
    */
   evaluate(request: AdmissionRequest, sources: PolicySources): GuestVerdict {
     const { spec } = this.compiled;
@@ -79,7 +79,7 @@ export class SettingsPolicy {
     return spec.kind === 'mutating' ? this.#mutate(activation, params) : this.#validate(activation, params);
   }
 
-  /** As API servers put it when they cannot find out whether or with what to evaluate a policy. */
+  /** The message of API servers when matching or parameters fail. */
   #misconfigured(what: 'policy' | 'binding', error: unknown): GuestVerdict {
     return this.compiled.spec.failurePolicy === 'Ignore'
       ? ACCEPTED
@@ -135,7 +135,7 @@ export class SettingsPolicy {
   }
 }
 
-/** As API servers do, a request is refused whose namespace cannot be found, whatever the policy makes of failures. */
+/** As in API servers, a namespace that cannot be read denies the request even with failurePolicy Ignore. */
 function namespaceOf(request: AdmissionRequest, namespaces: NamespaceSource): CelValue {
   if (request.namespace === '' || isForNamespace(request)) {
     return null;

@@ -8,23 +8,23 @@ export interface ParamKind {
   readonly kind: string;
 }
 
-/** Where parameters come from. Both throw when they cannot know: the policy then fails as its failurePolicy says. */
+/** Source of parameters. Both methods throw on failure, for which the policy's failurePolicy applies. */
 export interface ParameterSource {
-  /** Undefined when there is no such object. `namespace` is undefined for kinds of the whole cluster. */
+  /** Undefined when the object does not exist. `namespace` is undefined for cluster-scoped kinds. */
   get(kind: ParamKind, name: string, namespace: string | undefined): JsonObject | undefined;
-  /** All objects that a selector selects, in one namespace or, for kinds of the whole cluster, everywhere. */
+  /** All selected objects, in one namespace or, for cluster-scoped kinds, in the cluster. */
   list(kind: ParamKind, namespace: string | undefined, selector: LabelSelector): readonly JsonObject[];
-  /** Whether objects of the kind are in namespaces. */
+  /** Whether the kind is namespaced. */
   isNamespaced(kind: ParamKind): boolean;
 }
 
-/** Where namespaces come from: for `namespaceObject` and for `namespaceSelector`. */
+/** Source of namespaces for `namespaceObject` and `namespaceSelector`. */
 export interface NamespaceSource {
-  /** Undefined when there is no such namespace. Throws when it cannot know. */
+  /** Undefined when the namespace does not exist. Throws on failure. */
   get(name: string): JsonObject | undefined;
 }
 
-/** Whether a kind is one of Kubernetes' own that are in no namespace, for sources that cannot ask an API server. */
+/** Whether a kind is one of Kubernetes' cluster-scoped kinds, for sources without an API server. */
 export function isKnownClusterKind({ apiVersion, kind }: ParamKind): boolean {
   return builtinKind(groupVersionOf(apiVersion).group, kind)?.namespaced === false;
 }

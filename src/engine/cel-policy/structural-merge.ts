@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import { MutationValueError } from './mutation-structs.ts';
 
 /**
- * Fields of Kubernetes' own kinds that API servers merge as a whole, and that ApplyConfiguration must therefore not set:
- * selectors, references and the like. What a custom resource declares so is known by its schema only.
+ * Atomic fields of Kubernetes' own kinds (selectors, references and the like), which ApplyConfiguration must not set.
+ * Atomic fields of custom resources are known only from their schemas.
  */
 const ATOMIC_FIELDS = new Set([
   'claimRef',
@@ -24,9 +24,8 @@ const ATOMIC_FIELDS = new Set([
 ]);
 
 /**
- * Merges what an ApplyConfiguration constructed into an object, where that takes no schema: scalars replace, mappings
- * are merged field by field. Lists are merged by keys that only a schema knows, so that they are refused.
- * Throws {@link MutationValueError}.
+ * Merges the value of an ApplyConfiguration into an object without a schema: scalars replace, mappings are merged field
+ * by field. Lists are rejected, because their merge keys are in the schema. Throws {@link MutationValueError}.
  */
 export function mergeObject(object: JsonObject, patch: JsonObject): JsonObject {
   const refused: string[] = [];
@@ -59,7 +58,7 @@ function merged(object: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(result);
 }
 
-/** Numbers that JSON.parse does not know are objects, too, but leaves. */
+/** Numbers of CEL are objects as well, but leaves. */
 function isMapping(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -7,26 +7,26 @@ import { checkMatchConditions } from './match-conditions.ts';
 import { MAX_ANNOTATION_VALUE_BYTES, MAX_MESSAGE_BYTES } from './policy-spec.ts';
 import type { Reason, ValidationSpec } from './policy-spec.ts';
 
-/** What one validation of a policy came to. */
+/** Result of one validation of a policy. */
 export interface ValidationDecision {
   readonly isDenied: boolean;
   readonly message: string;
   readonly reason: Reason;
 }
 
-/** What a policy says about one request with one parameter. */
+/** Result of a policy for one request and one parameter. */
 export interface ValidationResult {
-  /** In the order of the validations; one only when the policy as a whole failed. */
+  /** In the order of the validations; a single one when the policy as a whole failed. */
   readonly decisions: readonly ValidationDecision[];
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
-  /** Audit annotations that failed, where failures deny. */
+  /** Errors of audit annotations, with failurePolicy Fail. */
   readonly annotationErrors: readonly string[];
 }
 
 const NOTHING: ValidationResult = { decisions: [], annotations: [], annotationErrors: [] };
 const ADMITTED: ValidationDecision = { isDenied: false, message: '', reason: 'Invalid' };
 
-/** Evaluates a validating policy as API servers do. Never throws. */
+/** Evaluates a validating policy like API servers. Never throws. */
 export function validate(policy: CompiledPolicy, activation: Activation): ValidationResult {
   const matching = checkMatchConditions(policy, activation);
   if ('error' in matching) {
@@ -38,7 +38,7 @@ export function validate(policy: CompiledPolicy, activation: Activation): Valida
   try {
     const run = new ExpressionRun(policy, activation, POLICY_COST_BUDGET);
     const results = policy.validations.map((validation) => run.evaluate(validation));
-    // Messages and annotations may not ask the authorizer.
+    // The authorizer is not available to messages and annotations.
     const { authorizer: _none, requestResource: _neither, ...quiet } = activation;
     const messages = new Messages(policy, quiet, run.remaining);
     if (messages.mayRunOut || results.some((result) => !isTrue(result))) {
@@ -57,7 +57,7 @@ export function validate(policy: CompiledPolicy, activation: Activation): Valida
   }
 }
 
-/** What a policy that failed as a whole says. */
+/** Result of a policy that failed as a whole. */
 function failed(policy: CompiledPolicy, message: string): ValidationResult {
   return { ...NOTHING, decisions: [failure(policy, message)] };
 }
@@ -70,13 +70,13 @@ function isTrue(result: ExpressionResult): boolean {
   return 'value' in result && result.value === true;
 }
 
-/** The messageExpressions of a policy: evaluated together, before it is known which will be shown. */
+/** The messageExpressions of a policy. As in API servers, all are evaluated, before the denials are known. */
 class Messages {
   readonly #policy: CompiledPolicy;
   readonly #activation: Activation;
   readonly #budget: number;
   #results: readonly (ExpressionResult | undefined)[] = [];
-  /** Of all of them: they cost too much. */
+  /** Error of all expressions: they exceed the budget. */
   #error: string | undefined;
 
   constructor(policy: CompiledPolicy, activation: Activation, budget: number) {
@@ -86,8 +86,8 @@ class Messages {
   }
 
   /**
-   * Whether they could cost more than is left, which denies although every validation holds. Otherwise nobody sees
-   * whether messages of validations that hold were computed.
+   * Whether they could exceed the remaining budget, which denies even if every validation holds. Otherwise messages of
+   * validations that hold have no effect and need no evaluation.
    */
   get mayRunOut(): boolean {
     const expressions = this.#policy.validations.filter(({ message }) => message !== undefined).length;
@@ -113,7 +113,7 @@ class Messages {
     return this.#error === undefined ? ADMITTED : failure(this.#policy, this.#error);
   }
 
-  /** What a validation that does not hold comes to. */
+  /** Result of a validation that fails. */
   decide({ spec }: CompiledValidation, index: number, result: ExpressionResult): ValidationDecision {
     if ('error' in result) {
       return failure(this.#policy, result.error);
@@ -124,7 +124,7 @@ class Messages {
     return { isDenied: true, message: this.#computed(index) || writtenMessage(spec), reason: spec.reason };
   }
 
-  /** Empty when there is none that can be shown. */
+  /** Empty when the expression gives no valid message. */
   #computed(index: number): string {
     const result = this.#results[index];
     if (result === undefined || 'error' in result || typeof result.value !== 'string') {
@@ -135,7 +135,7 @@ class Messages {
   }
 }
 
-/** What a validation that does not hold says where nothing is computed for it. */
+/** Message of a failed validation without a computed one. */
 export function writtenMessage({ message, expression }: ValidationSpec): string {
   return trimSpace(message) || `failed expression: ${trimSpace(expression)}`;
 }
@@ -168,12 +168,12 @@ function annotate(
   return { annotations, annotationErrors };
 }
 
-/** Not reached: an annotation is checked to give text or null. */
+/** Unreachable: the checker allows only strings and null. */
 function wrongType({ text }: CompiledAuditAnnotation): string {
   return `valueExpression '${text}' resulted in unsupported return type. Return type must be either string or null.`;
 }
 
-/** The first bytes of a long value, without half a character at the end. */
+/** Cuts a long value at a character boundary. */
 function cut(value: string): string {
   const bytes = Buffer.from(value);
   if (bytes.length <= MAX_ANNOTATION_VALUE_BYTES) {

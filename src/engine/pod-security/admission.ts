@@ -10,33 +10,32 @@ import type { PodSecuritySettings } from './settings.ts';
 import type { ShapeFault } from './shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';
 import type { Violation } from './standards.ts';
-import { isJudged, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';
+import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';
 import type { PodResource } from './workload.ts';
 
-/** What is said of one request: a verdict as guests give it, and the violations behind it. */
+/** Verdict on one request, with the violations behind it. */
 export interface PodSecurityVerdict {
   readonly accepted: boolean;
-  /** Why not: `violates PodSecurity "restricted:latest": …`. */
+  /** Reason of a denial: `violates PodSecurity "restricted:latest": …`. */
   readonly message?: string;
-  /** 403 for what is forbidden, 400 for what is no admission request. */
+  /** 403 for a violation, 400 for an invalid admission request. */
   readonly code?: number;
   readonly warnings: readonly string[];
-  /** Upstream's keys: `enforce-policy`, `audit-violations`, `exempt`, `error`. */
+  /** Keys of Kubernetes' admission plugin: `enforce-policy`, `audit-violations`, `exempt`, `error`. */
   readonly auditAnnotations: Readonly<Record<string, string>>;
-  /** Of the first of enforce, audit and warn that has any; paths are those of the object in the request. */
+  /** Violations of the first of enforce, audit and warn that has any. Paths are relative to the request's object. */
   readonly violations: readonly Violation[];
 }
 
 const FORBIDDEN = 403;
 const BAD_REQUEST = 400;
 
-const JUDGED_OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE'];
+const CHECKED_OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE'];
 const OTHER_OPERATIONS: readonly unknown[] = ['DELETE', 'CONNECT'];
 
 /**
- * Judges an admission request as upstream's admission plugin does. `request` is JSON of any kind, nested at most
- * MAX_NESTING deep (json-text.ts); `namespaceLabels` are those of the request's namespace: given, they go over the settings.
- * Never throws.
+ * Checks an admission request like Kubernetes' admission plugin. `request` is any JSON, nested at most MAX_NESTING deep
+ * (json-text.ts). `namespaceLabels` are those of the request's namespace, and override the settings. Never throws.
  */
 export function checkPodSecurity(
   request: unknown,
@@ -53,15 +52,15 @@ export function checkPodSecurity(
   if (resource === undefined || OTHER_OPERATIONS.includes(request.operation)) {
     return accepted();
   }
-  if (!JUDGED_OPERATIONS.includes(request.operation)) {
+  if (!CHECKED_OPERATIONS.includes(request.operation)) {
     return refused('expected the operation CREATE, UPDATE, DELETE or CONNECT, got another');
   }
-  if (!isJudged(resource, textOf(request.subResource))) {
+  if (!isChecked(resource, textOf(request.subResource))) {
     return accepted();
   }
   const exemption = exemptionOf(request, settings);
   return exemption === undefined
-    ? judge(request, resource, settings, policyOf(settings, namespaceLabels))
+    ? checkRequest(request, resource, settings, policyOf(settings, namespaceLabels))
     : accepted({ exempt: exemption });
 }
 
@@ -72,7 +71,7 @@ function exemptionOf({ namespace, userInfo }: JsonObject, { exemptions }: PodSec
   return isJsonObject(userInfo) && exemptions.usernames.has(textOf(userInfo.username)) ? 'user' : undefined;
 }
 
-function judge(
+function checkRequest(
   request: JsonObject,
   resource: PodResource,
   settings: PodSecuritySettings,
@@ -99,7 +98,7 @@ function judge(
   return verdictOn(pod, policy, isEnforced);
 }
 
-/** Nothing that workloads can be refused for was changed: they can be scaled, and their finalizers removed. */
+/** Whether the template is unchanged: existing workloads can always be scaled, and their finalizers removed. */
 function keepsTemplate({ operation, oldObject }: JsonObject, resource: PodResource, template: unknown): boolean {
   const oldTemplate = templateIn(oldObject, resource);
   return (
@@ -115,8 +114,8 @@ function isFullyPrivileged({ enforce, audit, warn }: NamespacePolicy, isEnforced
 }
 
 /**
- * Whether an update of a pod is worth a judgement. The API server lets little of a pod change: images, which are new
- * code to judge, and ephemeral containers, which can be added.
+ * Whether an update of a pod needs a check. API servers allow few changes of a pod: images, and additional ephemeral
+ * containers.
  */
 function isSignificant(pod: Pod, oldPod: Pod | ShapeFault): boolean {
   if (!(oldPod instanceof Pod)) {

@@ -1,43 +1,43 @@
 import type { Pod } from './pod.ts';
 
-/** What a check finds wrong with a pod. Its texts are upstream's. */
+/** A violation that a check found in a pod, with the texts of Kubernetes' admission plugin. */
 export interface Finding {
   /** What is forbidden, in a word or two. */
   readonly reason: string;
-  /** Who does it, and with which values. */
+  /** The pod or containers, and the forbidden values. */
   readonly detail: string;
-  /** Names of the containers that are at fault. Empty when only the pod is. */
+  /** Names of violating containers. Empty when only the pod itself violates. */
   readonly containers: readonly string[];
   /** Paths of the fields to change, as `spec.containers[0].securityContext.privileged`. */
   readonly fields: readonly string[];
 }
 
-/** Nothing when the pod is fine. */
-export type Judge = (pod: Pod) => Finding | undefined;
+/** Undefined when the pod passes. */
+export type CheckPod = (pod: Pod) => Finding | undefined;
 
-/** How a check judges from one minor version of the policy (of v1) until its next revision. */
+/** A version of a check, from a minor version of Kubernetes (1.x) until the next revision. */
 export interface Revision {
   readonly since: number;
-  readonly judge: Judge;
-  /** Baseline checks that this one stands for, at the level restricted. */
+  readonly check: CheckPod;
+  /** Baseline checks that this one replaces at the level restricted. */
   readonly overrides?: readonly string[];
 }
 
 /** One control of the Pod Security Standards. */
 export interface Check {
-  /** Upstream's. */
+  /** The id in Kubernetes' admission plugin. */
   readonly id: string;
   readonly level: 'baseline' | 'restricted';
   /** Oldest first. */
   readonly revisions: readonly [Revision, ...Revision[]];
 }
 
-/** From 1.25, what only Linux has is not asked of pods that say that they are for Windows. */
-export function unlessWindows(judge: Judge): Judge {
-  return (pod) => (pod.spec.os?.name === 'windows' ? undefined : judge(pod));
+/** Since 1.25, checks of Linux features do not apply to Windows pods. */
+export function unlessWindows(check: CheckPod): CheckPod {
+  return (pod) => (pod.spec.os?.name === 'windows' ? undefined : check(pod));
 }
 
-/** From 1.35, root in a user namespace of the pod's own is not root. */
-export function unlessUserNamespace(judge: Judge): Judge {
-  return (pod) => (pod.spec.hostUsers === false ? undefined : judge(pod));
+/** Since 1.35, some checks do not apply to pods with their own user namespace. */
+export function unlessUserNamespace(check: CheckPod): CheckPod {
+  return (pod) => (pod.spec.hostUsers === false ? undefined : check(pod));
 }

@@ -1,24 +1,24 @@
-/** How much the Pod Security Standards forbid; least first. */
+/** Levels of the Pod Security Standards, least strict first. */
 export const LEVELS = ['privileged', 'baseline', 'restricted'] as const;
 export type Level = (typeof LEVELS)[number];
 
 /** The version of Kubernetes whose standards apply: `v1.25`, or `latest`. */
 export type PolicyVersion = 'latest' | `v1.${number}`;
 
-/** A level as of a version. */
+/** A level in a version. */
 export interface LevelVersion {
   readonly level: Level;
   readonly version: PolicyVersion;
 }
 
-/** Forbids nothing. */
+/** The level without restrictions. */
 export const PRIVILEGED: LevelVersion = { level: 'privileged', version: 'latest' };
 
 export function isLevel(value: unknown): value is Level {
   return (LEVELS as readonly unknown[]).includes(value);
 }
 
-/** Versions that are yet to come are versions: they are judged as `latest` is. */
+/** Future versions are valid, and equal `latest`. */
 export function isPolicyVersion(value: unknown): value is PolicyVersion {
   return (
     value === 'latest' ||

@@ -5,19 +5,19 @@ import type { PodSecuritySettings } from './settings.ts';
 
 const PREFIX = 'pod-security.kubernetes.io/';
 
-/** What applies in one namespace. */
+/** The levels that apply in a namespace. */
 export interface NamespacePolicy {
   readonly enforce: LevelVersion;
   readonly audit: LevelVersion;
   readonly warn: LevelVersion;
-  /** What is wrong with the labels, in upstream's words; undefined when nothing is. */
+  /** Mistakes in the labels, with the message of Kubernetes' admission plugin. */
   readonly labelError: string | undefined;
 }
 
 /**
- * What applies in a namespace: the settings, over which its labels go when they are given. As upstream, a label that
- * cannot be read enforces restricted but neither audits nor warns, and who enforces a stricter level than is warned of is
- * warned of that as well.
+ * The levels that apply in a namespace: those of the settings, overridden by its labels if given. As in Kubernetes, an
+ * invalid label enforces restricted but neither audits nor warns, and a stricter `enforce` label also raises the level
+ * of warnings.
  */
 export function policyOf(settings: PodSecuritySettings, labels?: Readonly<Record<string, string>>): NamespacePolicy {
   const { enforce, audit, warn = enforce } = settings;
@@ -67,7 +67,7 @@ function labelledPolicy(settings: PodSecuritySettings, labels: Readonly<Record<s
   return { enforce, audit, warn, labelError: joined(errors) };
 }
 
-/** Several errors in one, as upstream's aggregates read. */
+/** Several errors in one, formatted like Go's aggregate errors. */
 function joined(errors: readonly string[]): string | undefined {
   return errors.length > 1 ? `[${errors.join(', ')}]` : errors[0];
 }

@@ -1,8 +1,8 @@
 import { flag, integer, list, object, record, text } from './shape.ts';
 import type { Shape, ShapeFault, ValueOf } from './shape.ts';
 
-/** Volume sources that every level admits. */
-export const HARMLESS_VOLUMES = [
+/** Volume sources that every level allows. */
+export const ALLOWED_VOLUMES = [
   'configMap',
   'csi',
   'downwardAPI',
@@ -14,7 +14,7 @@ export const HARMLESS_VOLUMES = [
   'secret',
 ] as const;
 
-/** Volume sources that restricted forbids, in the order in which a volume with several is named after one. */
+/** Volume sources that restricted forbids. A volume with several is reported by the first. */
 export const RESTRICTED_VOLUMES = [
   'hostPath',
   'gcePersistentDisk',
@@ -39,14 +39,14 @@ export const RESTRICTED_VOLUMES = [
   'storageos',
 ] as const;
 
-type VolumeSource = (typeof HARMLESS_VOLUMES | typeof RESTRICTED_VOLUMES)[number];
+type VolumeSource = (typeof ALLOWED_VOLUMES | typeof RESTRICTED_VOLUMES)[number];
 
 const anyObject = object({});
 const typed = object({ type: text });
 const withHost = object({ host: text });
 const handler = object({ httpGet: withHost, tcpSocket: withHost });
 
-/** What the security contexts of pods and of containers share. */
+/** Fields common to the security contexts of pods and containers. */
 const common = {
   appArmorProfile: typed,
   runAsNonRoot: flag,
@@ -74,10 +74,10 @@ const container = object({
 });
 
 const volumeSources = Object.fromEntries(
-  [...HARMLESS_VOLUMES, ...RESTRICTED_VOLUMES].map((source) => [source, anyObject]),
+  [...ALLOWED_VOLUMES, ...RESTRICTED_VOLUMES].map((source) => [source, anyObject]),
 ) as Readonly<Record<VolumeSource, Shape<object>>>;
 
-/** The part of a pod, or of a template of pods, that the standards read. */
+/** The fields of a pod, or of a pod template, that the standards read. */
 const podShape = object({
   metadata: object({ annotations: record(text) }),
   spec: object({
@@ -102,23 +102,23 @@ export type Handler = ValueOf<typeof handler>;
 export type Volume = NonNullable<PodSpec['volumes']>[number];
 export type ContainerSecurity = NonNullable<ContainerSpec['securityContext']>;
 
-/** What a pod and its containers can both set. */
+/** Fields that both a pod and its containers can set. */
 export type SharedSecurity = Pick<ContainerSecurity, keyof typeof common>;
 
-/** Whatever has a security context: the pod itself, or one of its containers. */
+/** Something with a security context: the pod itself, or one of its containers. */
 export interface Holder {
   readonly isPod: boolean;
   readonly name: string;
-  /** Of its specification: `spec`, `spec.initContainers[0]`. */
+  /** Path of its specification: `spec`, `spec.initContainers[0]`. */
   readonly path: string;
   readonly security: SharedSecurity | undefined;
 }
 
 type ContainerList = 'initContainers' | 'containers' | 'ephemeralContainers';
-/** The order in which the standards name containers. */
+/** The order in which violations name containers. */
 const CONTAINER_LISTS: readonly ContainerList[] = ['initContainers', 'containers', 'ephemeralContainers'];
 
-/** A container of any kind. */
+/** A container, init container or ephemeral container. */
 export class Container implements Holder {
   readonly isPod = false;
   readonly name: string;
@@ -137,28 +137,28 @@ export class Container implements Holder {
     this.#index = index;
   }
 
-  /** Made when asked for: most containers violate nothing. */
+  /** Computed on demand: most containers violate nothing. */
   get path(): string {
     return `${this.#specPath}.${this.#list}[${this.#index}]`;
   }
 }
 
-/** A pod, or a template of pods, that is known to have the shape that the standards read. */
+/** A pod, or a pod template, with the valid shape that the standards read. */
 export class Pod implements Holder {
   readonly isPod = true;
   readonly name = 'pod';
   readonly spec: PodSpec;
   readonly annotations: Readonly<Record<string, string | null>>;
-  /** Of `metadata` and of `spec`. */
+  /** Paths of `metadata` and `spec`. */
   readonly metadataPath: string;
   readonly path: string;
   readonly security: (PodSpec['securityContext'] & {}) | undefined;
-  /** All of them: init containers, containers, ephemeral containers. */
+  /** Init containers, containers and ephemeral containers. */
   readonly containers: readonly Container[];
   /** The pod and its containers. */
   readonly holders: readonly Holder[];
 
-  /** `at` is where the pod is in its object, with a dot at its end: `spec.template.`; empty for a pod itself. */
+  /** `at` is the pod's path in its object, with a trailing dot: `spec.template.`; empty for a pod itself. */
   constructor(metadata: PodValue['metadata'], spec: PodSpec, at: string) {
     this.spec = spec;
     this.annotations = metadata?.annotations ?? {};
@@ -178,13 +178,13 @@ export class Pod implements Holder {
 }
 
 /**
- * The pod in `value`, an object with `metadata` and `spec`; or what keeps it from being one. Nothing that the standards
- * read is left unchecked, and a specification has to be there. `at` is as for {@link Pod}.
+ * The pod in `value`, an object with `metadata` and `spec`, or the first mistake in its shape. All fields that the
+ * standards read are validated, and `spec` is required. `at` is as for {@link Pod}.
  */
 export function readPod(value: unknown, at: string): Pod | ShapeFault {
   const fault = podShape.faultIn(value);
   if (fault !== undefined) {
-    // Paths start with a dot, which `at` has at its end; that of the whole is empty.
+    // Paths start with a dot, which `at` has at its end. The path of the whole is empty.
     return { ...fault, path: fault.path === '' ? at.slice(0, -1) || 'object' : `${at}${fault.path.slice(1)}` };
   }
   const { metadata, spec } = value as PodValue;

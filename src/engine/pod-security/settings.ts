@@ -6,27 +6,30 @@ import type { LevelVersion } from './level.ts';
 import { unknownKeyHint } from '../nearest-key.ts';
 import { nameOf } from './shape.ts';
 
-/** What `builtin:pod-security` is told. */
+/** Settings of `builtin:pod-security`. */
 export interface PodSecuritySettings {
-  /** Pods below it are rejected. */
+  /** Pods that violate it are rejected. */
   readonly enforce: LevelVersion;
-  /** What is below it is admitted with an audit annotation. */
+  /** Pods that violate it are allowed with an audit annotation. */
   readonly audit: LevelVersion;
-  /** What is below it is admitted with a warning. Not given: as `enforce`. */
+  /** Pods that violate it are allowed with a warning. Default: as `enforce`. */
   readonly warn: LevelVersion | undefined;
   readonly exemptions: Exemptions;
-  /** Whether workloads whose template is below `enforce` are rejected, or audited and warned of, as upstream does. */
+  /**
+   * Whether workloads whose template violates `enforce` are rejected, or only get audit annotations and warnings, as in
+   * Kubernetes.
+   */
   readonly workloads: 'warn' | 'enforce';
 }
 
-/** What is admitted unseen. */
+/** Requests that are allowed without a check. */
 export interface Exemptions {
   readonly usernames: ReadonlySet<string>;
   readonly runtimeClasses: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
 }
 
-/** What is wrong with settings, and where: `exemptions.namespaces[0]`; an empty path for the whole. */
+/** A mistake in settings, with its path: `exemptions.namespaces[0]`; empty for the whole. */
 export interface SettingsProblem {
   readonly path: string;
   readonly message: string;
@@ -40,7 +43,7 @@ type Mode = 'enforce' | 'audit' | 'warn';
 const MODES: readonly Mode[] = ['enforce', 'audit', 'warn'];
 const MODE_KEYS = MODES.flatMap((mode) => [mode, `${mode}-version`]);
 const EXEMPTION_KEYS = ['usernames', 'runtimeClasses', 'namespaces'] as const;
-/** `apiVersion`, `kind` and `defaults` are those of PodSecurityConfiguration, which can be pasted as it is. */
+/** `apiVersion`, `kind` and `defaults` are those of PodSecurityConfiguration, which is accepted unchanged. */
 const KEYS = [...MODE_KEYS, 'exemptions', 'workloads', 'defaults', 'apiVersion', 'kind'];
 
 const CONFIGURATION_VERSIONS = ['v1', 'v1beta1', 'v1alpha1'].map(
@@ -48,9 +51,9 @@ const CONFIGURATION_VERSIONS = ['v1', 'v1beta1', 'v1alpha1'].map(
 );
 
 /**
- * Reads settings: the modes `enforce`, `audit` and `warn`, each a level beside `enforce-version` and the like or
- * `{level, version}`, at the top or, as in upstream's PodSecurityConfiguration, in `defaults`; `exemptions`; `workloads`.
- * Either settings, or at least one problem. Never throws.
+ * Parses settings: the modes `enforce`, `audit` and `warn`, each a level beside `enforce-version` and the like or
+ * `{level, version}`, at the top or, as in Kubernetes' PodSecurityConfiguration, in `defaults`; `exemptions`;
+ * `workloads`. Returns either settings, or at least one mistake. Never throws.
  */
 export function parsePodSecuritySettings(json: unknown): ParsedPodSecuritySettings {
   const reader = new SettingsReader();
@@ -167,7 +170,7 @@ class SettingsReader {
     return found;
   }
 
-  /** The object, if it is one; an empty one otherwise. Either way what is wrong with it is noted. */
+  /** The value if it is an object, otherwise an empty one. Mistakes are recorded. */
   #object(value: unknown, path: string, known: readonly string[]): JsonObject {
     if (!isJsonObject(value)) {
       this.#problem(path, `expected a mapping, got ${nameOf(value)}`);
@@ -189,7 +192,7 @@ function valueOf(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined;
 }
 
-/** A message shows this much of a value. */
+/** Maximum length of a quoted value. */
 const MAX_SHOWN = 80;
 
 function show(value: unknown): string {

@@ -1,25 +1,25 @@
 import { isJsonObject } from '../json-text.ts';
 
 /**
- * Entries of one list or map of a pod: a hundred times what the largest known pods have. Each may be named in a message,
- * and judging must take neither seconds nor memory.
+ * Maximum number of entries of a list or map of a pod: a hundred times the largest known pods. Bounds the time and
+ * memory of a check, and the length of messages.
  */
 export const MAX_ENTRIES = 5_000;
 
-/** Where a value is not what it has to be: `.spec.containers[0]`, and what was expected and found there. */
+/** A mistake in the shape of a value: its path (`.spec.containers[0]`), expected and found type. */
 export interface ShapeFault {
   readonly path: string;
   readonly problem: string;
 }
 
-/** What a value of untrusted JSON has to be. Checks it in place: nothing is copied. */
+/** The shape of untrusted JSON. Values are validated in place, not copied. */
 export interface Shape<Value> {
   readonly faultIn: (value: unknown) => ShapeFault | undefined;
-  /** Never there; carries the type. */
+  /** Never set; carries the type. */
   readonly type?: Value;
 }
 
-/** The type of the values that a shape finds no fault in. */
+/** The type of the values that a shape accepts. */
 export type ValueOf<S> = S extends Shape<infer Value> ? Value : never;
 
 function leaf<Value>(expected: string, isSound: (value: unknown) => boolean): Shape<Value> {
@@ -54,7 +54,7 @@ export function list<Value>(elements: Shape<Value>): Shape<readonly Value[]> {
   };
 }
 
-/** Any keys; null counts as the empty value, as in Kubernetes' decoder. */
+/** Any keys. Null counts as the empty value, as in Kubernetes' decoder. */
 export function record<Value>(values: Shape<Value>): Shape<Readonly<Record<string, Value | null>>> {
   return {
     faultIn: (value) =>
@@ -66,7 +66,7 @@ export function record<Value>(values: Shape<Value>): Shape<Readonly<Record<strin
   };
 }
 
-/** The given keys, each optional, null counting as missing, as in Kubernetes' decoder; other keys hold anything. */
+/** The given keys, all optional; null counts as missing, as in Kubernetes' decoder. Other keys may have any value. */
 export function object<Fields extends Readonly<Record<string, Shape<unknown>>>>(
   fields: Fields,
 ): Shape<{ readonly [Key in keyof Fields]?: ValueOf<Fields[Key]> | null }> {
@@ -103,7 +103,7 @@ function faultInMembers(
   return undefined;
 }
 
-/** What a JSON value is, in words. */
+/** The type of a JSON value, for messages. */
 export function nameOf(value: unknown): string {
   if (value === null || value === undefined) {
     return 'nothing';

@@ -7,29 +7,29 @@ import type { Level, LevelVersion, PolicyVersion } from './level.ts';
 import { Pod, readPod } from './pod.ts';
 import type { ShapeFault } from './shape.ts';
 
-/** Why a pod is not at a level. */
+/** A violation of a level. */
 export interface Violation extends Finding {
-  /** Upstream's id of the check, or {@link MALFORMED}. */
+  /** Id of the check in Kubernetes' admission plugin, or {@link MALFORMED}. */
   readonly check: string;
-  /** The version from which on the check judges as it did here. */
+  /** The version since which the check has this form. */
   readonly since: PolicyVersion;
 }
 
-/** The check that a value fails which is no pod. Ours: upstream never sees such a value. */
+/** The check for values that are not pods. Not in Kubernetes, which never sees such values. */
 export const MALFORMED = 'malformed';
 
 interface Rule extends Revision {
   readonly id: string;
 }
 
-/** The checks in the order of upstream's messages: baseline before restricted, and by id. */
+/** The checks in the order of Kubernetes' messages: baseline before restricted, and by id. */
 const CHECKS: readonly Check[] = [...HOST_CHECKS, ...PRIVILEGE_CHECKS, ...PROFILE_CHECKS].sort((a, b) =>
   a.level === b.level ? (a.id < b.id ? -1 : 1) : a.level === 'baseline' ? -1 : 1,
 );
 
 const NEWEST_MINOR = Math.max(...CHECKS.flatMap(({ revisions }) => revisions.map(({ since }) => since)));
 
-/** The newest version whose standards differ from those before; `latest` is judged as this one. */
+/** The newest version with a changed standard; `latest` equals it. */
 export const NEWEST_VERSION: PolicyVersion = `v1.${NEWEST_MINOR}`;
 
 /** The rules of each minor version. */
@@ -54,9 +54,9 @@ function rulesOf(minor: number, level: Check['level']): readonly Rule[] {
 }
 
 /**
- * What keeps a pod from a level of the Pod Security Standards, in upstream's order and words; nothing when it is there.
- * `podMetadata` and `podSpec` are JSON of any kind: what the standards read but cannot understand violates every level
- * above privileged, by the check {@link MALFORMED}. Never throws.
+ * Violations of a level of the Pod Security Standards, with the order and messages of Kubernetes. `podMetadata` and
+ * `podSpec` are any JSON: a value that the standards read but that is invalid violates every level above privileged, by
+ * the check {@link MALFORMED}. Never throws.
  */
 export function evaluatePodSecurity(
   level: Level,
@@ -69,7 +69,7 @@ export function evaluatePodSecurity(
 
 const NO_VIOLATIONS: readonly Violation[] = Object.freeze([]);
 
-/** As {@link evaluatePodSecurity}, of a pod that was read, or of what kept it from being one. */
+/** Like {@link evaluatePodSecurity}, for a parsed pod or a mistake in its shape. */
 export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeFault): readonly Violation[] {
   if (level === 'privileged') {
     return NO_VIOLATIONS;
@@ -78,8 +78,8 @@ export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeF
     return [malformed(pod)];
   }
   const violations: Violation[] = [];
-  for (const { id, since, judge } of RULES[level][Math.min(minorOf(version), NEWEST_MINOR)] ?? []) {
-    const finding = judge(pod);
+  for (const { id, since, check } of RULES[level][Math.min(minorOf(version), NEWEST_MINOR)] ?? []) {
+    const finding = check(pod);
     if (finding !== undefined) {
       violations.push({ check: id, since: `v1.${since}`, ...finding });
     }
@@ -98,7 +98,7 @@ function malformed({ path, problem }: ShapeFault): Violation {
   };
 }
 
-/** All violations in one text, as upstream writes it behind `violates PodSecurity "restricted:latest": `. */
+/** All violations as one text, as in Kubernetes after `violates PodSecurity "restricted:latest": `. */
 export function describeViolations(violations: readonly Violation[]): string {
   return violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ');
 }

@@ -1,7 +1,7 @@
 import { compareStrings } from '../../go/index.ts';
 import type { Holder } from './pod.ts';
 
-/** `"a", "b"`. Not escaped, as upstream. */
+/** `"a", "b"`. Not escaped, as in Kubernetes. */
 export function quoted(items: readonly string[]): string {
   return items.map((item) => `"${item}"`).join(', ');
 }
@@ -15,7 +15,7 @@ export function namedContainers(names: readonly string[]): string {
   return `${plural(names, 'container', 'containers')} ${quoted(names)}`;
 }
 
-/** `pod and containers "a", "b"`: whichever of them are among `holders`, and then `others`. */
+/** `pod and containers "a", "b"`: those among `holders`, then `others`. */
 export function settersOf(holders: readonly Holder[], others: readonly string[] = []): string {
   const names = containerNames(holders);
   const pod = holders.length > names.length ? ['pod'] : [];
@@ -27,12 +27,12 @@ export function containerNames(holders: readonly Holder[]): readonly string[] {
   return holders.filter(({ isPod }) => !isPod).map(({ name }) => name);
 }
 
-/** Paths of one field of several holders. */
+/** Paths of a field of several holders. */
 export function fieldsOf(holders: readonly Holder[], field: string): readonly string[] {
   return holders.map(({ path }) => `${path}.${field}`);
 }
 
-/** Each text once, in Go's order. */
+/** Sorted like in Go, without duplicates. */
 export function sortedSet(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort(compareStrings);
 }

@@ -1,20 +1,20 @@
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 
-/** A resource that is a pod, or holds a template of pods. */
+/** A resource that is a pod, or contains a pod template. */
 export interface PodResource {
   readonly group: string;
   readonly resource: string;
   readonly kind: string;
-  /** Where `metadata` and `spec` of the pod are in the object; empty for pods themselves. */
+  /** Path of the pod's `metadata` and `spec` in the object; empty for pods themselves. */
   readonly path: readonly string[];
-  /** Whether an object without a template is one that makes no pods. */
+  /** Whether an object without a template is valid. */
   readonly isTemplateOptional: boolean;
 }
 
 const IN_SPEC = ['spec', 'template'];
 
-/** The resources that upstream looks into. */
+/** The resources that Kubernetes' admission plugin checks. */
 const POD_RESOURCES: readonly PodResource[] = [
   { group: '', resource: 'pods', kind: 'Pod', path: [] },
   { group: '', resource: 'podtemplates', kind: 'PodTemplate', path: ['template'] },
@@ -33,8 +33,8 @@ const POD_RESOURCES: readonly PodResource[] = [
   { group: 'batch', resource: 'jobs', kind: 'Job', path: IN_SPEC },
 ].map((resource) => ({ isTemplateOptional: false, ...resource }));
 
-/** Subresources of pods that do not change what the standards look at. Any other is judged as the pod that it holds. */
-const HARMLESS_POD_SUBRESOURCES: ReadonlySet<string> = new Set([
+/** Subresources of pods that do not change checked fields. Other subresources are checked as pods. */
+const IGNORED_POD_SUBRESOURCES: ReadonlySet<string> = new Set([
   'exec',
   'attach',
   'binding',
@@ -46,8 +46,8 @@ const HARMLESS_POD_SUBRESOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The resource that a request is about, when pods are in it. By `resource`; requests that were written by hand may have
- * only `kind`. Undefined for any other; null when the request has neither.
+ * The resource of a request if it contains pods. Found by `resource`; hand-written requests may have only `kind`.
+ * Undefined for other resources; null when the request has neither.
  */
 export function podResourceOf(request: JsonObject): PodResource | undefined | null {
   const { resource, kind } = request;
@@ -64,17 +64,17 @@ export function isPod({ path }: PodResource): boolean {
   return path.length === 0;
 }
 
-/** The path of the pod as the beginning of longer ones: `spec.template.`. */
+/** The pod's path as a prefix: `spec.template.`. */
 export function pathPrefix({ path }: PodResource): string {
   return path.map((key) => `${key}.`).join('');
 }
 
-/** Whether a request for a subresource can change what the standards look at. */
-export function isJudged(resource: PodResource, subresource: string): boolean {
-  return isPod(resource) ? !HARMLESS_POD_SUBRESOURCES.has(subresource) : subresource === '';
+/** Whether a request for a subresource can change checked fields. */
+export function isChecked(resource: PodResource, subresource: string): boolean {
+  return isPod(resource) ? !IGNORED_POD_SUBRESOURCES.has(subresource) : subresource === '';
 }
 
-/** The pod, or the template, in an object; undefined when there is none. */
+/** The pod, or the pod template, in an object; undefined when it is missing. */
 export function templateIn(object: unknown, { path }: PodResource): unknown {
   let value: unknown = object;
   for (const key of path) {

@@ -1,9 +1,9 @@
-import type { Check, Finding, Judge } from '../check.ts';
-import { HARMLESS_VOLUMES, RESTRICTED_VOLUMES } from '../pod.ts';
+import type { Check, Finding, CheckPod } from '../check.ts';
+import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../pod.ts';
 import type { Container, Handler, Pod, Volume } from '../pod.ts';
 import { containerNames, namedContainers, plural, quoted, sortedSet } from '../wording.ts';
 
-/** Namespaced sysctls that isolate pods from each other, by the version from which on they count as safe. */
+/** Namespaced sysctls that isolate pods from each other, by the version since which they are safe. */
 const SAFE_SYSCTLS: readonly (readonly [since: number, names: readonly string[]])[] = [
   [
     0,
@@ -29,26 +29,29 @@ const SAFE_SYSCTLS: readonly (readonly [since: number, names: readonly string[]]
   [37, ['net.ipv4.tcp_slow_start_after_idle', 'net.ipv4.tcp_notsent_lowat']],
 ];
 
-/** Checks of what a pod shares with its node: namespaces, ports, volumes, sysctls, and whom the kubelet calls for it. */
+/**
+ * Checks of resources that a pod shares with its node: namespaces, ports, volumes, sysctls, and hosts that the kubelet
+ * connects to.
+ */
 export const HOST_CHECKS: readonly Check[] = [
-  { id: 'hostNamespaces', level: 'baseline', revisions: [{ since: 0, judge: hostNamespaces }] },
-  { id: 'hostPathVolumes', level: 'baseline', revisions: [{ since: 0, judge: hostPathVolumes }] },
-  { id: 'hostPorts', level: 'baseline', revisions: [{ since: 0, judge: hostPorts }] },
-  { id: 'hostProbesAndHostLifecycle', level: 'baseline', revisions: [{ since: 34, judge: hostOfHandlers }] },
+  { id: 'hostNamespaces', level: 'baseline', revisions: [{ since: 0, check: hostNamespaces }] },
+  { id: 'hostPathVolumes', level: 'baseline', revisions: [{ since: 0, check: hostPathVolumes }] },
+  { id: 'hostPorts', level: 'baseline', revisions: [{ since: 0, check: hostPorts }] },
+  { id: 'hostProbesAndHostLifecycle', level: 'baseline', revisions: [{ since: 34, check: hostOfHandlers }] },
   {
     id: 'restrictedVolumes',
     level: 'restricted',
-    revisions: [{ since: 0, judge: restrictedVolumes, overrides: ['hostPathVolumes'] }],
+    revisions: [{ since: 0, check: restrictedVolumes, overrides: ['hostPathVolumes'] }],
   },
   {
     id: 'sysctls',
     level: 'baseline',
     revisions: [
-      { since: 0, judge: sysctlsSafeIn(0) },
-      { since: 27, judge: sysctlsSafeIn(27) },
-      { since: 29, judge: sysctlsSafeIn(29) },
-      { since: 32, judge: sysctlsSafeIn(32) },
-      { since: 37, judge: sysctlsSafeIn(37) },
+      { since: 0, check: sysctlsSafeIn(0) },
+      { since: 27, check: sysctlsSafeIn(27) },
+      { since: 29, check: sysctlsSafeIn(29) },
+      { since: 32, check: sysctlsSafeIn(32) },
+      { since: 37, check: sysctlsSafeIn(37) },
     ],
   },
 ];
@@ -66,7 +69,7 @@ function hostNamespaces({ spec, path }: Pod): Finding | undefined {
   };
 }
 
-/** Volumes with their place in the list of the pod. */
+/** Volumes with their index in the pod's list. */
 function volumesThat(isBad: (volume: Volume) => boolean, { spec }: Pod): readonly (readonly [number, Volume])[] {
   return (spec.volumes ?? []).flatMap((volume, index) => (isBad(volume) ? [[index, volume] as const] : []));
 }
@@ -89,19 +92,22 @@ function hostPathVolumes(pod: Pod): Finding | undefined {
   };
 }
 
-/** A volume has one source, which the API server sees to; one with two is not passed for the harmless one. */
-function isHarmless(volume: Volume): boolean {
+/** API servers ensure that a volume has one source. A volume with an additional restricted source is not allowed. */
+function isAllowed(volume: Volume): boolean {
   const isRestricted = RESTRICTED_VOLUMES.some((source) => hasSource(volume, source));
-  return !isRestricted && (HARMLESS_VOLUMES.some((source) => hasSource(volume, source)) || isSourceless(volume));
+  return !isRestricted && (ALLOWED_VOLUMES.some((source) => hasSource(volume, source)) || isSourceless(volume));
 }
 
-/** The API server makes an emptyDir of it, which manifests in files do not have yet. A source unknown here is one. */
+/**
+ * An API server defaults a volume without a source to emptyDir, which manifests in files lack. An unknown source counts
+ * as a source.
+ */
 function isSourceless(volume: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(volume).every((key) => key === 'name' || volume[key] === null);
 }
 
 function restrictedVolumes(pod: Pod): Finding | undefined {
-  const bad = volumesThat((volume) => !isHarmless(volume), pod);
+  const bad = volumesThat((volume) => !isAllowed(volume), pod);
   if (bad.length === 0) {
     return undefined;
   }
@@ -141,7 +147,7 @@ function hostPorts({ containers }: Pod): Finding | undefined {
   };
 }
 
-/** The kubelet, which is in the node's network, would call any host that a probe or hook names. */
+/** The kubelet, in the node's network, would connect to any host of a probe or hook. */
 function hostOfHandlers({ containers }: Pod): Finding | undefined {
   const bad = containers.filter(namesHost);
   if (bad.length === 0) {
@@ -173,7 +179,7 @@ function hasHost(handler: Handler | null | undefined): boolean {
   return (handler?.httpGet?.host ?? '') !== '' || (handler?.tcpSocket?.host ?? '') !== '';
 }
 
-/** Hosts that the probes and hooks of a container name, and where. */
+/** Hosts in the probes and hooks of a container, with their paths. */
 function hostsOf(container: Container): readonly { readonly host: string; readonly field: string }[] {
   const { livenessProbe, readinessProbe, startupProbe, lifecycle } = container.spec;
   const handlers = {
@@ -191,7 +197,7 @@ function hostsOf(container: Container): readonly { readonly host: string; readon
   );
 }
 
-function sysctlsSafeIn(version: number): Judge {
+function sysctlsSafeIn(version: number): CheckPod {
   const safe = new Set(SAFE_SYSCTLS.filter(([since]) => since <= version).flatMap(([, names]) => names));
   return ({ security, path }) => {
     const bad = (security?.sysctls ?? []).flatMap(({ name }, index) =>

@@ -3,46 +3,46 @@ import { unlessUserNamespace, unlessWindows } from '../check.ts';
 import type { Container, Pod } from '../pod.ts';
 import { containerNames, fieldsOf, namedContainers, quoted, settersOf, sortedSet } from '../wording.ts';
 
-/** Checks of what a container may do beyond an ordinary process: privileges, capabilities, users. */
+/** Checks of a container's rights: privileges, capabilities, users. */
 export const PRIVILEGE_CHECKS: readonly Check[] = [
-  { id: 'privileged', level: 'baseline', revisions: [{ since: 0, judge: privileged }] },
+  { id: 'privileged', level: 'baseline', revisions: [{ since: 0, check: privileged }] },
   {
     id: 'allowPrivilegeEscalation',
     level: 'restricted',
     revisions: [
-      { since: 8, judge: allowPrivilegeEscalation },
-      { since: 25, judge: unlessWindows(allowPrivilegeEscalation) },
+      { since: 8, check: allowPrivilegeEscalation },
+      { since: 25, check: unlessWindows(allowPrivilegeEscalation) },
     ],
   },
-  { id: 'capabilities_baseline', level: 'baseline', revisions: [{ since: 0, judge: addedCapabilities }] },
+  { id: 'capabilities_baseline', level: 'baseline', revisions: [{ since: 0, check: addedCapabilities }] },
   {
     id: 'capabilities_restricted',
     level: 'restricted',
     revisions: [
-      { since: 22, judge: droppedCapabilities, overrides: ['capabilities_baseline'] },
-      { since: 25, judge: unlessWindows(droppedCapabilities), overrides: ['capabilities_baseline'] },
+      { since: 22, check: droppedCapabilities, overrides: ['capabilities_baseline'] },
+      { since: 25, check: unlessWindows(droppedCapabilities), overrides: ['capabilities_baseline'] },
     ],
   },
   {
     id: 'runAsNonRoot',
     level: 'restricted',
     revisions: [
-      { since: 0, judge: runAsNonRoot },
-      { since: 35, judge: unlessUserNamespace(runAsNonRoot) },
+      { since: 0, check: runAsNonRoot },
+      { since: 35, check: unlessUserNamespace(runAsNonRoot) },
     ],
   },
   {
     id: 'runAsUser',
     level: 'restricted',
     revisions: [
-      { since: 23, judge: runAsUser },
-      { since: 35, judge: unlessUserNamespace(runAsUser) },
+      { since: 23, check: runAsUser },
+      { since: 35, check: unlessUserNamespace(runAsUser) },
     ],
   },
-  { id: 'windowsHostProcess', level: 'baseline', revisions: [{ since: 0, judge: windowsHostProcess }] },
+  { id: 'windowsHostProcess', level: 'baseline', revisions: [{ since: 0, check: windowsHostProcess }] },
 ];
 
-/** What container runtimes give by default, without NET_RAW. */
+/** Default capabilities of container runtimes, without NET_RAW. */
 const DEFAULT_CAPABILITIES: ReadonlySet<string> = new Set([
   'AUDIT_WRITE',
   'CHOWN',
@@ -123,7 +123,7 @@ function droppedCapabilities({ containers }: Pod): Finding | undefined {
   };
 }
 
-/** Whether a container keeps capabilities that its runtime gives it by default. */
+/** Whether a container keeps default capabilities of its runtime. */
 function keepsAny({ security }: Container): boolean {
   return security?.capabilities?.drop?.includes('ALL') !== true;
 }

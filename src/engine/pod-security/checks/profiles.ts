@@ -1,50 +1,50 @@
 import { quote } from '../../../go/index.ts';
-import type { Check, Finding, Judge } from '../check.ts';
+import type { Check, Finding, CheckPod } from '../check.ts';
 import { unlessUserNamespace, unlessWindows } from '../check.ts';
 import type { Holder, Pod, SharedSecurity } from '../pod.ts';
 import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from '../wording.ts';
 
 const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
 
-/** Checks of the kernel's confinement of containers: AppArmor, SELinux, seccomp, the masks over /proc. */
+/** Checks of a container's confinement by the kernel: AppArmor, SELinux, seccomp, masked /proc paths. */
 export const PROFILE_CHECKS: readonly Check[] = [
-  { id: 'appArmorProfile', level: 'baseline', revisions: [{ since: 0, judge: appArmorProfile }] },
+  { id: 'appArmorProfile', level: 'baseline', revisions: [{ since: 0, check: appArmorProfile }] },
   {
     id: 'procMount',
     level: 'baseline',
     revisions: [
-      { since: 0, judge: procMount },
-      { since: 35, judge: unlessUserNamespace(procMount) },
+      { since: 0, check: procMount },
+      { since: 35, check: unlessUserNamespace(procMount) },
     ],
   },
-  // Restricted keeps what baseline asked of all pods before 1.35.
+  // At the level restricted, the baseline check of versions before 1.35 still applies.
   {
     id: 'procMount_restricted',
     level: 'restricted',
-    revisions: [{ since: 35, judge: procMount, overrides: ['procMount'] }],
+    revisions: [{ since: 35, check: procMount, overrides: ['procMount'] }],
   },
   {
     id: 'seLinuxOptions',
     level: 'baseline',
     revisions: [
-      { since: 0, judge: seLinuxOptions(SELINUX_TYPES) },
-      { since: 31, judge: seLinuxOptions([...SELINUX_TYPES, 'container_engine_t']) },
+      { since: 0, check: seLinuxOptions(SELINUX_TYPES) },
+      { since: 31, check: seLinuxOptions([...SELINUX_TYPES, 'container_engine_t']) },
     ],
   },
   {
     id: 'seccompProfile_baseline',
     level: 'baseline',
     revisions: [
-      { since: 0, judge: seccompAnnotations },
-      { since: 19, judge: forbiddenSeccomp },
+      { since: 0, check: seccompAnnotations },
+      { since: 19, check: forbiddenSeccomp },
     ],
   },
   {
     id: 'seccompProfile_restricted',
     level: 'restricted',
     revisions: [
-      { since: 19, judge: requiredSeccomp, overrides: ['seccompProfile_baseline'] },
-      { since: 25, judge: unlessWindows(requiredSeccomp), overrides: ['seccompProfile_baseline'] },
+      { since: 19, check: requiredSeccomp, overrides: ['seccompProfile_baseline'] },
+      { since: 25, check: unlessWindows(requiredSeccomp), overrides: ['seccompProfile_baseline'] },
     ],
   },
 ];
@@ -53,12 +53,12 @@ const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
 const SECCOMP_POD_ANNOTATION = 'seccomp.security.alpha.kubernetes.io/pod';
 const SECCOMP_CONTAINER_ANNOTATION = 'container.seccomp.security.alpha.kubernetes.io/';
 
-/** AppArmor and seccomp profiles: those of the runtime, and those of the node's administrator. */
+/** Profiles of the runtime, and local profiles of the node's administrator. */
 function isSafeType(type: string): boolean {
   return type === 'RuntimeDefault' || type === 'Localhost';
 }
 
-/** The holders whose profile is there and of a type that is not safe, and these types. */
+/** Holders whose profile has a type that is not safe, and these types. */
 function unsafeProfiles(
   holders: readonly Holder[],
   profile: 'appArmorProfile' | 'seccompProfile',
@@ -115,9 +115,9 @@ function procMount({ containers }: Pod): Finding | undefined {
   };
 }
 
-function seLinuxOptions(allowed: readonly string[]): Judge {
+function seLinuxOptions(allowed: readonly string[]): CheckPod {
   const allowedTypes = new Set(allowed);
-  /** The options of a holder that are forbidden, by name. */
+  /** Forbidden options of a holder, by name. */
   const forbidden = ({ security }: Holder): ('type' | 'user' | 'role')[] => {
     const options = security?.seLinuxOptions;
     return [
