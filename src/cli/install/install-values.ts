@@ -115,99 +115,104 @@ const DURATION = '^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$';
 export function valuesDeclaration(version: string): ValueSection {
   return section('Values of Portcullis.', {
     image: text(
-      'Image of the controller and of policy servers. Name your registry; a digest (@sha256:…) pins it.',
+      'Image of the controller and of policy servers, with your registry. A digest (@sha256:…) pins it.',
       `portcullis:${version}`,
       { pattern: '^\\S+$' },
     ),
-    imagePullPolicy: choice('When nodes fetch the image.', ['IfNotPresent', 'Always', 'Never']),
-    imagePullSecrets: list(
-      'Secrets for the registry of the image, for the pods of the controller: a list of {name: …}.',
-    ),
+    imagePullPolicy: choice('Pull policy of the image.', ['IfNotPresent', 'Always', 'Never']),
+    imagePullSecrets: list('Pull secrets of the controller pods: a list of {name: …}.'),
     exemptNamespaces: texts(
-      'Namespaces that policies of the whole cluster are never asked about: what a cluster needs to start.',
+      'Namespaces that policies of the cluster do not apply to, because a cluster needs them to start.',
       ['kube-system', 'kube-public', 'kube-node-lease'],
     ),
     listenAddress: text(
-      "Address that the pods of the controller and of policy servers listen on; '::', in quotes, where pods have addresses of IPv6, only or besides.",
+      "Address that the pods of the controller and of policy servers listen on. Use '::', in quotes, on IPv6 and dual-stack clusters.",
       '0.0.0.0',
       { pattern: '^([0-9.]+|[0-9A-Fa-f:]+)$' },
     ),
     controller: section('The controller.', {
-      replicas: integer('Pods of the controller; one leads, the others answer webhooks and wait.', 2, 0),
-      logLevel: choice('Least important level to log.', ['info', 'trace', 'debug', 'warn', 'error']),
-      logFormat: choice('Form of log lines.', ['json', 'text']),
+      replicas: integer('Replicas of the controller. One leads; the others serve its webhook and stand by.', 2, 0),
+      logLevel: choice('Lowest level that is logged.', ['info', 'trace', 'debug', 'warn', 'error']),
+      logFormat: choice('Format of log lines.', ['json', 'text']),
       rolloutStrategy: choice(
-        'What happens at the deadline of a rollout: replicas that can serve do so (Available), or none does (AllReplicas).',
+        'At the progress deadline of a rollout, serve on the replicas that loaded the revision (Available), or wait for all replicas (AllReplicas).',
         ['Available', 'AllReplicas'],
       ),
-      progressDeadline: text('How long a rollout may make no progress.', '1m', { pattern: DURATION }),
-      revisionHistoryLimit: integer('Revisions that do not serve, to be kept of each policy.', 10, 0),
+      progressDeadline: text('How long replicas may take to load a revision.', '1m', { pattern: DURATION }),
+      revisionHistoryLimit: integer(
+        'Number of revisions that are kept of each policy, besides the one that serves.',
+        10,
+        0,
+      ),
       degradedPolicies: choice(
-        'When the newest revision of a policy fails: the last good one serves on (serve), or its requests are rejected (reject).',
+        'When the newest revision of a policy fails, keep serving the last good one (serve), or answer its requests by failurePolicy (reject).',
         ['serve', 'reject'],
       ),
-      resources: object('What a pod of the controller is given, and may use at most.', {
+      resources: object('Resource requests and limits of a controller pod.', {
         requests: { cpu: '100m', memory: '192Mi' },
         limits: { cpu: '2', memory: '512Mi' },
       }),
-      nodeSelector: object('Labels of nodes that the pods may be on.'),
-      tolerations: list('Taints of nodes that the pods tolerate.'),
-      affinity: object('Where the pods may be. They are spread over nodes in any case.'),
+      nodeSelector: object('Node selector of the controller pods.'),
+      tolerations: list('Tolerations of the controller pods.'),
+      affinity: object('Affinity of the controller pods. They are spread over nodes in any case.'),
       priorityClassName: text(
-        'The priority class of the pods; system-cluster-critical where policies must hold first.',
+        'Priority class of the controller pods. Use system-cluster-critical where policies must be enforced before anything else runs.',
         '',
       ),
-      extraArgs: texts('More arguments of `portcullis controller`.'),
-      extraEnv: list('More environment variables: a list of {name: …, value: …}.'),
+      extraArgs: texts('Additional arguments of `portcullis controller`.'),
+      extraEnv: list('Additional environment variables: a list of {name: …, value: …}.'),
     }),
-    certificates: section('Certificates of webhooks, and between controller and policy servers.', {
+    certificates: section('Certificates of webhooks, and of connections between controller and policy servers.', {
       mode: choice(
-        'Who keeps the Secrets with certificates: the controller with a CA of its own (own), or somebody else (external).',
+        'Who issues the certificates: the controller, with its own CA (own), or another issuer such as cert-manager (external).',
         ['own', 'external'],
       ),
-      caLifetime: text('How long a CA of the controller lives.', '730d', { pattern: DURATION }),
-      caOverlap: text('How long a new CA is trusted before it signs, and an old one afterwards.', '15m', {
+      caLifetime: text("Lifetime of the controller's CA.", '730d', { pattern: DURATION }),
+      caOverlap: text('How long a new CA is trusted before it signs, and an old CA after it stops signing.', '15m', {
         pattern: DURATION,
       }),
-      lifetime: text('How long the certificates that it signs live.', '90d', { pattern: DURATION }),
-      certManager: section('Certificates that cert-manager keeps; set mode to external as well.', {
+      lifetime: text('Lifetime of the certificates that it signs.', '90d', { pattern: DURATION }),
+      certManager: section('Certificates by cert-manager. Set mode to external as well.', {
         enabled: flag('Create cert-manager Certificates for the controller and the default PolicyServer.', false),
-        issuer: object('The issuer of the certificates. It must issue ca.crt: a CA issuer does.', {
+        issuer: object('Issuer of the certificates. It must set ca.crt, as a CA issuer does.', {
           kind: 'Issuer',
           name: 'portcullis-ca',
         }),
       }),
     }),
-    policyServer: section('The PolicyServer `default`, which policies are on that name none.', {
-      enabled: flag('Create it.', true),
-      replicas: integer('Its pods.', 2, 0),
-      requests: object('What a pod is given.', { cpu: '250m', memory: '256Mi' }),
-      limits: object('What a pod may use at most.', { cpu: '2', memory: '1Gi' }),
-      imagePullSecret: text('A Secret for the registry of the image, for its pods.', ''),
+    policyServer: section('The PolicyServer `default`, which serves policies that name no PolicyServer.', {
+      enabled: flag('Create the PolicyServer `default`.', true),
+      replicas: integer('Number of its replicas.', 2, 0),
+      requests: object('Resource requests of a pod.', { cpu: '250m', memory: '256Mi' }),
+      limits: object('Resource limits of a pod.', { cpu: '2', memory: '1Gi' }),
+      imagePullSecret: text('Pull secret of its pods.', ''),
       env: list('Environment variables of its pods: a list of {name: …, value: …}.'),
     }),
-    recommendedPolicies: section('Policies to begin with. Their modules are part of Portcullis.', {
-      enabled: flag('Create them.', false),
-      mode: choice('monitor reports what would be rejected; protect rejects it.', ['monitor', 'protect']),
+    recommendedPolicies: section('A starting set of policies. They use builtin modules only.', {
+      enabled: flag('Create the recommended policies.', false),
+      mode: choice('monitor logs verdicts without rejecting; protect rejects.', ['monitor', 'protect']),
     }),
     networkPolicy: section('NetworkPolicies.', {
       enabled: flag(
-        'Let only the webhook and the port for probes and metrics of the controller be reached. Those of policy servers are always there.',
+        'Create a NetworkPolicy that opens only the webhook port and the probe and metrics port of the controller. Those of policy servers always exist.',
         true,
       ),
     }),
-    userRoles: section('ClusterRoles for people.', {
-      enabled: flag('Add policies to the ClusterRoles view, edit and admin of Kubernetes (aggregation).', true),
+    userRoles: section('ClusterRoles for users.', {
+      enabled: flag('Aggregate rights on policies to the ClusterRoles view, edit and admin of Kubernetes.', true),
     }),
-    uninstallHook: section('With Helm only: what is done before the release is deleted.', {
-      enabled: flag('Have a Job take the webhooks out and stop the controller, as `portcullis uninstall` does.', true),
+    uninstallHook: section('With Helm only: a hook that runs before the release is deleted.', {
+      enabled: flag(
+        'Run a Job that removes the webhooks and stops the controller, as `portcullis uninstall` does.',
+        true,
+      ),
     }),
     monitoring: section('For the Prometheus operator.', {
       podMonitor: section('Scraping.', { enabled: flag('Create PodMonitors.', false) }),
       prometheusRule: section('Alerts.', {
         enabled: flag('Create a PrometheusRule with the alerts of docs/install.md.', false),
       }),
-      labels: object('Labels of both, as your Prometheus selects them.'),
+      labels: object('Labels of both, as the selectors of your Prometheus require.'),
     }),
   });
 }

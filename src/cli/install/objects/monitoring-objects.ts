@@ -1,4 +1,4 @@
-// What the Prometheus operator takes: which pods are scraped, and when somebody is told.
+// Objects for the Prometheus operator: pods to scrape, and alerts.
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { componentLabels, CONTROLLER, type InstallContext, podSelector } from './naming.ts';
 
@@ -9,7 +9,7 @@ interface Alert {
   readonly severity: 'critical' | 'warning';
   /** PromQL. */
   readonly when: string;
-  /** How long it holds before somebody is told. */
+  /** How long the condition holds before the alert fires. */
   readonly lasting: string;
   readonly summary: string;
   readonly whatToDo: string;
@@ -23,8 +23,8 @@ export const ALERTS: readonly Alert[] = [
     // Other programs have a metric of that name.
     when: `absent(leader_election_master_status{name="${CONTROLLER}"} == 1)`,
     lasting: '5m',
-    summary: 'No controller leads: policies that change are not rolled out, certificates are not renewed.',
-    whatToDo: 'What serves goes on serving. Look at the pods of the controller, and at `portcullis doctor`.',
+    summary: 'No controller leads: changed policies are not rolled out, and certificates are not renewed.',
+    whatToDo: 'Revisions that serve keep serving. Check the pods of the controller, and run `portcullis doctor`.',
   },
   {
     name: 'PortcullisPolicyNotServing',
@@ -32,34 +32,33 @@ export const ALERTS: readonly Alert[] = [
     when: 'sum by (policy_server) (portcullis_policies{phase="Error"}) > 0',
     lasting: '5m',
     summary: 'Policies on a policy server have no revision that serves.',
-    whatToDo: '`kubectl get cap,ap,capg,apg -A` shows which; `kubectl describe` the reason.',
+    whatToDo: '`kubectl get cap,ap,capg,apg -A` shows which policies, `kubectl describe` the reason.',
   },
   {
     name: 'PortcullisWebhooksNotWritten',
     severity: 'critical',
     when: 'max by (policy_server) (portcullis_webhook_configurations_failing) > 0',
     lasting: '5m',
-    summary:
-      'The API server refuses the webhook configurations of a PolicyServer: policies that change do not come into force.',
-    whatToDo: 'What was written before is asked. The log of the controller that leads has the reason.',
+    summary: 'The API server refuses the webhook configurations of a PolicyServer: changed policies are not enforced.',
+    whatToDo: 'The webhooks that were written before stay in force. The log of the leading controller has the reason.',
   },
   {
     name: 'PortcullisCertificateProblem',
     severity: 'critical',
     when: 'max(portcullis_certificate_problems) > 0 or min(portcullis_certificate_files_current) == 0',
     lasting: '10m',
-    summary: "Secrets with certificates are missing, broken or somebody else's.",
+    summary: 'Secrets with certificates are missing or invalid, or belong to another owner.',
     whatToDo:
-      'Pods that run go on with what they have until it ends. `portcullis doctor` and the events of the Secrets say which.',
+      'Running pods use their certificates until these expire. `portcullis doctor` and the events of the Secrets say which Secrets.',
   },
   {
     name: 'PortcullisCertificateExpiring',
     severity: 'warning',
     when: 'min by (secret) (portcullis_certificate_expiry_timestamp_seconds) - time() < 7 * 24 * 3600',
     lasting: '1h',
-    summary: 'A certificate ends within a week; it should have been renewed long before.',
+    summary: 'A certificate expires within a week; it should have been renewed long before.',
     whatToDo:
-      'Look at the log of the controller, or at cert-manager. Leave it out where certificates live for less than three weeks.',
+      'Check the log of the controller, or cert-manager. Remove this alert if your certificates live for less than three weeks.',
   },
   {
     name: 'PortcullisPolicyDegraded',
@@ -67,7 +66,7 @@ export const ALERTS: readonly Alert[] = [
     when: 'sum by (policy_server) (portcullis_policies{phase="Degraded"}) > 0',
     lasting: '15m',
     summary: 'The newest revision of a policy failed; an earlier one serves.',
-    whatToDo: '`portcullis rollout status` says why, `rollout diff` what changed.',
+    whatToDo: '`portcullis rollout status` says why, `portcullis rollout diff` what changed.',
   },
   {
     name: 'PortcullisReviewsSlow',
@@ -75,40 +74,40 @@ export const ALERTS: readonly Alert[] = [
     when: 'histogram_quantile(0.99, sum by (le, pod) (rate(portcullis_review_duration_seconds_bucket[5m]))) > 1',
     lasting: '10m',
     summary: 'One review in a hundred takes more than a second.',
-    whatToDo: 'Look for policies with timeouts, give policy servers more CPU, or more replicas.',
+    whatToDo: 'Look for policies with timeouts; give policy servers more CPU or more replicas.',
   },
   {
     name: 'PortcullisPolicyTimeouts',
     severity: 'warning',
     when: 'sum by (policy_name) (rate(portcullis_policy_timeouts_total[10m])) > 0',
     lasting: '10m',
-    summary: 'Evaluations of a policy are cut off at their deadline again and again.',
-    whatToDo: 'Its failurePolicy decides meanwhile. Mend the policy, or give it more time (timeoutEvalSeconds).',
+    summary: 'Evaluations of a policy repeatedly reach their deadline.',
+    whatToDo: 'Its failurePolicy applies to these requests. Fix the policy, or give it more time (timeoutEvalSeconds).',
   },
   {
     name: 'PortcullisReviewsRefused',
     severity: 'warning',
     when: 'sum by (pod, status) (rate(portcullis_requests_refused_total{status=~"5.."}[5m])) > 0',
     lasting: '5m',
-    summary: 'A policy server answers reviews without asking a policy, because it cannot.',
-    whatToDo: 'Look at its log; 503 while it starts is normal, later it is not.',
+    summary: 'A policy server answers reviews without evaluating a policy, because it cannot.',
+    whatToDo: 'Check its log. 503 is normal only while it starts.',
   },
   {
     name: 'PortcullisWorkersRestart',
     severity: 'warning',
     when: 'sum by (pod) (increase(portcullis_worker_restarts_total{reason!="renewed"}[15m])) > 5',
     lasting: '0m',
-    summary: 'Workers of a policy server are replaced again and again.',
-    whatToDo: 'A policy hangs or takes too much memory: its timeouts and its log say which.',
+    summary: 'Workers of a policy server are repeatedly replaced.',
+    whatToDo: 'A policy hangs or uses too much memory. The timeouts by policy and the log of the server say which.',
   },
   {
     name: 'PortcullisReconcileErrors',
     severity: 'warning',
-    // Other programs have a metric of that name, too, and no label tells ours apart but that of their pods.
+    // Other programs have a metric of that name, too; only the label of the pod identifies ours.
     when: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{pod=~"${CONTROLLER}-.+"}[10m])) > 0.1`,
     lasting: '15m',
-    summary: 'A controller fails at what it does, and tries again.',
-    whatToDo: 'Its log has the reason; `portcullis doctor` finds rights that are missing.',
+    summary: 'A controller fails to reconcile, and retries.',
+    whatToDo: 'Its log has the reason. `portcullis doctor` finds missing rights.',
   },
 ];
 
