@@ -16,8 +16,8 @@ function codesOf(heading: string): readonly string[] {
 
 describe('rules of the webhook for our own kinds', () => {
   it('are all in the documentation, and nothing else is', () => {
-    assert.deepEqual(codesOf('Refused').toSorted(), REJECTIONS.toSorted());
-    assert.deepEqual(codesOf('Warned of').toSorted(), WARNINGS.toSorted());
+    assert.deepEqual(codesOf('Errors').toSorted(), REJECTIONS.toSorted());
+    assert.deepEqual(codesOf('Warnings').toSorted(), WARNINGS.toSorted());
   });
 
   it('say what the example in the documentation shows', () => {
