@@ -90,6 +90,15 @@ describe('own kinds', () => {
     assert.ok(files.length > 5);
   });
 
+  it('have a status that says that no controller has seen them, where a controller reconciles them', () => {
+    for (const kind of OWN_KINDS) {
+      const example = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...kind.declaration.example };
+      const { status } = judge(example).object as { status?: unknown };
+      const isReconciled = !['PolicyRevision', 'PolicyServerReplica'].includes(kind.kind);
+      assert.deepEqual(status, isReconciled ? { observedGeneration: -1 } : undefined, kind.kind);
+    }
+  });
+
   it('show policies with what matters first', () => {
     const [definition] = definitionsOfCustomResource(customResourceDefinition(OWN_KINDS[0] ?? assert.fail()));
     const { printer } = definition ?? assert.fail();

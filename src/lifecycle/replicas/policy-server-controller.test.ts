@@ -135,7 +135,7 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
         [deployment?.type, deployment?.status, deployment?.reason, deployment?.observedGeneration],
         ['DeploymentReconciled', 'False', 'NameTaken', 1],
       );
-      assert.equal((await of('foreign')).status, undefined);
+      assert.deepEqual((await of('foreign')).status, { observedGeneration: -1 });
       objects.say('default', { ...report, conditions: [{ ...condition, status: 'True', reason: 'R', message: '' }] });
       await eventually(
         async () => findCondition((await of('default')).status?.conditions, 'DeploymentReconciled')?.status === 'True',
@@ -238,6 +238,10 @@ describe('policyServerStatus', () => {
     it('and observes no generation before its objects were applied', () => {
       const status = policyServerStatus(server(1), replicas('connected'), {}, 0, { report: undefined });
       assert.equal(status.observedGeneration, undefined);
+      const unseen = { observedGeneration: -1 };
+      const first = policyServerStatus(server(1), replicas('connected'), unseen, 0, { report: undefined });
+      assert.equal(first.observedGeneration, -1);
+      assert.deepEqual(new Set(first.conditions?.map((condition) => condition.observedGeneration)), new Set([0]));
     });
   });
 });

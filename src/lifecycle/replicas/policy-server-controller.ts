@@ -147,14 +147,15 @@ export function policyServerStatus(
     updates.reduce((all, update) => setCondition(all, update, now), list);
   const known = withReport(before.conditions ?? []);
   const readiness = readinessOf(spec.replicas, replicas, known, objects, generation);
-  // A generation is observed when its objects were applied.
+  // A generation is observed when its objects were applied. Conditions may not have the -1 of a status that was never written.
   const observed = objects === undefined ? generation : (report?.generation ?? before.observedGeneration);
+  const about = Math.max(observed ?? 0, 0);
   return {
     ...(observed === undefined ? {} : { observedGeneration: observed }),
     readyReplicas: replicas.filter(({ state }) => state === 'connected').length,
     totalReplicas: replicas.length,
     ...(report === undefined ? {} : { image: report.image, moduleCache: report.moduleCache }),
-    conditions: [...withReport(setReadiness(before.conditions, readiness, observed ?? 0, now))],
+    conditions: [...withReport(setReadiness(before.conditions, readiness, about, now))],
   };
 }
 

@@ -105,24 +105,38 @@ export const CONDITION = object('One aspect of the state.', {
 /** Conditions of an object, one of each type. */
 export const CONDITIONS = listByKey('The aspects of the state, one by one.', ['type'], CONDITION);
 
+/**
+ * The generation that the status is about. -1 is the default of a status: no generation has it, so kstatus reads an object that
+ * no controller has seen as InProgress. Flux's kinds do the same.
+ */
+export const OBSERVED_GENERATION = optional(
+  integer('The `metadata.generation` that the status is about; -1 until a controller has seen the object.', {
+    format: 'int64',
+    minimum: -1,
+  }),
+);
+export const UNSEEN = { observedGeneration: -1 } as const;
+
 /** The state of a policy. */
-export const POLICY_STATUS = object('What became of the policy. Written by the controller.', {
-  policyStatus: optional(
-    choice('The state in four words, as other tools read it.', ['unscheduled', 'scheduled', 'pending', 'active']),
-  ),
-  mode: optional(choice('The mode that is in force.', ['protect', 'monitor', 'unknown'])),
-  phase: optional(choice('The state.', ['Pending', 'Updating', 'Active', 'Degraded', 'Error', 'RolledBack'])),
-  reason: optional(text('Why, in one word for programs.', { maxLength: 1024 })),
-  message: optional(text('Why, for people.', { maxLength: 32_768 })),
-  observedGeneration: optional(
-    integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
-  ),
-  desiredRevision: optional(integer('The revision that is to serve.', { format: 'int64', minimum: 0 })),
-  servingRevision: optional(integer('The revision that serves; 0 while none does.', { format: 'int64', minimum: 0 })),
-  readyReplicas: optional(integer('Replicas that serve the desired revision.', { minimum: 0 })),
-  totalReplicas: optional(integer('Replicas that there are.', { minimum: 0 })),
-  nextRetry: optional(time('When what failed is tried again.')),
-  conditions: optional(CONDITIONS),
-});
+export const POLICY_STATUS = object(
+  'What became of the policy. Written by the controller.',
+  {
+    policyStatus: optional(
+      choice('The state in four words, as other tools read it.', ['unscheduled', 'scheduled', 'pending', 'active']),
+    ),
+    mode: optional(choice('The mode that is in force.', ['protect', 'monitor', 'unknown'])),
+    phase: optional(choice('The state.', ['Pending', 'Updating', 'Active', 'Degraded', 'Error', 'RolledBack'])),
+    reason: optional(text('Why, in one word for programs.', { maxLength: 1024 })),
+    message: optional(text('Why, for people.', { maxLength: 32_768 })),
+    observedGeneration: OBSERVED_GENERATION,
+    desiredRevision: optional(integer('The revision that is to serve.', { format: 'int64', minimum: 0 })),
+    servingRevision: optional(integer('The revision that serves; 0 while none does.', { format: 'int64', minimum: 0 })),
+    readyReplicas: optional(integer('Replicas that serve the desired revision.', { minimum: 0 })),
+    totalReplicas: optional(integer('Replicas that there are.', { minimum: 0 })),
+    nextRetry: optional(time('When what failed is tried again.')),
+    conditions: optional(CONDITIONS),
+  },
+  { default: UNSEEN },
+);
 
 export type PolicyStatus = Infer<typeof POLICY_STATUS>;

@@ -1,5 +1,5 @@
 import { anything, choice, entries, integer, integerOrText, list, object, optional, text } from '../schema-builder.ts';
-import { CONDITIONS, POLICIES_GROUP } from './common-schemas.ts';
+import { CONDITIONS, OBSERVED_GENERATION, POLICIES_GROUP, UNSEEN } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
@@ -129,21 +129,23 @@ const policyServer = {
       ],
     },
   ),
-  status: object('What became of the processes. Written by the controller.', {
-    observedGeneration: optional(
-      integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
-    ),
-    readyReplicas: optional(integer('Processes that answer requests.', { minimum: 0 })),
-    totalReplicas: optional(integer('Processes that there are.', { minimum: 0 })),
-    image: optional(text('The image that the pods run.')),
-    moduleCache: optional(
-      choice(
-        'Where modules are kept. Only what is in one of the latter two is there after all pods are gone at once.',
-        ['emptyDir', 'persistentVolumeClaim', 'hostPath'],
+  status: object(
+    'What became of the processes. Written by the controller.',
+    {
+      observedGeneration: OBSERVED_GENERATION,
+      readyReplicas: optional(integer('Processes that answer requests.', { minimum: 0 })),
+      totalReplicas: optional(integer('Processes that there are.', { minimum: 0 })),
+      image: optional(text('The image that the pods run.')),
+      moduleCache: optional(
+        choice(
+          'Where modules are kept. Only what is in one of the latter two is there after all pods are gone at once.',
+          ['emptyDir', 'persistentVolumeClaim', 'hostPath'],
+        ),
       ),
-    ),
-    conditions: optional(CONDITIONS),
-  }),
+      conditions: optional(CONDITIONS),
+    },
+    { default: UNSEEN },
+  ),
   columns: [
     column('Replicas', '.spec.replicas', { type: 'integer' }),
     column('Ready', '.status.readyReplicas', { type: 'integer' }),
