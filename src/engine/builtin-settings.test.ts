@@ -19,7 +19,7 @@ describe('settings of builtin modules', () => {
     it(`are checked as by the guest: ${name} ${JSON.stringify(value)}`, () => {
       const problems = settings.problems(name, value);
       assert.deepEqual(
-        problems.map(({ path }) => path),
+        problems.map(({ field }) => field),
         paths,
       );
       const verdict = createBuiltinGuest(name).validateSettings(JSON.stringify(value), CONTEXT);

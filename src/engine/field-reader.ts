@@ -14,6 +14,13 @@ export interface FieldFault {
   readonly message: string;
 }
 
+export interface KnownKeysOptions {
+  /** What the mapping is, for messages: `a policy`. */
+  readonly owner?: string;
+  /** What to do about some unknown keys, instead of "did you mean". */
+  readonly hints?: ReadonlyMap<string, string>;
+}
+
 /** Reads the fields of an untyped mapping and reports what is wrong with them. Null counts as absent. */
 export class FieldReader {
   readonly path: FieldPath;
@@ -27,7 +34,7 @@ export class FieldReader {
     this.report = isMapping ? report : () => {};
     this.#object = isMapping ? value : {};
     if (!isMapping) {
-      report({ code: 'wrong-type', message: `expected a mapping, got ${describe(value)}`, path });
+      report({ code: 'wrong-type', message: `expected a mapping, got ${describeValue(value)}`, path });
     }
   }
 
@@ -70,11 +77,10 @@ export class FieldReader {
     this.report({ code: 'missing-key', message: `expected the key "${key}", which is missing`, path: this.path });
   }
 
-  /** @param hints instead of "did you mean", by key */
-  knownKeys(known: readonly string[], owner?: string, hints: ReadonlyMap<string, string> = new Map()): void {
+  knownKeys(known: readonly string[], { owner, hints }: KnownKeysOptions = {}): void {
     const where = owner === undefined ? '' : ` in ${owner}`;
     for (const key of this.keys.filter((one) => !known.includes(one))) {
-      const message = `unknown key ${describe(key)}${where}: ${hints.get(key) ?? unknownKeyHint(key, known)}`;
+      const message = `unknown key ${describeValue(key)}${where}: ${hints?.get(key) ?? unknownKeyHint(key, known)}`;
       this.report({ code: 'unknown-key', message, path: [...this.path, key] });
     }
   }
@@ -127,7 +133,7 @@ export class FieldReader {
     const text = this.text(key);
     const choice = choices.find((candidate) => candidate === text);
     if (choice === undefined && text !== undefined) {
-      this.fault(key, `expected ${choices.join(' or ')}, got ${describe(text)}`);
+      this.fault(key, `expected ${choices.join(' or ')}, got ${describeValue(text)}`);
     }
     return choice;
   }
@@ -175,7 +181,7 @@ export class FieldReader {
 
   #unexpected(key: string, expected: string, value: JsonValue, ...below: FieldPath): void {
     const hint = expected === 'text' && typeof value !== 'object' ? ': put it in quotes' : '';
-    const message = `expected ${expected}, got ${describe(value)}${hint}`;
+    const message = `expected ${expected}, got ${describeValue(value)}${hint}`;
     this.report({ code: 'wrong-type', key, message, path: [...this.path, key, ...below] });
   }
 }
@@ -196,7 +202,7 @@ export function fieldPathText(path: FieldPath): string {
 }
 
 /** A short form of a value, for messages. */
-export function describe(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === null || value === undefined) {
     return 'nothing';
   }

@@ -1,4 +1,5 @@
 import { EngineError } from './errors.ts';
+import { problemText } from './field-problem.ts';
 import { checkPodSecurity, parsePodSecuritySettings } from './pod-security/index.ts';
 import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
@@ -29,5 +30,5 @@ export class PodSecurityGuest implements PolicyGuest {
 }
 
 function problemsText({ problems }: Extract<ParsedPodSecuritySettings, { settings?: undefined }>): string {
-  return problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+  return problems.map(problemText).join('; ');
 }

@@ -1,5 +1,5 @@
 import { EngineError } from './errors.ts';
-import { describe, FieldReader } from './field-reader.ts';
+import { describeValue, FieldReader } from './field-reader.ts';
 import type { FieldFault, FieldPath } from './field-reader.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from './json-text.ts';
@@ -96,7 +96,7 @@ export function readPolicyDefinition(
   if (!isJsonObject(value)) {
     faults.push({
       code: 'wrong-type',
-      message: `expected a mapping with "module" or "policies", got ${describe(value)}`,
+      message: `expected a mapping with "module" or "policies", got ${describeValue(value)}`,
       path: [],
     });
     return { faults };
@@ -128,7 +128,7 @@ function checkId(id: string, faults: PolicyFault[]): void {
 }
 
 function readSingle(id: string, fields: FieldReader, budget: ValueBudget): PolicyDefinition {
-  fields.knownKeys(POLICY_KEYS, 'a policy');
+  fields.knownKeys(POLICY_KEYS, { owner: 'a policy' });
   const message = fields.text('message');
   return {
     kind: 'policy',
@@ -142,7 +142,7 @@ function readSingle(id: string, fields: FieldReader, budget: ValueBudget): Polic
 }
 
 function readGroup(id: string, fields: FieldReader, budget: ValueBudget, faults: PolicyFault[]): PolicyDefinition {
-  fields.knownKeys(GROUP_KEYS, 'a policy group');
+  fields.knownKeys(GROUP_KEYS, { owner: 'a policy group' });
   const members = readMembers(fields, budget, faults);
   const expression = fields.requiredText('expression');
   const names = new Set(members.map((member) => member.name));
@@ -180,7 +180,7 @@ function readMembers(fields: FieldReader, budget: ValueBudget, faults: PolicyFau
       const message = `the member name ${JSON.stringify(name)} is invalid: ${expected}`;
       faults.push({ code: 'invalid-member-name', message, path: member.path });
     }
-    member.knownKeys(MEMBER_KEYS, 'a member of a group');
+    member.knownKeys(MEMBER_KEYS, { owner: 'a member of a group' });
     return { name, ...readModuleUse(member, budget) };
   });
 }
@@ -225,7 +225,7 @@ function readTimeout(fields: FieldReader): number | undefined {
     fields.report({
       code: typeof value === 'number' ? 'invalid-value' : 'wrong-type',
       key: 'timeoutEvalSeconds',
-      message: `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${describe(value)}`,
+      message: `expected a whole number of seconds from 1 to ${MAX_TIMEOUT_SECONDS}, got ${describeValue(value)}`,
       path: [...fields.path, 'timeoutEvalSeconds'],
     });
     return undefined;
@@ -239,7 +239,7 @@ function readResources(fields: FieldReader): readonly ContextAwareResource[] {
     return NO_RESOURCES;
   }
   return resources.map((resource) => {
-    resource.knownKeys(['apiVersion', 'kind'], 'a context-aware resource');
+    resource.knownKeys(['apiVersion', 'kind'], { owner: 'a context-aware resource' });
     return { apiVersion: resource.requiredText('apiVersion'), kind: resource.requiredText('kind') };
   });
 }
@@ -259,7 +259,7 @@ function readCapabilities(fields: FieldReader): readonly string[] {
       fields.report({
         code: typeof pattern === 'string' ? 'invalid-value' : 'wrong-type',
         key: 'hostCapabilities',
-        message: `${expected}, got ${describe(pattern)}`,
+        message: `${expected}, got ${describeValue(pattern)}`,
         path: [...fields.path, 'hostCapabilities', index],
       });
     }

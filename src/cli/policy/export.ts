@@ -53,9 +53,9 @@ async function exportPolicies(file: string, flags: ExportFlags): Promise<void> {
   const manifests: object[] = [];
   for (const policy of policies) {
     const exported = exportOne(policy, flags.kubernetesVersion);
-    for (const { path, message } of exported.problems) {
+    for (const { field, message } of exported.problems) {
       progress.line(
-        `${styleText('yellow', 'note:', { stream: process.stderr })} ${policy.id}: ${path === '' ? '' : `${path}: `}${message}`,
+        `${styleText('yellow', 'note:', { stream: process.stderr })} ${policy.id}: ${field === '' ? '' : `${field}: `}${message}`,
       );
     }
     if (exported.manifests.length === 0) {

@@ -1,6 +1,6 @@
 // Reads a test file; see docs/testing.md.
 import {
-  describe,
+  describeValue,
   faultText,
   type FieldPath,
   FieldReader,
@@ -53,7 +53,7 @@ export function readSuite(text: string, file: string): TestSuite {
   const root = plainJson(value, faults);
   const positions = new YamlPositions(text);
   if (!isJsonObject(root)) {
-    throw new CliError(`${file}: expected a mapping with "policy" and "cases", got ${describe(root)}`, {
+    throw new CliError(`${file}: expected a mapping with "policy" and "cases", got ${describeValue(root)}`, {
       exitCode: EXIT.usage,
     });
   }
@@ -95,14 +95,14 @@ class SuiteReader {
   }
 
   suite(fields: FieldReader): TestSuite | undefined {
-    fields.knownKeys(SUITE_KEYS, 'a test file');
+    fields.knownKeys(SUITE_KEYS, { owner: 'a test file' });
     const policy = fields.inside('policy');
     if (!fields.isWritten('policy')) {
       fields.faultHere('expected the key "policy", which is missing: name the policy under test');
     }
     const subject = policy === undefined ? undefined : this.#subject(policy);
     const defaults = fields.inside('defaults');
-    defaults?.knownKeys(DEFAULT_KEYS, 'the defaults');
+    defaults?.knownKeys(DEFAULT_KEYS, { owner: 'the defaults' });
     const details = defaults === undefined ? {} : readDetails(defaults);
     const session = defaults && this.#fileSource('session', defaults);
     if ((fields.list('cases') ?? []).length === 0) {
@@ -149,17 +149,17 @@ class SuiteReader {
   }
 
   #entryOfFile(fields: FieldReader): Subject | undefined {
-    fields.knownKeys(['policiesFile', 'id'], 'a policy of a policies file');
+    fields.knownKeys(['policiesFile', 'id'], { owner: 'a policy of a policies file' });
     const file = this.#fileSource('policiesFile', fields);
     const id = fields.requiredText('id');
     return file === undefined ? undefined : { kind: 'entry', file, id };
   }
 
   #manifests(fields: FieldReader): Subject {
-    fields.knownKeys(['manifests', 'kubernetesVersion'], 'a policy of Kubernetes’ own kinds');
+    fields.knownKeys(['manifests', 'kubernetesVersion'], { owner: 'a policy of Kubernetes’ own kinds' });
     const kubernetesVersion = fields.someText('kubernetesVersion');
     if (kubernetesVersion !== undefined && !/^v?1\.\d{1,3}$/.test(kubernetesVersion)) {
-      fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describe(kubernetesVersion)}`);
+      fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describeValue(kubernetesVersion)}`);
     }
     const list = fields.list('manifests') ?? [];
     if (list.length === 0) {
@@ -177,7 +177,7 @@ class SuiteReader {
     if (typeof value === 'string' && value !== '') {
       return [{ path: value, at: this.#positions.offsetOf([...fields.path, key, index]) }];
     }
-    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`, index);
+    fields.fault(key, `expected a mapping, or the path of a file, got ${describeValue(value)}`, index);
     return [];
   }
 
@@ -209,7 +209,7 @@ class SuiteReader {
   }
 
   #case(fields: FieldReader, defaults: RequestDetails, inherited: Pick<TestCase, 'session'>): TestCase {
-    fields.knownKeys(CASE_KEYS, 'a case');
+    fields.knownKeys(CASE_KEYS, { owner: 'a case' });
     const name = fields.requiredText('name');
     const at = this.#positions.offsetOf(fields.path);
     const { line, column } = textPosition(this.#text, at);
@@ -276,7 +276,7 @@ class SuiteReader {
       }
       return {};
     }
-    fields.knownKeys(EXPECT_KEYS, 'an expectation');
+    fields.knownKeys(EXPECT_KEYS, { owner: 'an expectation' });
     checkExpectation(fields, question);
     const object = this.#expectedObject(fields);
     return defined({
@@ -325,7 +325,7 @@ class SuiteReader {
       const forms = 'a string, {contains: TEXT} or {matches: PATTERN}';
       const nearest = kind === undefined || MATCHER_KEYS.includes(kind) ? undefined : nearestKey(kind, MATCHER_KEYS);
       const hint = nearest === undefined ? '' : `: did you mean "${nearest}"?`;
-      const found = isJsonObject(value) ? `the keys ${Object.keys(value).join(', ') || '{}'}` : describe(value);
+      const found = isJsonObject(value) ? `the keys ${Object.keys(value).join(', ') || '{}'}` : describeValue(value);
       fields.fault(key, `expected ${forms}, got ${found}${hint}`, ...below);
       return undefined;
     }
@@ -335,7 +335,12 @@ class SuiteReader {
     try {
       return patternMatcher(text);
     } catch (error) {
-      fields.fault(key, `expected an RE2 pattern, got ${describe(text)}: ${errorText(error)}`, ...below, 'matches');
+      fields.fault(
+        key,
+        `expected an RE2 pattern, got ${describeValue(text)}: ${errorText(error)}`,
+        ...below,
+        'matches',
+      );
       return undefined;
     }
   }
@@ -348,7 +353,7 @@ class SuiteReader {
     if (value === undefined || isJsonObject(value)) {
       return value === undefined ? undefined : { value };
     }
-    fields.fault(key, `expected a mapping, or the path of a file, got ${describe(value)}`);
+    fields.fault(key, `expected a mapping, or the path of a file, got ${describeValue(value)}`);
     return undefined;
   }
 
@@ -362,7 +367,7 @@ function readDetails(fields: FieldReader): RequestDetails {
   const resource = fields.someText('resource');
   if (resource !== undefined && !/^[a-z0-9-]+(?:\.v[a-z0-9]+(?:\.[a-z0-9.-]+)?)?$/.test(resource)) {
     const expected = 'expected the plural name of a resource such as widgets, or widgets.v1.example.com';
-    fields.fault('resource', `${expected}, got ${describe(resource)}`);
+    fields.fault('resource', `${expected}, got ${describeValue(resource)}`);
   }
   return defined({
     operation: fields.oneOf('operation', ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
@@ -384,7 +389,7 @@ function readUser(fields: FieldReader): User | undefined {
   if (user === undefined) {
     return undefined;
   }
-  user.knownKeys(USER_KEYS, 'a user');
+  user.knownKeys(USER_KEYS, { owner: 'a user' });
   const groups = user.list('groups');
   if (groups?.some((group) => typeof group !== 'string') === true) {
     user.fault('groups', 'expected a list of strings');

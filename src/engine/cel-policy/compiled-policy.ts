@@ -1,6 +1,7 @@
 import { BOOL, CelError, formatType, listOf, NULL, STRING, struct } from '../../cel/index.ts';
 import type { CelType, Program } from '../../cel/index.ts';
-import type { FieldProblem, FieldProblems } from './field-problem.ts';
+import { invalid } from '../../resources/index.ts';
+import type { FieldProblem } from '../field-problem.ts';
 import { trimSpace } from './go-space.ts';
 import { variableType } from './policy-environment.ts';
 import type { ExpressionScope, PolicyEnvironments } from './policy-environment.ts';
@@ -43,7 +44,7 @@ export interface CompiledMutation extends CompiledExpression {
 export function compilePolicy(
   spec: PolicySpec,
   environments: PolicyEnvironments,
-  problems: FieldProblems,
+  problems: FieldProblem[],
 ): CompiledPolicy {
   return new PolicyCompiler(spec, environments, problems).compile();
 }
@@ -66,13 +67,13 @@ const UNUSABLE = 'program instantiation failed';
 class PolicyCompiler {
   readonly #spec: PolicySpec;
   readonly #environments: PolicyEnvironments;
-  readonly #problems: FieldProblems;
+  readonly #problems: FieldProblem[];
   readonly #root: string;
   readonly #scope: ExpressionScope;
   readonly #types = new Map<string, CelType>();
   readonly #programs: Program[] = [];
 
-  constructor(spec: PolicySpec, environments: PolicyEnvironments, problems: FieldProblems) {
+  constructor(spec: PolicySpec, environments: PolicyEnvironments, problems: FieldProblem[]) {
     this.#spec = spec;
     this.#environments = environments;
     this.#problems = problems;
@@ -177,7 +178,7 @@ class PolicyCompiler {
       const program = this.#environments.compile(checked, scope, this.#types);
       const reason = mismatch(program.resultType, expected);
       if (reason !== undefined) {
-        this.#problems.invalid(path, checked, reason);
+        this.#problems.push(invalid(path, checked, reason));
         return undefined;
       }
       this.#programs.push(program);
@@ -187,9 +188,10 @@ class PolicyCompiler {
         throw error;
       }
       if (error.message.startsWith(UNUSABLE)) {
-        this.#problems.add(path, `Internal error: ${error.message}`, positionOf(error));
+        this.#problems.push({ field: path, message: `Internal error: ${error.message}`, position: positionOf(error) });
       } else {
-        this.#problems.invalid(path, checked, `compilation failed: ${error.message}`, positionOf(error));
+        const problem = invalid(path, checked, `compilation failed: ${error.message}`);
+        this.#problems.push({ ...problem, position: positionOf(error) });
       }
       return undefined;
     }

@@ -1,9 +1,8 @@
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import { FieldProblems } from './field-problem.ts';
-import type { FieldProblem } from './field-problem.ts';
+import type { FieldProblem } from '../field-problem.ts';
 import { loadManifests } from './manifests.ts';
-import { readSettings } from './read-policy.ts';
+import { readSettings, withCamelKeys } from './read-policy.ts';
 
 export interface ExportOptions {
   /** Name of the policy and its binding. */
@@ -34,10 +33,10 @@ const EVERYTHING: JsonObject = {
 
 /** Converts settings of `builtin:cel` to manifests that API servers evaluate themselves. Never throws. */
 export function exportPolicy(settings: unknown, options: ExportOptions): ExportedPolicy {
-  const problems = new FieldProblems();
+  const problems: FieldProblem[] = [];
   const { spec } = readSettings(settings, problems);
-  if (problems.list.length > 0 || !isJsonObject(settings)) {
-    return { manifests: [], problems: problems.list };
+  if (problems.length > 0 || !isJsonObject(settings)) {
+    return { manifests: [], problems: problems };
   }
   const isMutating = spec.kind === 'mutating';
   const fields = normalised(settings);
@@ -45,10 +44,13 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
   if (spec.matchConstraints === undefined) {
     const text =
       'the settings do not say which resources the policy is for, and the exported one is for all that are created or updated: set matchConstraints';
-    problems.add('matchConstraints', text);
+    problems.push({ field: 'matchConstraints', message: text });
   }
   if (isMutating && options.monitors === true) {
-    problems.add('', 'a mutating policy of an API server cannot be made to only report: leave its binding out instead');
+    problems.push({
+      field: '',
+      message: 'a mutating policy of an API server cannot be made to only report: leave its binding out instead',
+    });
   }
   const policy: JsonObject = {
     apiVersion: isMutating ? mutatingVersion(options.kubernetesVersion, problems) : API_VERSION,
@@ -74,33 +76,19 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
   };
   const { kubernetesVersion } = options;
   const loaded = loadManifests([policy, binding], kubernetesVersion === undefined ? {} : { kubernetesVersion });
-  return { manifests: [policy, binding], problems: [...problems.list, ...loaded.problems] };
+  return { manifests: [policy, binding], problems: [...problems, ...loaded.problems] };
 }
 
 /** Settings with the key names of API servers, without empty and null fields. */
 function normalised(settings: JsonObject): JsonObject {
   return Object.fromEntries(
-    Object.entries(settings).flatMap(([key, value]) => {
-      if (value === null || (Array.isArray(value) && value.length === 0)) {
-        return [];
-      }
-      return [[key, (key === 'paramKind' || key === 'paramRef') && isJsonObject(value) ? camelKeys(value) : value]];
-    }),
+    Object.entries(withCamelKeys(settings)).filter(
+      ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+    ),
   );
 }
 
-/** `APIVersion` to `apiVersion`: Kubewarden's settings accept both. */
-function camelKeys(object: JsonObject): JsonObject {
-  const known = ['apiVersion', 'kind', 'name', 'namespace', 'selector', 'parameterNotFoundAction'];
-  return Object.fromEntries(
-    Object.entries(object).map(([key, value]) => [
-      known.find((one) => one.toLowerCase() === key.toLowerCase()) ?? key,
-      value,
-    ]),
-  );
-}
-
-function validationsOf(value: JsonValue | undefined, options: ExportOptions, problems: FieldProblems): JsonValue {
+function validationsOf(value: JsonValue | undefined, options: ExportOptions, problems: FieldProblem[]): JsonValue {
   if (!Array.isArray(value)) {
     return [];
   }
@@ -111,7 +99,7 @@ function validationsOf(value: JsonValue | undefined, options: ExportOptions, pro
     const { reason, message, messageExpression, ...rest } = validation;
     if (reason === 'Unauthorized') {
       const text = 'API servers do not take the reason Unauthorized: it became Forbidden';
-      problems.add(`validations[${index}].reason`, text);
+      problems.push({ field: `validations[${index}].reason`, message: text });
     }
     const texts: JsonObject =
       options.message === undefined
@@ -127,12 +115,12 @@ function validationsOf(value: JsonValue | undefined, options: ExportOptions, pro
   });
 }
 
-function mutatingVersion(version: number | undefined, problems: FieldProblems): string {
+function mutatingVersion(version: number | undefined, problems: FieldProblem[]): string {
   if (version === undefined || version >= MUTATING_V1_SINCE) {
     return API_VERSION;
   }
   const name = version >= MUTATING_V1BETA1_SINCE ? 'v1beta1' : 'v1alpha1';
   const text = `Kubernetes 1.${version} has mutating policies as ${name} only, switched off: it needs the feature gate MutatingAdmissionPolicy`;
-  problems.add('', text);
+  problems.push({ field: '', message: text });
   return `admissionregistration.k8s.io/${name}`;
 }

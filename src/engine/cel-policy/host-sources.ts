@@ -4,7 +4,7 @@ import type { CallContext } from '../../wasm/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
-import type { LabelSelector } from './label-selector.ts';
+import type { Selector } from '../../resources/index.ts';
 import type { PolicySources } from './settings-policy.ts';
 import { isKnownClusterKind } from './sources.ts';
 import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
@@ -44,7 +44,7 @@ export class HostSources implements PolicySources {
     }
   }
 
-  #list({ apiVersion, kind }: ParamKind, namespace: string | undefined, selector: LabelSelector): JsonObject[] {
+  #list({ apiVersion, kind }: ParamKind, namespace: string | undefined, selector: Selector): JsonObject[] {
     const labelSelector = selector.toString();
     const payload = {
       api_version: apiVersion,

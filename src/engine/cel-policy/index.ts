@@ -4,8 +4,8 @@ export { evaluateManifests, VALIDATION_FAILURE_ANNOTATION } from './evaluate-man
 export type { ManifestEvaluationOptions, ManifestVerdict } from './evaluate-manifests.ts';
 export { exportPolicy } from './export-policy.ts';
 export type { ExportedPolicy, ExportOptions } from './export-policy.ts';
-export { problemsText, problemText } from './field-problem.ts';
-export type { FieldProblem } from './field-problem.ts';
+export { problemsText, problemText } from '../field-problem.ts';
+export type { FieldProblem } from '../field-problem.ts';
 export { HostSources } from './host-sources.ts';
 export { isAdmissionPolicyManifest, loadManifests, manifestProblemText } from './manifests.ts';
 export type { BoundPolicy, LoadedManifests, ManifestOptions, ManifestProblem } from './manifests.ts';

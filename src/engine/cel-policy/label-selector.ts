@@ -1,73 +1,32 @@
-import type { FieldProblems } from './field-problem.ts';
-import { Fields } from './fields.ts';
-import { labelValueProblems, qualifiedNameProblems, Selector } from '../../resources/index.ts';
-import type { LabelRequirement, Labels } from '../../resources/index.ts';
+import { labelSelector, labelSelectorErrors, Selector } from '../../resources/index.ts';
+import type { Labels } from '../../resources/index.ts';
+import type { FieldReader } from '../field-reader.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
+import type { FieldProblem } from '../field-problem.ts';
 
-export type { Labels };
-
-/** A label selector (`matchLabels`, `matchExpressions`); all requirements must hold. */
-export type LabelSelector = Selector;
-
-/** Operators of matchExpressions, and their spelling in selector strings. */
-const OPERATORS = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const;
-
-/** Selects all objects. */
-export const EVERYTHING: LabelSelector = Selector.EVERYTHING;
-
-/** Reads a selector, validated like selectors of policies in API servers. */
-export function readLabelSelector(value: unknown, path: string, problems: FieldProblems): LabelSelector {
-  const fields = new Fields(value, path, ['matchLabels', 'matchExpressions'], problems);
-  const requirements: LabelRequirement[] = [];
-  const labels = fields.value('matchLabels');
-  if (labels !== undefined && !isJsonObject(labels)) {
-    problems.add(fields.at('matchLabels'), 'expected a mapping of labels');
-  } else {
-    for (const [key, label] of Object.entries(labels ?? {})) {
-      const text = typeof label === 'string' ? label : '';
-      if (typeof label !== 'string') {
-        problems.add(`${fields.at('matchLabels')}.${key}`, 'expected text');
-      }
-      checkKey(key, fields.at('matchLabels'), problems);
-      for (const problem of labelValueProblems(text)) {
-        problems.invalid(fields.at('matchLabels'), text, problem);
-      }
-      requirements.push({ key, operator: '=', values: [text] });
-    }
+/** The label selector at a key, validated like selectors of policies in API servers; undefined when it is absent. */
+export function readLabelSelector(owner: FieldReader, key: string, problems: FieldProblem[]): Selector | undefined {
+  const fields = owner.inside(key);
+  if (fields === undefined) {
+    return undefined;
   }
-  for (const [element, at] of fields.list('matchExpressions')) {
-    requirements.push(readRequirement(element, at, problems));
+  const known = problems.length;
+  fields.knownKeys(['matchLabels', 'matchExpressions']);
+  checkLabels(fields);
+  for (const requirement of fields.each('matchExpressions')) {
+    requirement.knownKeys(['key', 'operator', 'values']);
+    requirement.text('key');
+    requirement.text('operator');
+    requirement.texts('values');
   }
-  return new Selector(requirements);
+  problems.push(...labelSelectorErrors(owner.value(key), owner.at(key)));
+  return problems.length > known ? Selector.NOTHING : labelSelector(owner.value(key));
 }
 
-function readRequirement(value: unknown, path: string, problems: FieldProblems): LabelRequirement {
-  const fields = new Fields(value, path, ['key', 'operator', 'values'], problems);
-  const key = fields.text('key') ?? '';
-  const operator = fields.text('operator') ?? '';
-  const values = fields.texts('values');
-  const known = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator as keyof typeof OPERATORS] : undefined;
-  if (known === undefined) {
-    problems.invalid(fields.at('operator'), operator, 'not a valid selector operator');
-  } else if ((known === 'in' || known === 'notin') && values.length === 0) {
-    problems.required(fields.at('values'), "must be specified when `operator` is 'In' or 'NotIn'");
-  } else if ((known === 'exists' || known === '!') && values.length > 0) {
-    problems.forbidden(fields.at('values'), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-  }
-  checkKey(key, fields.at('key'), problems);
-  for (const [index, one] of values.entries()) {
-    for (const problem of labelValueProblems(one)) {
-      problems.invalid(`${fields.at('values')}[${index}]`, one, problem);
-    }
-  }
-  return { key, operator: known ?? 'in', values };
-}
-
-function checkKey(key: string, path: string, problems: FieldProblems): void {
-  for (const problem of qualifiedNameProblems(key)) {
-    problems.invalid(path, key, problem);
-  }
+function checkLabels(fields: FieldReader): void {
+  const labels = fields.inside('matchLabels');
+  labels?.keys.forEach((key) => labels.text(key));
 }
 
 /** `metadata.labels` of an object. */

@@ -179,7 +179,7 @@ describe('exportPolicy', () => {
       validations: [{ expression: "request.uid != ''", reason: 'Unauthorized', message: '' }],
     };
     const { manifests, problems } = exportPolicy(settings, { name: 'p', monitors: true, message: 'all' });
-    const texts = problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
+    const texts = problems.map(({ field, message }) => `${field}: ${message}`).join('\n');
     assert.match(texts, /matchConstraints: the settings do not say which resources/);
     assert.match(texts, /validations\[0\]\.reason: API servers do not take the reason Unauthorized/);
     assert.match(texts, /spec\.validations\[0\]\.expression: .*undefined field 'uid'/);

@@ -3,8 +3,8 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
-import { FieldProblems, problemText } from './field-problem.ts';
-import type { FieldProblem } from './field-problem.ts';
+import { problemText } from '../field-problem.ts';
+import type { FieldProblem } from '../field-problem.ts';
 import { labelsOf } from './label-selector.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
@@ -105,7 +105,7 @@ class ManifestLoader {
 
   #add(json: unknown, index: number): void {
     if (!isJsonObject(json)) {
-      this.#problems.push({ manifest: `document ${index + 1}`, path: '', message: 'expected a mapping' });
+      this.#problems.push({ manifest: `document ${index + 1}`, field: '', message: 'expected a mapping' });
       return;
     }
     if (!isAdmissionPolicyManifest(json)) {
@@ -113,7 +113,7 @@ class ManifestLoader {
       return;
     }
     const kind = textOf(json.kind);
-    const problems = new FieldProblems();
+    const problems: FieldProblem[] = [];
     const isBinding = kind.endsWith('Binding');
     const read = isBinding ? readBinding(json, problems) : readPolicy(json, problems);
     const policy = 'policyName' in read ? undefined : compilePolicy(read, this.#environments, problems);
@@ -122,9 +122,9 @@ class ManifestLoader {
     const known: ReadonlyMap<string, unknown> = isBinding ? this.#bindings : this.#policies;
     const key = keyOf(read.kind, name);
     if (known.has(key)) {
-      problems.add('metadata.name', `${kind} "${name}" is there twice`);
+      problems.push({ field: 'metadata.name', message: `${kind} "${name}" is there twice` });
     }
-    this.#problems.push(...problems.list.map((problem) => ({ ...problem, manifest })));
+    this.#problems.push(...problems.map((problem) => ({ ...problem, manifest })));
     if ('policyName' in read) {
       this.#bindings.set(key, read);
     } else if (policy !== undefined) {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { JsonObject } from '../json-text.ts';
 import { podReview } from '../testing/reviews.ts';
 import { admissionRequest } from './admission-request.ts';
-import { FieldProblems, problemText } from './field-problem.ts';
+import { type FieldProblem, problemText, readFields } from '../field-problem.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { matchRequest, readMatchResources } from './match-resources.ts';
 
@@ -14,9 +14,9 @@ function matches(
   request: JsonObject = {},
   namespaces: Record<string, JsonObject> = {},
 ): boolean {
-  const problems = new FieldProblems();
-  const read = readMatchResources(resources, '', problems, { isMutating: false, needsRules: false });
-  assert.deepEqual(problems.list, []);
+  const problems: FieldProblem[] = [];
+  const read = readMatchResources(readFields(resources, problems), problems, { isMutating: false, needsRules: false });
+  assert.deepEqual(problems, []);
   const parsed = admissionRequest(podReview(request).request as JsonObject);
   return matchRequest(read, parsed, { get: (name) => namespaces[name] }) !== undefined;
 }
@@ -90,22 +90,27 @@ describe('a label selector', () => {
     [{ key: 'none', operator: 'DoesNotExist' }, '!none', true],
   ] as const) {
     it(`${text} is ${expected}`, () => {
-      const problems = new FieldProblems();
-      const selector = readLabelSelector({ matchExpressions: [requirement] }, '', problems);
-      assert.deepEqual(problems.list, []);
-      assert.equal(selector.toString(), text);
-      assert.equal(selector.matches(labels), expected);
+      const problems: FieldProblem[] = [];
+      const selector = readLabelSelector(
+        readFields({ s: { matchExpressions: [requirement] } }, problems),
+        's',
+        problems,
+      );
+      assert.deepEqual(problems, []);
+      assert.equal(selector?.toString(), text);
+      assert.equal(selector?.matches(labels), expected);
     });
   }
 
   it('is validated', () => {
-    const problems = new FieldProblems();
+    const problems: FieldProblem[] = [];
     const matchExpressions = [
       { key: 'a', operator: 'Exists', values: ['b'] },
       { key: '', operator: 'in' },
     ];
-    readLabelSelector({ matchLabels: { 'a b': '-', c: 1 }, matchExpressions }, 's', problems);
-    const texts = problems.list.map(problemText).join('\n');
+    const s = { matchLabels: { 'a b': '-', c: 1 }, matchExpressions };
+    readLabelSelector(readFields({ s }, problems), 's', problems);
+    const texts = problems.map(problemText).join('\n');
     for (const expected of [
       /s\.matchLabels: Invalid value: "a b": name part must consist of/,
       /s\.matchLabels: Invalid value: "-": a valid label must be/,

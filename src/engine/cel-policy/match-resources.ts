@@ -1,16 +1,25 @@
-import { pathSegmentProblems, ruleMatches } from '../../resources/index.ts';
+import {
+  duplicate,
+  invalid,
+  notSupported,
+  pathSegmentProblems,
+  required,
+  ruleMatches,
+  Selector,
+} from '../../resources/index.ts';
+import type { Labels } from '../../resources/index.ts';
+import type { FieldReader } from '../field-reader.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
-import type { FieldProblems } from './field-problem.ts';
-import { Fields } from './fields.ts';
-import { EVERYTHING, labelsOf, readLabelSelector } from './label-selector.ts';
-import type { Labels, LabelSelector } from './label-selector.ts';
+import { readChoice } from '../field-problem.ts';
+import type { FieldProblem } from '../field-problem.ts';
+import { labelsOf, readLabelSelector } from './label-selector.ts';
 import type { NamespaceSource } from './sources.ts';
 
 /** The requests that a policy or a binding matches (`matchConstraints`, `matchResources`). */
 export interface MatchResources {
-  readonly namespaceSelector: LabelSelector;
-  readonly objectSelector: LabelSelector;
+  readonly namespaceSelector: Selector;
+  readonly objectSelector: Selector;
   readonly resourceRules: readonly ResourceRule[];
   readonly excludeResourceRules: readonly ResourceRule[];
   readonly matchPolicy: 'Exact' | 'Equivalent';
@@ -35,84 +44,80 @@ const RULE_KEYS = ['apiGroups', 'apiVersions', 'operations', 'resources', 'scope
 
 /** Reads and validates them like an API server, with its defaults applied. */
 export function readMatchResources(
-  value: unknown,
-  path: string,
-  problems: FieldProblems,
+  fields: FieldReader,
+  problems: FieldProblem[],
   options: { readonly isMutating: boolean; readonly needsRules: boolean },
 ): MatchResources {
-  const fields = new Fields(value, path, KEYS, problems);
-  const matchPolicy = fields.oneOf('matchPolicy', ['Equivalent', 'Exact'], 'Equivalent');
-  const selector = (key: string): LabelSelector =>
-    fields.has(key) ? readLabelSelector(fields.value(key), fields.at(key), problems) : EVERYTHING;
-  const namespaceSelector = selector('namespaceSelector');
-  const objectSelector = selector('objectSelector');
-  const rules = (key: string): ResourceRule[] => fields.list(key).map(([rule, at]) => readRule(rule, at, problems));
-  const resourceRules = rules('resourceRules');
-  const excludeResourceRules = rules('excludeResourceRules');
+  fields.knownKeys(KEYS);
+  const matchPolicy = readChoice(fields, 'matchPolicy', ['Equivalent', 'Exact'], 'Equivalent', problems);
+  const namespaceSelector = readLabelSelector(fields, 'namespaceSelector', problems) ?? Selector.EVERYTHING;
+  const objectSelector = readLabelSelector(fields, 'objectSelector', problems) ?? Selector.EVERYTHING;
+  const resourceRules = fields.each('resourceRules').map((rule) => readRule(rule, problems));
+  const excludeResourceRules = fields.each('excludeResourceRules').map((rule) => readRule(rule, problems));
   if (options.needsRules && resourceRules.length === 0) {
-    problems.required(fields.at('resourceRules'));
+    problems.push(required(fields.at('resourceRules')));
   }
   if (options.isMutating) {
     for (const operation of resourceRules.flatMap((rule) => rule.operations)) {
       if (!MUTATING_OPERATIONS.includes(operation)) {
-        problems.unsupported(`${fields.at('resourceRules')}.operations`, operation, MUTATING_OPERATIONS);
+        problems.push(notSupported(`${fields.at('resourceRules')}.operations`, operation, MUTATING_OPERATIONS));
       }
     }
   }
   return { namespaceSelector, objectSelector, resourceRules, excludeResourceRules, matchPolicy };
 }
 
-function readRule(value: unknown, path: string, problems: FieldProblems): ResourceRule {
-  const fields = new Fields(value, path, RULE_KEYS, problems);
+function readRule(fields: FieldReader, problems: FieldProblem[]): ResourceRule {
+  fields.knownKeys(RULE_KEYS);
   const rule = {
     apiGroups: fields.texts('apiGroups'),
     apiVersions: fields.texts('apiVersions'),
     operations: fields.texts('operations'),
     resources: fields.texts('resources'),
     resourceNames: fields.texts('resourceNames'),
-    scope: fields.oneOf('scope', SCOPES, '*'),
+    scope: readChoice(fields, 'scope', SCOPES, '*', problems),
   };
   checkNames(rule.resourceNames, fields.at('resourceNames'), problems);
   const check = (key: 'operations' | 'apiGroups' | 'apiVersions', others: string): void => {
     const values = rule[key];
     if (values.length === 0) {
-      problems.required(fields.at(key));
+      problems.push(required(fields.at(key)));
     }
     if (values.length > 1 && values.includes('*')) {
-      problems.invalid(fields.at(key), values, `if '*' is present, must not specify other ${others}`);
+      problems.push(invalid(fields.at(key), values, `if '*' is present, must not specify other ${others}`));
     }
   };
   check('operations', 'operations');
   for (const [index, operation] of rule.operations.entries()) {
     if (!OPERATIONS.includes(operation)) {
-      problems.unsupported(`${fields.at('operations')}[${index}]`, operation, OPERATIONS);
+      problems.push(notSupported(`${fields.at('operations')}[${index}]`, operation, OPERATIONS));
     }
   }
   check('apiGroups', 'API groups');
   check('apiVersions', 'API versions');
   for (const [index, version] of rule.apiVersions.entries()) {
     if (version === '') {
-      problems.required(`${fields.at('apiVersions')}[${index}]`);
+      problems.push(required(`${fields.at('apiVersions')}[${index}]`));
     }
   }
   checkResources(rule.resources, fields.at('resources'), problems);
   return rule;
 }
 
-function checkNames(names: readonly string[], path: string, problems: FieldProblems): void {
+function checkNames(names: readonly string[], path: string, problems: FieldProblem[]): void {
   for (const [index, name] of names.entries()) {
     for (const problem of pathSegmentProblems(name)) {
-      problems.invalid(`${path}[${index}]`, name, problem);
+      problems.push(invalid(`${path}[${index}]`, name, problem));
     }
     if (names.indexOf(name) < index) {
-      problems.duplicate(`${path}[${index}]`, name);
+      problems.push(duplicate(`${path}[${index}]`, name));
     }
   }
 }
 
-function checkResources(resources: readonly string[], path: string, problems: FieldProblems): void {
+function checkResources(resources: readonly string[], path: string, problems: FieldProblem[]): void {
   if (resources.length === 0) {
-    problems.required(path);
+    problems.push(required(path));
   }
   const wholeResources = new Set<string>();
   const wholeSubresources = new Set<string>();
@@ -121,17 +126,17 @@ function checkResources(resources: readonly string[], path: string, problems: Fi
     const at = `${path}[${index}]`;
     const slash = resource.indexOf('/');
     if (resource === '') {
-      problems.required(at);
+      problems.push(required(at));
     } else if (slash < 0) {
       isLastPlain = resource !== '*';
     } else {
       const name = resource.slice(0, slash);
       const sub = resource.slice(slash + 1);
       if (wholeResources.has(name)) {
-        problems.invalid(at, resource, `if '${name}/*' is present, must not specify ${resource}`);
+        problems.push(invalid(at, resource, `if '${name}/*' is present, must not specify ${resource}`));
       }
       if (wholeSubresources.has(sub)) {
-        problems.invalid(at, resource, `if '*/${sub}' is present, must not specify ${resource}`);
+        problems.push(invalid(at, resource, `if '*/${sub}' is present, must not specify ${resource}`));
       }
       if (sub === '*') {
         wholeResources.add(name);
@@ -142,10 +147,10 @@ function checkResources(resources: readonly string[], path: string, problems: Fi
     }
   }
   if (resources.length > 1 && resources.includes('*/*')) {
-    problems.invalid(path, resources, "if '*/*' is present, must not specify other resources");
+    problems.push(invalid(path, resources, "if '*/*' is present, must not specify other resources"));
   }
   if (resources.includes('*') && isLastPlain) {
-    problems.invalid(path, resources, "if '*' is present, must not specify other resources without subresources");
+    problems.push(invalid(path, resources, "if '*' is present, must not specify other resources without subresources"));
   }
 }
 
@@ -190,7 +195,7 @@ function attempt<Value>(run: () => Value): Value | { readonly error: unknown } {
   }
 }
 
-function selectsNamespace(selector: LabelSelector, request: AdmissionRequest, namespaces: NamespaceSource): boolean {
+function selectsNamespace(selector: Selector, request: AdmissionRequest, namespaces: NamespaceSource): boolean {
   const { resource } = request.requestResource;
   if (selector.requirements.length === 0 || (request.namespace === '' && resource !== 'namespaces')) {
     return true;
@@ -220,7 +225,7 @@ export class NamespaceMissing extends Error {
   }
 }
 
-function selectsObject(selector: LabelSelector, { object, oldObject }: AdmissionRequest): boolean {
+function selectsObject(selector: Selector, { object, oldObject }: AdmissionRequest): boolean {
   return (
     selector.requirements.length === 0 ||
     [object, oldObject].some((one) => isJsonObject(one) && selector.matches(labelsOf(one)))

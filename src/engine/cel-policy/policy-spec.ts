@@ -1,4 +1,4 @@
-import type { LabelSelector } from './label-selector.ts';
+import type { Selector } from '../../resources/index.ts';
 import type { MatchResources } from './match-resources.ts';
 import type { ParamKind } from './sources.ts';
 
@@ -70,7 +70,7 @@ export interface MutationSpec {
 export interface ParamRef {
   readonly name: string | undefined;
   readonly namespace: string | undefined;
-  readonly selector: LabelSelector | undefined;
+  readonly selector: Selector | undefined;
   readonly parameterNotFoundAction: 'Allow' | 'Deny';
 }
 

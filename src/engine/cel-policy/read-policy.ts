@@ -2,12 +2,22 @@ import { isIdentifier } from '../../cel/index.ts';
 import {
   dns1035LabelProblems,
   dnsSubdomainProblems,
+  duplicate,
+  forbidden,
+  invalid,
+  notSupported,
+  own,
   pathSegmentProblems,
   qualifiedNameProblems,
+  required,
+  textOf,
+  tooMany,
 } from '../../resources/index.ts';
-import type { FieldProblems } from './field-problem.ts';
-import { Fields } from './fields.ts';
-import type { KeyOptions } from './fields.ts';
+import { FieldReader } from '../field-reader.ts';
+import { isJsonObject } from '../json-text.ts';
+import type { JsonObject } from '../json-text.ts';
+import { readChoice, readFields } from '../field-problem.ts';
+import type { FieldProblem } from '../field-problem.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMatchResources } from './match-resources.ts';
 import type { MatchResources } from './match-resources.ts';
@@ -31,6 +41,7 @@ const COMMON_KEYS = ['failurePolicy', 'matchConstraints', 'matchConditions', 'pa
 const VALIDATING_KEYS = [...COMMON_KEYS, 'validations', 'auditAnnotations'];
 const MUTATING_KEYS = [...COMMON_KEYS, 'mutations', 'reinvocationPolicy'];
 const SETTINGS_KEYS = [...new Set([...VALIDATING_KEYS, ...MUTATING_KEYS, 'paramRef'])];
+const PARAM_REF_KEYS = ['name', 'namespace', 'selector', 'parameterNotFoundAction'];
 const MANIFEST_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 
 const FAILURE_POLICIES = ['Fail', 'Ignore'] as const;
@@ -42,7 +53,7 @@ const ACTIONS = ['Audit', 'Deny', 'Warn'] as const;
 const MANIFEST_REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'] as const;
 const SETTINGS_REASONS = [...MANIFEST_REASONS, 'Unauthorized'] as const;
 
-const SETTINGS_HINTS = Object.fromEntries(
+const SETTINGS_HINTS = new Map(
   MANIFEST_KEYS.map((key) => [key, 'settings are what a policy has below "spec": write that at the top']),
 );
 
@@ -53,129 +64,151 @@ export interface PolicySettings {
 }
 
 /** Parses settings. Mistakes are added to `problems`; the result must not be used then. */
-export function readSettings(json: unknown, problems: FieldProblems): PolicySettings {
-  const fields = new Fields(json, '', SETTINGS_KEYS, problems, { hints: SETTINGS_HINTS });
+export function readSettings(json: unknown, problems: FieldProblem[]): PolicySettings {
+  const fields = readFields(isJsonObject(json) ? withCamelKeys(json) : json, problems);
+  fields.knownKeys(SETTINGS_KEYS, { hints: SETTINGS_HINTS });
   const isMutating = fields.has('mutations');
   for (const key of isMutating ? ['validations', 'auditAnnotations'] : ['reinvocationPolicy']) {
     if (fields.has(key)) {
-      problems.forbidden(fields.at(key), `may ${isMutating ? 'not' : 'only'} be set in a policy with mutations`);
+      problems.push(forbidden(fields.at(key), `may ${isMutating ? 'not' : 'only'} be set in a policy with mutations`));
     }
   }
   const reader = new PolicyReader(fields, problems, { name: undefined, isMutating });
   const spec = reader.read();
-  const paramRef = fields.has('paramRef')
-    ? readParamRef(fields.value('paramRef'), fields.at('paramRef'), problems, { ignoreCase: true })
-    : undefined;
+  const paramRef = readParamRef(fields, problems);
   if (spec.paramKind !== undefined && paramRef === undefined) {
-    problems.required('paramRef', 'must be specified when paramKind is: it says which parameters the policy gets');
+    problems.push(
+      required('paramRef', 'must be specified when paramKind is: it says which parameters the policy gets'),
+    );
   }
   if (spec.paramKind === undefined && paramRef !== undefined) {
-    problems.required('paramKind', 'must be specified when paramRef is');
+    problems.push(required('paramKind', 'must be specified when paramRef is'));
   }
   return { spec, paramRef };
 }
 
 /** Parses the manifest of a ValidatingAdmissionPolicy or MutatingAdmissionPolicy, like {@link readSettings}. */
-export function readPolicy(json: unknown, problems: FieldProblems): PolicySpec {
-  const manifest = new Fields(json, '', MANIFEST_KEYS, problems);
+export function readPolicy(json: unknown, problems: FieldProblem[]): PolicySpec {
+  const manifest = readFields(json, problems);
+  manifest.knownKeys(MANIFEST_KEYS);
   const isMutating = manifest.text('kind') === 'MutatingAdmissionPolicy';
   const name = readName(manifest, problems);
-  const spec = new Fields(manifest.value('spec') ?? {}, 'spec', isMutating ? MUTATING_KEYS : VALIDATING_KEYS, problems);
+  const spec = readSpec(manifest, isMutating ? MUTATING_KEYS : VALIDATING_KEYS);
   return new PolicyReader(spec, problems, { name, isMutating }).read();
 }
 
 /** Parses the manifest of a binding. */
-export function readBinding(json: unknown, problems: FieldProblems): BindingSpec {
-  const manifest = new Fields(json, '', MANIFEST_KEYS, problems);
+export function readBinding(json: unknown, problems: FieldProblem[]): BindingSpec {
+  const manifest = readFields(json, problems);
+  manifest.knownKeys(MANIFEST_KEYS);
   const isMutating = manifest.text('kind') === 'MutatingAdmissionPolicyBinding';
   const name = readName(manifest, problems);
   const keys = ['policyName', 'paramRef', 'matchResources', ...(isMutating ? [] : ['validationActions'])];
-  const fields = new Fields(manifest.value('spec') ?? {}, 'spec', keys, problems);
+  const fields = readSpec(manifest, keys);
   const policyName = fields.text('policyName') ?? '';
   if (policyName === '') {
-    problems.required(fields.at('policyName'));
+    problems.push(required(fields.at('policyName')));
   } else {
     for (const problem of dnsSubdomainProblems(policyName)) {
-      problems.invalid(fields.at('policyName'), policyName, problem);
+      problems.push(invalid(fields.at('policyName'), policyName, problem));
     }
   }
+  const matchResources = fields.inside('matchResources');
   return {
     kind: isMutating ? 'mutating' : 'validating',
     name,
     policyName,
-    paramRef: fields.has('paramRef')
-      ? readParamRef(fields.value('paramRef'), fields.at('paramRef'), problems, {})
-      : undefined,
-    matchResources: fields.has('matchResources')
-      ? readMatchResources(fields.value('matchResources'), fields.at('matchResources'), problems, {
-          isMutating,
-          needsRules: false,
-        })
-      : undefined,
+    paramRef: readParamRef(fields, problems),
+    matchResources: matchResources && readMatchResources(matchResources, problems, { isMutating, needsRules: false }),
     validationActions: isMutating ? [] : readActions(fields, problems),
   };
 }
 
-function readName(manifest: Fields, problems: FieldProblems): string {
+/** `APIVersion` to `apiVersion` in `paramKind` and `paramRef`: Kubewarden's settings accept both. */
+export function withCamelKeys(settings: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => {
+      return [key, (key === 'paramKind' || key === 'paramRef') && isJsonObject(value) ? camelKeys(value) : value];
+    }),
+  );
+}
+
+function camelKeys(object: JsonObject): JsonObject {
+  const known = ['apiVersion', 'kind', ...PARAM_REF_KEYS];
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [
+      known.find((one) => one.toLowerCase() === key.toLowerCase()) ?? key,
+      value,
+    ]),
+  );
+}
+
+function readSpec(manifest: FieldReader, keys: readonly string[]): FieldReader {
+  const spec = manifest.inside('spec') ?? new FieldReader({}, manifest.report, ['spec']);
+  spec.knownKeys(keys);
+  return spec;
+}
+
+function readName(manifest: FieldReader, problems: FieldProblem[]): string {
   const metadata = manifest.value('metadata');
-  const name =
-    typeof metadata === 'object' && metadata !== null && 'name' in metadata && typeof metadata.name === 'string'
-      ? metadata.name
-      : '';
+  const name = textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
   if (name === '') {
-    problems.required('metadata.name', 'name or generateName is required');
+    problems.push(required('metadata.name', 'name or generateName is required'));
   } else {
     for (const problem of dnsSubdomainProblems(name)) {
-      problems.invalid('metadata.name', name, problem);
+      problems.push(invalid('metadata.name', name, problem));
     }
   }
   return name;
 }
 
-function readActions(fields: Fields, problems: FieldProblems): ValidationAction[] {
+function readActions(fields: FieldReader, problems: FieldProblem[]): ValidationAction[] {
   const path = fields.at('validationActions');
   const texts = fields.texts('validationActions');
   for (const [index, text] of texts.entries()) {
     if (!ACTIONS.some((action) => action === text)) {
-      problems.unsupported(`${path}[${index}]`, text, ACTIONS);
+      problems.push(notSupported(`${path}[${index}]`, text, ACTIONS));
     }
     if (texts.indexOf(text) < index) {
-      problems.duplicate(`${path}[${index}]`, text);
+      problems.push(duplicate(`${path}[${index}]`, text));
     }
   }
   if (texts.includes('Deny') && texts.includes('Warn')) {
-    problems.invalid(
-      path,
-      texts,
-      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+    problems.push(
+      invalid(
+        path,
+        texts,
+        'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+      ),
     );
   }
   if (texts.length === 0) {
-    problems.required(path, 'at least one validation action is required');
+    problems.push(required(path, 'at least one validation action is required'));
   }
   return ACTIONS.filter((action) => texts.includes(action)).sort((a, b) => texts.indexOf(a) - texts.indexOf(b));
 }
 
-function readParamRef(value: unknown, path: string, problems: FieldProblems, options: KeyOptions): ParamRef {
-  const keys = ['name', 'namespace', 'selector', 'parameterNotFoundAction'];
-  const fields = new Fields(value, path, keys, problems, options);
+function readParamRef(owner: FieldReader, problems: FieldProblem[]): ParamRef | undefined {
+  const fields = owner.inside('paramRef');
+  if (fields === undefined) {
+    return undefined;
+  }
+  fields.knownKeys(PARAM_REF_KEYS);
   const name = fields.text('name') ?? '';
-  const selector = fields.has('selector')
-    ? readLabelSelector(fields.value('selector'), fields.at('selector'), problems)
-    : undefined;
+  const selector = readLabelSelector(fields, 'selector', problems);
   for (const problem of name === '' ? [] : pathSegmentProblems(name)) {
-    problems.invalid(fields.at('name'), name, problem);
+    problems.push(invalid(fields.at('name'), name, problem));
   }
   if (name !== '' && selector !== undefined) {
-    problems.forbidden(fields.at('name'), 'name and selector are mutually exclusive');
-    problems.forbidden(fields.at('selector'), 'name and selector are mutually exclusive');
+    problems.push(forbidden(fields.at('name'), 'name and selector are mutually exclusive'));
+    problems.push(forbidden(fields.at('selector'), 'name and selector are mutually exclusive'));
   }
   if (name === '' && selector === undefined) {
-    problems.required(path, 'one of name or selector must be specified');
+    problems.push(required(owner.at('paramRef'), 'one of name or selector must be specified'));
   }
-  const parameterNotFoundAction = fields.oneOf('parameterNotFoundAction', NOT_FOUND_ACTIONS, 'Deny');
+  const parameterNotFoundAction = readChoice(fields, 'parameterNotFoundAction', NOT_FOUND_ACTIONS, 'Deny', problems);
   if ((fields.text('parameterNotFoundAction') ?? '') === '') {
-    problems.required(fields.at('parameterNotFoundAction'));
+    problems.push(required(fields.at('parameterNotFoundAction')));
   }
   const namespace = fields.text('namespace') ?? '';
   return {
@@ -188,14 +221,14 @@ function readParamRef(value: unknown, path: string, problems: FieldProblems, opt
 
 /** Reads the spec of a policy. Fields are read in the order of an API server's error messages. */
 class PolicyReader {
-  readonly #fields: Fields;
-  readonly #problems: FieldProblems;
+  readonly #fields: FieldReader;
+  readonly #problems: FieldProblem[];
   readonly #name: string | undefined;
   readonly #isMutating: boolean;
 
   constructor(
-    fields: Fields,
-    problems: FieldProblems,
+    fields: FieldReader,
+    problems: FieldProblem[],
     policy: { readonly name: string | undefined; readonly isMutating: boolean },
   ) {
     this.#fields = fields;
@@ -206,8 +239,8 @@ class PolicyReader {
 
   read(): PolicySpec {
     const fields = this.#fields;
-    const failurePolicy = fields.oneOf('failurePolicy', FAILURE_POLICIES, 'Fail');
-    const paramKind = fields.has('paramKind') ? this.#paramKind() : undefined;
+    const failurePolicy = readChoice(fields, 'failurePolicy', FAILURE_POLICIES, 'Fail', this.#problems);
+    const paramKind = this.#paramKind();
     const matchConstraints = this.#matchConstraints();
     const matchConditions = this.#matchConditions();
     const variables = this.#variables();
@@ -238,87 +271,90 @@ class PolicyReader {
       return 'Never';
     }
     if (!this.#isSettings && (this.#fields.text('reinvocationPolicy') ?? '') === '') {
-      this.#problems.required(this.#fields.at('reinvocationPolicy'));
+      this.#problems.push(required(this.#fields.at('reinvocationPolicy')));
     }
-    return this.#fields.oneOf('reinvocationPolicy', REINVOCATION_POLICIES, 'Never');
+    return readChoice(this.#fields, 'reinvocationPolicy', REINVOCATION_POLICIES, 'Never', this.#problems);
   }
 
-  #paramKind(): ParamKind {
+  #paramKind(): ParamKind | undefined {
     const problems = this.#problems;
-    const path = this.#fields.at('paramKind');
-    const options = { ignoreCase: this.#isSettings };
-    const fields = new Fields(this.#fields.value('paramKind'), path, ['apiVersion', 'kind'], problems, options);
+    const fields = this.#fields.inside('paramKind');
+    if (fields === undefined) {
+      return undefined;
+    }
+    fields.knownKeys(['apiVersion', 'kind']);
     const apiVersion = fields.text('apiVersion') ?? '';
     const kind = fields.text('kind') ?? '';
     if (apiVersion === '') {
-      problems.required(fields.at('apiVersion'));
+      problems.push(required(fields.at('apiVersion')));
     } else {
       checkApiVersion(apiVersion, fields.at('apiVersion'), problems);
     }
     const mistakes = kind === '' ? [] : dns1035LabelProblems(kind.toLowerCase());
     if (kind === '') {
-      problems.required(fields.at('kind'));
+      problems.push(required(fields.at('kind')));
     } else if (mistakes.length > 0) {
       const detail = `may have mixed case, but should otherwise match: ${mistakes.join(',')}`;
-      problems.invalid(fields.at('kind'), kind, detail);
+      problems.push(invalid(fields.at('kind'), kind, detail));
     }
     return { apiVersion, kind };
   }
 
   #matchConstraints(): MatchResources | undefined {
-    const value = this.#fields.value('matchConstraints');
-    const path = this.#fields.at('matchConstraints');
-    if (value === undefined) {
-      if (!this.#isSettings) {
-        this.#problems.required(path);
+    const fields = this.#fields.inside('matchConstraints');
+    if (fields === undefined) {
+      if (!this.#isSettings && !this.#fields.has('matchConstraints')) {
+        this.#problems.push(required(this.#fields.at('matchConstraints')));
       }
       return undefined;
     }
     const options = { isMutating: this.#isMutating, needsRules: !this.#isSettings };
-    return readMatchResources(value, path, this.#problems, options);
+    return readMatchResources(fields, this.#problems, options);
   }
 
   #matchConditions(): NamedExpression[] {
     const problems = this.#problems;
-    const conditions = this.#fields.list('matchConditions');
+    const conditions = this.#fields.each('matchConditions');
     if (conditions.length > MAX_MATCH_CONDITIONS) {
-      problems.tooMany(this.#fields.at('matchConditions'), conditions.length, MAX_MATCH_CONDITIONS);
+      problems.push(tooMany(this.#fields.at('matchConditions'), conditions.length, MAX_MATCH_CONDITIONS));
     }
     const names = new Set<string>();
-    return conditions.map(([value, path]) => {
-      const fields = new Fields(value, path, ['name', 'expression'], problems);
+    return conditions.map((fields) => {
+      fields.knownKeys(['name', 'expression']);
       const expression = fields.text('expression') ?? '';
       if (trimSpace(expression) === '') {
-        problems.required(fields.at('expression'));
+        problems.push(required(fields.at('expression')));
       }
       const name = fields.text('name') ?? '';
       if (name === '') {
-        problems.required(fields.at('name'));
+        problems.push(required(fields.at('name')));
       }
       for (const problem of name === '' ? [] : qualifiedNameProblems(name)) {
-        problems.invalid(fields.at('name'), name, problem);
+        problems.push(invalid(fields.at('name'), name, problem));
       }
       if (names.has(name)) {
-        problems.duplicate(fields.at('name'), name);
+        problems.push(duplicate(fields.at('name'), name));
       }
-      names.add(name === '' ? path : name);
+      if (name !== '') {
+        names.add(name);
+      }
       return { name, expression };
     });
   }
 
   #variables(): NamedExpression[] {
     const problems = this.#problems;
-    return this.#fields.list('variables').map(([value, path]) => {
-      const fields = new Fields(value, path, ['name', 'expression'], problems);
+    return this.#fields.each('variables').map((fields) => {
+      fields.knownKeys(['name', 'expression']);
       const name = fields.text('name') ?? '';
       if (trimSpace(name) === '') {
-        problems.required(fields.at('name'), 'name is not specified');
+        problems.push(required(fields.at('name'), 'name is not specified'));
       } else if (!isIdentifier(name)) {
-        problems.invalid(fields.at('name'), name, 'must be a valid CEL identifier');
+        problems.push(invalid(fields.at('name'), name, 'must be a valid CEL identifier'));
       }
       const expression = fields.text('expression') ?? '';
       if (trimSpace(expression) === '') {
-        problems.required(fields.at('expression'), 'expression is not specified');
+        problems.push(required(fields.at('expression'), 'expression is not specified'));
       }
       return { name, expression };
     });
@@ -326,64 +362,70 @@ class PolicyReader {
 
   #validations(): ValidationSpec[] {
     const fields = this.#fields;
-    if (fields.list('validations').length === 0 && fields.list('auditAnnotations').length === 0) {
+    const validations = fields.each('validations');
+    if (validations.length === 0 && (fields.list('auditAnnotations') ?? []).length === 0) {
       const detail = 'validations or auditAnnotations must contain at least one item';
-      this.#problems.required(fields.at('validations'), this.#isSettings ? `${detail}, or mutations` : detail);
+      this.#problems.push(required(fields.at('validations'), this.#isSettings ? `${detail}, or mutations` : detail));
       if (!this.#isSettings) {
-        this.#problems.required(fields.at('auditAnnotations'), detail);
+        this.#problems.push(required(fields.at('auditAnnotations'), detail));
       }
     }
-    return fields.list('validations').map(([value, path]) => this.#validation(value, path));
+    return validations.map((validation) => this.#validation(validation));
   }
 
-  #validation(value: unknown, path: string): ValidationSpec {
+  #validation(fields: FieldReader): ValidationSpec {
     const problems = this.#problems;
-    const fields = new Fields(value, path, ['expression', 'message', 'messageExpression', 'reason'], problems);
+    fields.knownKeys(['expression', 'message', 'messageExpression', 'reason']);
     const expression = fields.text('expression') ?? '';
     const message = fields.text('message') ?? '';
     const messageExpression = fields.text('messageExpression') ?? '';
     if (trimSpace(expression) === '') {
-      problems.required(fields.at('expression'), 'expression is not specified');
+      problems.push(required(fields.at('expression'), 'expression is not specified'));
     }
     if (messageExpression !== '' && trimSpace(messageExpression) === '') {
-      problems.invalid(fields.at('messageExpression'), messageExpression, 'must be non-empty if specified');
+      problems.push(invalid(fields.at('messageExpression'), messageExpression, 'must be non-empty if specified'));
     }
     const trimmed = trimSpace(message);
     if (message !== '' && trimmed === '') {
-      problems.invalid(fields.at('message'), message, 'must be non-empty if specified');
+      problems.push(invalid(fields.at('message'), message, 'must be non-empty if specified'));
     } else if (/[\n\r]/u.test(trimmed)) {
-      problems.invalid(fields.at('message'), message, 'must not contain line breaks');
+      problems.push(invalid(fields.at('message'), message, 'must not contain line breaks'));
     }
     const reasons: readonly Reason[] = this.#isSettings ? SETTINGS_REASONS : MANIFEST_REASONS;
-    return { expression, message, messageExpression, reason: fields.oneOf('reason', reasons, 'Invalid') };
+    return {
+      expression,
+      message,
+      messageExpression,
+      reason: readChoice(fields, 'reason', reasons, 'Invalid', problems),
+    };
   }
 
   #auditAnnotations(): AuditAnnotationSpec[] {
     const problems = this.#problems;
-    const annotations = this.#fields.list('auditAnnotations');
+    const annotations = this.#fields.each('auditAnnotations');
     if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
       const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
-      problems.add(this.#fields.at('auditAnnotations'), `Invalid value: ${detail}`);
+      problems.push({ field: this.#fields.at('auditAnnotations'), message: `Invalid value: ${detail}` });
     }
     const keys = new Set<string>();
-    return annotations.map(([value, path]) => {
-      const fields = new Fields(value, path, ['key', 'valueExpression'], problems);
+    return annotations.map((fields) => {
+      fields.knownKeys(['key', 'valueExpression']);
       const key = fields.text('key') ?? '';
       // The full key, which includes the policy's name.
       const full = `${this.#name ?? 'policy'}/${key}`;
       for (const problem of qualifiedNameProblems(full)) {
-        problems.invalid(fields.at('key'), full, problem);
+        problems.push(invalid(fields.at('key'), full, problem));
       }
       const valueExpression = fields.text('valueExpression') ?? '';
       const trimmed = trimSpace(valueExpression);
       if (trimmed === '') {
-        problems.required(fields.at('valueExpression'), 'valueExpression is not specified');
+        problems.push(required(fields.at('valueExpression'), 'valueExpression is not specified'));
       } else if (Buffer.byteLength(trimmed) > MAX_VALUE_EXPRESSION_BYTES) {
         const detail = `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`;
-        problems.required(fields.at('valueExpression'), detail);
+        problems.push(required(fields.at('valueExpression'), detail));
       }
       if (keys.has(key)) {
-        problems.duplicate(fields.at('key'), key);
+        problems.push(duplicate(fields.at('key'), key));
       }
       keys.add(key);
       return { key, valueExpression };
@@ -391,40 +433,39 @@ class PolicyReader {
   }
 
   #mutations(): MutationSpec[] {
-    const mutations = this.#fields.list('mutations');
+    const mutations = this.#fields.each('mutations');
     if (mutations.length === 0) {
-      this.#problems.required(this.#fields.at('mutations'), 'mutations must contain at least one item');
+      this.#problems.push(required(this.#fields.at('mutations'), 'mutations must contain at least one item'));
     }
-    return mutations.map(([value, path]) => this.#mutation(value, path));
+    return mutations.map((mutation) => this.#mutation(mutation));
   }
 
-  #mutation(value: unknown, path: string): MutationSpec {
+  #mutation(fields: FieldReader): MutationSpec {
     const problems = this.#problems;
-    const fields = new Fields(value, path, ['patchType', 'jsonPatch', 'applyConfiguration'], problems);
+    fields.knownKeys(['patchType', 'jsonPatch', 'applyConfiguration']);
     const text = fields.text('patchType') ?? '';
     const patchType = PATCH_TYPES.find((one) => one === text);
     if (patchType === undefined) {
       if (text === '') {
-        problems.required(fields.at('patchType'));
+        problems.push(required(fields.at('patchType')));
       } else {
-        problems.unsupported(fields.at('patchType'), text, PATCH_TYPES);
+        problems.push(notSupported(fields.at('patchType'), text, PATCH_TYPES));
       }
       return { patchType: 'JSONPatch', expression: '' };
     }
     const key = fieldOfPatch(patchType);
     const other = patchType === 'JSONPatch' ? 'applyConfiguration' : 'jsonPatch';
-    let expression = '';
-    if (fields.has(key)) {
-      const patch = new Fields(fields.value(key), fields.at(key), ['expression'], problems);
-      expression = patch.text('expression') ?? '';
-      if (trimSpace(expression) === '') {
-        problems.required(patch.at('expression'));
-      }
-    } else {
-      problems.required(fields.at(key), `must be specified when patchType is ${patchType}`);
+    const patch = fields.inside(key);
+    const expression = patch?.text('expression') ?? '';
+    patch?.knownKeys(['expression']);
+    if (patch !== undefined && trimSpace(expression) === '') {
+      problems.push(required(patch.at('expression')));
+    }
+    if (!fields.has(key)) {
+      problems.push(required(fields.at(key), `must be specified when patchType is ${patchType}`));
     }
     if (fields.has(other)) {
-      problems.invalid(fields.at(other), `{${other}}`, `must not be specified when patchType is ${patchType}`);
+      problems.push(invalid(fields.at(other), `{${other}}`, `must not be specified when patchType is ${patchType}`));
     }
     return { patchType, expression };
   }
@@ -435,21 +476,21 @@ export function fieldOfPatch(patchType: PatchType): 'jsonPatch' | 'applyConfigur
   return patchType === 'JSONPatch' ? 'jsonPatch' : 'applyConfiguration';
 }
 
-function checkApiVersion(apiVersion: string, path: string, problems: FieldProblems): void {
+function checkApiVersion(apiVersion: string, path: string, problems: FieldProblem[]): void {
   const parts = apiVersion === '/' ? ['', ''] : apiVersion.split('/');
   if (parts.length > 2) {
-    problems.invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
+    problems.push(invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
     return;
   }
   const [version = '', group = ''] = parts.toReversed();
   const groupProblems = group === '' ? [] : dnsSubdomainProblems(group);
   if (groupProblems.length > 0) {
-    problems.invalid(path, group, groupProblems.join(','));
+    problems.push(invalid(path, group, groupProblems.join(',')));
   }
   const versionProblems = version === '' ? [] : dns1035LabelProblems(version);
   if (version === '') {
-    problems.invalid(path, apiVersion, 'version must be specified');
+    problems.push(invalid(path, apiVersion, 'version must be specified'));
   } else if (versionProblems.length > 0) {
-    problems.invalid(path, version, versionProblems.join(','));
+    problems.push(invalid(path, version, versionProblems.join(',')));
   }
 }

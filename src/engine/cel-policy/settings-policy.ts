@@ -5,8 +5,7 @@ import type { AdmissionRequest } from './admission-request.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import type { Activation } from './expression-run.ts';
-import { FieldProblems } from './field-problem.ts';
-import type { FieldProblem } from './field-problem.ts';
+import type { FieldProblem } from '../field-problem.ts';
 import { matchRequest, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { collectParams } from './params.ts';
@@ -36,10 +35,10 @@ export interface PolicySources {
 
 /** Parses and compiles settings of `builtin:cel`. Never throws. */
 export function parseSettings(json: unknown, environments: PolicyEnvironments): ParsedSettings {
-  const problems = new FieldProblems();
+  const problems: FieldProblem[] = [];
   const { spec, paramRef } = readSettings(json, problems);
   const policy = compilePolicy(spec, environments, problems);
-  return problems.list.length > 0 ? { problems: problems.list } : { policy: new SettingsPolicy(policy, paramRef) };
+  return problems.length > 0 ? { problems: problems } : { policy: new SettingsPolicy(policy, paramRef) };
 }
 
 /** A policy from settings. */

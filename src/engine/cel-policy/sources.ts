@@ -1,6 +1,6 @@
 import { builtinKind, groupVersionOf } from '../../resources/index.ts';
 import type { JsonObject } from '../json-text.ts';
-import type { LabelSelector } from './label-selector.ts';
+import type { Selector } from '../../resources/index.ts';
 
 /** The kind of a policy's parameters. */
 export interface ParamKind {
@@ -13,7 +13,7 @@ export interface ParameterSource {
   /** Undefined when the object does not exist. `namespace` is undefined for cluster-scoped kinds. */
   get(kind: ParamKind, name: string, namespace: string | undefined): JsonObject | undefined;
   /** All selected objects, in one namespace or, for cluster-scoped kinds, in the cluster. */
-  list(kind: ParamKind, namespace: string | undefined, selector: LabelSelector): readonly JsonObject[];
+  list(kind: ParamKind, namespace: string | undefined, selector: Selector): readonly JsonObject[];
   /** Whether the kind is namespaced. */
   isNamespaced(kind: ParamKind): boolean;
 }

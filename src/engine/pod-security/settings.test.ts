@@ -13,7 +13,7 @@ function settingsOf(json: unknown): PodSecuritySettings {
 function problemsOf(json: unknown): readonly string[] {
   const { settings, problems } = parsePodSecuritySettings(json);
   assert.equal(settings, undefined);
-  return problems.map(({ path, message }) => `${path}: ${message}`);
+  return problems.map(({ field, message }) => `${field}: ${message}`);
 }
 
 test('missing modes are privileged, except warn; workloads get warnings', () => {
@@ -48,7 +48,7 @@ test("accepts the configuration of Kubernetes' admission plugin unchanged", () =
 });
 
 for (const [json, ...expected] of [
-  ['restricted', ': expected a mapping, got text'],
+  ['restricted', ': expected a mapping, got "restricted"'],
   [null, ': expected a mapping, got nothing'],
   [{}, ': expected at least one of enforce, audit and warn: without them nothing is checked'],
   [{ enforced: 'baseline' }, 'enforced: unknown key "enforced": did you mean "enforce"?'],
@@ -85,8 +85,8 @@ for (const [json, ...expected] of [
     { enforce: 'baseline', defaults: { warn: 'baseline' } },
     'enforce: expected the modes either in "defaults" or at the top, got both: remove one',
   ],
-  [{ enforce: 'baseline', workloads: 'deny' }, 'workloads: expected "warn" or "enforce", got "deny"'],
-  [{ enforce: 'baseline', kind: 'Pod' }, 'kind: expected "PodSecurityConfiguration", got "Pod"'],
+  [{ enforce: 'baseline', workloads: 'deny' }, 'workloads: expected warn or enforce, got "deny"'],
+  [{ enforce: 'baseline', kind: 'Pod' }, 'kind: expected PodSecurityConfiguration, got "Pod"'],
   [
     {
       enforce: 'baseline',
@@ -94,7 +94,7 @@ for (const [json, ...expected] of [
     },
     'exemptions.usernames[1]: expected every name once, got "a" again',
     'exemptions.usernames[2]: expected a username, got ""',
-    'exemptions.runtimeClasses: expected a list, got text',
+    'exemptions.runtimeClasses: expected a list, got "kata"',
     'exemptions.namespaces[0]: expected the name of a namespace, got "Kube"',
     'exemptions.namespaces[1]: expected the name of a namespace, got "a.b"',
     'exemptions.namespaces[2]: expected the name of a namespace, got 7',

@@ -76,8 +76,8 @@ export class PolicyRules {
     checkRunnable(policy, findings);
   }
 
-  #report(field: string, { path, message }: { path: string; message: string }, findings: Findings): void {
-    const place = path === '' ? field : `${field}.${path}`;
+  #report(at: string, { field, message }: { field: string; message: string }, findings: Findings): void {
+    const place = field === '' ? at : `${at}.${field}`;
     if (this.#settingsCheck === 'warn') {
       findings.warn('settings', place, message);
     } else {
