@@ -47,6 +47,17 @@ describe('portcullis start', () => {
     assert.equal(existsSync(`${started.home}/.kube`), false);
   });
 
+  it('names the command that removes its data, which refuses while it runs and names its process', async () => {
+    const [, named = ''] = /^Data .*\(`portcullis (.+)` removes it\)$/m.exec(started.output) ?? [];
+    assert.equal(named, `reset --data-dir ${started.dataDir}`);
+    for (const args of [named.split(' '), ['start', '--data-dir', started.dataDir]]) {
+      const { code, stderr } = await started.portcullis(args);
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`process ${started.pid} runs \`portcullis start\` on it`));
+    }
+    assert.equal((await started.portcullis(['get', 'policyservers'])).code, 0);
+  });
+
   it('has a line for each of four steps: apply, be rejected, break and see why, roll back', () => {
     const lines = [...started.output.matchAll(/^ {2}kubectl (\w+) (?:.*&& kubectl (\w+))?/gm)];
     assert.deepEqual(

@@ -36,6 +36,10 @@ export class StartedPortcullis implements AsyncDisposable {
     return this.#output;
   }
 
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
   get home(): string {
     return join(this.folder, 'home');
   }

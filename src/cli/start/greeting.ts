@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
+import { resetCommandFor } from './data-folder.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import type { LocalCluster } from './local-cluster.ts';
-import { headed, pathFromHere, type StartedServer } from './start-server.ts';
+import { pathFromHere } from './path-from-here.ts';
+import { headed, type StartedServer } from './start-server.ts';
 
 /** A change that passes validation and fails at load: the module does not exist. */
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
@@ -20,7 +22,7 @@ export function greeting({ url, kubeconfig, admission, operations, dataDir, cert
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
-    ['Data', `${pathFromHere(dataDir)}   (\`npm run reset\` removes it)`],
+    ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
   const review = example('required-labels/requests/rejected.json');

@@ -1,4 +1,4 @@
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
 import { collectGarbageAlone } from '../../evaluation/index.ts';
@@ -70,12 +70,6 @@ function moduleNames({ desired, serving }: PolicyStatus): string {
   return (
     references.map((reference) => oneLine(join(basename(dirname(reference)), basename(reference)))).join(', ') || '-'
   );
-}
-
-/** A path relative to the working directory, if that is shorter. */
-export function pathFromHere(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith('..') ? path : short;
 }
 
 /** Lines of bold headings and texts, aligned. */

@@ -2,7 +2,9 @@
 import { resolve } from 'node:path';
 import type { LocalCertificates } from '../../control/index.ts';
 import { stopSignal } from '../signals.ts';
-import { headed, pathFromHere, policyTable, startLog, startServer } from './start-server.ts';
+import { resetCommandFor } from './data-folder.ts';
+import { pathFromHere } from './path-from-here.ts';
+import { headed, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** Runs until a signal stops it. */
@@ -25,7 +27,7 @@ export async function startWithFile(
       'Policies',
       `${pathFromHere(resolve(policiesFile))}   edit it at any time: a valid change serves at once, an invalid one never does`,
     ],
-    ['Data', `${pathFromHere(dataDir)}   (\`portcullis reset\` removes it)`],
+    ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   process.stdout.write(`\n${policyTable(server.policies().policies)}\n\n${headed(rows)}\n\nCtrl-C stops.\n`);
   await stopped;

@@ -1,12 +1,13 @@
 // `portcullis start`: a local cluster for kubectl with a controller and a policy server; or, with --policies, only a policy
 // server for a file. All data is in one folder.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
-import { CliError, fileProblem } from '../errors.ts';
+import { CliError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
-import { DATA_DIR, DATA_MARKER, type StartFlags } from './start-flags.ts';
+import { DATA_DIR, openDataFolder } from './data-folder.ts';
+import type { StartFlags } from './start-flags.ts';
 
 export function startCommand(): Command {
   return new Command('start')
@@ -34,25 +35,10 @@ async function start(flags: StartFlags): Promise<void> {
       hint: 'Name a policies file with --policies, or leave it out for a cluster with --examples.',
     });
   }
-  makeDataDir(dataDir);
+  using _folder = openDataFolder(dataDir);
   const certificates = await ensureLocalCertificates(join(dataDir, 'pki'));
   // Loaded lazily: a server for a file needs no cluster code.
   await (flags.policies === undefined
     ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)
     : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
-}
-
-function makeDataDir(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new CliError(`the data folder ${dataDir} cannot be created: ${fileProblem(error)}`, {
-      hint: 'Name another one with --data-dir.',
-      cause: error,
-    });
-  }
-  const marker = join(dataDir, DATA_MARKER);
-  if (!existsSync(marker)) {
-    writeFileSync(marker, 'Data of `portcullis start`. `portcullis reset` removes this folder.\n');
-  }
 }

@@ -1,0 +1,93 @@
+// The data folder of `portcullis start`: its marker, and the process that uses it.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { errorText } from '../../values/index.ts';
+import { CliError, fileProblem } from '../errors.ts';
+import { pathFromHere } from './path-from-here.ts';
+
+/** The default data folder of `start`. */
+export const DATA_DIR = '.portcullis';
+/** A file that marks a folder as created by `start`; `reset` removes only such folders. */
+const DATA_MARKER = 'README.txt';
+/** Holds the id of the process that uses the folder. */
+const PROCESS_FILE = 'portcullis.pid';
+
+/**
+ * Creates the folder if it is missing, and claims it for this process until it is disposed.
+ * @throws CliError when the folder cannot be created, or another process uses it
+ */
+export function openDataFolder(dataDir: string): Disposable {
+  const processFile = join(dataDir, PROCESS_FILE);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    assertUnused(dataDir, 'used');
+    const marker = join(dataDir, DATA_MARKER);
+    if (!existsSync(marker)) {
+      writeFileSync(marker, 'Data of `portcullis start`. `portcullis reset` removes this folder.\n');
+    }
+    writeFileSync(processFile, `${process.pid}\n`);
+  } catch (error) {
+    if (error instanceof CliError) {
+      throw error;
+    }
+    throw new CliError(`the data folder ${dataDir} cannot be created: ${fileProblem(error)}`, {
+      hint: 'Name another one with --data-dir.',
+      cause: error,
+    });
+  }
+  return { [Symbol.dispose]: () => rmSync(processFile, { force: true }) };
+}
+
+/**
+ * Removes a data folder; false if there is none.
+ * @throws CliError when it was not created by `start`, or a process uses it
+ */
+export function removeDataFolder(dataDir: string): boolean {
+  if (!existsSync(dataDir)) {
+    return false;
+  }
+  if (!existsSync(join(dataDir, DATA_MARKER)) && readdirSync(dataDir).length > 0) {
+    throw new CliError(`${dataDir} was not created by \`portcullis start\` and is not removed`, {
+      hint: 'Remove it by hand if it is what you mean.',
+    });
+  }
+  assertUnused(dataDir, 'removed');
+  rmSync(dataDir, { recursive: true });
+  return true;
+}
+
+/** The command that removes a data folder, as the user would type it here. */
+export function resetCommandFor(dataDir: string): string {
+  const command = process.env['npm_lifecycle_event'] === 'start' ? 'npm run reset' : 'portcullis reset';
+  if (dataDir === resolve(DATA_DIR)) {
+    return command;
+  }
+  return `${command}${command.startsWith('npm') ? ' --' : ''} --data-dir ${pathFromHere(dataDir)}`;
+}
+
+function assertUnused(dataDir: string, participle: 'used' | 'removed'): void {
+  const pid = runningProcess(join(dataDir, PROCESS_FILE));
+  if (pid !== undefined) {
+    throw new CliError(`${dataDir} cannot be ${participle}: process ${pid} runs \`portcullis start\` on it`, {
+      hint: `Stop that process first (kill ${pid}). If it is another program, remove ${join(dataDir, PROCESS_FILE)}.`,
+    });
+  }
+}
+
+/** The process that a file names, if it runs; it does not after a crash. */
+function runningProcess(processFile: string): number | undefined {
+  if (!existsSync(processFile)) {
+    return undefined;
+  }
+  const pid = Number(readFileSync(processFile, 'utf8'));
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) {
+    return undefined;
+  }
+  try {
+    process.kill(pid, 0);
+    return pid;
+  } catch (error) {
+    // EPERM: it runs, and belongs to another user.
+    return errorText(error).includes('EPERM') ? pid : undefined;
+  }
+}
