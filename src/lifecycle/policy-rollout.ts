@@ -78,7 +78,7 @@ export class PolicyRollout {
       }
       const view = this.#viewOf(policy, id);
       const { steps, wakeAt } = planRollout(view);
-      if (!steps.some(({ type }) => type === 'foresee')) {
+      if (!steps.some(({ type }) => type === 'dryRun')) {
         webhooks.clearUpcoming(policyReference(policy, id));
       }
       if (!(await this.#takeFirst(steps, policy, id, view, failures, signal))) {
@@ -122,14 +122,14 @@ export class PolicyRollout {
           return end === 'written';
         }
       } catch (error) {
-        const isWebhook = step.type === 'foresee' || step.type === 'widen' || step.type === 'enforce';
+        const isWebhook = step.type === 'dryRun' || step.type === 'widen' || step.type === 'enforce';
         if (!isWebhook) {
           throw error;
         }
         if (error instanceof WebhookRefusal) {
           const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
           const isInForce =
-            view.isAsked && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
+            view.isCovered && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
           // A webhook in force stays: an API server that has changed its mind ends no enforcement.
           if (refused !== undefined && !isInForce) {
             const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
@@ -171,7 +171,7 @@ export class PolicyRollout {
       case 'transition':
         await revisions.transition(this.#revision(policy, id, step.revision), step, view.now, signal);
         return 'written';
-      case 'foresee':
+      case 'dryRun':
       case 'widen':
       case 'enforce':
         return await this.#ask(step, policy, id, view, signal);
@@ -186,7 +186,7 @@ export class PolicyRollout {
   }
 
   async #ask(
-    step: RolloutStep & { readonly type: 'foresee' | 'widen' | 'enforce' },
+    step: RolloutStep & { readonly type: 'dryRun' | 'widen' | 'enforce' },
     policy: AdmissionPolicyObject,
     id: string,
     view: RolloutView,
@@ -199,7 +199,7 @@ export class PolicyRollout {
     const matches = specs.map(({ snapshot, ownWebhook }) => matchOf(policy, snapshot, ownWebhook, namespace));
     const asked = policyReference(policy, id);
     const [match, spec] = [matches.at(-1), specs.at(-1)?.snapshot ?? policy.spec];
-    if (step.type === 'foresee') {
+    if (step.type === 'dryRun') {
       if (match !== undefined) {
         await webhooks.dryRun(asked, match, spec, signal);
       }

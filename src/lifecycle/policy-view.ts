@@ -65,7 +65,7 @@ export function policyView(
     revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
     hasPolicyServer: policyServer !== undefined,
-    isAsked: webhooks.isCovered(
+    isCovered: webhooks.isCovered(
       policyReference(policy, id),
       inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace),
     ),

@@ -14,7 +14,7 @@ import {
   timeText,
 } from '../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
-import type { TriedRevision } from './rollout/after-prevalidation.ts';
+import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
@@ -107,7 +107,7 @@ export class RevisionStore {
   }
 
   /** Writes what came of a trial. */
-  async tried(revision: PolicyRevision, tried: TriedRevision, now: number, signal: AbortSignal): Promise<void> {
+  async tried(revision: PolicyRevision, tried: PrevalidatedRevision, now: number, signal: AbortSignal): Promise<void> {
     const { nextRetry, modules, ...facts } = tried;
     const before = revision.status ?? {};
     await this.#writeStatus(

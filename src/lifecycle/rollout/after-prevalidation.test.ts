@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import { afterPrevalidation, LONGEST_RETRY_MS } from './after-prevalidation.ts';
 import { MODULES, NOW } from './testing/rollout-scene.ts';
 
-describe('what a trial means for a revision', () => {
+describe('the status of a revision after pre-validation', () => {
   const transient = { ok: false, reason: 'FetchFailed', message: 'no route', isTransient: true } as const;
 
-  it('is good: validated, its modules pinned, nothing left of failures before', () => {
+  it('is Validated with pinned modules after a success, without earlier failures', () => {
     assert.deepEqual(afterPrevalidation({ attempts: 2 }, { ok: true, modules: MODULES }, NOW), {
       state: 'Validated',
       reason: '',
@@ -17,7 +17,7 @@ describe('what a trial means for a revision', () => {
     });
   });
 
-  it('fails for good: failed, with reason and message, and is not tried again', () => {
+  it('is Failed with reason and message after a permanent failure, without a retry', () => {
     const result = { ok: false, reason: 'InvalidSettings', message: 'expected a list', isTransient: false } as const;
     assert.deepEqual(afterPrevalidation({ attempts: 0 }, result, NOW), {
       state: 'Failed',
@@ -29,7 +29,7 @@ describe('what a trial means for a revision', () => {
     });
   });
 
-  it('fails for now: a candidate still, tried again after waits that double up to a limit', () => {
+  it('stays Candidate after a transient failure, with delays that double up to a limit', () => {
     const waits = [0, 1, 2, 8, 9, 1_000_000].map((attempts) => {
       const { state, nextRetry } = afterPrevalidation({ attempts }, transient, NOW, () => 0);
       assert.equal(state, 'Candidate');
@@ -38,7 +38,7 @@ describe('what a trial means for a revision', () => {
     assert.deepEqual(waits, [1_000, 2_000, 4_000, 256_000, LONGEST_RETRY_MS, LONGEST_RETRY_MS]);
   });
 
-  it('spreads retries over half of the wait', () => {
+  it('spreads retries over half of the delay', () => {
     const { nextRetry = 0 } = afterPrevalidation({ attempts: 2 }, transient, NOW, () => 0.5);
     assert.equal(nextRetry - NOW, 3_000);
     const drawn = afterPrevalidation({ attempts: 2 }, transient, NOW).nextRetry ?? 0;

@@ -1,14 +1,14 @@
-// What a trial of a revision on one replica means for the revision.
+// The next status of a revision after its pre-validation.
 import type { PinnedModule, PrevalidationResult } from '../../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
-/** The wait after the first failure that may pass. Milliseconds. */
+/** Delay after the first transient failure. Milliseconds. */
 export const FIRST_RETRY_MS = 1_000;
-/** The longest wait: a source that is down for hours is not asked more often than somebody would look. Milliseconds. */
+/** Longest delay: limits the load on a source that is down for hours. Milliseconds. */
 export const LONGEST_RETRY_MS = 300_000;
 
-/** What is to be written of a revision after its trial. */
-export interface TriedRevision {
+/** The status of a revision after its pre-validation. */
+export interface PrevalidatedRevision {
   readonly state: 'Validated' | 'Candidate' | 'Failed';
   readonly reason: string;
   readonly message: string;
@@ -19,8 +19,8 @@ export interface TriedRevision {
 }
 
 /**
- * What came of a trial. A failure that may pass is tried again after 1 s, 2 s, 4 s … 5 min, each shortened by up to a half by
- * chance, so that thousands of policies of one source do not come back at once.
+ * The status after a pre-validation. A transient failure is retried after 1 s, 2 s, 4 s … 5 min, each reduced at random
+ * by up to a half, so that thousands of policies with one source are not retried at once.
  *
  * @param now milliseconds since 1970
  * @param random 0 to below 1
@@ -30,7 +30,7 @@ export function afterPrevalidation(
   result: PrevalidationResult,
   now: number,
   random: () => number = Math.random,
-): TriedRevision {
+): PrevalidatedRevision {
   const attempts = revision.attempts + 1;
   if (result.ok) {
     return { state: 'Validated', reason: '', message: '', modules: result.modules, attempts, nextRetry: undefined };

@@ -22,12 +22,12 @@ describe('pinning the modules of a spec', () => {
     });
   }
 
-  it('leaves what was never found as it is', () => {
+  it('leaves modules without a digest unchanged', () => {
     assert.deepEqual(pinnedSpec(spec('1'), []), spec('1'));
     assert.deepEqual(pinnedSpec(spec('1'), [{ name: 'policy', module: 'other', digest: A }]), spec('1'));
   });
 
-  it('pins each member of a group to what was found for it', () => {
+  it('pins each member of a group to its own digest', () => {
     const policies = {
       one: { module: 'https://example.com/latest.wasm', settings: { a: 1 } },
       two: { module: 'https://example.com/latest.wasm' },
@@ -51,30 +51,30 @@ describe('pinning the modules of a spec', () => {
   });
 });
 
-describe('which revision a spec goes back to', () => {
+describe('the revision that a spec rolls back to', () => {
   const pinned = (number: number): AdmissionPolicySpec => pinnedSpec(spec(String(number)), MODULES);
 
-  it('is the newest one whose spec, pinned, it is', () => {
+  it('is the newest one whose pinned spec equals it', () => {
     const same = { snapshot: spec('1') };
     const revisions = [revision(1, 'Retired'), revision(2, 'Retired', same), revision(3, 'Serving')];
     assert.equal(rollbackOf(pinned(1), revisions), 2);
     assert.equal(rollbackOf(pinned(3), revisions), 3);
   });
 
-  it('is none where the spec is new, or names a tag that may have moved since', () => {
+  it('is none for a new spec, or one with a tag', () => {
     const revisions = [revision(1, 'Retired'), revision(2, 'Serving')];
     assert.equal(rollbackOf(spec('3'), revisions), undefined);
     assert.equal(rollbackOf(spec('1'), revisions), undefined);
     assert.equal(rollbackOf(spec('1'), []), undefined);
   });
 
-  it('is an earlier spec that is applied again by hand, where it says exactly what it did', () => {
+  it('is an earlier revision whose spec is applied again unchanged', () => {
     const snapshot = spec('1', { module: 'builtin:cel' });
     const modules = [{ name: 'policy', module: 'builtin:cel', digest: 'builtin:cel@0.1.0' }];
     assert.equal(rollbackOf(snapshot, [revision(1, 'Retired', { snapshot, modules }), revision(2, 'Serving')]), 1);
   });
 
-  it('is none that was never found good', () => {
+  it('is none without a validation', () => {
     assert.equal(rollbackOf(spec('1'), [revision(1, 'Failed'), revision(2, 'Serving')]), undefined);
   });
 });

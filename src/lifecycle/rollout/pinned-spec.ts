@@ -1,5 +1,4 @@
-// The spec of a policy with its modules pinned: what is written back by a rollback, so that a tag that has moved since does
-// not matter.
+// The spec of a policy with its modules pinned by digest. A rollback writes it, so that a moved tag has no effect.
 import { isDeepStrictEqual } from 'node:util';
 import { type AdmissionPolicySpec, isGroupSpec } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
@@ -8,9 +7,9 @@ import type { RevisionFacts } from './rollout-view.ts';
 const SHA256 = 'sha256:';
 
 /**
- * The spec with `@sha256:…` behind each reference that names no digest. Builtin modules are the product's own version.
+ * Appends `@sha256:…` to each module reference without a digest. References to builtin modules stay.
  *
- * @param modules as they were found: of a group by the names of its members
+ * @param modules the resolved modules, in a group by the name of the member
  */
 export function pinnedSpec(spec: AdmissionPolicySpec, modules: readonly PinnedModule[]): AdmissionPolicySpec {
   if (!isGroupSpec(spec)) {
@@ -29,8 +28,8 @@ function pinned(reference: string, modules: readonly PinnedModule[]): string {
 }
 
 /**
- * The newest revision that was once found good and whose spec, pinned, this is: the one that was gone back to. An earlier
- * spec that names digests, or builtin modules only, and is applied again by hand counts as well: it is the same.
+ * The revision that a spec rolls back to: the newest validated revision whose pinned spec equals it. Undefined if there
+ * is none. Applying the same spec by hand counts as well.
  */
 export function rollbackOf(spec: AdmissionPolicySpec, revisions: readonly RevisionFacts[]): number | undefined {
   return revisions.findLast(

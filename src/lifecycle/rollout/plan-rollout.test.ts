@@ -1,4 +1,4 @@
-// What is done next, view by view. That it adds up is for rollout-model.test.ts.
+// Plans by view. rollout-model.test.ts checks sequences of plans.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pinnedSpec } from './pinned-spec.ts';
@@ -20,10 +20,10 @@ const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const ready = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Staged' })];
 const partly = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Loading' })];
 
-/** What a rollback to revision 1 has written. */
+/** The spec after a rollback to revision 1. */
 const pinned = pinnedSpec(first.snapshot, MODULES);
 
-/** A step in a few words. */
+/** A short text for a step. */
 function inShort(step: RolloutStep): string {
   switch (step.type) {
     case 'create':
@@ -32,8 +32,8 @@ function inShort(step: RolloutStep): string {
       return `try ${step.revision}`;
     case 'transition':
       return `${step.revision} is ${[step.to, step.reason, step.order].filter((text) => text !== '' && text !== undefined).join(' ')}`;
-    case 'foresee':
-      return `foresee ${step.revision}`;
+    case 'dryRun':
+      return `dryRun ${step.revision}`;
     case 'widen':
       return `widen ${step.revisions.join(' ')}`;
     case 'enforce':
@@ -57,58 +57,58 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  // A revision of the spec.
+  // The spec has no revision.
   { when: 'a policy is new', view: view([], []), steps: ['create 1'] },
   { when: 'its spec changed', view: view([first], both, { spec: spec('2') }), steps: ['create 2'] },
   {
-    when: 'it is to have a webhook of its own from now on',
+    when: 'it gets a webhook of its own',
     view: view([first], both, { ownWebhook: true }),
     steps: ['create 2 with a webhook of its own'],
   },
   {
-    when: 'it is to share a webhook from now on, with a spec that names digests',
+    when: 'it returns to a shared webhook, with a spec that names digests',
     view: view([revision(1, 'Serving', { snapshot: pinned, ownWebhook: true })], both, { ownWebhook: false }),
     steps: ['create 2'],
   },
   {
-    when: 'its spec changed before the controller heard replicas',
+    when: 'its spec changed before the replicas are known',
     view: view([first], undefined, { spec: spec('2') }),
     steps: ['create 2'],
   },
   {
-    when: 'its spec is what a revision was, pinned',
+    when: 'its spec is the pinned spec of a revision',
     view: view([retired, second], ready, {
       spec: spec('1', { module: `${MODULES[0].module}@${MODULES[0].digest}` }),
     }),
     steps: ['create 3 of 1'],
   },
   {
-    when: 'its spec changed, and older revisions are not kept: numbers are not used again',
+    when: 'its spec changed, and older revisions are deleted: numbers are not reused',
     view: view([revision(4, 'Retired'), revision(7, 'Serving')], both, { spec: spec('8') }),
     steps: ['create 8'],
   },
   // Candidates.
-  { when: 'it is to be tried', view: view([revision(1, 'Candidate')], [replica('a')]), steps: ['try 1'] },
-  { when: 'there is no replica to try it', view: view([revision(1, 'Candidate')], []), steps: [] },
+  { when: 'it is a candidate', view: view([revision(1, 'Candidate')], [replica('a')]), steps: ['try 1'] },
+  { when: 'there is no replica for the pre-validation', view: view([revision(1, 'Candidate')], []), steps: [] },
   {
-    when: 'no replica answers to try it',
+    when: 'no replica is connected for the pre-validation',
     view: view([revision(1, 'Candidate')], [replica('a', {}, 'lost'), replica('b', {}, 'connecting')]),
     steps: [],
   },
-  { when: 'replicas are not known yet', view: view([revision(1, 'Candidate')], undefined), steps: [] },
+  { when: 'the replicas are not known yet', view: view([revision(1, 'Candidate')], undefined), steps: [] },
   {
-    when: 'it failed for now',
+    when: 'it failed for a transient reason',
     view: view([first, revision(2, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500 })], both),
     steps: ['enforce 1'],
     wakeAt: NOW + 500,
   },
   {
-    when: 'it is time to try again',
+    when: 'the retry is due',
     view: view([first, revision(2, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW })], both),
     steps: ['try 2', 'enforce 1'],
   },
   {
-    when: 'a new policy failed for now: the API server asks, and requests are answered by the failurePolicy',
+    when: 'a new policy failed for a transient reason: it is covered, and the failurePolicy answers',
     view: view([revision(1, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500 })], [replica('a')]),
     steps: ['enforce spec'],
     wakeAt: NOW + 500,
@@ -117,114 +117,114 @@ const CASES: readonly Case[] = [
   {
     when: 'replicas load it',
     view: view([first, validated], partly),
-    steps: ['foresee 2', 'enforce 1'],
+    steps: ['dryRun 2', 'enforce 1'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'all replicas have it',
+    when: 'all replicas have loaded it',
     view: view([first, validated], ready),
-    steps: ['foresee 2', 'widen 1 2', '2 is Serving 2'],
+    steps: ['dryRun 2', 'widen 1 2', '2 is Serving 2'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'all replicas have a new policy',
+    when: 'all replicas have loaded a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Staged' })]),
-    steps: ['foresee 1', '1 is Serving 1'],
+    steps: ['dryRun 1', '1 is Serving 1'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'all have it, and users still read that one revision serves everywhere',
+    when: 'all have loaded it, and the published phase is still at rest',
     view: view([first, validated], ready, { phase: 'Active' }),
-    steps: ['foresee 2'],
+    steps: ['dryRun 2'],
     wakeAt: NOW,
   },
   {
     when: 'a replica is new',
     view: view([first, validated], [...ready, replica('c', {}, 'connecting')]),
-    steps: ['foresee 2', 'enforce 1'],
+    steps: ['dryRun 2', 'enforce 1'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'a replica does not answer',
+    when: 'a replica is not connected',
     view: view([first, validated], [...ready, replica('c', {}, 'lost')]),
-    steps: ['foresee 2', 'enforce 1'],
+    steps: ['dryRun 2', 'enforce 1'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'some have it at the deadline',
+    when: 'some have loaded it at the deadline',
     view: view([first, validated], partly, { now: DEADLINE }),
-    steps: ['foresee 2', 'widen 1 2', '2 is Serving 2'],
+    steps: ['dryRun 2', 'widen 1 2', '2 is Serving 2'],
   },
   {
-    when: 'some have it at the deadline, and all are to',
+    when: 'some have loaded it at the deadline, and the strategy requires all',
     view: view([first, validated], partly, { ...ALL, now: DEADLINE }),
-    steps: ['foresee 2', 'enforce 1'],
+    steps: ['dryRun 2', 'enforce 1'],
   },
   {
-    when: 'none has it at the deadline',
+    when: 'none has loaded it at the deadline',
     view: view([first, validated], both, { now: DEADLINE }),
-    steps: ['foresee 2', 'enforce 1'],
+    steps: ['dryRun 2', 'enforce 1'],
   },
   {
     when: 'no replica can load a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Failed' })]),
-    steps: ['foresee 1', 'enforce spec'],
+    steps: ['dryRun 1', 'enforce spec'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'no replica is left while it is loaded',
+    when: 'the last replica is removed while it is loaded',
     view: view([first, validated], [], { now: DEADLINE }),
     steps: ['enforce 1'],
   },
   // Serving.
   {
-    when: 'one replica has changed over: the one before goes, what was asked stays',
+    when: 'one replica has switched: the previous revision is retired, its requests stay covered',
     view: view([first, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Staged' })]),
     steps: ['1 is Retired Replaced'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'all have changed over',
+    when: 'all have switched',
     view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 2: 'Serving' })]),
     steps: ['enforce 2'],
   },
   {
-    when: 'one has, and the other one cannot',
+    when: 'one has switched, and the other one cannot',
     view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Failed' })]),
     steps: ['enforce 2'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'one has not for long',
+    when: 'one has not switched at the deadline',
     view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving' })], { now: DEADLINE }),
     steps: ['enforce 2'],
   },
   {
-    when: 'a new policy serves on one of two replicas: nobody is asked who has no answer',
-    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isAsked: false }),
+    when: 'a new policy serves on one of two replicas: it is not covered yet',
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isCovered: false }),
     steps: [],
     wakeAt: DEADLINE,
   },
-  { when: 'it is at rest', view: view([first], both, { phase: 'Active' }), steps: ['enforce 1'] },
+  { when: 'it has settled', view: view([first], both, { phase: 'Active' }), steps: ['enforce 1'] },
   {
-    when: 'it is at rest, and replicas are not known yet',
+    when: 'it has settled, and the replicas are not known yet',
     view: view([first], undefined),
     steps: [],
     wakeAt: DEADLINE,
   },
   {
-    when: 'two leaders made two serve: replicas take the one with the higher order, or number',
+    when: 'two leaders made two serve: the higher order wins, then the higher number',
     view: view([revision(1, 'Serving', { order: 2 }), second], both),
     steps: ['1 is Retired Replaced'],
     wakeAt: DEADLINE,
   },
   {
-    when: 'a pin went back, and the newer one still reads Serving: the order says which one serves',
+    when: 'a pin returned to an older one, and the newer one still reads Serving: the order decides',
     view: view([revision(1, 'Serving', { order: 3 }), second], both, { pin: 1 }),
     steps: ['2 is Retired Replaced', 'enforce 1'],
   },
   {
-    when: 'a replica still answers by it, because it has not heard of two changes, to another one and back',
+    when: 'a replica serves it by an old order, before two pending switches',
     view: view(
       [revision(1, 'Serving', { order: 3 }), revision(2, 'Retired')],
       [replica('a', { 1: { state: 'Serving', order: 1 } }), replica('b', { 1: { state: 'Serving', order: 3 } })],
@@ -233,7 +233,7 @@ const CASES: readonly Case[] = [
     steps: [],
     wakeAt: DEADLINE,
   },
-  // Something newer came.
+  // A newer revision exists.
   {
     when: 'a newer spec came before it served',
     view: view([first, validated, revision(3, 'Candidate')], both),
@@ -246,28 +246,28 @@ const CASES: readonly Case[] = [
     steps: ['1 is Retired DegradedRejected', 'enforce 1'],
   },
   {
-    when: 'what served is retired because the newest failed',
+    when: 'the serving revision is retired because the newest failed',
     view: view([retired, failed], both, REJECT),
     steps: ['enforce spec'],
   },
   {
-    when: 'degraded policies do not reject any more',
+    when: 'degraded policies no longer reject',
     view: view([retired, failed], both),
     steps: ['1 is Validated', 'enforce spec'],
   },
   // Pins.
   {
-    when: 'a pin goes back',
+    when: 'a pin returns to an older revision',
     view: view([retired, second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
     steps: ['1 is Validated', 'enforce 2'],
   },
   {
-    when: 'a pin goes back to what was never tried',
+    when: 'a pin selects a revision that was never validated',
     view: view([revision(1, 'Superseded'), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
     steps: ['1 is Candidate', 'enforce 2'],
   },
   {
-    when: 'a pin goes back to what has just been replaced: it is loaded anew before it serves',
+    when: 'a pin returns to the revision that was just replaced: it is loaded again before it serves',
     view: view([first, second], both, { pin: 1 }),
     steps: ['1 is Retired Replaced'],
     wakeAt: DEADLINE,
@@ -278,36 +278,36 @@ const CASES: readonly Case[] = [
     steps: ['2 is Candidate Pinned', 'enforce 1'],
   },
   {
-    when: 'it waits already',
+    when: 'it already waits',
     view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned })], both, { pin: 1 }),
     steps: ['enforce 1'],
   },
   {
-    when: 'the pin is gone',
+    when: 'the pin is removed',
     view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned })], both),
     steps: ['try 2', 'enforce 1'],
   },
-  { when: 'a pin names what is not kept', view: view([first], both, { pin: 7 }), steps: ['enforce 1'] },
+  { when: 'a pin names a revision that does not exist', view: view([first], both, { pin: 7 }), steps: ['enforce 1'] },
   {
-    when: 'a pin names what failed',
+    when: 'a pin names a failed revision',
     view: view([revision(1, 'Failed'), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
     steps: ['enforce 2'],
   },
   {
-    when: 'a pin names what failed, and degraded policies reject: only what is newest counts',
+    when: 'a pin names a failed revision, and degraded policies reject: only the newest counts',
     view: view([revision(1, 'Failed'), second], [replica('a', { 2: 'Serving' })], { pin: 1, ...REJECT }),
     steps: ['enforce 2'],
   },
   // History.
   {
-    when: 'there are more revisions than are to be kept',
+    when: 'there are more revisions than the history limit',
     view: view([...retiredOnes(1, 2, 3), revision(4, 'Serving')], [replica('a', { 4: 'Serving' })], {
       settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 1 },
     }),
     steps: ['enforce 4', 'delete 1 2'],
   },
   {
-    when: 'one that a pin has just asked for would be too old',
+    when: 'a new pin selects a revision beyond the history limit',
     view: view([...retiredOnes(1, 2), revision(3, 'Serving')], [replica('a', { 3: 'Serving' })], {
       pin: 1,
       settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 0 },
@@ -315,14 +315,14 @@ const CASES: readonly Case[] = [
     steps: ['1 is Validated', 'enforce 3', 'delete 2'],
   },
   {
-    when: 'those that never served go first',
+    when: 'revisions that never served are deleted first',
     view: view([...retiredOnes(1), revision(2, 'Failed'), revision(3, 'Serving')], [replica('a', { 3: 'Serving' })], {
       settings: { ...DEFAULT_ROLLOUT_SETTINGS, historyLimit: 1 },
     }),
     steps: ['enforce 3', 'delete 2'],
   },
   {
-    when: 'nothing is to be kept but what a pin holds, what is newest, and what somebody answers by',
+    when: 'only pinned, newest and serving revisions are kept',
     view: view(
       [...retiredOnes(1, 2, 3), revision(4, 'Serving'), revision(5, 'Failed')],
       [replica('a', { 4: 'Serving' }), replica('b', { 3: 'Serving' })],
@@ -335,7 +335,7 @@ const CASES: readonly Case[] = [
 
 describe('the plan of a rollout', () => {
   for (const { when, view: scene, steps, wakeAt } of CASES) {
-    it(`is ${steps.join(', ') || 'to do nothing'}, when ${when}`, () => {
+    it(`is ${steps.join(', ') || 'empty'}, when ${when}`, () => {
       const plan = planRollout(scene);
       assert.deepEqual([plan.steps.map(inShort), plan.wakeAt], [steps, wakeAt]);
     });

@@ -1,4 +1,4 @@
-// What there is to do about one policy, from what is known of it. Pure: the same view gives the same plan.
+// Plans the rollout of one policy. Pure: a view determines the plan.
 import { rollbackOf } from './pinned-spec.ts';
 import { REASONS } from './reasons.ts';
 import {
@@ -6,11 +6,11 @@ import {
   desiredRevision,
   goalRevision,
   hasSpec,
-  isAnsweredBy,
+  isServingOn,
   isDeclared,
   isFailedOn,
-  isLoadedBy,
-  isServedBy,
+  isLoadedOn,
+  isSwitchedTo,
   isStaging,
   isUnservable,
   lastGoodRevision,
@@ -18,16 +18,16 @@ import {
 } from './revision-choice.ts';
 import type { RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
 
-/** States from which a revision goes on towards serving. */
-const UNDER_WAY: ReadonlySet<RevisionFacts['state']> = new Set(['Candidate', 'Validated', 'Staged']);
-/** States that only history is left of. */
+/** States of a revision on its way to serving. */
+const ON_THE_WAY: ReadonlySet<RevisionFacts['state']> = new Set(['Candidate', 'Validated', 'Staged']);
+/** States of revisions that remain only as history. */
 const PAST: ReadonlySet<RevisionFacts['state']> = new Set(['Retired', 'Failed', 'Superseded']);
-/** Phases that promise that one revision serves everywhere. */
+/** Phases in which every replica serves the same revision. */
 const AT_REST: ReadonlySet<RolloutView['phase']> = new Set(['Active', 'RolledBack']);
 
 /**
- * Plans one policy. The first step that has something to write is done, then the world is looked at anew. One that is as it
- * should be has no steps but an `enforce` that finds nothing to write.
+ * The plan of one policy. The caller executes the first step that has something to write, and then plans again with the
+ * new state. The plan of a settled policy is one `enforce`, which finds nothing to write.
  */
 export function planRollout(view: RolloutView): RolloutPlan {
   if (!isDeclared(view)) {
@@ -38,37 +38,40 @@ export function planRollout(view: RolloutView): RolloutPlan {
   }
   const goal = goalRevision(view);
   const steps = [
-    ...overtaken(view, goal),
+    ...superseded(view, goal),
     ...retirement(view, goal),
-    ...(goal === undefined ? [] : towards(view, goal)),
-    ...enforcement(view, goal),
+    ...(goal === undefined ? [] : progress(view, goal)),
+    ...coverage(view, goal),
     ...pruning(view, goal),
   ];
   return { steps, wakeAt: wakeAt(view, goal) };
 }
 
-/** Revisions that were under way and are not wanted any more. The newest one waits for the end of a pin. */
-function overtaken(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
+/**
+ * Ends revisions that are no longer wanted on their way to serving. If a pin is the reason, the newest one waits for
+ * its end.
+ */
+function superseded(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const newest = view.revisions.at(-1);
   const wanted = new Set([goal, desiredRevision(view)]);
   return view.revisions.flatMap((revision): RolloutStep[] => {
-    if (wanted.has(revision) || !UNDER_WAY.has(revision.state)) {
+    if (wanted.has(revision) || !ON_THE_WAY.has(revision.state)) {
       return [];
     }
     if (revision.order > 0) {
       return [transition(revision, 'Retired', REASONS.replaced, 'another revision is desired again')];
     }
     if (revision !== newest) {
-      const message = `revision ${newest?.number ?? 0} came before it served`;
+      const message = `superseded by revision ${newest?.number ?? 0} before it served`;
       return [transition(revision, 'Superseded', REASONS.superseded, message)];
     }
-    const isHeld = revision.state === 'Candidate' && revision.reason === REASONS.pinned;
+    const isWaiting = revision.state === 'Candidate' && revision.reason === REASONS.pinned;
     const message = `the policy is pinned to revision ${view.pin}`;
-    return isHeld ? [] : [transition(revision, 'Candidate', REASONS.pinned, message)];
+    return isWaiting ? [] : [transition(revision, 'Candidate', REASONS.pinned, message)];
   });
 }
 
-/** All but one of those that read Serving: a leader may have ended between two writes. */
+/** Retires all serving revisions but one: a leader may have stopped between two writes. */
 function retirement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
   return view.revisions.flatMap((revision): RolloutStep[] => {
@@ -78,12 +81,12 @@ function retirement(view: RolloutView, goal: RevisionFacts | undefined): Rollout
     if (revision !== serving) {
       return [transition(revision, 'Retired', REASONS.replaced, `revision ${serving?.number ?? 0} serves`)];
     }
-    const message = `revision ${desiredRevision(view)?.number ?? 0} failed, and degraded policies reject`;
+    const message = `revision ${desiredRevision(view)?.number ?? 0} failed, and degraded policies are set to reject`;
     return goal === undefined ? [transition(revision, 'Retired', REASONS.degradedRejected, message)] : [];
   });
 }
 
-function towards(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
+function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   switch (goal.state) {
     case 'Candidate': {
       const isDue = goal.nextRetry === undefined || goal.nextRetry <= view.now;
@@ -94,7 +97,7 @@ function towards(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
       return [transition(goal, goal.modules.length > 0 ? 'Validated' : 'Candidate', '', '')];
     case 'Validated':
     case 'Staged':
-      return [...foresight(view, goal), ...(mayServe(view, goal) && isTold(view) ? flip(view, goal) : [])];
+      return [...dryRun(view, goal), ...(mayServe(view, goal) && isPublished(view) ? switchOver(view, goal) : [])];
     case 'Serving':
     case 'Failed':
       return [];
@@ -103,25 +106,28 @@ function towards(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   }
 }
 
-/** While nobody answers, what never served is better not asked about. */
-function foresight(view: RolloutView, { number: revision }: RevisionFacts): RolloutStep[] {
-  return isConnected(view) ? [{ type: 'foresee', revision }] : [];
+/** Without a connected replica, a new revision is not prepared: it could only be answered by its failurePolicy. */
+function dryRun(view: RolloutView, { number: revision }: RevisionFacts): RolloutStep[] {
+  return isConnected(view) ? [{ type: 'dryRun', revision }] : [];
 }
 
-/** Whether all replicas have the revision; or, when it took too long, whether the strategy does without some. */
+/** Whether all replicas have loaded the revision; or some, after the deadline, if the strategy allows it. */
 function mayServe(view: RolloutView, revision: RevisionFacts): boolean {
   const { replicas = [], settings, now } = view;
-  const count = replicas.filter((replica) => isLoadedBy(replica, revision)).length;
+  const count = replicas.filter((replica) => isLoadedOn(replica, revision)).length;
   const isLate = now >= deadlineOf(view, revision);
   return count > 0 && (count === replicas.length || (isLate && settings.strategy === 'Available'));
 }
 
-/** Whether users read that verdicts may mix: what they read is written after the steps of a plan, so the next one flips. */
-function isTold({ phase }: RolloutView): boolean {
+/**
+ * Whether the published phase says that verdicts may mix. The status is written after the steps of a plan, so the next
+ * plan switches.
+ */
+function isPublished({ phase }: RolloutView): boolean {
   return !AT_REST.has(phase);
 }
 
-function flip(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
+function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
   const serving = servingRevision(view);
   const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
   return [
@@ -130,29 +136,30 @@ function flip(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
   ];
 }
 
-/** What the API server is to ask about. */
-function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
+/** Sets the coverage of the policy. */
+function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
   if (serving === undefined) {
     return isUnservable(view, desiredRevision(view)) ? [{ type: 'enforce', revision: undefined }] : [];
   }
-  const isAboutToFlip = goal !== undefined && isStaging(goal) && mayServe(view, goal);
-  // A new policy answers before it is asked; what another one asked beyond it is asked until all have changed over.
-  return !isAboutToFlip && hasChangedOver(view, serving) ? [{ type: 'enforce', revision: serving.number }] : [];
+  const isAboutToSwitch = goal !== undefined && isStaging(goal) && mayServe(view, goal);
+  // A new policy serves before it is covered. After a switch, requests of the previous revision stay covered until all
+  // replicas have switched.
+  return !isAboutToSwitch && hasSwitched(view, serving) ? [{ type: 'enforce', revision: serving.number }] : [];
 }
 
-/** Whether every replica that answers serves the revision, cannot, or had long enough to. */
-function hasChangedOver(view: RolloutView, serving: RevisionFacts): boolean {
+/** Whether every connected replica serves the revision, cannot load it, or has exceeded the deadline. */
+function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
   const { replicas, now } = view;
   if (replicas === undefined) {
     return false;
   }
   const connected = replicas.filter(({ state }) => state === 'connected');
-  const isDone = connected.every((replica) => isServedBy(replica, serving) || isFailedOn(replica, serving));
-  return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isServedBy(replica, serving)));
+  const isDone = connected.every((replica) => isSwitchedTo(replica, serving) || isFailedOn(replica, serving));
+  return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isSwitchedTo(replica, serving)));
 }
 
-/** Those that are past, beyond the limit: never what serves somewhere, is wanted, or is there to fall back on. */
+/** Deletes past revisions beyond the history limit, except those that serve, are wanted, or are the last good one. */
 function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const { replicas, revisions, settings } = view;
   if (replicas === undefined) {
@@ -160,11 +167,11 @@ function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutSte
   }
   const kept = new Set([goal, desiredRevision(view), lastGoodRevision(view), revisions.at(-1)]);
   const past = revisions.filter(({ state }) => PAST.has(state));
-  // Many attempts that never served do not push out what there is to go back to.
-  const byWorth = [...past.filter(({ order }) => order === 0), ...past.filter(({ order }) => order > 0)];
-  const numbers = byWorth
+  // Revisions that never served go first, so that failed attempts do not displace rollback targets.
+  const inOrder = [...past.filter(({ order }) => order === 0), ...past.filter(({ order }) => order > 0)];
+  const numbers = inOrder
     .slice(0, Math.max(0, past.length - settings.historyLimit))
-    .filter((revision) => !kept.has(revision) && !replicas.some((replica) => isAnsweredBy(replica, revision)))
+    .filter((revision) => !kept.has(revision) && !replicas.some((replica) => isServingOn(replica, revision)))
     .map(({ number }) => number);
   return numbers.length === 0 ? [] : [{ type: 'delete', revisions: numbers }];
 }
@@ -172,11 +179,11 @@ function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutSte
 function wakeAt(view: RolloutView, goal: RevisionFacts | undefined): number | undefined {
   const { now } = view;
   const serving = servingRevision(view);
-  if (goal !== undefined && isStaging(goal) && mayServe(view, goal) && !isTold(view)) {
+  if (goal !== undefined && isStaging(goal) && mayServe(view, goal) && !isPublished(view)) {
     return now;
   }
   const isServedEverywhere =
-    serving === undefined || (view.replicas?.every((replica) => isServedBy(replica, serving)) ?? false);
+    serving === undefined || (view.replicas?.every((replica) => isSwitchedTo(replica, serving)) ?? false);
   const times = [
     goal?.state === 'Candidate' ? goal.nextRetry : undefined,
     goal !== undefined && isStaging(goal) ? deadlineOf(view, goal) : undefined,

@@ -1,20 +1,20 @@
-// What a policy's status says, from what is known of it. Upstream's fields with ours beside them.
+// The status of a policy: Kubewarden's fields, and our own.
 import { type PolicyStatus, type Readiness, setCondition, setReadiness, timeText } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
-import { answeringRevision, desiredRevision, isServedBy } from './revision-choice.ts';
-import { judge, type Verdict } from './rollout-phase.ts';
+import { answeringRevision, desiredRevision, isSwitchedTo } from './revision-choice.ts';
+import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
-/** Requests are answered by the policy; Unknown while no replica answers the controller. */
+/** The policy answers requests; Unknown while no replica is connected to the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
-/** The revision that is to serve does, on every replica. */
+/** Every replica serves the desired revision. */
 export const POLICY_UP_TO_DATE = 'UpToDate';
 
 /**
- * The status to be written. Conditions keep their times where nothing changed. While nothing is known of replicas the status stays
- * what it was, but for a failure: a controller that has just started knows nothing better.
+ * The status to write. Unchanged conditions keep their transition times. Before the replicas are known, only a failure
+ * changes the status: a controller that has just started has no newer information.
  *
- * @param failure of the reconciliation that this status ends; undefined: it went well
+ * @param failure of this reconciliation; undefined after a success
  * @param now milliseconds since 1970
  */
 export function policyStatus(
@@ -31,12 +31,12 @@ export function policyStatus(
   }
   const serving = answeringRevision(view);
   const desired = desiredRevision(view);
-  const verdict = judge(view, failure);
-  const { phase, reason, message } = verdict;
-  const isEnforced = serving !== undefined && view.isAsked;
+  const current = rolloutPhase(view, failure);
+  const { phase, reason, message } = current;
+  const isEnforced = serving !== undefined && view.isCovered;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
   const nextRetry = earliestRetry(desired, replicas);
-  const active = { ...aboutActive(view, serving, verdict), type: POLICY_ACTIVE, observedGeneration: generation };
+  const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
   const conditions = setCondition(setCondition(before?.conditions, active, now), upToDate, now);
@@ -49,20 +49,20 @@ export function policyStatus(
     observedGeneration: generation,
     desiredRevision: desired?.number ?? view.pin ?? 0,
     servingRevision: serving?.number ?? 0,
-    readyReplicas: desired === undefined ? 0 : replicas.filter((replica) => isServedBy(replica, desired)).length,
+    readyReplicas: desired === undefined ? 0 : replicas.filter((replica) => isSwitchedTo(replica, desired)).length,
     totalReplicas: replicas.length,
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
-    conditions: setReadiness(conditions, verdict, generation, now),
+    conditions: setReadiness(conditions, current, generation, now),
   };
 }
 
-/** Whether the policy is enforced: by what, or why not. */
-function aboutActive(
+/** The condition PolicyActive: the revision that answers, or why there is none. */
+function activeCondition(
   view: RolloutView,
   serving: RevisionFacts | undefined,
-  { reason, message }: Verdict,
+  { reason, message }: RolloutPhase,
 ): { readonly status: 'True' | 'False' | 'Unknown'; readonly reason: string; readonly message: string } {
-  if (serving === undefined || !view.isAsked) {
+  if (serving === undefined || !view.isCovered) {
     return { status: 'False', reason, message };
   }
   return view.replicas?.some(({ state }) => state === 'connected') === true
@@ -70,11 +70,11 @@ function aboutActive(
     : {
         status: 'Unknown',
         reason: REASONS.replicaUnreachable,
-        message: `revision ${serving.number} served when replicas were last heard`,
+        message: `revision ${serving.number} served at the last report of the replicas`,
       };
 }
 
-/** When what is wrong with the desired revision is tried again: by the controller, or by a replica. */
+/** The next retry of the desired revision, by the controller or a replica. */
 function earliestRetry(desired: RevisionFacts | undefined, replicas: readonly ReplicaFacts[]): number | undefined {
   if (desired === undefined) {
     return undefined;

@@ -1,4 +1,4 @@
-// Reasons are an interface: what docs/lifecycle.md says of them is what there is.
+// Reasons are an interface: the tables of docs/lifecycle.md must list all of them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { both, failed, first, PHASE_CASES } from './testing/phase-cases.ts';
 import { revision, view } from './testing/rollout-scene.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 
-/** All of them: a reason that is added to the type, or taken away, does not compile here. */
+/** All reasons of PolicyReason: a missing or unknown one is a type error. */
 const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   Loading: true,
   Serving: true,
@@ -29,7 +29,7 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
 
 const OWN: ReadonlySet<string> = new Set(Object.values(REASONS));
 
-/** The rows of the page's tables of reasons: the reason, and the cell after it. */
+/** The rows of the tables of reasons: reason and second cell. */
 function documented(): Map<string, string> {
   const page = readFileSync(new URL('../../../docs/lifecycle.md', import.meta.url), 'utf8');
   const [, section = ''] = page.split('\n### Reasons\n');
@@ -39,7 +39,7 @@ function documented(): Map<string, string> {
   );
 }
 
-/** Phases that policies are in for a reason, in the cases of the tests. */
+/** The phases of each reason in the cases of the tests. */
 function reached(): Map<string, Set<string>> {
   const phases = new Map<string, Set<string>>();
   for (const { reason, phase } of PHASE_CASES) {
@@ -49,7 +49,7 @@ function reached(): Map<string, Set<string>> {
 }
 
 describe('reasons', () => {
-  it('are all in docs/lifecycle.md, with the phases that policies are in for them', () => {
+  it('are listed in docs/lifecycle.md with their phases', () => {
     const page = documented();
     const phases = reached();
     const listed = (texts: Iterable<string> = ['(revisions)']): string => [...texts].toSorted().join(', ');
@@ -59,7 +59,7 @@ describe('reasons', () => {
     );
   });
 
-  it('that docs/lifecycle.md names are those that there are', () => {
+  it('in docs/lifecycle.md exist', () => {
     const page = [...documented().keys()];
     assert.ok(page.length > OWN.size, 'no table of what replicas say');
     assert.deepEqual(
@@ -68,7 +68,7 @@ describe('reasons', () => {
     );
   });
 
-  it('of revisions are given by the plan', () => {
+  it('of revisions come from the plan', () => {
     const reject = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Reject' } } as const;
     for (const [reason, number, scene] of [
       [REASONS.superseded, 2, view([first, revision(2, 'Validated'), revision(3, 'Candidate')], both)],

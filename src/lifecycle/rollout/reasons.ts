@@ -1,46 +1,45 @@
-// Why a policy is in its phase, or a revision in its state: one word each, for programs. docs/lifecycle.md says the same for
-// people.
+// Reasons of phases of policies and of states of revisions. Documented in docs/lifecycle.md.
 
 import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
 
-/** Reasons that the lifecycle gives by itself; replicas and pre-validation add those of policy servers (`PolicyReason`). */
+/** Reasons of the controller; replicas and pre-validation add those of policy servers (`PolicyReason`). */
 export const REASONS = {
-  /** The desired revision serves on every replica. */
+  /** Every replica serves the desired revision. */
   serving: 'Serving',
-  /** A pin holds the revision that serves. Of a revision: it waits for the end of a pin. */
+  /** A pin holds the serving revision. On a revision: it waits for the end of a pin. */
   pinned: 'Pinned',
-  /** A new revision is being fetched, compiled and checked by one replica. */
+  /** One replica fetches, compiles and checks a new revision. */
   validating: 'Validating',
-  /** Replicas load the revision beside what serves. */
+  /** Replicas load the revision beside the serving one. */
   staging: 'Staging',
-  /** The revision serves on some replicas, and is about to on the others; or the API server is about to ask. */
+  /** Replicas are switching to the revision, or its webhook is not written yet. */
   switching: 'Switching',
-  /** The controller has just begun, and has not heard the replicas yet. */
+  /** The controller has just started, and the replicas have not reported yet. */
   controllerStarting: 'ControllerStarting',
-  /** A replica that has just begun loads what serves. */
+  /** A replica that has just started loads the serving revision. */
   replicasStarting: 'ReplicasStarting',
-  /** There is no PolicyServer of the name that the policy gives. */
+  /** The policy's PolicyServer does not exist. */
   policyServerNotFound: 'PolicyServerNotFound',
   /** The PolicyServer has no replica. */
   noReplicas: 'NoReplicas',
-  /** A replica does not answer the controller. */
+  /** A replica is not connected to the controller. */
   replicaUnreachable: 'ReplicaUnreachable',
-  /** A replica could not load the revision, and did not say why. */
+  /** A replica could not load the revision, and gave no reason. */
   replicaFailed: 'ReplicaFailed',
-  /** Not all replicas had the revision at the progress deadline. */
+  /** Not all replicas have loaded the revision within the progress deadline. */
   progressDeadlineExceeded: 'ProgressDeadlineExceeded',
-  /** The revision that the policy is pinned to is not kept. */
+  /** The pinned revision does not exist. */
   pinNotFound: 'PinNotFound',
-  /** The API server does not take the policy's webhook configuration. */
+  /** The API server rejects the policy's webhook configuration. */
   webhookRefused: 'WebhookRefused',
-  /** The controller could not write something; the message has the API server's words. */
+  /** A write of the controller failed; the message is that of the API server. */
   reconcileFailed: FAILED_REASON,
-  /** Somebody else changes an object again and again that the controller keeps. */
+  /** Another writer keeps changing an object that the controller maintains. */
   contested: CONTESTED_REASON,
-  /** Of a revision: a newer spec, or a pin, came before it served. */
+  /** On a revision: a newer spec, or a pin, replaced it before it served. */
   superseded: 'Superseded',
-  /** Of a revision: another one serves in its place. */
+  /** On a revision: another one serves instead. */
   replaced: 'Replaced',
-  /** Of a revision: it served until the newest one failed, and the controller is set to reject then. */
+  /** On a revision: it was retired because the newest one failed, and the controller is set to reject then. */
   degradedRejected: 'DegradedRejected',
 } as const;

@@ -1,17 +1,17 @@
-// Small worlds are followed to the end of their budgets, in every order of what controllers, replicas, users and faults do. In
-// every state the rules of rollouts must hold, and from every state the world must come to rest once the faults end.
+// Explores all orders of moves by controllers, replicas, users and faults, within a budget. The rules of rollouts must
+// hold in every state, and every state must settle once the faults end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planRollout } from './plan-rollout.ts';
 import type { ReplicaFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
-import { brokenBy, unsettledBy } from './testing/rollout-rules.ts';
-import { RuleBroken, survey, type Survey } from './testing/rollout-survey.ts';
+import { moveRules, settledRules } from './testing/rollout-rules.ts';
+import { RuleBroken, explore, type Exploration } from './testing/rollout-exploration.ts';
 import { type Budget, newWorld, type Rules, SETTINGS, type Spec, type World } from './testing/rollout-world.ts';
-import { calm } from './testing/world-moves.ts';
+import { settle } from './testing/world-moves.ts';
 
 interface Case {
   readonly name: string;
-  /** What was applied, and has come to rest, before anything else happens. */
+  /** Specs that were applied before and have settled. */
   readonly before?: readonly Spec[];
   readonly spec: Spec;
   readonly replicas?: number;
@@ -33,20 +33,20 @@ const ALL_REPLICAS = { ...LOADS, settings: { ...SETTINGS, strategy: 'AllReplicas
 const COMING_AND_GOING = { faults: new Set(['leave', 'join'] as const) };
 const REJECTING = { settings: { ...SETTINGS, degraded: 'Reject' } } as const;
 const WITHOUT_HISTORY = { settings: { ...SETTINGS, historyLimit: 0 } };
-/** A replica that never says anything. */
+/** A replica that never reports. */
 const GHOST: ReplicaFacts = { name: 'ghost', state: 'lost', revisions: new Map() };
 
-/** Two leaders, and several changes at once, are followed with one replica: all cases together take some seconds. */
+/** Cases with two leaders, or with several changes, have one replica: all cases together take some seconds. */
 const CASES: readonly Case[] = [
-  { name: 'a new policy, while each cache is behind by itself', spec: 'a', rules: { hasSeparateCaches: true } },
+  { name: 'a new policy, with independent caches', spec: 'a', rules: { hasSeparateCaches: true } },
   {
-    name: 'a change, while each cache is behind by itself',
+    name: 'a change, with independent caches',
     before: ['a'],
     spec: 'b',
     rules: { hasSeparateCaches: true },
   },
-  { name: 'a new policy that is changed at once', spec: 'a', replicas: 1, budget: { specs: ['b'] } },
-  { name: 'a change that is taken back', before: ['a'], spec: 'b', budget: { specs: ['a'] } },
+  { name: 'a new policy that changes at once', spec: 'a', replicas: 1, budget: { specs: ['b'] } },
+  { name: 'a change that is reverted', before: ['a'], spec: 'b', budget: { specs: ['a'] } },
   { name: 'a bad change, then a good one', before: ['a'], spec: 'x', budget: { specs: ['b'] } },
   { name: 'a bad policy, then a good one', spec: 'x', budget: { specs: ['b'] } },
   { name: 'another leader', before: ['a'], spec: 'b', budget: { leaders: 1 } },
@@ -57,38 +57,44 @@ const CASES: readonly Case[] = [
     replicas: 1,
     budget: { leaders: 1, specs: ['b'] },
   },
-  { name: 'a pin, and its end', before: ['a', 'b'], spec: 'b', budget: { pins: [1, 0] } },
+  { name: 'a pin and its removal', before: ['a', 'b'], spec: 'b', budget: { pins: [1, 0] } },
   { name: 'a pin, and another leader', before: ['a', 'b'], spec: 'b', budget: { pins: [1], leaders: 1 } },
   { name: 'a pin while a change is on its way', before: ['a', 'b'], spec: 'c', replicas: 1, budget: { pins: [1] } },
-  { name: 'a pin to what was overtaken', before: ['a'], spec: 'b', replicas: 1, budget: { specs: ['c'], pins: [2] } },
-  { name: 'a pin to what is not kept', before: ['a'], spec: 'b', budget: { pins: [7] } },
-  { name: 'a pin to what failed', before: ['a', 'x', 'b'], spec: 'b', budget: { pins: [2, 0] } },
+  {
+    name: 'a pin to a superseded revision',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { specs: ['c'], pins: [2] },
+  },
+  { name: 'a pin to a missing revision', before: ['a'], spec: 'b', budget: { pins: [7] } },
+  { name: 'a pin to a failed revision', before: ['a', 'x', 'b'], spec: 'b', budget: { pins: [2, 0] } },
   { name: 'a source that fails', before: ['a'], spec: 'f', budget: { faults: 1, ticks: 1 }, rules: FETCHES },
   { name: 'replicas that cannot load', before: ['a'], spec: 'b', budget: { faults: 2, ticks: 1 }, rules: LOADS },
   {
-    name: 'replicas that are all waited for',
+    name: 'replicas that are all required',
     before: ['a'],
     spec: 'b',
     budget: { faults: 2, ticks: 1 },
     rules: ALL_REPLICAS,
   },
   {
-    name: 'replicas that are cut off',
+    name: 'replicas that disconnect',
     before: ['a'],
     spec: 'b',
     budget: { faults: 1, ticks: 1 },
     rules: { faults: new Set(['cut']) },
   },
   {
-    name: 'replicas that begin anew',
+    name: 'replicas that restart',
     before: ['a'],
     spec: 'b',
     budget: { faults: 1 },
     rules: { faults: new Set(['restart']) },
   },
-  { name: 'replicas that come', before: ['a'], spec: 'b', replicas: 1, budget: { faults: 1 }, rules: COMING_AND_GOING },
+  { name: 'replicas that join', before: ['a'], spec: 'b', replicas: 1, budget: { faults: 1 }, rules: COMING_AND_GOING },
   {
-    name: 'replicas that go, and all that come again',
+    name: 'replicas that leave, and join again',
     before: ['a'],
     spec: 'a',
     replicas: 2,
@@ -120,45 +126,45 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** What a planner must not do, and a case that shows it. */
+/** Planners with a defect, and a case that reveals it. */
 const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
-  ['flips before replicas have loaded', 'a change that is taken back', { plan: hasty }],
+  ['switches before replicas have loaded', 'a change that is reverted', { plan: hasty }],
   [
-    'flips before users read that something changes',
-    'a change that is taken back',
+    'switches before the phase is published',
+    'a change that is reverted',
     { plan: (view) => planRollout({ ...view, phase: undefined }) },
   ],
   [
     'never retires',
-    'a change that is taken back',
+    'a change that is reverted',
     { plan: without((step) => step.type === 'transition' && step.to === 'Retired') },
   ],
   [
     'never supersedes',
-    'a change that is taken back',
+    'a change that is reverted',
     { plan: without((step) => step.type === 'transition' && step.to === 'Superseded') },
   ],
   [
-    'flips before the API server asks',
-    'a change that is taken back',
+    'switches before the new requests are covered',
+    'a change that is reverted',
     { plan: without((step) => step.type === 'widen') },
   ],
   [
-    'leaves the API server asking for too much',
-    'a change that is taken back',
+    'keeps the coverage of old requests',
+    'a change that is reverted',
     { plan: without((step) => step.type === 'enforce') },
   ],
-  ['narrows what the API server asks at once', 'a change that is taken back', { plan: narrow }],
-  ['gives every revision the same order', 'a pin, and its end', { plan: unordered }],
-  ['takes old reports for new ones', 'a pin, and its end', { hasOrders: false }],
+  ['reduces the coverage at once', 'a change that is reverted', { plan: narrow }],
+  ['gives every revision the same order', 'a pin and its removal', { plan: unordered }],
+  ['takes old reports for new', 'a pin and its removal', { hasOrders: false }],
   [
-    'ends what serves when a change is bad',
+    'retires the serving revision when a change is bad',
     'a bad change, then a good one',
     { plan: (view) => planRollout({ ...view, settings: REJECTING.settings }) },
   ],
-  ['deletes what serves', 'no history', { plan: (view) => pruned(view) }],
+  ['deletes the serving revision', 'no history', { plan: (view) => pruned(view) }],
   [
-    'tries nothing again',
+    'retries nothing',
     'a source that fails',
     {
       plan: (view) =>
@@ -169,7 +175,7 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
     },
   ],
   [
-    'waits for a replica for ever',
+    'waits for a replica forever',
     'replicas that cannot load',
     {
       plan: (view) =>
@@ -178,7 +184,7 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
   ],
 ];
 
-describe('rollouts in small worlds', () => {
+describe('rollouts in a model', () => {
   for (const one of CASES) {
     it(one.name, (context) => {
       const { states, moves } = follow(one);
@@ -187,9 +193,9 @@ describe('rollouts in small worlds', () => {
   }
 });
 
-describe('the rules of small worlds', () => {
+describe('the rules of the model', () => {
   for (const [what, name, mutation] of MUTANTS) {
-    it(`find a planner that ${what}`, () => {
+    it(`reject a planner that ${what}`, () => {
       const one = CASES.find((other) => other.name === name);
       assert.ok(one !== undefined);
       assert.throws(() => follow({ ...one, rules: { ...one.rules, ...mutation } }), RuleBroken);
@@ -198,21 +204,21 @@ describe('the rules of small worlds', () => {
 });
 
 /** @throws RuleBroken */
-function follow({ before = [], spec, replicas = 2, budget = {}, rules: special = {} }: Case): Survey {
+function follow({ before = [], spec, replicas = 2, budget = {}, rules: special = {} }: Case): Exploration {
   const rules = { ...RULES, ...special };
   let world = newWorld(before[0] ?? spec, replicas, {});
   for (const next of before.length === 0 ? [] : [...before.slice(1), spec]) {
-    world = rested(world);
+    world = settled(world);
     world = { ...world, policy: { ...world.policy, spec: next } };
   }
   const start = { ...world, budget: { ...world.budget, ...budget } };
-  return survey(start, rules, { moved: brokenBy(rules), settled: unsettledBy(rules) }, MAX_STATES);
+  return explore(start, rules, { moved: moveRules(rules), settled: settledRules(rules) }, MAX_STATES);
 }
 
-/** What a world comes to when nothing else happens. */
-function rested(world: World): World {
+/** The world after it has settled. */
+function settled(world: World): World {
   let current = world;
-  for (let next = calm(current, RULES); next !== undefined; next = calm(current, RULES)) {
+  for (let next = settle(current, RULES); next !== undefined; next = settle(current, RULES)) {
     current = next;
   }
   return current;
@@ -226,8 +232,8 @@ function without(isLeftOut: (step: RolloutStep) => boolean): typeof planRollout 
 }
 
 function hasty(view: RolloutView): RolloutPlan {
-  const told = { state: 'Staged', reason: '', message: '', nextRetry: undefined } as const;
-  const revisions = new Map(view.revisions.map(({ number }) => [number, told]));
+  const report = { state: 'Staged', reason: '', message: '', nextRetry: undefined } as const;
+  const revisions = new Map(view.revisions.map(({ number }) => [number, report]));
   return planRollout({ ...view, replicas: view.replicas?.map((replica) => ({ ...replica, revisions })) });
 }
 

@@ -1,4 +1,4 @@
-// The phase of a policy, why it is in it, and what people read about it.
+// The phase of a policy, with its reason and message.
 import type { PolicyStatus, Readiness } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import {
@@ -8,55 +8,55 @@ import {
   hasFailed,
   isDeclared,
   isFailedOn,
-  isLoadedBy,
-  isServedBy,
+  isLoadedOn,
+  isSwitchedTo,
   isUnservable,
   servingRevision,
 } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
-/** Replicas, and numbers of revisions, that a message names; of the others it tells how many there are. */
+/** Replicas that a message names; further ones are counted. */
 const MAX_NAMED = 3;
 const MAX_NUMBERS = 20;
-/** Longest part of a message that is somebody else's words: three of them fit into the message of a status. Characters. */
+/** Longest foreign text in a message: three of them fit into the message of a status. Characters. */
 const MAX_DETAIL_LENGTH = 2_000;
 
-/** What the status says of a policy: its phase, and whether that is what the spec asks for, on its way, or stuck. */
-export interface Verdict extends Pick<Required<PolicyStatus>, 'phase' | 'reason' | 'message'>, Readiness {}
+/** The phase of a policy, and whether it is ready, reconciling or stalled. */
+export interface RolloutPhase extends Pick<Required<PolicyStatus>, 'phase' | 'reason' | 'message'>, Readiness {}
 
-interface Trouble extends Pick<Verdict, 'reason' | 'message'> {
-  /** Whether nothing more happens until a user changes something. Default: the controller, or a replica, tries again. */
+interface Failure extends Pick<RolloutPhase, 'reason' | 'message'> {
+  /** Whether a user must change something. Default: the controller or a replica retries. */
   readonly isStalled?: boolean;
 }
 
-type Found = Trouble & Pick<Verdict, 'phase'>;
+type PhaseReport = Failure & Pick<RolloutPhase, 'phase'>;
 
 /**
- * The phase of a policy, by all that is known of it. A phase at rest (Active, RolledBack) promises that one revision answers.
+ * The phase of a policy. In a phase at rest (Active, RolledBack), one revision answers everywhere.
  *
- * @param failure of the last reconciliation; what it could not write may be what is missing
+ * @param failure of the reconciliation
  */
-export function judge(view: RolloutView, failure: Readiness | undefined): Verdict {
-  const { isStalled = false, ...found } = phaseOf(view);
-  const isAtRest = found.phase === 'Active' || found.phase === 'RolledBack';
-  const verdict: Verdict = { ...found, state: isStalled ? 'stalled' : isAtRest ? 'ready' : 'reconciling' };
+export function rolloutPhase(view: RolloutView, failure: Readiness | undefined): RolloutPhase {
+  const { isStalled = false, ...report } = phaseWithoutFailure(view);
+  const isAtRest = report.phase === 'Active' || report.phase === 'RolledBack';
+  const current: RolloutPhase = { ...report, state: isStalled ? 'stalled' : isAtRest ? 'ready' : 'reconciling' };
   if (failure === undefined) {
-    return verdict;
+    return current;
   }
   const { reason } = failure;
   const detail = shortened(failure.message);
-  // What needs a user needs one whatever else fails.
+  // If a user must act, another failure does not change that.
   const state = isStalled ? 'stalled' : failure.state;
   if (reason !== REASONS.webhookRefused) {
-    return { phase: found.phase, state, reason, message: `${detail}; ${found.message}` };
+    return { phase: report.phase, state, reason, message: `${detail}; ${report.message}` };
   }
-  const phase = view.replicas === undefined ? found.phase : view.isAsked ? phaseOfTrouble(view) : 'Error';
-  return { phase, state, reason, message: `the API server does not ask as it should: ${detail}` };
+  const phase = view.replicas === undefined ? report.phase : view.isCovered ? failurePhase(view) : 'Error';
+  return { phase, state, reason, message: `the webhook configuration could not be written: ${detail}` };
 }
 
-function phaseOf(view: RolloutView): Found {
+function phaseWithoutFailure(view: RolloutView): PhaseReport {
   if (view.replicas === undefined) {
-    const message = 'the controller has just begun, and asks the replicas what they have';
+    const message = 'the controller has just started, and waits for reports of the replicas';
     return { phase: 'Pending', reason: REASONS.controllerStarting, message };
   }
   const { spec, pin } = view;
@@ -65,79 +65,79 @@ function phaseOf(view: RolloutView): Found {
     return { phase, reason: REASONS.validating, message: 'the spec has no revision yet' };
   }
   const desired = desiredRevision(view);
-  const bad = phaseOfTrouble(view);
+  const failed = failurePhase(view);
   const hasReplicas = view.replicas.length > 0;
   const server = spec.policyServer ?? 'default';
-  // Who is asked and has no answer rejects or admits by the failurePolicy: that is more than waiting.
-  const idle = view.isAsked ? 'Error' : 'Pending';
+  // While the policy is covered, its requests get the failurePolicy: worse than pending.
+  const idle = view.isCovered ? 'Error' : 'Pending';
   if (!hasReplicas && !view.hasPolicyServer) {
-    const message = `there is no PolicyServer ${server}, and no replica of it: create it${answeredBy(view)}`;
+    const message = `PolicyServer ${server} does not exist, and has no replica: create it${requestOutcome(view)}`;
     return { phase: idle, reason: REASONS.policyServerNotFound, message };
   }
   if (desired === undefined) {
-    const message = `the policy is pinned to revision ${pin}, which is not kept (kept are ${keptOf(view)}): pin another one, or take the pin away${answeredBy(view)}`;
-    return { phase: bad, reason: REASONS.pinNotFound, message, isStalled: true };
+    const message = `the policy is pinned to revision ${pin}, which does not exist (existing: ${numbersOf(view)}): pin another one, or remove the pin${requestOutcome(view)}`;
+    return { phase: failed, reason: REASONS.pinNotFound, message, isStalled: true };
   }
   if (hasFailed(desired)) {
     const how = desired.state === 'Failed' ? 'failed' : 'cannot be validated yet';
-    const message = `revision ${desired.number} ${how}: ${shortened(desired.message)}${answeredBy(view)}`;
+    const message = `revision ${desired.number} ${how}: ${shortened(desired.message)}${requestOutcome(view)}`;
     const reason = desired.reason === '' ? REASONS.replicaFailed : desired.reason;
-    return { phase: bad, reason, message, isStalled: desired.state === 'Failed' };
+    return { phase: failed, reason, message, isStalled: desired.state === 'Failed' };
   }
   if (!hasReplicas) {
-    const message = `PolicyServer ${server} has no replica: start one${answeredBy(view)}`;
+    const message = `PolicyServer ${server} has no replica: start one${requestOutcome(view)}`;
     return { phase: idle, reason: REASONS.noReplicas, message };
   }
   const serving = servingRevision(view);
-  return desired === serving ? ofServing(view, desired) : underWay(view, desired, serving);
+  return desired === serving ? servingPhase(view, desired) : stagingPhase(view, desired, serving);
 }
 
-/** The phase of a policy with which something is wrong. */
-function phaseOfTrouble(view: RolloutView): 'Degraded' | 'Error' {
+/** The phase of a policy with a failure. */
+function failurePhase(view: RolloutView): 'Degraded' | 'Error' {
   return answeringRevision(view) === undefined ? 'Error' : 'Degraded';
 }
 
-/** The desired revision is on its way, and nothing is wrong with itself. */
-function underWay(view: RolloutView, desired: RevisionFacts, serving: RevisionFacts | undefined): Found {
+/** The desired revision is on its way, and has not failed itself. */
+function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: RevisionFacts | undefined): PhaseReport {
   const { replicas = [], now, settings } = view;
   const { number, state } = desired;
   const phase = serving === undefined ? 'Pending' : 'Updating';
-  const bad = phaseOfTrouble(view);
+  const failed = failurePhase(view);
   if (state === 'Candidate' && replicas.every((replica) => replica.state === 'lost')) {
-    const message = `revision ${number} waits to be checked: no replica answers the controller${answeredBy(view)}`;
-    return { phase: serving === undefined ? phase : bad, reason: REASONS.replicaUnreachable, message };
+    const message = `revision ${number} cannot be checked: no replica is connected to the controller${requestOutcome(view)}`;
+    return { phase: serving === undefined ? phase : failed, reason: REASONS.replicaUnreachable, message };
   }
   if (state !== 'Validated' && state !== 'Staged') {
     return { phase, reason: REASONS.validating, message: `revision ${number} is being fetched and checked` };
   }
-  const waiting = replicas.filter((replica) => !isLoadedBy(replica, desired));
-  const trouble = troubleOf(view, desired, waiting);
-  if (trouble !== undefined) {
-    // Where nothing served before, what some replicas have is on its way to serve still.
-    return { phase: serving === undefined && !isUnservable(view, desired) ? 'Degraded' : bad, ...trouble };
+  const waiting = replicas.filter((replica) => !isLoadedOn(replica, desired));
+  const failure = replicaFailure(view, desired, waiting);
+  if (failure !== undefined) {
+    // If nothing served before, replicas that have loaded the revision will still serve it.
+    return { phase: serving === undefined && !isUnservable(view, desired) ? 'Degraded' : failed, ...failure };
   }
   const count = `${replicas.length - waiting.length} of ${replicas.length} replicas`;
   if (waiting.length > 0 && now >= deadlineOf(view, desired)) {
-    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${answeredBy(view)}`;
-    return { phase: bad, reason: REASONS.progressDeadlineExceeded, message, isStalled: true };
+    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${requestOutcome(view)}`;
+    return { phase: failed, reason: REASONS.progressDeadlineExceeded, message, isStalled: true };
   }
   return { phase, reason: REASONS.staging, message: `revision ${number} is loaded by ${count}` };
 }
 
-/** The desired revision is the one that serves, if not everywhere. */
-function ofServing(view: RolloutView, desired: RevisionFacts): Found {
+/** The desired revision serves, perhaps not on every replica. */
+function servingPhase(view: RolloutView, desired: RevisionFacts): PhaseReport {
   const { replicas = [], now, settings } = view;
   const { number } = desired;
-  const waiting = replicas.filter((replica) => !isServedBy(replica, desired));
+  const waiting = replicas.filter((replica) => !isSwitchedTo(replica, desired));
   if (waiting.length === 0) {
-    return atRest(view, desired);
+    return settledPhase(view, desired);
   }
-  const trouble = troubleOf(view, desired, waiting);
-  if (trouble !== undefined) {
-    return { phase: phaseOfTrouble(view), ...trouble };
+  const failure = replicaFailure(view, desired, waiting);
+  if (failure !== undefined) {
+    return { phase: failurePhase(view), ...failure };
   }
   const message = `revision ${number} serves on ${replicas.length - waiting.length} of ${replicas.length} replicas`;
-  const phase = view.isAsked ? 'Updating' : 'Pending';
+  const phase = view.isCovered ? 'Updating' : 'Pending';
   if (now < deadlineOf(view, desired)) {
     return { phase, reason: REASONS.switching, message };
   }
@@ -145,23 +145,23 @@ function ofServing(view: RolloutView, desired: RevisionFacts): Found {
   return stuck.length === 0
     ? { phase, reason: REASONS.replicasStarting, message }
     : {
-        phase: phaseOfTrouble(view),
+        phase: failurePhase(view),
         reason: REASONS.progressDeadlineExceeded,
         message: `${message} after ${settings.progressDeadlineMs / 1000} s${namesOf(stuck)}`,
         isStalled: true,
       };
 }
 
-/** Whether a replica is on its way to what has served for long: it is new, or began anew. */
+/** Whether a replica has just started and is still loading the serving revision. */
 function isStarting({ state, revisions }: ReplicaFacts, { number }: RevisionFacts): boolean {
   return state === 'connecting' || revisions.get(number)?.state === 'Loading';
 }
 
-/** All replicas serve what is desired. */
-function atRest(view: RolloutView, { number }: RevisionFacts): Found {
+/** All replicas serve the desired revision. */
+function settledPhase(view: RolloutView, { number }: RevisionFacts): PhaseReport {
   const newest = view.revisions.at(-1)?.number ?? number;
-  if (!view.isAsked) {
-    const message = `revision ${number} serves on every replica; the API server is told to ask`;
+  if (!view.isCovered) {
+    const message = `revision ${number} serves on every replica; its webhook is not written yet`;
     return { phase: 'Pending', reason: REASONS.switching, message };
   }
   if (view.pin === undefined) {
@@ -176,12 +176,18 @@ function atRest(view: RolloutView, { number }: RevisionFacts): Found {
       };
 }
 
-/** What replicas that do not have the revision say, or that they say nothing. */
-function troubleOf(view: RolloutView, revision: RevisionFacts, waiting: readonly ReplicaFacts[]): Trouble | undefined {
-  const troubled = waiting.flatMap((replica): (Trouble & { readonly name: string })[] => {
+/** The failure of replicas that lack the revision, or are not connected. */
+function replicaFailure(
+  view: RolloutView,
+  revision: RevisionFacts,
+  waiting: readonly ReplicaFacts[],
+): Failure | undefined {
+  const failures = waiting.flatMap((replica): (Failure & { readonly name: string })[] => {
     const report = replica.revisions.get(revision.number);
     if (replica.state === 'lost') {
-      return [{ name: replica.name, reason: REASONS.replicaUnreachable, message: 'does not answer the controller' }];
+      return [
+        { name: replica.name, reason: REASONS.replicaUnreachable, message: 'is not connected to the controller' },
+      ];
     }
     if (!isFailedOn(replica, revision)) {
       return [];
@@ -196,17 +202,17 @@ function troubleOf(view: RolloutView, revision: RevisionFacts, waiting: readonly
       },
     ];
   });
-  // What a replica says tells more than that another one says nothing.
-  const rank = ({ reason }: Trouble): number => (reason === REASONS.replicaUnreachable ? 1 : 0);
-  const [first, ...rest] = troubled.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  // A reported error explains more than a lost connection.
+  const rank = ({ reason }: Failure): number => (reason === REASONS.replicaUnreachable ? 1 : 0);
+  const [first, ...rest] = failures.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
   if (first === undefined) {
     return undefined;
   }
   const named = [first, ...rest.slice(0, MAX_NAMED - 1)].map(({ name, message }) => `${name}: ${shortened(message)}`);
-  const others = troubled.length > named.length ? `; and ${troubled.length - named.length} more` : '';
+  const others = failures.length > named.length ? `; and ${failures.length - named.length} more` : '';
   const total = view.replicas?.length ?? 0;
-  const message = `revision ${revision.number} is not on ${troubled.length} of ${total} replicas: ${named.join('; ')}${others}${answeredBy(view)}`;
-  return { reason: first.reason, message, isStalled: troubled.some((one) => one.isStalled === true) };
+  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${named.join('; ')}${others}${requestOutcome(view)}`;
+  return { reason: first.reason, message, isStalled: failures.some((one) => one.isStalled === true) };
 }
 
 function namesOf(replicas: readonly ReplicaFacts[]): string {
@@ -215,20 +221,20 @@ function namesOf(replicas: readonly ReplicaFacts[]): string {
   return `, not by ${named.join(', ')}${others}`;
 }
 
-function keptOf({ revisions }: RolloutView): string {
+function numbersOf({ revisions }: RolloutView): string {
   const numbers = revisions.map(({ number }) => number);
   const shown = numbers.slice(-MAX_NUMBERS).join(', ');
   return numbers.length > MAX_NUMBERS ? `the last ${MAX_NUMBERS} of ${numbers.length}: ${shown}` : shown || 'none';
 }
 
-/** The end of a message about what is wrong: what becomes of requests. */
-function answeredBy(view: RolloutView): string {
+/** End of a failure message: how requests are answered meanwhile. */
+function requestOutcome(view: RolloutView): string {
   const answering = answeringRevision(view);
   if (answering !== undefined) {
     return desiredRevision(view) === answering ? '' : `; revision ${answering.number} serves`;
   }
-  if (!view.isAsked) {
-    return '; nothing serves, and the API server does not ask yet';
+  if (!view.isCovered) {
+    return '; nothing serves, and the policy is not enforced yet';
   }
   return view.spec.failurePolicy === 'Ignore'
     ? '; nothing serves: requests are admitted with a warning (failurePolicy Ignore)'

@@ -1,20 +1,19 @@
-// What is known of one policy at one moment, and what there is to do about it. Plain data: the planner is a pure function
-// of a view, so that all that can happen can be tried.
+// The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
 import type { PinnedModule, ReplicaRevisionState } from '../../control/index.ts';
 
-/** What becomes of a rollout when not every replica has the revision at its deadline. */
+/** What happens when not every replica has loaded the revision within the progress deadline. */
 export type RolloutStrategy =
-  /** Those that have it serve it, if any does; the others are told of as degraded. */
+  /** Replicas that have loaded it, if any, serve it; the policy is degraded on the others. */
   | 'Available'
-  /** It waits on, and the policy is told of as degraded. */
+  /** The rollout waits for all; the policy is degraded. */
   | 'AllReplicas';
 
-/** What becomes of a policy whose newest revision failed. */
+/** What happens when the newest revision of a policy failed. */
 export type DegradedBehaviour =
-  /** The last good revision serves on. */
+  /** The last good revision serves. */
   | 'Serve'
-  /** Requests are answered by the failurePolicy, as if nothing had ever served. */
+  /** The failurePolicy answers, as if nothing had ever served. */
   | 'Reject';
 
 /** How policies are rolled out: flags of the controller, overridden by annotations of PolicyServers, then of policies. */
@@ -22,14 +21,14 @@ export interface RolloutSettings {
   readonly strategy: RolloutStrategy;
   /** Milliseconds. */
   readonly progressDeadlineMs: number;
-  /** Revisions that do not serve, to be kept. */
+  /** Number of past revisions to keep. */
   readonly historyLimit: number;
   readonly degraded: DegradedBehaviour;
 }
 
 export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   strategy: 'Available',
-  // Long against fetching a module from a slow registry (some MB), short against somebody who waits for a policy.
+  // Long enough to fetch a module from a slow registry (some MB), short enough for a user who waits.
   progressDeadlineMs: 60_000,
   historyLimit: 10,
   degraded: 'Serve',
@@ -38,28 +37,28 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
 /** A PolicyRevision of the policy. */
 export interface RevisionFacts {
   readonly number: number;
-  /** Undefined while its status was never written: as Candidate. */
+  /** A revision without a status is a Candidate. */
   readonly state: RevisionState;
-  /** Why it is not further, if it could not be. Empty while all goes well. */
+  /** Why its state is not the next one; empty without a failure. */
   readonly reason: string;
   readonly message: string;
   readonly modules: readonly PinnedModule[];
   readonly attempts: number;
-  /** Milliseconds since 1970; when a Candidate that failed for a reason that may pass is tried again. */
+  /** When a transient failure of a Candidate is retried. Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
-  /** Since when it is in its state. Milliseconds since 1970. */
+  /** Start of its state. Milliseconds since 1970. */
   readonly stateSince: number;
-  /** See `status.order` of PolicyRevision; 0 when it never served. */
+  /** `status.order` of the PolicyRevision; 0 if it never served. */
   readonly order: number;
   readonly snapshot: AdmissionPolicySpec;
-  /** Whether API servers ask about it in a webhook of its own. */
+  /** Whether it has a webhook of its own. */
   readonly ownWebhook: boolean;
 }
 
-/** A replica of the policy's server, and what it says of the revisions of the policy. */
+/** A replica of the policy's server, with its reports on the revisions of the policy. */
 export interface ReplicaFacts {
   readonly name: string;
-  /** `connecting`: it is new, and has not had time to say anything. `lost`: it does not answer. */
+  /** `connecting`: new, without a report so far. `lost`: not connected. */
   readonly state: 'connecting' | 'connected' | 'lost';
   /** By number. */
   readonly revisions: ReadonlyMap<number, ReplicaRevisionFacts>;
@@ -67,7 +66,7 @@ export interface ReplicaFacts {
 
 export interface ReplicaRevisionFacts {
   readonly state: ReplicaRevisionState;
-  /** Where it serves: the revision's `order` as the replica has read it. Absent when it does not say. */
+  /** `order` of a serving revision, as the replica has read it. Absent in reports of older versions. */
   readonly order?: number | undefined;
   readonly reason: string;
   readonly message: string;
@@ -75,63 +74,65 @@ export interface ReplicaRevisionFacts {
   readonly nextRetry: number | undefined;
 }
 
-/** Everything that a decision about one policy is made from. */
+/** The input of a plan. */
 export interface RolloutView {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly generation: number;
   readonly spec: AdmissionPolicySpec;
-  /** Whether the policy asks for a webhook of its own. */
+  /** Whether the policy requests a webhook of its own. */
   readonly ownWebhook: boolean;
-  /** The revision that the policy is pinned to; undefined without a pin. */
+  /** The pinned revision, if any. */
   readonly pin: number | undefined;
   readonly settings: RolloutSettings;
-  /** By number, ascending; only those of this very policy (its uid). */
+  /** Revisions of this policy (by its uid), in ascending order of their number. */
   readonly revisions: readonly RevisionFacts[];
-  /** Undefined: not known yet, because the controller has just begun. Then nothing is served or told anew. */
+  /**
+   * Undefined until the replicas are known, after a start of the controller. Until then no revision starts to serve.
+   */
   readonly replicas: readonly ReplicaFacts[] | undefined;
-  /** Whether there is a PolicyServer of that name. */
+  /** Whether the policy's PolicyServer exists. */
   readonly hasPolicyServer: boolean;
   /**
-   * Whether the API server asks about the policy at all, if only as it was declared before. That it asks about the same
-   * requests for another policy's sake, or in time for what never served, does not count.
+   * Whether the policy is covered, if only as an earlier revision declared it. Coverage of the same requests by other
+   * policies, or in preparation of a revision that never served, does not count.
    */
-  readonly isAsked: boolean;
-  /** What users read in the policy's status now. */
+  readonly isCovered: boolean;
+  /** The published phase. */
   readonly phase: PolicyStatus['phase'];
 }
 
-/** One thing to do. After one that wrote anything the world is looked at anew. */
+/** A step of a plan. After a step that wrote something, the policy is planned again. */
 export type RolloutStep =
-  /** Make a revision of the spec. */
+  /** Create a revision of the spec. */
   | {
       readonly type: 'create';
       readonly revision: number;
       readonly rollbackOf: number | undefined;
       readonly ownWebhook: boolean;
     }
-  /** Ask a replica whether it could serve; then write what came of it, see {@link afterPrevalidation}. */
+  /** Pre-validate a revision on one replica, and write the result, see {@link afterPrevalidation}. */
   | { readonly type: 'prevalidate'; readonly revision: number }
-  /** Write the status of a revision: its modules and attempts stay, `nextRetry` goes. */
+  /** Write the status of a revision. Its modules and attempts stay, `nextRetry` is removed. */
   | {
       readonly type: 'transition';
       readonly revision: number;
       readonly to: RevisionState;
       readonly reason: string;
       readonly message: string;
-      /** The new `order`, where it is to serve. */
+      /** The new `order`, for the transition to Serving. */
       readonly order?: number;
     }
-  /** Find out whether the API server would ask about requests of this revision, and have it do so in time. */
-  | { readonly type: 'foresee'; readonly revision: number }
-  /** Have the API server ask about requests of all of these revisions: before one of them serves. */
+  /** Check by a dry run that the API server accepts the revision's webhook configuration, and prepare its coverage. */
+  | { readonly type: 'dryRun'; readonly revision: number }
+  /** Extend the coverage to all of these revisions, before one of them serves. */
   | { readonly type: 'widen'; readonly revisions: readonly number[] }
-  /** Have the API server ask exactly as this revision says; undefined: nothing could serve, as the spec says. */
+  /** Set the coverage to this revision; undefined: to the spec, because nothing could serve. */
   | { readonly type: 'enforce'; readonly revision: number | undefined }
-  /** Forget revisions that nobody needs any more. */
+  /** Delete revisions. */
   | { readonly type: 'delete'; readonly revisions: readonly number[] };
 
-/** What there is to do now, in this order, and when to look again although nothing changed. */
+/** Steps in their order, and when to plan again without a change. */
 export interface RolloutPlan {
   readonly steps: readonly RolloutStep[];
   /** Milliseconds since 1970. */

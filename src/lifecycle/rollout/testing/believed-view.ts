@@ -1,9 +1,9 @@
-// What a controller knows of a small world, as it looks at it.
+// The view of a controller, from its caches.
 import type { AdmissionPolicySpec } from '../../../resources/index.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from '../rollout-view.ts';
 import { type Belief, DEADLINE_MS, NOW, type Replica, type Revision, type Rules, type Spec } from './rollout-world.ts';
 
-/** What a controller plans from what it believes. */
+/** The input of a controller's plan. */
 export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutView {
   return {
     now: NOW,
@@ -15,7 +15,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     revisions: belief.revisions.map(revisionFacts),
     replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders)),
     hasPolicyServer: true,
-    isAsked: belief.asked !== '',
+    isCovered: belief.covered !== '',
     phase: belief.policy.status?.phase,
   };
 }
@@ -48,12 +48,12 @@ function replicaFacts({ name, state, sees, loaded, failed, serves, order }: Repl
       revisions.set(n, n === serves ? { state: 'Serving', ...(hasOrders ? { order } : {}) } : { state: beside });
     }
   }
-  const told = [...revisions].map(
+  const entries = [...revisions].map(
     ([n, report]) =>
       [
         n,
         { ...report, reason: report.state === 'Failed' ? 'FetchFailed' : '', message: '', nextRetry: undefined },
       ] as const,
   );
-  return { name, state, revisions: new Map(told) };
+  return { name, state, revisions: new Map(entries) };
 }

@@ -1,4 +1,4 @@
-// What a controller does in a small world: the first thing that its plan says, one write at a time.
+// The moves of controllers: updating a cache, or the first write of a plan.
 import { afterPrevalidation } from '../after-prevalidation.ts';
 import { policyStatus } from '../policy-status.ts';
 import type { RolloutStep } from '../rollout-view.ts';
@@ -12,30 +12,30 @@ import {
   type Revision,
   type Rules,
   SPECS,
-  told,
+  notified,
   type World,
 } from './rollout-world.ts';
 
-/** A controller hears what is new, or does one thing. One that is not the leader any more ends what it had begun. */
+/** A controller updates a cache or executes one step. A former leader may finish its last step. */
 export function controllerMoves(world: World, index: number, rules: Rules): Move[] {
   const belief = world.controllers[index];
   if (belief === undefined) {
     return [];
   }
-  const { policy, revisions, asked, replicas } = world;
+  const { policy, revisions, covered, replicas } = world;
   const news: (readonly [string, Partial<Belief>])[] = rules.hasSeparateCaches
     ? [
         ['policy', { policy }],
-        ['revisions', { revisions, asked }],
+        ['revisions', { revisions, covered }],
         ['replicas', { replicas }],
       ]
-    : [['all', { policy, revisions, asked, replicas }]];
-  const heard = news.map(([what, part]) => ({
-    name: `controller ${index} hears of ${what}`,
-    world: believe(world, index, part),
+    : [['all', { policy, revisions, covered, replicas }]];
+  const updates = news.map(([what, part]) => ({
+    name: `controller ${index} reads ${what}`,
+    world: updateCache(world, index, part),
   }));
   if (belief.isFormer !== true) {
-    return [...heard, ...act(world, index, rules)];
+    return [...updates, ...act(world, index, rules)];
   }
   return act(world, index, rules).map((move) => ({ ...move, world: without(move.world, index) }));
 }
@@ -44,12 +44,14 @@ function without(world: World, index: number): World {
   return { ...world, controllers: world.controllers.toSpliced(index, 1) };
 }
 
-function believe(world: World, index: number, part: Partial<Belief>): World {
+function updateCache(world: World, index: number, part: Partial<Belief>): World {
   const controllers = world.controllers.map((belief, at) => (at === index ? { ...belief, ...part } : belief));
   return { ...world, controllers };
 }
 
-/** The first step of the plan that has something to write; else the status. A trial may end now, or still be under way. */
+/**
+ * The first step of the plan that writes something, else the status. A pre-validation may end now, or be still running.
+ */
 export function act(world: World, index: number, rules: Rules): Move[] {
   const belief = world.controllers[index];
   if (belief === undefined) {
@@ -58,9 +60,9 @@ export function act(world: World, index: number, rules: Rules): Move[] {
   const view = viewOf(belief, rules);
   const done: Move[] = [];
   for (const step of rules.plan(view).steps) {
-    const ends = take(world, index, belief, step, rules);
-    done.push(...ends.map((next) => ({ name: `controller ${index}: ${JSON.stringify(step)}`, world: next })));
-    if (ends.length > 0 && step.type !== 'prevalidate') {
+    const outcomes = execute(world, index, belief, step, rules);
+    done.push(...outcomes.map((next) => ({ name: `controller ${index}: ${JSON.stringify(step)}`, world: next })));
+    if (outcomes.length > 0 && step.type !== 'prevalidate') {
       return done;
     }
   }
@@ -68,36 +70,36 @@ export function act(world: World, index: number, rules: Rules): Move[] {
   if (JSON.stringify(status) !== JSON.stringify(belief.policy.status)) {
     const policy = { ...world.policy, status };
     const next = isSame(belief.policy, world.policy)
-      ? believe({ ...world, policy }, index, { policy })
-      : believe(world, index, { policy: world.policy });
+      ? updateCache({ ...world, policy }, index, { policy })
+      : updateCache(world, index, { policy: world.policy });
     done.push({ name: `controller ${index} says ${status.phase} ${status.reason}`, world: next });
   }
   return done;
 }
 
-/** What may come of a step; nothing when there is nothing to write. */
-function take(world: World, index: number, belief: Belief, step: RolloutStep, rules: Rules): World[] {
+/** Possible results of a step; none if there is nothing to write. */
+function execute(world: World, index: number, belief: Belief, step: RolloutStep, rules: Rules): World[] {
   switch (step.type) {
     case 'create':
       return create(world, index, belief, step.revision);
     case 'prevalidate': {
       const revision = belief.revisions.find(({ n }) => n === step.revision);
-      const ends = revision === undefined ? [] : trials(world, revision, rules);
-      return ends.map(({ budget, change }) => write({ ...world, budget }, index, belief, step.revision, change));
+      const outcomes = revision === undefined ? [] : results(world, revision, rules);
+      return outcomes.map(({ budget, change }) => write({ ...world, budget }, index, belief, step.revision, change));
     }
     case 'transition': {
       const order = step.order === undefined ? {} : { order: step.order };
       return [write(world, index, belief, step.revision, { state: step.to, reason: step.reason, ...order })];
     }
-    case 'foresee':
-      // What is only foreseen may be asked about as well, and nothing relies on it.
+    case 'dryRun':
+      // A dry run writes nothing, and nothing depends on prepared coverage.
       return [];
     case 'widen':
     case 'enforce': {
       const numbers = step.type === 'widen' ? step.revisions : [step.revision];
       const specs = numbers.map((n) => belief.revisions.find((one) => one.n === n)?.spec ?? belief.policy.spec);
-      const asked = SPECS.filter((spec) => specs.includes(spec)).join('');
-      return asked === belief.asked ? [] : [ask(world, index, belief, asked)];
+      const covered = SPECS.filter((spec) => specs.includes(spec)).join('');
+      return covered === belief.covered ? [] : [cover(world, index, belief, covered)];
     }
     case 'delete': {
       const [n] = step.revisions;
@@ -110,10 +112,10 @@ function take(world: World, index: number, belief: Belief, step: RolloutStep, ru
 
 function create(world: World, index: number, belief: Belief, n: number): World[] {
   if (world.revisions.some((one) => one.n === n)) {
-    return [refused(world, index)];
+    return [conflict(world, index)];
   }
   const { spec } = belief.policy;
-  const began = {
+  const fields = {
     state: 'Candidate',
     reason: '',
     order: 0,
@@ -122,36 +124,38 @@ function create(world: World, index: number, belief: Belief, n: number): World[]
     retries: false,
     late: false,
   } as const;
-  const made: Revision = { n, spec, ...began };
-  const added = { ...world, revisions: [...world.revisions, made] };
-  return [told(believe(added, index, { revisions: [...belief.revisions, made] }))];
+  const created: Revision = { n, spec, ...fields };
+  const added = { ...world, revisions: [...world.revisions, created] };
+  return [notified(updateCache(added, index, { revisions: [...belief.revisions, created] }))];
 }
 
-/** Changes or deletes a revision. */
+/** Updates or deletes a revision. */
 function write(world: World, index: number, belief: Belief, n: number, change: Partial<Revision> | undefined): World {
   const believed = belief.revisions.find((one) => one.n === n);
   const actual = world.revisions.find((one) => one.n === n);
   if (actual === undefined || !isSame(believed, actual)) {
-    return refused(world, index);
+    return conflict(world, index);
   }
   const late = change?.state === actual.state && actual.late && change.retries !== true;
   const next = change === undefined ? [] : [{ ...actual, retries: false, ...change, late }];
   const replace = (list: readonly Revision[]): Revision[] => list.flatMap((one) => (one.n === n ? next : [one]));
   const revisions = replace(world.revisions);
-  return told(believe({ ...world, revisions }, index, { revisions: replace(belief.revisions) }));
+  return notified(updateCache({ ...world, revisions }, index, { revisions: replace(belief.revisions) }));
 }
 
-function ask(world: World, index: number, belief: Belief, asked: string): World {
-  return belief.asked === world.asked ? believe({ ...world, asked }, index, { asked }) : refused(world, index);
+function cover(world: World, index: number, belief: Belief, covered: string): World {
+  return belief.covered === world.covered
+    ? updateCache({ ...world, covered }, index, { covered })
+    : conflict(world, index);
 }
 
-/** Who writes of what has changed since is refused, and looks at it. */
-function refused(world: World, index: number): World {
-  return believe(world, index, { revisions: world.revisions, asked: world.asked });
+/** A conflict: the controller reads the current state. */
+function conflict(world: World, index: number): World {
+  return updateCache(world, index, { revisions: world.revisions, covered: world.covered });
 }
 
-/** How a trial may end. */
-function trials(
+/** Possible results of a pre-validation. */
+function results(
   { budget }: World,
   { spec, attempts }: Revision,
   { faults }: Rules,

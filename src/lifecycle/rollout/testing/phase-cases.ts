@@ -1,4 +1,4 @@
-// Where policies are, and what is said of them: one case for every way to get somewhere.
+// Phases of policies: one case for each situation.
 import type { Readiness } from '../../../resources/index.ts';
 import { REASONS } from '../reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutView } from '../rollout-view.ts';
@@ -33,7 +33,7 @@ export interface PhaseCase {
   readonly when: string;
   readonly view: RolloutView;
   readonly failure?: Readiness;
-  /** Default: ready where the phase is at rest, else reconciling. */
+  /** Default: ready in a phase at rest, else reconciling. */
   readonly isStalled?: true;
   readonly phase: string;
   readonly reason: string;
@@ -65,11 +65,11 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
   },
   // On its way.
   {
-    when: 'the controller has just begun',
+    when: 'the controller has just started',
     view: view([revision(1, 'Candidate')], undefined),
     phase: 'Pending',
     reason: 'ControllerStarting',
-    message: 'the controller has just begun, and asks the replicas what they have',
+    message: 'the controller has just started, and waits for reports of the replicas',
   },
   {
     when: 'a new policy is being checked',
@@ -86,7 +86,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     message: 'revision 2 is being fetched and checked',
   },
   {
-    when: 'a revision that was held by a pin is desired again',
+    when: 'a revision that waited for a pin is desired again',
     view: view([first, revision(2, 'Candidate', { reason: REASONS.pinned, message: 'held' })], both),
     phase: 'Updating',
     reason: 'Validating',
@@ -114,7 +114,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     message: 'revision 1 is loaded by 1 of 1 replicas',
   },
   {
-    when: 'one replica has changed over',
+    when: 'one replica has switched',
     view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving', 2: 'Staged' })]),
     phase: 'Updating',
     reason: 'Switching',
@@ -122,44 +122,44 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
   },
   {
     when: 'a new policy serves on one replica',
-    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isAsked: false }),
+    view: view([first], [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Staged' })], { isCovered: false }),
     phase: 'Pending',
     reason: 'Switching',
     message: 'revision 1 serves on 1 of 2 replicas',
   },
   {
-    when: 'a new policy serves and is not asked yet',
-    view: view([first], both, { isAsked: false }),
+    when: 'a new policy serves and is not covered yet',
+    view: view([first], both, { isCovered: false }),
     phase: 'Pending',
     reason: 'Switching',
-    message: 'revision 1 serves on every replica; the API server is told to ask',
+    message: 'revision 1 serves on every replica; its webhook is not written yet',
   },
   {
-    when: 'a replica is new, and has not said anything',
+    when: 'a replica is new, and has not reported',
     view: view([first], [replica('a', { 1: 'Serving' }), replica('b', {}, 'connecting')], LATE),
     phase: 'Updating',
     reason: 'ReplicasStarting',
     message: 'revision 1 serves on 1 of 2 replicas',
   },
   {
-    when: 'all replicas began anew',
+    when: 'all replicas have restarted',
     view: view([first], [replica('a', { 1: 'Loading' }), replica('b', { 1: 'Loading' })], LATE),
     phase: 'Updating',
     reason: 'ReplicasStarting',
     message: 'revision 1 serves on 0 of 2 replicas',
   },
-  // The revision is bad.
+  // The revision failed.
   {
     when: 'a new policy failed',
-    view: view([failed(1)], [replica('a')], { isAsked: true }),
+    view: view([failed(1)], [replica('a')], { isCovered: true }),
     phase: 'Error',
     reason: 'InvalidSettings',
     message: 'revision 1 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail)',
     isStalled: true,
   },
   {
-    when: 'a new policy failed that is to be ignored then',
-    view: view([{ ...failed(1), snapshot: IGNORING.spec }], [replica('a')], { isAsked: true }),
+    when: 'a new policy with failurePolicy Ignore failed',
+    view: view([{ ...failed(1), snapshot: IGNORING.spec }], [replica('a')], { isCovered: true }),
     phase: 'Error',
     reason: 'InvalidSettings',
     message:
@@ -167,11 +167,11 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'a new policy failed, and could not be enforced',
+    when: 'a new policy failed, and is not covered',
     view: view([failed(1)], [replica('a')]),
     phase: 'Error',
     reason: 'InvalidSettings',
-    message: 'revision 1 failed: expected a list; nothing serves, and the API server does not ask yet',
+    message: 'revision 1 failed: expected a list; nothing serves, and the policy is not enforced yet',
     isStalled: true,
   },
   {
@@ -191,21 +191,21 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'a new policy cannot be fetched now',
-    view: view([retried(1)], [replica('a')], { isAsked: true }),
+    when: 'a new policy cannot be fetched for now',
+    view: view([retried(1)], [replica('a')], { isCovered: true }),
     phase: 'Error',
     reason: 'FetchFailed',
     message: 'revision 1 cannot be validated yet: no route; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
-    when: 'a new revision cannot be fetched now',
+    when: 'a new revision cannot be fetched for now',
     view: view([first, retried(2)], both),
     phase: 'Degraded',
     reason: 'FetchFailed',
     message: 'revision 2 cannot be validated yet: no route; revision 1 serves',
   },
   {
-    when: 'a pin holds a revision that failed',
+    when: 'a pin holds a failed revision',
     view: view([failed(1), second], [replica('a', { 2: 'Serving' })], { pin: 1 }),
     phase: 'Degraded',
     reason: 'InvalidSettings',
@@ -213,49 +213,49 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'a pin names a revision that is not kept',
+    when: 'a pin names a revision that does not exist',
     view: view([retired, second], [replica('a', { 2: 'Serving' })], { pin: 7 }),
     phase: 'Degraded',
     reason: 'PinNotFound',
     message:
-      'the policy is pinned to revision 7, which is not kept (kept are 1, 2): pin another one, or take the pin away; revision 2 serves',
+      'the policy is pinned to revision 7, which does not exist (existing: 1, 2): pin another one, or remove the pin; revision 2 serves',
     isStalled: true,
   },
   {
-    when: 'a new policy is pinned to what never was',
-    view: view([revision(1, 'Candidate', { reason: REASONS.pinned })], [replica('a')], { pin: 7, isAsked: true }),
+    when: 'a new policy is pinned to a revision that does not exist',
+    view: view([revision(1, 'Candidate', { reason: REASONS.pinned })], [replica('a')], { pin: 7, isCovered: true }),
     phase: 'Error',
     reason: 'PinNotFound',
     message:
-      'the policy is pinned to revision 7, which is not kept (kept are 1): pin another one, or take the pin away; nothing serves: requests are rejected (failurePolicy Fail)',
+      'the policy is pinned to revision 7, which does not exist (existing: 1): pin another one, or remove the pin; nothing serves: requests are rejected (failurePolicy Fail)',
     isStalled: true,
   },
-  // Replicas are bad.
+  // Replicas have failures.
   {
-    when: 'there is no server for a new policy',
+    when: 'the server of a new policy does not exist',
     view: view([revision(1, 'Candidate')], [], { hasPolicyServer: false }),
     phase: 'Pending',
     reason: 'PolicyServerNotFound',
     message:
-      'there is no PolicyServer default, and no replica of it: create it; nothing serves, and the API server does not ask yet',
+      'PolicyServer default does not exist, and has no replica: create it; nothing serves, and the policy is not enforced yet',
   },
   {
-    when: 'the server of a policy is gone',
+    when: 'the server of a policy was deleted',
     view: view([first], [], { hasPolicyServer: false }),
     phase: 'Error',
     reason: 'PolicyServerNotFound',
     message:
-      'there is no PolicyServer default, and no replica of it: create it; nothing serves: requests are rejected (failurePolicy Fail)',
+      'PolicyServer default does not exist, and has no replica: create it; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'a new policy has no replica',
     view: view([revision(1, 'Candidate')], []),
     phase: 'Pending',
     reason: 'NoReplicas',
-    message: 'PolicyServer default has no replica: start one; nothing serves, and the API server does not ask yet',
+    message: 'PolicyServer default has no replica: start one; nothing serves, and the policy is not enforced yet',
   },
   {
-    when: 'a policy that served has no replica any more',
+    when: 'a policy that served has no replica left',
     view: view([first], []),
     phase: 'Error',
     reason: 'NoReplicas',
@@ -263,34 +263,34 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
       'PolicyServer default has no replica: start one; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
-    when: 'one replica does not answer',
+    when: 'one replica is not connected',
     view: view([first], [replica('a', { 1: 'Serving' }), replica('b', {}, 'lost')]),
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
-    message: 'revision 1 is not on 1 of 2 replicas: b: does not answer the controller',
+    message: 'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller',
   },
   {
-    when: 'no replica answers, so that what they serve is not known',
+    when: 'no replica is connected, so the serving revision is unknown',
     view: view([first], [replica('a', {}, 'lost'), replica('b', {}, 'lost')]),
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 is not on 2 of 2 replicas: a: does not answer the controller; b: does not answer the controller',
+      'revision 1 is not on 2 of 2 replicas: a: is not connected to the controller; b: is not connected to the controller',
   },
   {
-    when: 'there is no replica that answers to check a new policy',
+    when: 'no replica is connected to check a new policy',
     view: view([revision(1, 'Candidate')], [replica('a', {}, 'lost')]),
     phase: 'Pending',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 waits to be checked: no replica answers the controller; nothing serves, and the API server does not ask yet',
+      'revision 1 cannot be checked: no replica is connected to the controller; nothing serves, and the policy is not enforced yet',
   },
   {
-    when: 'there is no replica that answers to check a new revision',
+    when: 'no replica is connected to check a new revision',
     view: view([first, revision(2, 'Candidate')], [replica('a', {}, 'lost')]),
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
-    message: 'revision 2 waits to be checked: no replica answers the controller; revision 1 serves',
+    message: 'revision 2 cannot be checked: no replica is connected to the controller; revision 1 serves',
   },
   {
     when: 'one replica cannot load a new policy',
@@ -298,18 +298,18 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'FetchFailed',
     message:
-      'revision 1 is not on 1 of 2 replicas: b: no route to example.com; nothing serves, and the API server does not ask yet',
+      'revision 1 is not on 1 of 2 replicas: b: no route to example.com; nothing serves, and the policy is not enforced yet',
   },
   {
     when: 'no replica can load a new policy',
-    view: view([revision(1, 'Validated')], [replica('a', { 1: FETCH })], { isAsked: true }),
+    view: view([revision(1, 'Validated')], [replica('a', { 1: FETCH })], { isCovered: true }),
     phase: 'Error',
     reason: 'FetchFailed',
     message:
       'revision 1 is not on 1 of 1 replicas: a: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
-    when: 'no replica can load a new revision, and all serve the one before',
+    when: 'no replica can load a new revision, and all serve the previous one',
     view: view([first, revision(2, 'Validated')], [replica('a', { 1: 'Serving', 2: FETCH })]),
     phase: 'Degraded',
     reason: 'FetchFailed',
@@ -323,7 +323,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     message: 'revision 2 is not on 1 of 2 replicas: b: no route to example.com',
   },
   {
-    when: 'no replica can load what is to serve',
+    when: 'no replica can load the serving revision',
     view: view([first], [replica('a', { 1: FETCH }), replica('b', { 1: FETCH })]),
     phase: 'Error',
     reason: 'FetchFailed',
@@ -331,22 +331,22 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
       'revision 1 is not on 2 of 2 replicas: a: no route to example.com; b: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
-    when: 'one replica begins anew, and the other one does not answer',
+    when: 'one replica restarts, and the other one is not connected',
     view: view([first], [replica('a', { 1: 'Loading' }), replica('b', {}, 'lost')]),
     phase: 'Error',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 is not on 1 of 2 replicas: b: does not answer the controller; nothing serves: requests are rejected (failurePolicy Fail)',
+      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
-    when: 'what a replica says tells more than the silence of others',
+    when: 'an error of a replica comes before lost connections',
     view: view([first], [replica('a', {}, 'lost'), replica('b', { 1: FETCH }), replica('c', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'FetchFailed',
-    message: 'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: does not answer the controller',
+    message: 'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: is not connected to the controller',
   },
   {
-    when: 'one replica can never load what the others serve',
+    when: 'one replica can never load the revision that the others serve',
     view: view([first], [replica('a', { 1: TOO_NEW }), replica('b', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'UnsupportedVersion',
@@ -371,7 +371,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'not every replica had a new revision at the deadline',
+    when: 'not every replica has loaded a new revision at the deadline',
     view: view(
       [first, revision(2, 'Validated')],
       [replica('a', { 1: 'Serving', 2: 'Staged' }), ...both.slice(1)],
@@ -383,8 +383,8 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'not every replica had a new policy at the deadline',
-    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Loading' })], { ...LATE, isAsked: true }),
+    when: 'not every replica has loaded a new policy at the deadline',
+    view: view([revision(1, 'Validated')], [replica('a', { 1: 'Loading' })], { ...LATE, isCovered: true }),
     phase: 'Error',
     reason: 'ProgressDeadlineExceeded',
     message:
@@ -392,37 +392,37 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     isStalled: true,
   },
   {
-    when: 'a replica that runs does not take up what serves',
+    when: 'a running replica does not switch to the serving revision',
     view: view([retired, second], [replica('a', { 2: 'Serving' }), replica('b', { 1: 'Serving' })], LATE),
     phase: 'Degraded',
     reason: 'ProgressDeadlineExceeded',
     message: 'revision 2 serves on 1 of 2 replicas after 60 s, not by b',
     isStalled: true,
   },
-  // The API server is bad.
+  // The webhook configuration cannot be written.
   {
-    when: 'the API server takes no configuration at all',
-    view: view([first], both, { isAsked: false }),
+    when: 'the API server rejects the first webhook configuration',
+    view: view([first], both, { isCovered: false }),
     failure: REFUSAL,
     phase: 'Error',
     reason: 'WebhookRefused',
-    message: 'the API server does not ask as it should: rules: Required value',
+    message: 'the webhook configuration could not be written: rules: Required value',
   },
   {
-    when: 'the API server takes no change of the configuration',
+    when: 'the API server rejects a change of the webhook configuration',
     view: view([first], both),
     failure: REFUSAL,
     phase: 'Degraded',
     reason: 'WebhookRefused',
-    message: 'the API server does not ask as it should: rules: Required value',
+    message: 'the webhook configuration could not be written: rules: Required value',
   },
   {
-    when: 'the API server asks otherwise, and nothing answers',
-    view: view([failed(1)], [replica('a')], { isAsked: true }),
+    when: 'the webhook configuration is outdated, and nothing answers',
+    view: view([failed(1)], [replica('a')], { isCovered: true }),
     failure: REFUSAL,
     phase: 'Error',
     reason: 'WebhookRefused',
-    message: 'the API server does not ask as it should: rules: Required value',
+    message: 'the webhook configuration could not be written: rules: Required value',
     isStalled: true,
   },
 ];
@@ -437,7 +437,7 @@ const FAILURES: readonly Readiness[] = [
   { state: 'reconciling', reason: REASONS.contested, message: 'somebody else writes it' },
 ];
 
-/** A write of the controller failed: one case of each phase for each such failure. */
+/** A failed write of the controller: one case of each phase. */
 const FAILED_WRITES: readonly PhaseCase[] = [
   'Pending',
   'Updating',
@@ -462,7 +462,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
   ...CASES_WITHOUT_FAILURE,
   ...FAILED_WRITES,
   {
-    when: 'the spec could not become a revision',
+    when: 'a revision could not be created for the spec',
     view: view([first], both, { spec: spec('2'), generation: 2 }),
     failure: FORBIDDEN,
     phase: 'Updating',
@@ -470,7 +470,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     message: 'policyrevisions is forbidden; the spec has no revision yet',
   },
   {
-    when: 'the first spec could not become a revision',
+    when: 'a revision could not be created for the first spec',
     view: view([], both),
     failure: FORBIDDEN,
     phase: 'Pending',
@@ -478,7 +478,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     message: 'policyrevisions is forbidden; the spec has no revision yet',
   },
   {
-    when: 'the cluster would refuse the same write again',
+    when: 'the API server would reject the same write again',
     view: view([first], both),
     failure: { state: 'stalled', reason: 'ReconcileFailed', message: 'too large' },
     phase: 'Active',

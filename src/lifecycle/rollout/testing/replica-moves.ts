@@ -1,14 +1,14 @@
-// What replicas do in a small world: read what they were told, load, change over.
+// The moves of replicas: reading changes of revisions, loading, switching.
 import type { Move, Replica, World } from './rollout-world.ts';
 
-/** A replica reads the next thing that it was told, or ends a load. */
+/** A replica reads the next change, or finishes a load. */
 export function replicaMoves(world: World, index: number): Move[] {
   const replica = world.replicas[index];
   if (replica === undefined) {
     return [];
   }
   const { name, coming, loaded } = replica;
-  const put = (next: Replica): World => ({ ...world, replicas: world.replicas.with(index, swapped(next)) });
+  const put = (next: Replica): World => ({ ...world, replicas: world.replicas.with(index, switchedReplica(next)) });
   const [next, ...rest] = coming;
   const read =
     next === undefined
@@ -21,14 +21,14 @@ export function replicaMoves(world: World, index: number): Move[] {
   return [...read, ...loads];
 }
 
-/** What a replica is to load and has not, nor tried in vain. */
+/** Revisions that a replica should load, has not loaded, and has not failed to load. */
 export function unloaded({ sees, loaded, failed }: Replica): number[] {
   const wanted = [...new Set([...sees.staged, sees.serving])];
   return wanted.filter((n) => n !== 0 && !loaded.includes(n) && !failed.includes(n));
 }
 
-/** What it is told to serve it serves once it is loaded; what it has no use for it lets go. */
-export function swapped(replica: Replica): Replica {
+/** Switches to the wanted revision if it is loaded, and drops unused ones. */
+export function switchedReplica(replica: Replica): Replica {
   const { sees, loaded, failed } = replica;
   const isThere = sees.serving !== 0 && loaded.includes(sees.serving);
   const serves = isThere ? sees.serving : sees.failed ? 0 : replica.serves;

@@ -1,16 +1,16 @@
-// The rules of rollouts as checks of a small world.
+// The rules of rollouts, as checks of a world.
 import type { RolloutSettings } from '../rollout-view.ts';
 import { type Move, type Policy, type Rules, SPECS, type World } from './rollout-world.ts';
 
-/** What a move of the world breaks; undefined when it is as it must be. */
-export function brokenBy({ settings }: Rules): (before: World, move: Move) => string | undefined {
+/** The rule that a move violates, if any. */
+export function moveRules({ settings }: Rules): (before: World, move: Move) => string | undefined {
   const isServing = settings.degraded === 'Serve';
   return (before, { world }) =>
     [
       isServing ? servingIsKept(before, world) : undefined,
-      onlyGoodServes(world),
-      flipIsPrepared(before, world, settings),
-      askedIsKept(before, world),
+      onlyValidatedServes(world),
+      switchIsPrepared(before, world, settings),
+      coverageIsKept(before, world),
       narrowingIsDue(before, world),
       verdictsAreNotMixed(world),
       activeIsTrue(before, world),
@@ -18,7 +18,7 @@ export function brokenBy({ settings }: Rules): (before: World, move: Move) => st
     ].find((problem) => problem !== undefined);
 }
 
-/** Nothing that served stops serving because something newer is wrong. */
+/** A failure of a newer revision does not stop the serving one. */
 function servingIsKept(before: World, after: World): string | undefined {
   if (
     before.revisions.some(({ state }) => state === 'Serving') &&
@@ -28,69 +28,75 @@ function servingIsKept(before: World, after: World): string | undefined {
   }
   const stopped = before.replicas.find(({ name, serves }, index) => {
     const now = after.replicas[index];
-    // One that begins anew has nothing yet.
+    // A restarted replica has loaded nothing yet.
     return serves !== 0 && now?.name === name && now.serves === 0 && now.loaded.length > 0;
   });
   return stopped === undefined ? undefined : `${stopped.name} serves nothing any more`;
 }
 
-/** What was not tried and pinned does not serve. */
-function onlyGoodServes({ revisions }: World): string | undefined {
+/** Only validated revisions serve. */
+function onlyValidatedServes({ revisions }: World): string | undefined {
   const bad = revisions.find(({ state, spec, isPinned }) => state === 'Serving' && (!isPinned || spec === 'x'));
   return bad === undefined ? undefined : `revision ${bad.n} was not validated, and serves`;
 }
 
-/** A revision begins to serve when replicas have loaded it, and when the API server asks for what it and the last one are for. */
-function flipIsPrepared(before: World, { revisions }: World, { strategy }: RolloutSettings): string | undefined {
+/**
+ * A revision starts to serve after replicas have loaded it, and after its requests and those of the previous one are
+ * covered.
+ */
+function switchIsPrepared(before: World, { revisions }: World, { strategy }: RolloutSettings): string | undefined {
   const serving = before.revisions.find(({ state }) => state === 'Serving');
-  const flipped = revisions.find(
+  const switched = revisions.find(
     ({ n, state }) => state === 'Serving' && before.revisions.find((one) => one.n === n)?.state !== 'Serving',
   );
-  const was = before.revisions.find(({ n }) => n === flipped?.n);
-  if (flipped === undefined || was === undefined) {
+  const was = before.revisions.find(({ n }) => n === switched?.n);
+  if (switched === undefined || was === undefined) {
     return undefined;
   }
   const isLate = was.late && strategy === 'Available';
   const isLoaded = before.controllers.some(({ replicas = [] }) => {
-    const has = replicas.filter(({ state, loaded }) => state === 'connected' && loaded.includes(flipped.n));
+    const has = replicas.filter(({ state, loaded }) => state === 'connected' && loaded.includes(switched.n));
     return has.length > 0 && (has.length === replicas.length || isLate);
   });
   if (!isLoaded) {
-    return `revision ${flipped.n} is to serve, and replicas have not loaded it`;
+    return `revision ${switched.n} is to serve, and replicas have not loaded it`;
   }
-  // By what the controller knows: the last write of the leader before may have narrowed it again, for a moment.
-  const asks = before.controllers.map((belief) => belief.asked);
-  const isAsked =
-    serving === undefined || asks.some((asked) => [serving, flipped].every(({ spec }) => asked.includes(spec)));
-  return isAsked ? undefined : `revision ${flipped.n} is to serve, and the API server asks for ${before.asked}`;
+  // As far as the controller knows: a late write of the previous leader may have reduced the coverage for a moment.
+  const coverages = before.controllers.map((belief) => belief.covered);
+  const isCovered =
+    serving === undefined ||
+    coverages.some((covered) => [serving, switched].every(({ spec }) => covered.includes(spec)));
+  return isCovered ? undefined : `revision ${switched.n} is to serve, and the API server covers ${before.covered}`;
 }
 
-/** The API server does not cease to ask, and is asked for what serves before it does. */
-function askedIsKept(before: World, after: World): string | undefined {
-  return before.asked !== '' && after.asked === '' ? 'the API server asks no more' : undefined;
+/** A covered policy stays covered. */
+function coverageIsKept(before: World, after: World): string | undefined {
+  return before.covered !== '' && after.covered === '' ? 'the policy is no longer covered' : undefined;
 }
 
-/** What the last revision was asked beyond the next is asked until replicas have changed over, cannot, or had long enough to. */
-function narrowingIsDue(before: World, { asked }: World): string | undefined {
+/**
+ * Requests of the previous revision stay covered until replicas have switched, cannot, or have exceeded the deadline.
+ */
+function narrowingIsDue(before: World, { covered }: World): string | undefined {
   const serving = before.revisions.filter(({ state }) => state === 'Serving').toSorted((a, b) => b.order - a.order)[0];
-  const isNarrower = SPECS.some((spec) => before.asked.includes(spec) && !asked.includes(spec));
+  const isNarrower = SPECS.some((spec) => before.covered.includes(spec) && !covered.includes(spec));
   if (serving === undefined || serving.late || !isNarrower) {
     return undefined;
   }
-  // By what the controller knows.
+  // As far as the controller knows.
   const isDue = before.controllers.some(({ replicas = [] }) =>
     replicas.every(
       ({ state, serves, failed }) => state !== 'connected' || serves === serving.n || failed.includes(serving.n),
     ),
   );
-  return isDue ? undefined : `the API server asks for ${asked} only, and replicas answer for ${before.asked}`;
+  return isDue ? undefined : `the API server covers ${covered} only, and replicas answer for ${before.covered}`;
 }
 
 function isAtRest({ status }: Policy): boolean {
   return status?.phase === 'Active' || status?.phase === 'RolledBack';
 }
 
-/** Replicas answer by different revisions only while users are told so. */
+/** Replicas answer with different revisions only while the phase says so. */
 function verdictsAreNotMixed({ policy, replicas }: World): string | undefined {
   const answers = new Set(replicas.map(({ serves }) => serves).filter((n) => n !== 0));
   return isAtRest(policy) && answers.size > 1
@@ -98,8 +104,8 @@ function verdictsAreNotMixed({ policy, replicas }: World): string | undefined {
     : undefined;
 }
 
-/** Who says Active has seen it: every replica serves what was desired, and the API server asks about just that. */
-function activeIsTrue(before: World, { policy, controllers, revisions, asked }: World): string | undefined {
+/** A phase at rest is true when written: every replica serves the desired revision, and exactly that is covered. */
+function activeIsTrue(before: World, { policy, controllers, revisions, covered }: World): string | undefined {
   if (before.policy === policy || !isAtRest(policy) || before.policy.status === policy.status) {
     return undefined;
   }
@@ -111,9 +117,9 @@ function activeIsTrue(before: World, { policy, controllers, revisions, asked }: 
     controllers.find((belief) => belief.policy === policy) ?? before.controllers.find(({ isFormer }) => isFormer);
   const unlike = believer?.replicas?.find(({ serves, state }) => serves !== desiredRevision || state !== 'connected');
   if (believer === undefined || unlike !== undefined) {
-    return `${policy.status?.phase}, and ${unlike?.name ?? 'nobody'} does not serve ${desiredRevision}`;
+    return `${policy.status?.phase}, and ${unlike?.name ?? 'no controller'} does not serve ${desiredRevision}`;
   }
-  // Who overlaps with another leader may not know of its last write yet, but of the policy: it is of this version.
+  // With two leaders, one may not know the last write of the other yet, but its policy is of this version.
   const served = revisions.find(({ n }) => n === desiredRevision);
   const isDeclared = policy.pin === 0 || policy.status?.phase === 'Active';
   if (
@@ -123,12 +129,12 @@ function activeIsTrue(before: World, { policy, controllers, revisions, asked }: 
   ) {
     return `${policy.status?.phase} with revision ${desiredRevision}, which is not the desired one`;
   }
-  return believer.asked.includes(served.spec)
+  return believer.covered.includes(served.spec)
     ? undefined
-    : `${policy.status?.phase}, and the API server asks for ${asked}`;
+    : `${policy.status?.phase}, and the API server covers ${covered}`;
 }
 
-/** Numbers only grow; what serves or is desired stays. */
+/** Revision numbers grow; serving and pinned revisions are not deleted. */
 function revisionsAreKept(before: World, after: World): string | undefined {
   const numbers = after.revisions.map(({ n }) => n);
   if (
@@ -137,15 +143,15 @@ function revisionsAreKept(before: World, after: World): string | undefined {
   ) {
     return `revisions ${numbers.join(', ')}`;
   }
-  // A pin that a controller has not heard of comes too late.
+  // A pin that a controller has not read yet does not count.
   const isPinned = (number: number): boolean => before.controllers.every((belief) => belief.policy.pin === number);
   const lost = before.revisions.find(({ n, state }) => (state === 'Serving' || isPinned(n)) && !numbers.includes(n));
   return lost === undefined ? undefined : `revision ${lost.n} is lost`;
 }
 
-/** What is wrong with a world in which nobody has anything left to do. */
-export function unsettledBy({ settings }: Rules): (world: World) => string | undefined {
-  return ({ policy, revisions, replicas, asked }) => {
+/** What is wrong with a settled world, if anything. */
+export function settledRules({ settings }: Rules): (world: World) => string | undefined {
+  return ({ policy, revisions, replicas, covered }) => {
     const { phase = 'none', reason } = policy.status ?? {};
     const newest = revisions.at(-1);
     const isPinFound = revisions.some(({ n }) => n === policy.pin);
@@ -168,10 +174,10 @@ export function unsettledBy({ settings }: Rules): (world: World) => string | und
       replicas.length === 0 || isBad || serving[0] === desired
         ? undefined
         : 'another revision serves than the desired one',
-      replicas.length === 0 || phase === 'Pending' || asked !== '' ? undefined : 'the API server does not ask',
-      serving[0] === undefined || replicas.length === 0 || asked === serving[0].spec
+      replicas.length === 0 || phase === 'Pending' || covered !== '' ? undefined : 'the policy is not covered',
+      serving[0] === undefined || replicas.length === 0 || covered === serving[0].spec
         ? undefined
-        : `the API server asks for ${asked}`,
+        : `the API server covers ${covered}`,
       isBad || revisions.every(({ state }) => !['Validated', 'Staged'].includes(state)) || replicas.length === 0
         ? undefined
         : 'a revision is on its way',
@@ -180,7 +186,7 @@ export function unsettledBy({ settings }: Rules): (world: World) => string | und
         ? undefined
         : `reason ${reason}`,
       settings.degraded === 'Reject' && newest?.state === 'Failed' && desired === newest && serving.length > 0
-        ? 'it is to be rejected, and serves'
+        ? 'degraded policies reject, and it serves'
         : undefined,
     ].filter((problem) => problem !== undefined);
     return problems.length === 0 ? undefined : problems.join('; ');

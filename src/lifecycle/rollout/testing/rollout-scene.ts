@@ -1,4 +1,4 @@
-// Small worlds to try the rollout of one policy in.
+// Builders for views of one policy.
 import type { AdmissionPolicySpec, RevisionState } from '../../../resources/index.ts';
 import type { ReplicaRevisionState } from '../../../control/index.ts';
 import {
@@ -9,10 +9,10 @@ import {
   type RolloutView,
 } from '../rollout-view.ts';
 
-/** When everything in a scene happens that says nothing else. Milliseconds since 1970. */
+/** The default time of a scene. Milliseconds since 1970. */
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-/** The spec of a policy that differs from others by its settings alone. */
+/** A spec that is identified by its settings. */
 export function spec(settings: string, rest: object = {}): AdmissionPolicySpec {
   return {
     module: 'registry://example.com/policy:v1',
@@ -30,7 +30,7 @@ export const MODULES = [
   { name: 'policy', module: 'registry://example.com/policy:v1', digest: `sha256:${'a'.repeat(64)}` },
 ] as const;
 
-/** A revision whose spec is `spec(number)`; one that came as far as its state says. */
+/** A revision with `spec(number)` and the fields that its state implies. */
 export function revision(number: number, state: RevisionState, rest: Partial<RevisionFacts> = {}): RevisionFacts {
   const served = state === 'Serving' || state === 'Retired';
   const wasTried = served || state === 'Validated' || state === 'Staged';
@@ -50,7 +50,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
   };
 }
 
-/** What a replica says of revisions, by number: their states, or more. */
+/** Reports of a replica by revision number: a state, or more fields. */
 type Reports = Readonly<Record<number, ReplicaRevisionState | Partial<ReplicaRevisionFacts>>>;
 
 export function replica(name: string, reports: Reports = {}, state: ReplicaFacts['state'] = 'connected'): ReplicaFacts {
@@ -72,7 +72,7 @@ export function replica(name: string, reports: Reports = {}, state: ReplicaFacts
   };
 }
 
-/** A policy whose spec is that of its newest revision, on the replicas given. */
+/** A view of a policy whose spec is that of its newest revision. */
 export function view(
   revisions: readonly RevisionFacts[],
   replicas: readonly ReplicaFacts[] | undefined,
@@ -88,7 +88,7 @@ export function view(
     revisions,
     replicas,
     hasPolicyServer: true,
-    isAsked: revisions.some(({ order }) => order > 0),
+    isCovered: revisions.some(({ order }) => order > 0),
     phase: undefined,
     ...rest,
   };

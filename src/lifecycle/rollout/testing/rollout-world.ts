@@ -1,10 +1,10 @@
-// A small world in which one policy is rolled out: an API server, controllers whose caches are behind, replicas whose watches
-// are. All of it is plain data; nothing in it is changed, what happens makes another one.
+// A model of the rollout of one policy: an API server, controllers and replicas whose caches lag. A world is plain,
+// immutable data; a move returns another world.
 import type { PolicyStatus, RevisionState } from '../../../resources/index.ts';
 import type { planRollout } from '../plan-rollout.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
 
-/** Specs are letters. `a`, `b`, `c` can serve; `x` can never; `f` cannot be fetched as long as there is a fault left. */
+/** Specs are letters. `a`, `b` and `c` are valid; `x` is invalid; `f` cannot be fetched while faults are left. */
 export const SPECS = ['a', 'b', 'c', 'x', 'f'] as const;
 export type Spec = (typeof SPECS)[number];
 
@@ -17,18 +17,20 @@ export interface Revision {
   readonly isPinned: boolean;
   readonly attempts: number;
   readonly retries: boolean;
-  /** Whether deadlines and retries that count from its last write are over. */
+  /** Whether deadlines and retries since its last write have passed. */
   readonly late: boolean;
 }
 
 export interface Policy {
   readonly spec: Spec;
   readonly pin: number;
-  /** What users read. */
+  /** The published status. */
   readonly status: PolicyStatus | undefined;
 }
 
-/** What revisions tell a replica: which serves by which order, which are to be staged, whether nothing is to serve. */
+/**
+ * What a replica reads from revisions: the serving one with its order, those to stage, and whether nothing can serve.
+ */
 interface Wanted {
   readonly serving: number;
   readonly order: number;
@@ -39,7 +41,7 @@ interface Wanted {
 export interface Replica {
   readonly name: string;
   readonly state: 'connecting' | 'connected' | 'lost';
-  /** What it was told, and what is on its way to it, in order. */
+  /** The state of revisions that the replica has read, and the afterDeadlines states that it has not read yet. */
   readonly sees: Wanted;
   readonly coming: readonly Wanted[];
   readonly loaded: readonly number[];
@@ -48,35 +50,35 @@ export interface Replica {
   readonly order: number;
 }
 
-/** What a controller believes; each of its caches may be behind. */
+/** The caches of a controller; each may lag. */
 export interface Belief {
   readonly policy: Policy;
   readonly revisions: readonly Revision[];
-  /** Specs that the API server asks for. */
-  readonly asked: string;
-  /** Undefined: it has just begun. */
+  /** Specs that the API server covers. */
+  readonly covered: string;
+  /** Undefined right after its start. */
   readonly replicas: readonly Replica[] | undefined;
-  /** Not the leader any more: what it had decided before may still be written. */
+  /** No longer the leader: its last write may still arrive. */
   readonly isFormer?: true;
 }
 
-/** What may still happen. */
+/** Events that may still happen. */
 export interface Budget {
   readonly specs: readonly Spec[];
-  /** Pins to come; 0 unpins. */
+  /** Further pins; 0 unpins. */
   readonly pins: readonly number[];
-  /** How often time passes beyond every deadline. */
+  /** How often time passes beyond all deadlines. */
   readonly ticks: number;
-  /** Loads and fetches that fail, replicas that are cut off, end, begin. */
+  /** Failed loads and fetches; replicas that disconnect, stop or start. */
   readonly faults: number;
-  /** Leaders that follow on others. */
+  /** Changes of the leader. */
   readonly leaders: number;
 }
 
 export interface World {
   readonly policy: Policy;
   readonly revisions: readonly Revision[];
-  readonly asked: string;
+  readonly covered: string;
   readonly replicas: readonly Replica[];
   readonly controllers: readonly Belief[];
   readonly budget: Budget;
@@ -84,12 +86,12 @@ export interface World {
 
 export interface Rules {
   readonly settings: RolloutSettings;
-  /** Whether each cache of a controller gets on by itself. */
+  /** Whether the caches of a controller advance independently. */
   readonly hasSeparateCaches: boolean;
-  /** Faults that there are. */
+  /** Kinds of faults. */
   readonly faults: ReadonlySet<'load' | 'fetch' | 'cut' | 'restart' | 'leave' | 'join'>;
   readonly plan: typeof planRollout;
-  /** Whether replicas say by which order they serve. */
+  /** Whether replicas report the order by which they serve. */
   readonly hasOrders: boolean;
 }
 
@@ -108,17 +110,24 @@ export const SETTINGS: RolloutSettings = {
   degraded: 'Serve',
 };
 
-/** A policy that was applied just now. */
+/** A policy that has just been applied. */
 export function newWorld(spec: Spec, replicas: number, budget: Partial<Budget>): World {
   const policy: Policy = { spec, pin: 0, status: undefined };
-  const begun = Array.from({ length: replicas }, (_, index) => newReplica(`r${index}`, []));
-  const belief: Belief = { policy, revisions: [], asked: '', replicas: begun };
+  const started = Array.from({ length: replicas }, (_, index) => newReplica(`r${index}`, []));
+  const belief: Belief = { policy, revisions: [], covered: '', replicas: started };
   const none: Budget = { specs: [], pins: [], ticks: 0, faults: 0, leaders: 0 };
-  return { policy, revisions: [], asked: '', replicas: begun, controllers: [belief], budget: { ...none, ...budget } };
+  return {
+    policy,
+    revisions: [],
+    covered: '',
+    replicas: started,
+    controllers: [belief],
+    budget: { ...none, ...budget },
+  };
 }
 
-/** Everybody who watches revisions is about to hear of them. */
-export function told(world: World): World {
+/** Queues the new state of revisions for all replicas. */
+export function notified(world: World): World {
   const wanted = wantedOf(world.revisions);
   const replicas = world.replicas.map((replica) =>
     isSame(replica.coming.at(-1) ?? replica.sees, wanted)
@@ -143,14 +152,14 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
   };
 }
 
-/** One that has just begun, and read revisions. */
+/** A replica that has just started and read the revisions. */
 export function newReplica(name: string, revisions: readonly Revision[]): Replica {
   const sees = wantedOf(revisions);
   return { name, state: 'connected', sees, coming: [], loaded: [], failed: [], serves: 0, order: 0 };
 }
 
-/** Deadlines and waits are over, for everybody. What replicas could not load they try again. */
-export function later(world: World): World {
+/** The world after all deadlines and delays. Replicas retry failed loads. */
+export function afterDeadlines(world: World): World {
   const old = (list: readonly Revision[]): Revision[] => list.map((one) => ({ ...one, late: true }));
   return {
     ...world,

@@ -1,10 +1,10 @@
-// What else happens in a small world: what users want, and what goes wrong.
+// The moves of users, time and faults.
 import { act, controllerMoves } from './controller-moves.ts';
-import { replicaMoves, swapped, unloaded } from './replica-moves.ts';
+import { replicaMoves, switchedReplica, unloaded } from './replica-moves.ts';
 import {
   type Belief,
   isSame,
-  later,
+  afterDeadlines,
   type Move,
   newReplica,
   type Replica,
@@ -12,7 +12,7 @@ import {
   type World,
 } from './rollout-world.ts';
 
-/** Everything that can happen next. */
+/** All possible next moves. */
 export function moves(world: World, rules: Rules): Move[] {
   return [
     ...userMoves(world),
@@ -43,17 +43,17 @@ function timeMoves(world: World): Move[] {
   const { budget } = world;
   return budget.ticks === 0
     ? []
-    : [{ name: 'time passes', world: later({ ...world, budget: { ...budget, ticks: budget.ticks - 1 } }) }];
+    : [{ name: 'time passes', world: afterDeadlines({ ...world, budget: { ...budget, ticks: budget.ticks - 1 } }) }];
 }
 
-/** The next leader begins with what the API server says, while the last write of the one before may be on its way. */
+/** The next leader reads the API server, while the last write of the previous one may still arrive. */
 function leaderMoves(world: World): Move[] {
-  const { budget, controllers, policy, revisions, asked } = world;
+  const { budget, controllers, policy, revisions, covered } = world;
   const [first] = controllers;
   if (budget.leaders === 0 || first === undefined) {
     return [];
   }
-  const next: Belief = { policy, revisions, asked, replicas: undefined };
+  const next: Belief = { policy, revisions, covered, replicas: undefined };
   const rest = { ...budget, leaders: budget.leaders - 1 };
   return [
     { name: 'another leader', world: { ...world, controllers: [next, { ...first, isFormer: true }], budget: rest } },
@@ -67,24 +67,22 @@ function faultMoves(world: World, { faults }: Rules): Move[] {
     const put = (next: Replica): World => ({ ...after, replicas: world.replicas.with(index, next) });
     const loads = unloaded(replica).map((n) => ({
       name: `${name} fails to load ${n}`,
-      world: put(swapped({ ...replica, failed: [...failed, n] })),
+      world: put(switchedReplica({ ...replica, failed: [...failed, n] })),
     }));
     const gone = { ...after, replicas: world.replicas.toSpliced(index, 1) };
     return [
       ...(faults.has('load') ? loads : []),
       ...(faults.has('cut') && state === 'connected'
-        ? [{ name: `${name} is cut off`, world: put({ ...replica, state: 'lost' }) }]
+        ? [{ name: `${name} disconnects`, world: put({ ...replica, state: 'lost' }) }]
         : []),
-      ...(faults.has('restart')
-        ? [{ name: `${name} begins anew`, world: put(newReplica(name, world.revisions)) }]
-        : []),
-      ...(faults.has('leave') ? [{ name: `${name} is gone`, world: gone }] : []),
+      ...(faults.has('restart') ? [{ name: `${name} restarts`, world: put(newReplica(name, world.revisions)) }] : []),
+      ...(faults.has('leave') ? [{ name: `${name} leaves`, world: gone }] : []),
     ];
   });
   return [...ofReplicas, ...(faults.has('join') ? [join(after)] : [])];
 }
 
-/** It makes its object before it serves: controllers know of it at once, and hear it later. */
+/** A replica creates its object before it serves, so controllers know it before it connects. */
 function join(world: World): Move {
   const joined = newReplica(`r${world.replicas.length}`, world.revisions);
   const controllers = world.controllers.map((belief) =>
@@ -92,12 +90,14 @@ function join(world: World): Move {
       ? belief
       : { ...belief, replicas: [...belief.replicas, { ...joined, state: 'connecting' as const }] },
   );
-  return { name: 'a replica begins', world: { ...world, replicas: [...world.replicas, joined], controllers } };
+  return { name: 'a replica joins', world: { ...world, replicas: [...world.replicas, joined], controllers } };
 }
 
-/** The faults end, nobody changes anything any more, one controller is left: the next thing that happens. */
-export function calm(world: World, rules: Rules): World | undefined {
-  const { policy, revisions, asked, replicas } = world;
+/**
+ * The next move once faults and changes have ended and one controller is left; undefined if nothing changes any more.
+ */
+export function settle(world: World, rules: Rules): World | undefined {
+  const { policy, revisions, covered, replicas } = world;
   const ended: World = {
     ...world,
     budget: { specs: [], pins: [], ticks: 0, faults: 0, leaders: 0 },
@@ -110,11 +110,11 @@ export function calm(world: World, rules: Rules): World | undefined {
       return next.world;
     }
   }
-  const alone: World = { ...ended, controllers: [{ policy, revisions, asked, replicas: ended.replicas }] };
+  const alone: World = { ...ended, controllers: [{ policy, revisions, covered, replicas: ended.replicas }] };
   const [done] = act(alone, 0, rules);
   if (done !== undefined) {
     return done.world;
   }
-  const waited = later(alone);
+  const waited = afterDeadlines(alone);
   return isSame(waited, alone) ? undefined : waited;
 }

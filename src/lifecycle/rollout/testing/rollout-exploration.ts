@@ -1,63 +1,63 @@
-// Visits every state that a world can come to, once, and checks each.
+// Visits every reachable state of a world once, and checks each.
 import type { Move, Replica, Rules, World } from './rollout-world.ts';
-import { calm, moves } from './world-moves.ts';
+import { settle, moves } from './world-moves.ts';
 
-/** A state in which a rule does not hold, and how the world came there. */
+/** A violated rule, with the moves that lead to it. */
 export class RuleBroken extends Error {
   override readonly name = 'RuleBroken';
 }
 
-export interface Survey {
+export interface Exploration {
   readonly states: number;
   readonly moves: number;
 }
 
 export interface Checks {
-  /** What is wrong with a step of the world; undefined when it is as it must be. */
+  /** The violation of a move, if any. */
   readonly moved: (before: World, move: Move) => string | undefined;
-  /** What is wrong with a world in which nothing is left to happen. */
+  /** The violation of a settled world, if any. */
   readonly settled: (world: World) => string | undefined;
 }
 
-/** Far more than a world takes that settles. */
-const MAX_CALM_MOVES = 200;
+/** Far more moves than a world takes to settle. */
+const MAX_SETTLING_MOVES = 200;
 
-/** @throws RuleBroken with the shortest way to a state in which a rule is broken */
-export function survey(start: World, rules: Rules, checks: Checks, maxStates: number): Survey {
+/** @throws RuleBroken with the shortest path to a violation */
+export function explore(start: World, rules: Rules, checks: Checks, maxStates: number): Exploration {
   const keys = new StateKeys();
-  const ways = new Ways();
+  const paths = new Paths();
   const settling = new Set<string>();
   let count = 0;
-  ways.note(keys.of(start), '', 'begin');
+  paths.note(keys.of(start), '', 'begin');
   for (let wave: readonly World[] = [start]; wave.length > 0;) {
     const following: World[] = [];
     for (const world of wave) {
       const from = keys.of(world);
       const problem = unsettled(world, rules, checks, keys, settling);
       if (problem !== undefined) {
-        throw new RuleBroken(`${problem}\n${ways.to(from)}`);
+        throw new RuleBroken(`${problem}\n${paths.to(from)}`);
       }
       for (const move of moves(world, rules)) {
         count += 1;
         const wrong = checks.moved(world, move);
         if (wrong !== undefined) {
-          throw new RuleBroken(`${wrong}\n${ways.to(from)}\n  ${move.name}`);
+          throw new RuleBroken(`${wrong}\n${paths.to(from)}\n  ${move.name}`);
         }
-        if (ways.note(keys.of(move.world), from, move.name)) {
+        if (paths.note(keys.of(move.world), from, move.name)) {
           following.push(move.world);
         }
       }
     }
-    if (ways.size > maxStates) {
+    if (paths.size > maxStates) {
       throw new RangeError(`expected no more than ${maxStates} states: choose a smaller world`);
     }
     wave = following;
   }
-  return { states: ways.size, moves: count };
+  return { states: paths.size, moves: count };
 }
 
-/** How the world came to each state. */
-class Ways {
+/** The shortest path to each state. */
+class Paths {
   readonly #origins = new Map<string, { readonly from: string; readonly name: string }>();
 
   get size(): number {
@@ -82,7 +82,7 @@ class Ways {
   }
 }
 
-/** Lets a world come to rest: there is one way only, and most worlds join one that was gone before. */
+/** Settles a world. Its moves are deterministic, and most worlds reach a state that was checked before. */
 function unsettled(
   world: World,
   rules: Rules,
@@ -92,13 +92,13 @@ function unsettled(
 ): string | undefined {
   const way: string[] = [];
   let current = world;
-  for (let count = 0; count < MAX_CALM_MOVES; count += 1) {
+  for (let count = 0; count < MAX_SETTLING_MOVES; count += 1) {
     const key = keys.of(current);
     if (settling.has(key)) {
       break;
     }
     way.push(key);
-    const next = calm(current, rules);
+    const next = settle(current, rules);
     if (next === undefined) {
       const problem = settled(current);
       if (problem !== undefined) {
@@ -106,7 +106,7 @@ function unsettled(
       }
       break;
     }
-    if (count === MAX_CALM_MOVES - 1) {
+    if (count === MAX_SETTLING_MOVES - 1) {
       return `does not settle: ${JSON.stringify(current)}`;
     }
     current = next;
@@ -117,7 +117,7 @@ function unsettled(
   return undefined;
 }
 
-/** Short keys of states: what states have in common is looked at once, and it does not matter which replica is which. */
+/** Short keys of states. Equal parts share a number, and the order of replicas does not matter. */
 class StateKeys {
   readonly #byObject = new WeakMap<object, number>();
   readonly #byText = new Map<string, number>();
@@ -129,18 +129,18 @@ class StateKeys {
     return key;
   }
 
-  #keyOf({ policy, revisions, asked, replicas, controllers, budget }: World): string {
+  #keyOf({ policy, revisions, covered, replicas, controllers, budget }: World): string {
     const lists = [replicas, ...controllers.map((belief) => belief.replicas)].map((list) => this.#byName(list ?? []));
     const names = new Set(lists.flatMap((list) => [...list.keys()]));
     const alike = [...names].map((name) => lists.map((list) => list.get(name) ?? '').join('/')).toSorted();
     const beliefs = controllers.map((belief) => [
       this.#number(belief.policy),
       this.#list(belief.revisions),
-      belief.asked,
+      belief.covered,
       belief.isFormer,
       belief.replicas === undefined,
     ]);
-    return [this.#number(policy), this.#list(revisions), asked, this.#number(budget), alike, ...beliefs].join(';');
+    return [this.#number(policy), this.#list(revisions), covered, this.#number(budget), alike, ...beliefs].join(';');
   }
 
   #byName(replicas: readonly Replica[]): ReadonlyMap<string, number> {
