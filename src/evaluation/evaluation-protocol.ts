@@ -1,10 +1,11 @@
 // What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
 // structured clone of a tuple costs less than that of an object with keys.
-import type { PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
+import type { ObjectReference, PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
 import type { LogEntry } from '../log/index.ts';
+import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
 
 /**
@@ -61,16 +62,8 @@ export interface ReviewTerms {
   readonly expiresAt: number;
   /** Policies that are not to be evaluated here: a review that is for one of them is handed back as a whole. */
   readonly slow: readonly string[] | null;
-  /** Why the labels of the review's namespace are unknown; null: the cluster has not been asked yet. */
-  readonly namespaceProblem: string | null;
-}
-
-/** Labels of namespaces. */
-export interface NamespacesChange {
-  /** Forget all that were known before. */
-  readonly isAll: boolean;
-  /** A namespace and its labels; undefined when it is gone. */
-  readonly namespaces: readonly (readonly [name: string, labels: Readonly<Record<string, string>> | undefined])[];
+  /** Objects that were read for this review, and that workers may still not have; null: none. */
+  readonly failedLookups: readonly FailedLookup[] | null;
 }
 
 /** To a worker. */
@@ -82,7 +75,7 @@ export type ToWorker =
       /** What policies of `change.upserts` are called in {@link WorkerActivity}, in their order. */
       readonly numbers: readonly number[];
     }
-  | { readonly type: 'namespaces'; readonly change: NamespacesChange }
+  | { readonly type: 'watched'; readonly change: WatchedChange }
   | { readonly type: 'reviews'; readonly reviews: readonly ReviewMessage[] };
 
 /** What came of a review. */
@@ -118,8 +111,8 @@ export type FromWorker =
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
   /** The review of a bucket that is for a slow policy: nothing of it was evaluated. */
   | { readonly type: 'deferred'; readonly seq: number }
-  /** The review of a bucket that cannot be answered before the labels of a namespace are known. */
-  | { readonly type: 'namespace-unknown'; readonly seq: number; readonly namespace: string }
+  /** The review of a bucket that cannot be evaluated before this object is known. */
+  | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
   | { readonly type: 'log'; readonly entry: LogEntry };
 
 /** Given to a worker when it starts. */

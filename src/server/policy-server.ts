@@ -153,7 +153,8 @@ export class PolicyServer {
       },
       onRestart: (reason) => this.#metrics.restarted(reason),
       onApplyFailure: (id, message) => this.#policies?.activationFailed(id, message),
-      findNamespace: (name) => this.#policies?.findNamespace(name) ?? Promise.resolve('the server has not started'),
+      find: async (object) =>
+        (await this.#policies?.find(object)) ?? { state: 'unreadable', reason: 'the server has not started' },
     });
     this.#metrics = new ServerMetrics(
       {
@@ -190,7 +191,7 @@ export class PolicyServer {
         }
         return this.#pool.publish(change);
       },
-      tellNamespaces: (change) => this.#pool.tellNamespaces(change),
+      publishWatched: (change) => this.#pool.publishWatched(change),
       phaseChanged: (id, change) => this.#phaseChanged(id, change),
       changeEnded: (result) => this.#metrics.reloaded(result),
       reloadTook: (ms) => this.#metrics.reloadTook(ms),

@@ -16,6 +16,7 @@ import {
 } from '../../src/engine/index.ts';
 import { policyMatch, type AdmissionPolicySpec, type PolicyMatch } from '../../src/resources/index.ts';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { TestNamespaces } from '../../src/engine/testing/test-namespaces.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { ADMIN, type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -104,11 +105,11 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
   let cluster: Cluster;
   let calls: Call[] = [];
   const matches = new Map<string, PolicyMatch>();
-  const table = new PolicyTable({ port: { request: unknown }, log: () => {} } satisfies PolicyOptions);
-
-  function unknown(): never {
-    throw new Error('Cannot find it');
-  }
+  const table = new PolicyTable({
+    port: { request: () => assert.fail('no policy calls the host') },
+    log: () => {},
+  } satisfies PolicyOptions);
+  const namespaces = new TestNamespaces();
 
   async function serve(): Promise<string> {
     const { certFile, keyFile } = await ensureLocalCertificates(folder);
@@ -188,7 +189,9 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
       'GET',
       '/api/v1/namespaces',
     );
-    table.namespaces.replace(body.items.map(({ metadata }) => [metadata.name, metadata.labels]));
+    for (const { metadata } of body.items) {
+      namespaces.set(metadata.name, metadata.labels);
+    }
     await eventually(async () => {
       await send('POST', '/api/v1/namespaces/default/configmaps', configMap('probe'));
       assert.ok(calls.some(({ path }) => path === '/all'));
@@ -221,7 +224,7 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
       .filter(({ path }) => path === '/all')
       .flatMap(({ review }) =>
         [...buckets].flatMap((bucket) => {
-          const admission = admit(table, bucket, readReview('validate', review), {});
+          const admission = admit(table, bucket, readReview('validate', review), { objects: namespaces });
           assert.ok(admission.kind === 'verdict', admission.kind);
           return admission.observations.map(({ policy }) => policy);
         }),

@@ -288,7 +288,7 @@ class World {
   constructor(choice: Choice) {
     this.#table = new TestTable();
     for (const [name, { metadata }] of namespaceObjects) {
-      this.#table.table.namespaces.set(name, metadata.labels ?? {});
+      this.#table.namespaces.set(name, metadata.labels ?? {});
     }
     const count = 1 + choice.below(MAX_POLICIES);
     for (let index = 0; index < count; index += 1) {

@@ -239,24 +239,37 @@ test('in the bucket of another revision, a policy matches any version', () => {
   assert.equal(table.table.size, 0);
 });
 
-test('namespace labels are looked up only when a policy depends on them, and once', () => {
-  const namespaces = { default: { metadata: { name: 'default', labels: { team: 'red' } } } };
-  const table = new TestTable({}, namespaces);
+test('a namespace is looked up only when a policy depends on its labels', () => {
+  const table = new TestTable();
   const namespaceSelector = { matchExpressions: [{ key: 'team', operator: 'In', values: ['red'] }] };
   table.add({ name: 'names', spec: {} });
   assert.equal(table.evaluate(VALIDATING).observations.length, 1);
-  assert.deepEqual(table.lookups, []);
+  assert.deepEqual(table.namespaces.missed, []);
   table.add({ name: 'red', spec: { namespaceSelector } });
   table.add({ name: 'red-too', spec: { namespaceSelector } });
+  table.namespaces.set('default', { team: 'red' });
   assert.equal(table.evaluate(VALIDATING).observations.length, 3);
-  assert.deepEqual(table.lookups, ['default']);
-  table.table.namespaces.set('default', { team: 'blue' });
+  table.namespaces.set('default', { team: 'blue' });
   assert.equal(table.evaluate(VALIDATING).observations.length, 1);
-  table.table.namespaces.replace([['default', { team: 'red' }]]);
-  assert.equal(table.evaluate(VALIDATING).observations.length, 3);
-  table.table.namespaces.delete('default');
-  assert.equal(table.table.namespaces.size, 0);
-  assert.equal(table.lookups.length, 1);
+});
+
+test('a review that needs an unknown object names it, and no policy runs', () => {
+  const table = new TestTable();
+  table.namespaces.others = { state: 'unknown' };
+  const namespaceSelector = { matchLabels: { team: 'red' } };
+  let calls = 0;
+  const answer = (): unknown => ({ accepted: (calls += 1) > 0 });
+  table.add({ name: 'a', answer });
+  table.add({ name: 'b', spec: { namespaceSelector }, answer });
+  const waiting = { kind: 'unknown-object', object: { apiVersion: 'v1', kind: 'Namespace', name: 'default' } };
+  assert.deepEqual(table.admit(VALIDATING), waiting);
+  assert.equal(calls, 0);
+  table.namespaces.set('default', { team: 'red' });
+  assert.equal(table.evaluate(VALIDATING).observations.length, 2);
+  table.namespaces.delete('default');
+  const objectSelector = { matchLabels: { app: 'none' } };
+  table.add({ name: 'b', spec: { namespaceSelector, objectSelector }, answer });
+  assert.equal(table.evaluate(VALIDATING).observations.length, 1, 'another selector excludes the review');
 });
 
 test('without the labels of a namespace, failurePolicy decides', () => {

@@ -1,5 +1,7 @@
 import { policyOfBucket } from '../../resources/index.ts';
 import type { Review } from '../admission-review.ts';
+import { UnknownObject } from '../object-lookup.ts';
+import type { ObjectReference } from '../object-lookup.ts';
 import type { Observation } from '../observation.ts';
 import { allowed } from '../verdict.ts';
 import type { Verdict } from '../verdict.ts';
@@ -17,6 +19,8 @@ export type Admission =
     }
   /** The review matches a slow policy: no policy was evaluated. */
   | { readonly kind: 'deferred' }
+  /** The review needs an object that is not known yet: no verdict. */
+  | { readonly kind: 'unknown-object'; readonly object: ObjectReference }
   /** No bucket of that name can exist. Must not be answered as allowed. */
   | { readonly kind: 'unknown-bucket' };
 
@@ -43,6 +47,9 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
   } catch (error) {
     if (error instanceof Deferred) {
       return { kind: 'deferred' };
+    }
+    if (error instanceof UnknownObject) {
+      return { kind: 'unknown-object', object: error.object };
     }
     throw error;
   }

@@ -4,11 +4,12 @@ import type { Review, ReviewTarget } from '../admission-review.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
 import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
-import type { HostPort } from '../host-port.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 import { observe } from '../observation.ts';
 import type { Judgement, Observation } from '../observation.ts';
+import { NO_OBJECTS } from '../object-lookup.ts';
+import type { ObjectLookup } from '../object-lookup.ts';
 import { denied, guestFailed, ignored, patched } from '../verdict.ts';
 import type { Verdict } from '../verdict.ts';
 import type { BucketMember } from './bucket-member.ts';
@@ -17,12 +18,13 @@ import type { MemberMatch } from './member-match.ts';
 import { mergeVerdicts } from './merged-verdict.ts';
 import type { PolicyVerdict } from './merged-verdict.ts';
 import { MutationOrder } from './mutation-order.ts';
-import { NamespaceLookup } from './namespace-lookup.ts';
 import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
 import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
+  /** Objects that selectors of policies depend on. Default: there is no cluster. */
+  readonly objects?: ObjectLookup;
   /** Ids of slow policies. A review that matches one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
   /**
@@ -36,13 +38,6 @@ export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
 export class Deferred extends Error {}
 
 const MS_PER_SECOND = 1_000;
-
-/** For own buckets: the API server has matched the namespace already. */
-const NO_LOOKUPS: HostPort = {
-  request: () => {
-    throw new Error('own buckets need no namespaces');
-  },
-};
 
 /** A policy that the review matches, or for which the match failed with an error. */
 interface MatchedPolicy {
@@ -78,11 +73,11 @@ export class BucketReview {
     this.#owner = owner;
     this.#options = options;
     this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
-    const namespaces = new NamespaceLookup(table.namespaces, owner === undefined ? table.options.port : NO_LOOKUPS);
-    this.#subject = new ReviewSubject(review, target, namespaces);
+    const objects = options.objects ?? NO_OBJECTS;
+    this.#subject = new ReviewSubject(review, target, owner === undefined ? objects : withoutWaiting(objects));
   }
 
-  /** Throws {@link Deferred}. */
+  /** @throws Deferred, UnknownObject. */
   verdict(): Verdict {
     if (this.#owner !== undefined) {
       return this.#evaluateOwner(this.#owner);
@@ -283,6 +278,16 @@ export class BucketReview {
   #observe(policy: LoadedPolicy, judgement: Judgement): void {
     this.observations.push(observe(policy, this.#subject.review, 'validate', judgement));
   }
+}
+
+/** For own buckets: the API server has matched the selectors already, so that no review waits for an object. */
+function withoutWaiting(objects: ObjectLookup): ObjectLookup {
+  return {
+    find: (object) => {
+      const result = objects.find(object);
+      return result.state === 'unknown' ? { state: 'unreadable', reason: 'this server does not have it' } : result;
+    },
+  };
 }
 
 /** Applies a patch to an object; undefined when it does not apply. */

@@ -4,7 +4,6 @@ import { parseAdmissionReview } from '../admission-review.ts';
 import type { JsonObject } from '../json-text.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
-import { NamespaceLookup } from './namespace-lookup.ts';
 import { ReviewSubject } from './review-subject.ts';
 
 const MANY = 3_500;
@@ -14,8 +13,7 @@ const NAMESPACED = 'validating.fail.equivalent.namespaced.v1';
 function candidateCount(table: TestTable, bucket: string, request: JsonObject = {}): number {
   const review = parseAdmissionReview(bytes(podReview(request)));
   assert.ok(review.target);
-  const lookup = new NamespaceLookup(table.table.namespaces, table.options.port);
-  return table.table.candidates(bucket, new ReviewSubject(review, review.target, lookup)).length;
+  return table.table.candidates(bucket, new ReviewSubject(review, review.target, table.namespaces)).length;
 }
 
 function clusterRequest(resource: string): JsonObject {
@@ -42,7 +40,7 @@ test('only policies that select the request’s namespace are candidates, of tho
         : { matchExpressions: [{ key: 'tenant', operator: 'In', values: [`t${tenant}`, 'all'] }] };
     table.add({ name: `p${tenant}`, spec: { namespaceSelector } });
   }
-  table.table.namespaces.set('tenant-16', { 'kubernetes.io/metadata.name': 'tenant-16', tenant: 't17' });
+  table.namespaces.set('tenant-16', { 'kubernetes.io/metadata.name': 'tenant-16', tenant: 't17' });
   assert.equal(candidateCount(table, VALIDATING, { namespace: 'tenant-16' }), 2);
   assert.equal(candidateCount(table, VALIDATING, clusterRequest('nodes')), 0);
   // Namespace selectors do not exclude objects outside of namespaces.
@@ -90,7 +88,7 @@ test('only policies whose object label is present are candidates, of thousands',
     name: 'unlike',
     spec: { objectSelector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } },
   });
-  table.table.namespaces.set('default', { team: 'a' });
+  table.namespaces.set('default', { team: 'a' });
   const labelled = (labels: JsonObject): JsonObject => ({ metadata: { name: 'one', labels } });
   assert.equal(candidateCount(table, VALIDATING, { object: labelled({ app: 'app-16' }) }), 2);
   assert.equal(candidateCount(table, VALIDATING, { object: labelled({ tier: 'web' }) }), 1);

@@ -1,7 +1,8 @@
 import { ruleMatches, SelectorError } from '../../resources/index.ts';
 import type { MatchConditions, Selector } from '../../resources/index.ts';
 import type { BucketMember } from './bucket-member.ts';
-import { NamespaceUnknown } from './namespace-lookup.ts';
+import { UnknownObject } from '../object-lookup.ts';
+import { NamespaceUnreadable } from './review-subject.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
 /**
@@ -18,6 +19,7 @@ const INTERNAL_ERROR = 500;
  * {@link meetsConditions}. The review is in the version that the API server would send. An error (namespace labels that
  * cannot be read, an invalid selector) counts only when nothing else excludes the review, as in `k8s.io/apiserver`
  * (generic webhooks).
+ * @throws UnknownObject when the result depends on an object that is not known yet.
  */
 export function matchMember(member: BucketMember, subject: ReviewSubject): MemberMatch {
   const { rules } = member;
@@ -33,8 +35,11 @@ export function matchMember(member: BucketMember, subject: ReviewSubject): Membe
   if (byObject === false) {
     return 'no-match';
   }
-  const problem = [byNamespace, byObject].find((result) => typeof result === 'string');
-  return problem === undefined ? 'matches' : { error: problem, code: INTERNAL_ERROR };
+  const problem = [byNamespace, byObject].find((result) => result !== true);
+  if (problem instanceof UnknownObject) {
+    throw problem;
+  }
+  return problem === undefined ? 'matches' : { error: problem.message, code: INTERNAL_ERROR };
 }
 
 function selectsNamespace({ namespaceSelector, selectsByName }: BucketMember, subject: ReviewSubject): boolean {
@@ -73,13 +78,13 @@ function checked(selector: Selector | SelectorError): Selector {
   return selector;
 }
 
-/** The result, or an error message. */
-function attempt(run: () => boolean): boolean | string {
+/** Whether the selector matches, or why that cannot be determined. */
+function attempt(run: () => boolean): boolean | UnknownObject | NamespaceUnreadable | SelectorError {
   try {
     return run();
   } catch (error) {
-    if (error instanceof NamespaceUnknown || error instanceof SelectorError) {
-      return error.message;
+    if (error instanceof UnknownObject || error instanceof NamespaceUnreadable || error instanceof SelectorError) {
+      return error;
     }
     throw error;
   }

@@ -4,7 +4,6 @@ import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
 import { Bucket } from './bucket.ts';
 import { bucketMember } from './bucket-member.ts';
 import type { BucketMember } from './bucket-member.ts';
-import { NamespaceLabels } from './namespace-labels.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
 interface TableEntry {
@@ -19,13 +18,11 @@ interface TableEntry {
 /** The policies of one thread, by id and by bucket. */
 export class PolicyTable {
   readonly options: PolicyOptions;
-  readonly namespaces: NamespaceLabels = new NamespaceLabels();
   /** Compiles the match conditions of all policies. */
   readonly conditions: MatchConditions = new MatchConditions();
   readonly #entries = new Map<string, TableEntry>();
   readonly #buckets = new Map<string, Bucket>();
 
-  /** The port looks up namespaces that are not known. */
   constructor(options: PolicyOptions) {
     this.options = options;
   }

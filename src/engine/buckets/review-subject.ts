@@ -3,8 +3,9 @@ import type { Bindings, CelValue } from '../../cel/index.ts';
 import { NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
-import { labelsOf } from './namespace-lookup.ts';
-import type { NamespaceLookup } from './namespace-lookup.ts';
+import { UnknownObject } from '../object-lookup.ts';
+import type { LookupResult, ObjectLookup, ObjectReference } from '../object-lookup.ts';
+import { labelsOf } from './object-labels.ts';
 import { labelText } from './rule-index.ts';
 
 /**
@@ -26,28 +27,36 @@ const NO_REQUEST_RESOURCE = NO_AUTHORIZER.requestResource({
   name: '',
 });
 
+/** The labels of a review's namespace cannot be read. */
+export class NamespaceUnreadable extends Error {
+  constructor(name: string, reason: string) {
+    super(`the labels of the namespace ${JSON.stringify(name)} are not known: ${reason}`);
+  }
+}
+
 /** A review as policies are matched with it. Nothing of its objects is built before it is needed. */
 export class ReviewSubject {
   readonly review: Review;
   readonly target: ReviewTarget;
   /** What rules look at. */
   readonly ruleRequest: RuleRequest;
-  readonly #namespaces: NamespaceLookup;
+  readonly #objects: ObjectLookup;
+  #namespace: LookupResult | undefined;
   #bindings: Bindings | undefined;
   #objectLabels: readonly Labels[] | undefined;
   #objectLabelTexts: ReadonlySet<string> | 'many' | undefined;
 
-  constructor(review: Review, target: ReviewTarget, namespaces: NamespaceLookup) {
+  constructor(review: Review, target: ReviewTarget, objects: ObjectLookup) {
     this.review = review;
     this.target = target;
     const { operation, subresource, namespace } = target;
     this.ruleRequest = { operation, subresource, namespace };
-    this.#namespaces = namespaces;
+    this.#objects = objects;
   }
 
-  /** The same with another object, and what is known of namespaces. */
+  /** The same review with another object. */
   with(review: Review): ReviewSubject {
-    return new ReviewSubject(review, this.target, this.#namespaces);
+    return new ReviewSubject(review, this.target, this.#objects);
   }
 
   /** Whether selectors of namespaces look at it: what is in no namespace is never left out by one. */
@@ -66,21 +75,23 @@ export class ReviewSubject {
     );
   }
 
-  /** Values that a label of the namespace may have; undefined when its labels would have to be asked for. */
+  /** Values that a label of the namespace may have; undefined when this thread does not have its labels. */
   namespaceValues(key: string): readonly string[] | undefined {
-    const { namespace } = this.target;
-    const labels = key === NAMESPACE_NAME_LABEL ? nameLabel(namespace) : this.#namespaces.known(namespace);
+    const labels = key === NAMESPACE_NAME_LABEL ? nameLabel(this.target.namespace) : this.#foundLabels();
     const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
     return labels === undefined ? undefined : value === undefined ? [] : [value];
   }
 
-  /** What a selector of namespaces looks at. Throws NamespaceUnknown. */
+  /**
+   * The labels that namespace selectors match.
+   * @throws UnknownObject, NamespaceUnreadable.
+   */
   namespaceLabels(onlyName: boolean): Labels {
     if (this.writesNamespace) {
       return labelsOf(this.review.object) ?? {};
     }
-    // It is there whatever else is, and cannot be changed.
-    return onlyName ? nameLabel(this.target.namespace) : this.#namespaces.get(this.target.namespace);
+    // The API server sets this label on every namespace, and it cannot be changed.
+    return onlyName ? nameLabel(this.target.namespace) : this.#readLabels();
   }
 
   /** Labels of those of the objects that have metadata. */
@@ -102,6 +113,33 @@ export class ReviewSubject {
   bindings(): Bindings {
     this.#bindings ??= this.#makeBindings();
     return this.#bindings;
+  }
+
+  #foundLabels(): Labels | undefined {
+    this.#namespace ??= this.#objects.find(this.#namespaceReference);
+    return this.#namespace.state === 'found' ? labelsOf(this.#namespace.object) : undefined;
+  }
+
+  #readLabels(): Labels {
+    const labels = this.#foundLabels();
+    if (labels !== undefined) {
+      return labels;
+    }
+    const { name } = this.#namespaceReference;
+    switch (this.#namespace?.state) {
+      case 'unknown':
+        throw new UnknownObject(this.#namespaceReference);
+      case 'absent':
+        throw new NamespaceUnreadable(name, `Cannot find v1/Namespace named ${JSON.stringify(name)}`);
+      case 'unreadable':
+        throw new NamespaceUnreadable(name, this.#namespace.reason);
+      default:
+        throw new NamespaceUnreadable(name, 'the object has no metadata');
+    }
+  }
+
+  get #namespaceReference(): ObjectReference {
+    return { apiVersion: 'v1', kind: 'Namespace', name: this.target.namespace };
   }
 
   #makeBindings(): Bindings {

@@ -200,7 +200,9 @@ function randomPolicy(dice: Dice, index: number, answer: TestPolicy['answer'], s
 
 function tableOf(): TestTable {
   const table = new TestTable();
-  table.table.namespaces.replace(Object.entries(NAMESPACES));
+  for (const [name, labels] of Object.entries(NAMESPACES)) {
+    table.namespaces.set(name, labels);
+  }
   return table;
 }
 

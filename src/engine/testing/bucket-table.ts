@@ -5,7 +5,7 @@ import { admit } from '../buckets/admit.ts';
 import type { Admission } from '../buckets/admit.ts';
 import type { AdmitOptions } from '../buckets/bucket-review.ts';
 import { PolicyTable } from '../buckets/policy-table.ts';
-import type { HostPort, PolicyLogEntry } from '../host-port.ts';
+import type { PolicyLogEntry } from '../host-port.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
@@ -15,6 +15,7 @@ import type { Verdict } from '../verdict.ts';
 import { readPolicyDefinition } from '../policy-reader.ts';
 import { bytes, podReview } from './reviews.ts';
 import { ScriptedGuest } from './scripted-guest.ts';
+import { TestNamespaces } from './test-namespaces.ts';
 
 /** A policy of a test. By default it matches the creation of pods and allows. */
 export interface TestPolicy {
@@ -45,20 +46,11 @@ export class TestTable {
   readonly log: PolicyLogEntry[] = [];
   readonly options: PolicyOptions;
   readonly table: PolicyTable;
-  /** Namespaces that were looked up. */
-  readonly lookups: string[] = [];
+  readonly namespaces: TestNamespaces = new TestNamespaces();
 
-  constructor(options: Partial<PolicyOptions> = {}, namespaces: Readonly<Record<string, JsonObject>> = {}) {
-    const port: HostPort = {
-      request: (_capability, payload) => {
-        const { name } = JSON.parse(payload) as { name: string };
-        this.lookups.push(name);
-        const namespace = Object.hasOwn(namespaces, name) ? namespaces[name] : undefined;
-        assert.ok(namespace, `Cannot find v1/Namespace named '${name}'`);
-        return JSON.stringify(namespace);
-      },
-    };
-    this.options = { port, log: (entry) => this.log.push(entry), ...options };
+  constructor(options: Partial<PolicyOptions> = {}) {
+    const request = (): never => assert.fail('no policy of these tests calls the host');
+    this.options = { port: { request }, log: (entry) => this.log.push(entry), ...options };
     this.table = new PolicyTable(this.options);
   }
 
@@ -81,7 +73,7 @@ export class TestTable {
   }
 
   admit(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Admission {
-    return admit(this.table, bucket, readReview('validate', bytes(review)), options);
+    return admit(this.table, bucket, readReview('validate', bytes(review)), { objects: this.namespaces, ...options });
   }
 
   evaluate(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Evaluated {

@@ -118,13 +118,13 @@ export class ReviewDispatch {
     worker.hand(job, this.#termsOf(job));
   }
 
-  #termsOf({ target, expiresAt, timedOut, isNamed, isDeferred, namespaceProblem }: ReviewJob): ReviewTerms {
+  #termsOf({ target, expiresAt, timedOut, isNamed, isDeferred, failedLookups }: ReviewJob): ReviewTerms {
     return {
       timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
       // A review that names a slow policy went to the slow lane at once.
       slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
-      namespaceProblem,
+      failedLookups: failedLookups.length === 0 ? null : failedLookups,
     };
   }
 

@@ -1,6 +1,7 @@
 // A review on its way through the worker pool.
 import type { Observation } from '../../engine/index.ts';
 import type { ReviewResult, Route } from '../evaluation-protocol.ts';
+import type { FailedLookup } from '../watched-objects.ts';
 
 /** The answer to one review. Times in milliseconds. */
 export interface Answer {
@@ -51,7 +52,7 @@ export class ReviewJob {
   /** Whether a worker handed it back because it is for a slow policy. */
   isDeferred = false;
   /** See ReviewTerms. */
-  namespaceProblem: string | null = null;
+  readonly failedLookups: FailedLookup[] = [];
   /** Policies that were reported already as cut off. */
   readonly told = new Set<string>();
   tries = 0;

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { parsePolicies } from '../../engine/index.ts';
+import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
+import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
@@ -76,12 +77,19 @@ const responseOf = ({ result }: Answer): Response => {
   return JSON.parse(result.response) as Response;
 };
 
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
+
+function namespaces(labels: Readonly<Record<string, Readonly<Record<string, string>>>>, isAll = false): WatchedChange {
+  const objects = Object.entries(labels).map(([name, own]) => [{ name }, { metadata: { labels: own } }] as const);
+  return { ...NAMESPACE, isAll, objects };
+}
+
 describe('a bucket in the worker pool', () => {
   let pool: WorkerPool;
   let timeouts: string[];
   let restarts: RestartReason[];
-  let sought: string[];
-  let findNamespace: (name: string) => Promise<string | undefined>;
+  let read: ObjectReference[];
+  let find: (object: ObjectReference) => Promise<FindResult>;
   const published = new Set<string>();
   before(async () => {
     pool = new WorkerPool({
@@ -91,20 +99,20 @@ describe('a bucket in the worker pool', () => {
       log: () => undefined,
       onTimeout: (policy) => timeouts.push(policy),
       onRestart: (reason) => restarts.push(reason),
-      findNamespace: (name) => {
-        sought.push(name);
-        return findNamespace(name);
+      find: (object) => {
+        read.push(object);
+        return find(object);
       },
     });
     await pool.start();
     await pool.publish(tableChange([], { modules: [accept, asksHost] }));
   });
   beforeEach(() => {
-    [timeouts, restarts, sought] = [[], [], []];
-    findNamespace = () => Promise.resolve('Cannot find it');
+    [timeouts, restarts, read] = [[], [], []];
+    find = () => Promise.resolve({ state: 'absent' });
   });
   afterEach(async () => {
-    pool.tellNamespaces({ isAll: true, namespaces: [] });
+    pool.publishWatched(namespaces({}, true));
     await pool.publish(tableChange([], { removals: [...published] }));
     published.clear();
   });
@@ -227,22 +235,25 @@ kw.cap.group:
     assert.equal(responseOf(answer).allowed, false);
   });
 
-  it('asks for a namespace that it does not know, and evaluates the review then', async () => {
+  it('reads an object that workers do not have, and evaluates the review then', async () => {
     const namespaceSelector = { matchLabels: { env: 'prod' } };
     await publish(rejects('a', match('pods', { namespaceSelector })));
-    findNamespace = (name) => {
-      pool.tellNamespaces({ isAll: false, namespaces: [[name, { env: name === 'shop' ? 'prod' : 'test' }]] });
-      return Promise.resolve(undefined);
+    find = ({ name }) => {
+      pool.publishWatched(namespaces({ [name]: { env: name === 'shop' ? 'prod' : 'test' } }));
+      return Promise.resolve({ state: 'published' });
     };
     assert.equal(responseOf(await admit('pods')).allowed, false);
     assert.equal(responseOf(await admit('pods', 10_000, 'office')).allowed, true);
-    assert.deepEqual(sought, ['shop', 'office']);
+    assert.deepEqual(
+      read,
+      ['shop', 'office'].map((name) => ({ ...NAMESPACE, name })),
+    );
     await Promise.all(Array.from({ length: 20 }, () => admit('pods')));
-    assert.equal(sought.length, 2, 'every worker knows it');
+    assert.equal(read.length, 2, 'every worker has it');
     pool.renew();
     await Promise.all(Array.from({ length: 20 }, () => admit('pods')));
-    assert.equal(sought.length, 2, 'and those that came later');
-    pool.tellNamespaces({ isAll: true, namespaces: [['shop', {}]] });
+    assert.equal(read.length, 2, 'and those that came later');
+    pool.publishWatched(namespaces({ shop: {} }, true));
     assert.equal(responseOf(await admit('pods')).allowed, true);
   });
 
@@ -252,8 +263,12 @@ kw.cap.group:
       rejects('a', match('pods', { namespaceSelector })),
       entry('b', accept, match('pods', { namespaceSelector, failurePolicy: 'Ignore' })),
     );
-    assert.match(responseOf(await admit('pods')).status?.message ?? '', /Cannot find it|not found|namespace/);
-    findNamespace = () => new Promise(() => undefined);
+    assert.match(responseOf(await admit('pods')).status?.message ?? '', /Cannot find v1\/Namespace named "shop"/);
+    find = () => Promise.reject(new Error('connection refused'));
+    assert.match(responseOf(await admit('pods')).status?.message ?? '', /not known: connection refused/);
+    find = () => Promise.resolve({ state: 'published' });
+    assert.match(responseOf(await admit('pods')).status?.message ?? '', /Cannot find/, 'it is gone again');
+    find = () => new Promise(() => undefined);
     const { allowed, status } = responseOf(await admit('pods', 400));
     assert.equal(allowed, false);
     assert.match(status?.message ?? '', /in time/);

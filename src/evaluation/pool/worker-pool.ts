@@ -1,14 +1,11 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { EvaluationError } from '../errors.ts';
-import {
-  type FromWorker,
-  type NamespacesChange,
-  type ReviewAnswer,
-  type Route,
-  type TableChange,
-} from '../evaluation-protocol.ts';
+import type { FromWorker, ReviewAnswer, Route, TableChange } from '../evaluation-protocol.ts';
+import type { ObjectReference } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { errorText } from '../../values/index.ts';
+import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
@@ -36,6 +33,8 @@ export const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
 export const START_RETRY_MS = 1_000;
 
+const NO_CLUSTER: FindResult = { state: 'unreadable', reason: 'no cluster is configured' };
+
 /** Options and listeners of a pool. */
 export interface WorkerPoolOptions extends WorkerThreadsOptions {
   readonly log: (entry: LogEntry) => void;
@@ -45,11 +44,8 @@ export interface WorkerPoolOptions extends WorkerThreadsOptions {
   readonly onRestart?: (reason: RestartReason) => void;
   /** Called when a worker cannot load a policy that the loader could. */
   readonly onApplyFailure?: (id: string, message: string) => void;
-  /**
-   * Reads a namespace that a selector needs and that workers do not know. Resolves with undefined when workers have its labels,
-   * else with the reason. Default: there is no cluster.
-   */
-  readonly findNamespace?: (name: string) => Promise<string | undefined>;
+  /** Reads an object that a review needs and that workers do not have, and publishes it. Default: there is no cluster. */
+  readonly find?: (object: ObjectReference) => Promise<FindResult>;
 }
 
 /** Why a worker was replaced. */
@@ -150,9 +146,9 @@ export class WorkerPool {
     return this.#threads.publish(change, numbers);
   }
 
-  /** Sends labels of namespaces to every worker; reviews that are submitted later see them. */
-  tellNamespaces(change: NamespacesChange): void {
-    this.#threads.tellNamespaces(change);
+  /** Sends changes of watched objects to every worker; reviews that are submitted later see them. */
+  publishWatched(change: WatchedChange): void {
+    this.#threads.publishWatched(change);
   }
 
   /** Replaces every worker, when what they were started with is out of date. Reviews under way start again. */
@@ -181,8 +177,8 @@ export class WorkerPool {
         this.#deferred(worker.take(message.seq));
         this.#dispatch.soon();
         break;
-      case 'namespace-unknown':
-        void this.#askForNamespace(worker.take(message.seq), message.namespace);
+      case 'unknown-object':
+        void this.#find(worker.take(message.seq), message.object);
         this.#dispatch.soon();
         break;
       case 'log':
@@ -237,22 +233,23 @@ export class WorkerPool {
     }
   }
 
-  /** Queues a review again once the labels of its namespace are known, or known to be missing. */
-  async #askForNamespace(job: ReviewJob | undefined, namespace: string): Promise<void> {
+  /** Reads an object that a review needs, and queues the review again when the result is there. */
+  async #find(job: ReviewJob | undefined, object: ObjectReference): Promise<void> {
     if (job === undefined) {
       return;
     }
-    const late = Promise.withResolvers<string>();
+    const late = Promise.withResolvers<FindResult>();
     const patience = setTimeout(
-      () => late.resolve(`the API server did not say in time which labels namespace ${namespace} has`),
+      () => late.resolve({ state: 'unreadable', reason: 'the API server did not answer in time' }),
       job.expiresAt - LAST_CALL_MS - performance.now(),
     );
-    const asked = this.#options.findNamespace?.(namespace) ?? Promise.resolve('there is no cluster to ask');
-    const problem = await Promise.race([asked, late.promise]).catch(String);
+    const found = await Promise.race([this.#options.find?.(object) ?? NO_CLUSTER, late.promise]).catch(
+      (error: unknown): FindResult => ({ state: 'unreadable', reason: errorText(error) }),
+    );
     clearTimeout(patience);
     if (!this.#stopped) {
-      // Read once: a namespace that is gone again keeps this answer.
-      job.namespaceProblem = problem ?? `namespace ${namespace} is gone`;
+      // One lookup of an object for each review: it counts as absent when it is gone again before the review is evaluated.
+      job.failedLookups.push({ object, result: found.state === 'published' ? { state: 'absent' } : found });
       this.#dispatch.queue.push(job);
       this.#dispatch.soon();
     }

@@ -1,8 +1,9 @@
-// The worker threads of a pool, and the policies and namespace labels that all of them have.
+// The worker threads of a pool, and the policies and watched objects that all of them have.
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
-import type { NamespacesChange, TableChange, WorkerStart } from '../evaluation-protocol.ts';
+import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
+import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
 /** Options of {@link WorkerThreads}. */
 export interface WorkerThreadsOptions {
@@ -19,8 +20,8 @@ export class WorkerThreads {
   readonly #table: PublishedTable;
   readonly #listener: WorkerListener;
   readonly #workers: WorkerThread[] = [];
-  /** Labels of namespaces, as sent to workers. */
-  readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
+  /** As published to workers. */
+  readonly #watched = new WatchedObjects();
   /** Number of the last change of the table. */
   #version = 0;
   /** Resolvers of start(), by worker. */
@@ -80,20 +81,11 @@ export class WorkerThreads {
     }
   }
 
-  /** Sends labels of namespaces to every worker. */
-  tellNamespaces(change: NamespacesChange): void {
-    if (change.isAll) {
-      this.#namespaces.clear();
-    }
-    for (const [name, labels] of change.namespaces) {
-      if (labels === undefined) {
-        this.#namespaces.delete(name);
-      } else {
-        this.#namespaces.set(name, labels);
-      }
-    }
+  /** Sends changes of watched objects to every worker. */
+  publishWatched(change: WatchedChange): void {
+    this.#watched.apply(change);
     for (const worker of this.#workers) {
-      worker.send({ type: 'namespaces', change });
+      worker.send({ type: 'watched', change });
     }
   }
 
@@ -110,8 +102,8 @@ export class WorkerThreads {
       this.#starting.set(fresh, started);
     }
     fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
-    if (this.#namespaces.size > 0) {
-      fresh.send({ type: 'namespaces', change: { isAll: true, namespaces: [...this.#namespaces] } });
+    for (const change of this.#watched.changes()) {
+      fresh.send({ type: 'watched', change });
     }
   }
 

@@ -30,11 +30,11 @@ parentPort?.on('message', (message: ToWorker) => {
       break;
     case 'table': {
       const { version, change, numbers } = message;
-      say({ type: 'applied', version, failures: evaluation.apply(change, numbers) });
+      say({ type: 'applied', version, failures: evaluation.policies.apply(change, numbers) });
       break;
     }
-    case 'namespaces':
-      evaluation.follow(message.change);
+    case 'watched':
+      evaluation.watched.apply(message.change);
       break;
     default:
       message satisfies never;

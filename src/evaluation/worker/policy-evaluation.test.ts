@@ -22,9 +22,9 @@ it('answers a fault of the engine as failed, logs it, and evaluates the next rev
       leave: () => undefined,
     },
   });
-  evaluation.apply(tableChange([tableEntry('id', module)], { modules: [module] }), [1]);
+  evaluation.policies.apply(tableChange([tableEntry('id', module)], { modules: [module] }), [1]);
   const review = (): unknown => {
-    const terms = { timedOut: null, expiresAt: Infinity, slow: null, namespaceProblem: null };
+    const terms = { timedOut: null, expiresAt: Infinity, slow: null, failedLookups: null };
     const outcome = evaluation.review([1, 1, 'validate_raw', 'id', Buffer.from('{"request":{}}'), terms]);
     return outcome.type === 'answer' ? outcome.answer.result.kind : outcome.type;
   };

@@ -1,6 +1,6 @@
 // The policies of a file: read whenever it changes.
 import { EvaluationError } from '../../evaluation/index.ts';
-import type { CompiledPolicyModule, ReadEntry } from '../../evaluation/index.ts';
+import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
@@ -80,8 +80,8 @@ export class FilePolicies implements PolicySource {
     return 'none';
   }
 
-  findNamespace(): Promise<string | undefined> {
-    return Promise.resolve('the policies of a file do not select namespaces');
+  find(): Promise<FindResult> {
+    return Promise.resolve({ state: 'unreadable', reason: 'a policies file has no cluster' });
   }
 
   view(): PoliciesView {

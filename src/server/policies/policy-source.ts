@@ -1,9 +1,7 @@
 // Where a policy server has its policies from, and what becomes of them: a file, or the revisions of a cluster.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PolicyDefinition } from '../../engine/index.ts';
-import type { CompiledPolicyModule } from '../../evaluation/index.ts';
-import type { NamespacesChange, TableChange } from '../../evaluation/index.ts';
-import type { Loader } from '../../evaluation/index.ts';
+import type { ObjectReference, PolicyDefinition } from '../../engine/index.ts';
+import type { CompiledPolicyModule, FindResult, Loader, TableChange, WatchedChange } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import type { ChangeResult } from './policy-registry.ts';
@@ -28,8 +26,8 @@ export interface PolicyHost {
    * @param staged what is loaded beside the table now, by policy, where that may be something else than before
    */
   publish(change: TableChange, staged?: ReadonlyMap<string, readonly PolicyDefinition[]>): Promise<void>;
-  /** Tells every worker of namespaces; see WorkerPool.tellNamespaces. */
-  tellNamespaces(change: NamespacesChange): void;
+  /** Sends changes of watched objects to every worker. */
+  publishWatched(change: WatchedChange): void;
   /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
   phaseChanged(id: string, change: PhaseChange | undefined): void;
   changeEnded(result: ChangeResult): void;
@@ -57,7 +55,7 @@ export interface PolicySource {
   /** What is known of policies that API servers ask about together, bucket by bucket. */
   buckets(): BucketKnowledge;
   /** See WorkerPoolOptions. */
-  findNamespace(name: string): Promise<string | undefined>;
+  find(object: ObjectReference): Promise<FindResult>;
   view(): PoliciesView;
   /** What is known of one policy; undefined when none of that id is declared. */
   status(id: string): PolicyStatus | undefined;

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { ApiError, ClusterError } from '../../cluster/index.ts';
 import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/index.ts';
-import type { NamespacesChange } from '../../evaluation/index.ts';
+import type { WatchedChange } from '../../evaluation/index.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
@@ -43,7 +43,7 @@ describe('the namespaces of a replica', () => {
   let cluster: ReplicaCluster;
   let feed: NamespaceFeed;
   let known: Map<string, Readonly<Record<string, string>>>;
-  let told: NamespacesChange[];
+  let published: WatchedChange[];
   let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
   beforeEach(async () => {
     cluster = await ReplicaCluster.open();
@@ -57,20 +57,23 @@ describe('the namespaces of a replica', () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  /** A feed that knows what is on disk; nothing has been told. */
+  /** A feed that knows what is on disk; nothing has been published. */
   function open(): NamespaceFeed {
     known = new Map();
-    told = [];
+    published = [];
     return new NamespaceFeed({
       cluster: cluster.cluster,
-      tell: (change) => {
-        told.push(change);
+      publish: (change) => {
+        published.push(change);
         known = new Map(change.isAll ? [] : known);
-        for (const [name, labels] of change.namespaces) {
-          if (labels === undefined) {
+        for (const [{ name }, object] of change.objects) {
+          if (object === undefined) {
             known.delete(name);
           } else {
-            known.set(name, labels);
+            known.set(
+              name,
+              (object as unknown as { metadata: { labels: Readonly<Record<string, string>> } }).metadata.labels,
+            );
           }
         }
       },
@@ -95,21 +98,21 @@ describe('the namespaces of a replica', () => {
     }
   }
 
-  it('are followed only while a policy selects them by labels', async () => {
+  it('are watched only while a policy selects them by labels', async () => {
     feed.want(new Map([['a', byName]]), true);
-    assert.equal(feed.isFollowing, false);
+    assert.equal(feed.isWatched, false);
     feed.want(new Map([['b', byLabel]]), false);
     await until(() => known.get('shop')?.env === 'prod');
-    assert.equal(told[0]?.isAll, true);
+    assert.equal(published[0]?.isAll, true);
     feed.want(new Map([['b', undefined]]), false);
-    assert.equal(feed.isFollowing, false);
+    assert.equal(feed.isWatched, false);
     assert.equal(known.size, 0);
   });
 
-  it('are told when their labels change, come or go, and not otherwise', async () => {
+  it('are published when their labels change, come or go, and not otherwise', async () => {
     feed.want(new Map([['b', byLabel]]), true);
     await until(() => known.has('shop'));
-    const changes = told.length;
+    const changes = published.length;
     await cluster.admin.patch(
       NAMESPACES,
       { name: 'shop' },
@@ -121,7 +124,7 @@ describe('the namespaces of a replica', () => {
       { type: 'merge', body: { metadata: { labels: { env: 'test' } } } },
     );
     await until(() => known.get('shop')?.env === 'test');
-    assert.equal(told.length, changes + 1);
+    assert.equal(published.length, changes + 1);
     await create('office', {});
     await until(() => known.has('office'));
     await cluster.admin.delete(NAMESPACES, { name: 'office' });
@@ -130,12 +133,12 @@ describe('the namespaces of a replica', () => {
 
   it('are found one by one, with the reason when there is none', async () => {
     const [first, second] = await Promise.all([feed.find('shop'), feed.find('shop')]);
-    assert.deepEqual([first, second], [undefined, undefined]);
+    assert.deepEqual([first, second], [{ state: 'published' }, { state: 'published' }]);
     assert.equal(cluster.requests.filter((request) => request === 'get namespaces').length, 1, 'asked once');
     assert.equal(known.get('shop')?.env, 'prod');
-    assert.equal(await feed.find('nowhere'), 'Cannot find v1/Namespace named "nowhere"');
+    assert.deepEqual(await feed.find('nowhere'), { state: 'absent' });
     cluster.isDown = true;
-    assert.match((await feed.find('shop')) ?? '', /the API server is down/);
+    assert.match(JSON.stringify(await feed.find('shop')), /unreadable.*the API server is down/);
   });
 
   describe('after a restart', () => {
@@ -147,10 +150,10 @@ describe('the namespaces of a replica', () => {
 
     it('are those of before while the cluster cannot be reached, and then those that it has', async () => {
       cluster.isDown = true;
-      assert.deepEqual(told, [], 'the cluster is asked first');
-      assert.equal(await feed.find('shop'), undefined);
+      assert.deepEqual(published, [], 'the cluster is asked first');
+      assert.deepEqual(await feed.find('shop'), { state: 'published' });
       assert.deepEqual(known.get('shop'), { env: 'prod', [NAMESPACE_NAME_LABEL]: 'shop' });
-      assert.match((await feed.find('nowhere')) ?? '', /the API server is down/, 'it is in neither');
+      assert.match(JSON.stringify(await feed.find('nowhere')), /the API server is down/, 'it is in neither');
       await cluster.admin.delete(NAMESPACES, { name: 'shop' });
       await create('office', {});
       cluster.isDown = false;
@@ -163,12 +166,12 @@ describe('the namespaces of a replica', () => {
       assert.deepEqual([known.has('office'), known.has('shop')], [true, false]);
     });
 
-    it('are those of before when following fails, and not when the cluster refuses', async () => {
+    it('are those of before when the watch fails, and not when the cluster refuses', async () => {
       feed.failed(new ApiError(403, 'Forbidden', 'namespaces is forbidden'));
-      assert.deepEqual(told, []);
+      assert.deepEqual(published, []);
       feed.failed(new ClusterError('unreachable', 'down'));
       feed.failed(new ClusterError('unreachable', 'still down'));
-      assert.equal(told.length, 1);
+      assert.equal(published.length, 1);
       assert.equal(known.get('shop')?.env, 'prod');
     });
 
@@ -188,7 +191,7 @@ describe('the namespaces of a replica', () => {
       feed.want(new Map([['b', byName]]), true);
       await restart();
       feed.failed(new ClusterError('unreachable', 'down'));
-      assert.deepEqual(told, []);
+      assert.deepEqual(published, []);
     });
   });
 });

@@ -2,7 +2,8 @@
 // got with them. Assembly only; each part is in a file of its own.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
-import type { CompiledPolicyModule, PeerAccess } from '../../evaluation/index.ts';
+import type { ObjectReference } from '../../engine/index.ts';
+import type { CompiledPolicyModule, FindResult, PeerAccess } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
@@ -77,7 +78,7 @@ export class Replica implements PolicySource {
     );
     this.#namespaces = new NamespaceFeed({
       cluster,
-      tell: (change) => host.tellNamespaces(change),
+      publish: (change) => host.publishWatched(change),
       record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
       log,
     });
@@ -178,8 +179,11 @@ export class Replica implements PolicySource {
     return this.#feed.isSynced || this.#isLoaded ? 'known' : 'unknown';
   }
 
-  findNamespace(name: string): Promise<string | undefined> {
-    return this.#namespaces.find(name);
+  /** Namespaces are the only kind that evaluation looks up. */
+  async find({ apiVersion, kind, name }: ObjectReference): Promise<FindResult> {
+    return apiVersion === 'v1' && kind === 'Namespace'
+      ? await this.#namespaces.find(name)
+      : { state: 'unreadable', reason: `this server does not watch ${apiVersion}/${kind}` };
   }
 
   view(): PoliciesView {

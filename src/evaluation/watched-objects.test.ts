@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type WatchedChange, WatchedObjects } from './watched-objects.ts';
+
+const QUOTA = { apiVersion: 'example.dev/v1', kind: 'Quota' };
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
+const UNKNOWN = { state: 'unknown' } as const;
+
+function change(kind: typeof QUOTA, objects: WatchedChange['objects'], isAll = false): WatchedChange {
+  return { ...kind, isAll, objects };
+}
+
+describe('watched objects', () => {
+  it('are found by kind, namespace and name', () => {
+    const watched = new WatchedObjects();
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, { spec: { pods: 1 } }]]));
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: {} }]]));
+    const found = { state: 'found', object: { spec: { pods: 1 } } };
+    assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), found);
+    assert.deepEqual(watched.find({ ...NAMESPACE, name: 'a' }), { state: 'found', object: { metadata: {} } });
+    assert.deepEqual(watched.find({ ...QUOTA, namespace: 'office', name: 'a' }), UNKNOWN);
+    assert.deepEqual(watched.find({ ...QUOTA, name: 'a' }), UNKNOWN);
+    assert.deepEqual(watched.find({ ...NAMESPACE, namespace: 'shop', name: 'a' }), UNKNOWN);
+  });
+
+  it('are unknown when they are gone, and all of a kind are replaced by a list of it', () => {
+    const watched = new WatchedObjects();
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, {}]]));
+    watched.apply(
+      change(
+        QUOTA,
+        ['a', 'b', 'c'].map((name) => [{ namespace: 'shop', name }, { name }]),
+      ),
+    );
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, undefined]]));
+    assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), UNKNOWN);
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'b' }, { name: 'new' }]], true));
+    assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'c' }), UNKNOWN);
+    assert.equal(watched.find({ ...NAMESPACE, name: 'a' }).state, 'found', 'other kinds stay');
+    watched.apply(change(QUOTA, [], true));
+    assert.deepEqual(
+      watched.changes().map(({ kind }) => kind),
+      ['Namespace'],
+    );
+  });
+
+  it('are the same for a worker that starts later', () => {
+    const [early, late] = [new WatchedObjects(), new WatchedObjects()];
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, { spec: {} }]]));
+    early.apply(change(NAMESPACE, [[{ name: 'a' }, {}]]));
+    for (const one of structuredClone(early.changes())) {
+      late.apply(one);
+    }
+    assert.deepEqual(late.changes(), early.changes());
+  });
+
+  it('that a review was read in vain for have that result, while workers do not have them', () => {
+    const watched = new WatchedObjects();
+    const object = { ...QUOTA, namespace: 'shop', name: 'a' };
+    const lookup = watched.after([{ object, result: { state: 'absent' } }]);
+    assert.deepEqual(lookup.find(object), { state: 'absent' });
+    assert.deepEqual(lookup.find({ ...object, name: 'b' }), UNKNOWN);
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, {}]]));
+    assert.equal(lookup.find(object).state, 'found');
+  });
+});

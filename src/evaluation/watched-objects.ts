@@ -1,0 +1,105 @@
+// Objects of the cluster that the main thread watches for evaluation. It publishes their changes to every worker; workers
+// look them up without waiting.
+import type { JsonObject, LookupResult, ObjectLookup, ObjectReference } from '../engine/index.ts';
+import type { ObjectKey } from '../resources/index.ts';
+
+/** Changed objects of one kind. */
+export interface WatchedChange {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Whether these are all published objects of the kind: others are forgotten. */
+  readonly isAll: boolean;
+  readonly objects: readonly WatchedObject[];
+}
+
+/** One object, or the part of it that evaluation needs; undefined: it is gone, or no longer followed. */
+export type WatchedObject = readonly [key: ObjectKey, object: JsonObject | undefined];
+
+/** The result of reading an object that workers do not have. */
+export type FindResult =
+  /** Workers have it now. */
+  { readonly state: 'published' } | Extract<LookupResult, { readonly state: 'absent' | 'unreadable' }>;
+
+/** The result for one review of a lookup after which workers still do not have the object. */
+export interface FailedLookup {
+  readonly object: ObjectReference;
+  readonly result: Exclude<FindResult, { readonly state: 'published' }>;
+}
+
+/** The published objects, of any kinds: in a worker for lookups, in the main thread for new workers. */
+export class WatchedObjects implements ObjectLookup {
+  readonly #kinds = new Map<string, PublishedKind>();
+
+  apply({ apiVersion, kind, isAll, objects }: WatchedChange): void {
+    const id = kindId({ apiVersion, kind });
+    const published = this.#kinds.get(id) ?? { apiVersion, kind, objects: new Map<string, JsonObject>() };
+    this.#kinds.set(id, published);
+    if (isAll) {
+      published.objects.clear();
+    }
+    for (const [key, object] of objects) {
+      if (object === undefined) {
+        published.objects.delete(keyId(key));
+      } else {
+        published.objects.set(keyId(key), object);
+      }
+    }
+    if (published.objects.size === 0) {
+      this.#kinds.delete(id);
+    }
+  }
+
+  /** Unknown, not absent, where there is no such object: one that was just created arrives with a delay. */
+  find(object: ObjectReference): LookupResult {
+    const found = this.#kinds.get(kindId(object))?.objects.get(keyId(object));
+    return found === undefined ? { state: 'unknown' } : { state: 'found', object: found };
+  }
+
+  /** The same lookup for a review whose unknown objects were read in vain before. */
+  after(failed: readonly FailedLookup[]): ObjectLookup {
+    return {
+      find: (object) => {
+        const result = this.find(object);
+        return result.state === 'unknown'
+          ? (failed.find((one) => isSameObject(one.object, object))?.result ?? result)
+          : result;
+      },
+    };
+  }
+
+  /** All objects as changes, for a new worker. */
+  changes(): WatchedChange[] {
+    return [...this.#kinds.values()].map(({ apiVersion, kind, objects }) => ({
+      apiVersion,
+      kind,
+      isAll: true,
+      objects: [...objects].map(([id, object]) => [keyOfId(id), object] as const),
+    }));
+  }
+}
+
+interface PublishedKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** By key, as text: there may be thousands in each worker. */
+  readonly objects: Map<string, JsonObject>;
+}
+
+function kindId({ apiVersion, kind }: Pick<ObjectReference, 'apiVersion' | 'kind'>): string {
+  return `${apiVersion} ${kind}`;
+}
+
+function keyId({ namespace = '', name }: ObjectKey): string {
+  return `${namespace}/${name}`;
+}
+
+/** The key of {@link keyId}: names of namespaces have no slash. */
+function keyOfId(id: string): ObjectKey {
+  const slash = id.indexOf('/');
+  const name = id.slice(slash + 1);
+  return slash === 0 ? { name } : { namespace: id.slice(0, slash), name };
+}
+
+function isSameObject(one: ObjectReference, other: ObjectReference): boolean {
+  return kindId(one) === kindId(other) && keyId(one) === keyId(other);
+}

@@ -1,0 +1,59 @@
+import { type Admission, type AdmitOptions, evaluate, type ObjectLookup, type Review } from '../../engine/index.ts';
+import { monotonicNow, type ReviewTerms, type Route } from '../evaluation-protocol.ts';
+import type { WorkerPolicies } from './worker-policies.ts';
+
+/** The decision about a review: a verdict, or why there is none. */
+export type Decision =
+  | Exclude<Admission, { readonly kind: 'unknown-bucket' }>
+  /** There is no such policy or bucket. */
+  | { readonly kind: 'unknown-target' };
+
+/** A review, and by what it is decided. */
+export interface DecisionRequest extends Pick<AdmitOptions, 'onUnitStart' | 'onUnitEnd'> {
+  readonly review: Review;
+  readonly route: Route;
+  /** The id of the policy, or the name of the bucket. */
+  readonly target: string;
+  readonly terms: ReviewTerms;
+  readonly objects: ObjectLookup;
+}
+
+/** Decides a review by one policy, or by those of a bucket that it is for. */
+export function decideReview(policies: WorkerPolicies, request: DecisionRequest): Decision {
+  return request.route === 'admit' ? byBucket(policies, request) : byPolicy(policies, request, request.route);
+}
+
+function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exclude<Route, 'admit'>): Decision {
+  const policy = policies.get(request.target);
+  if (policy === undefined) {
+    return { kind: 'unknown-target' };
+  }
+  const { verdict, observation } = evaluate(policy, request.review, { route, ...optionsOf(request) });
+  return { kind: 'verdict', verdict, observations: [observation] };
+}
+
+function byBucket({ buckets }: WorkerPolicies, request: DecisionRequest): Decision {
+  if (buckets === undefined) {
+    throw new Error('expected a worker that was started for reviews of buckets');
+  }
+  const { target, review, objects, terms } = request;
+  const admission = buckets.admit(buckets.table, target, review, {
+    ...optionsOf(request),
+    objects,
+    ...(terms.slow === null ? {} : { slow: new Set(terms.slow) }),
+    deadlineMs: terms.expiresAt - monotonicNow(),
+  });
+  return admission.kind === 'unknown-bucket' ? { kind: 'unknown-target' } : admission;
+}
+
+function optionsOf({
+  terms,
+  onUnitStart,
+  onUnitEnd,
+}: DecisionRequest): Pick<AdmitOptions, 'timedOut' | 'onUnitStart' | 'onUnitEnd'> {
+  return {
+    ...(terms.timedOut === null ? {} : { timedOut: new Set(terms.timedOut) }),
+    ...(onUnitStart && { onUnitStart }),
+    ...(onUnitEnd && { onUnitEnd }),
+  };
+}

@@ -1,0 +1,59 @@
+import { type OnUnitStart, MATCH_CONDITIONS, type Observation } from '../../engine/index.ts';
+import type { WorkerActivity } from '../evaluation-protocol.ts';
+
+/**
+ * Kept of the time of a bucket's review for evaluating it once more without the policy that had to be cut off: two intervals
+ * of the watchdog, and far more than all its policies usually take. Milliseconds.
+ */
+const SECOND_TRY_MS = 250;
+
+export interface ReviewActivityOptions {
+  readonly seq: number;
+  /** Time until the review must be answered; Infinity: only its policy's own limit counts. Milliseconds. */
+  readonly leftMs: () => number;
+  readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
+  /** The number of a policy, see {@link WorkerActivity}. */
+  readonly numberOf: (policy: string) => number;
+}
+
+/** The policies that run for one review: published for the watchdog, and timed. */
+export class ReviewActivity {
+  readonly #options: ReviewActivityOptions;
+  /** Time in the code of each policy, by id. Milliseconds. */
+  readonly #times = new Map<string, number>();
+  /** Undefined while no code of a policy runs. */
+  #policy: string | undefined;
+  #startedAt = 0;
+
+  constructor(options: ReviewActivityOptions) {
+    this.#options = options;
+  }
+
+  readonly onUnitStart: OnUnitStart = (id, timeoutMs, member) => {
+    const { seq, activity, leftMs, numberOf } = this.#options;
+    const policy = member < 0 ? id : id.slice(0, id.indexOf('/'));
+    activity.enter(seq, Math.min(timeoutMs, timeToEvaluate(leftMs())), member, numberOf(policy));
+    this.#policy = member === MATCH_CONDITIONS ? undefined : policy;
+    this.#startedAt = performance.now();
+  };
+
+  readonly onUnitEnd = (): void => {
+    this.#options.activity.leave();
+    if (this.#policy !== undefined) {
+      this.#times.set(this.#policy, (this.#times.get(this.#policy) ?? 0) + performance.now() - this.#startedAt);
+    }
+  };
+
+  /** For each observation; -1 when no code of its policy ran. Those of one policy have equal shares of its time. */
+  timesOf(observations: readonly Observation[]): number[] {
+    return observations.map(({ policy }) => {
+      const ms = this.#times.get(policy);
+      return ms === undefined ? -1 : ms / observations.filter((other) => other.policy === policy).length;
+    });
+  }
+}
+
+/** How long a policy may take, of the time that is left for the review. */
+function timeToEvaluate(leftMs: number): number {
+  return leftMs === Infinity ? Infinity : Math.max(leftMs - SECOND_TRY_MS, leftMs / 2, 0);
+}

@@ -1,0 +1,114 @@
+import {
+  createFailedPolicy,
+  createGuest,
+  createPolicy,
+  type Buckets,
+  type LoadedPolicy,
+  loadBuckets,
+  type PolicyGuest,
+  type PolicyOptions,
+  type PolicyTable,
+} from '../../engine/index.ts';
+import { errorText } from '../../values/index.ts';
+import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
+import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+
+/** An entry that the loader could load and this worker cannot. */
+export interface ApplyFailure {
+  readonly id: string;
+  readonly message: string;
+}
+
+/** The policies of a worker, by id and by bucket, with the guests that run them. */
+export class WorkerPolicies {
+  /** Undefined: there are no reviews of buckets. */
+  readonly buckets: { readonly admit: Buckets['admit']; readonly table: PolicyTable } | undefined;
+  readonly #options: PolicyOptions;
+  readonly #modules = new Map<string, CompiledPolicyModule>();
+  /** One guest per module, shared by all policies that use it. */
+  readonly #guests = new Map<string, PolicyGuest>();
+  readonly #policies = new Map<string, LoadedPolicy>();
+  /** The numbers that name policies in the worker's activity, by id. */
+  readonly #numbers = new Map<string, number>();
+
+  constructor(options: PolicyOptions, hasBuckets: boolean) {
+    this.#options = options;
+    if (hasBuckets) {
+      const { admit, PolicyTable } = loadBuckets();
+      this.buckets = { admit, table: new PolicyTable(options) };
+    }
+  }
+
+  get(id: string): LoadedPolicy | undefined {
+    return this.#policies.get(id);
+  }
+
+  /** See {@link WorkerActivity}; 0: there is no such policy. */
+  numberOf(id: string): number {
+    return this.#numbers.get(id) ?? 0;
+  }
+
+  /**
+   * Applies a change of the table.
+   * @param numbers of its upserts, in their order
+   */
+  apply(change: TableChange, numbers: readonly number[]): readonly ApplyFailure[] {
+    const failures: ApplyFailure[] = [];
+    change.modules.forEach((module) => this.#prepare(module));
+    for (const id of change.removals) {
+      this.#policies.delete(id);
+      this.buckets?.table.delete(id);
+      this.#numbers.delete(id);
+    }
+    for (const [index, entry] of change.upserts.entries()) {
+      const policy = this.#loaded(entry, failures);
+      this.#policies.set(entry.id, policy);
+      this.buckets?.table.set(policy, entry.match, entry.alsoIn);
+      this.#numbers.set(entry.id, numbers[index] ?? 0);
+    }
+    for (const digest of change.retired) {
+      this.#modules.delete(digest);
+      this.#guests.delete(digest);
+    }
+    return failures;
+  }
+
+  /** Instantiates a module before the entries that use it are applied; they report why it cannot be. */
+  #prepare(module: CompiledPolicyModule): void {
+    this.#modules.set(module.digest, module);
+    try {
+      this.#guestOf(module.digest);
+    } catch {
+      // Reported by #loaded.
+    }
+  }
+
+  #guestOf(digest: string | undefined): PolicyGuest {
+    const known = this.#guests.get(digest ?? '');
+    if (known !== undefined) {
+      return known;
+    }
+    const module = this.#modules.get(digest ?? '');
+    if (module === undefined) {
+      throw new Error(`the module ${digest ?? ''} was not sent to this worker`);
+    }
+    const guest = createGuest(module);
+    this.#guests.set(module.digest, guest);
+    return guest;
+  }
+
+  /** A policy that cannot be loaded here answers as failed. */
+  #loaded(entry: TableEntry, failures: ApplyFailure[]): LoadedPolicy {
+    if ('failed' in entry) {
+      return createFailedPolicy({ id: entry.id, ...entry.failed }, this.#options);
+    }
+    try {
+      return createPolicy(entry.definition, (reference) => this.#guestOf(entry.digests[reference]), this.#options);
+    } catch (error) {
+      const message = errorText(error);
+      const { id, mode, failurePolicy } = entry.definition;
+      failures.push({ id, message });
+      return createFailedPolicy({ id, message, mode, failurePolicy }, this.#options);
+    }
+  }
+}

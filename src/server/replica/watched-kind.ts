@@ -1,0 +1,199 @@
+// One kind of the cluster whose objects evaluation looks up: watched while policies need it, and published to workers.
+import { isDeepStrictEqual } from 'node:util';
+import { type Cluster, isNotFound } from '../../cluster/index.ts';
+import type { JsonObject } from '../../engine/index.ts';
+import type { FindResult, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import type { Logger } from '../../log/index.ts';
+import { apiVersionOf, keyOf, keyText } from '../../resources/index.ts';
+import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { type Change, ObjectCache } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
+
+/**
+ * How long an object stays published that was read by itself and that the watch does not have: long against the delay of a
+ * watch. Milliseconds.
+ */
+export const FOUND_MS = 5_000;
+/** How long the API server may take to answer a read of one object: less than the timeout of most webhooks. Milliseconds. */
+const FIND_TIMEOUT_MS = 3_000;
+
+export interface WatchedKindOptions {
+  readonly cluster: Pick<Cluster, 'get' | 'list' | 'watch'>;
+  readonly type: ResourceType;
+  /** The part of an object that is kept here. */
+  readonly transform: (object: KubernetesObject) => KubernetesObject;
+  /** The part of an object that workers get; they hear of an object again when this changes. */
+  readonly view: (object: KubernetesObject) => JsonObject;
+  readonly publish: (change: WatchedChange) => void;
+  /** Called after a change by the watch, or its end. */
+  readonly changed: () => void;
+  /** Called when an object could not be read. */
+  readonly failed: (error: unknown) => void;
+  readonly log: Logger;
+}
+
+/** Publishes the objects of a kind: all while it is watched, else those that reviews need, for a while. */
+export class WatchedKind {
+  readonly #options: WatchedKindOptions;
+  #watch: KindWatch | undefined;
+  readonly #finding = new Map<string, Promise<FindResult>>();
+  /** Objects that were read by themselves, until the watch alone counts. */
+  readonly #found = new Map<string, NodeJS.Timeout>();
+  /** Objects of before the start, until the watch has listed the kind. */
+  #restored: ReadonlyMap<string, WatchedObject> = new Map();
+
+  constructor(options: WatchedKindOptions) {
+    this.#options = options;
+  }
+
+  get isWatched(): boolean {
+    return this.#watch !== undefined;
+  }
+
+  /** All objects that the watch has. */
+  list(): readonly KubernetesObject[] {
+    return this.#watch?.list() ?? [];
+  }
+
+  watch(): void {
+    this.#watch ??= new KindWatch(this.#options, (isAll, objects) => this.#watched(isAll, objects));
+  }
+
+  /** Ends the watch; workers forget its objects. */
+  unwatch(): void {
+    this.#watch?.stop();
+    this.#watch = undefined;
+    this.#watched(true, []);
+  }
+
+  /** Publishes objects of before the start, but for those that were read meanwhile. They count until the kind is listed. */
+  restore(objects: readonly WatchedObject[]): void {
+    this.#restored = new Map(objects.map((object) => [keyText(object[0]), object]));
+    const others = objects.filter(([key]) => !this.#found.has(keyText(key)));
+    if (others.length > 0) {
+      this.#publish(false, others);
+    }
+  }
+
+  /** Reads one object and publishes it. Never rejects. */
+  find(key: ObjectKey): Promise<FindResult> {
+    const id = keyText(key);
+    const finding = this.#finding.get(id) ?? this.#find(key).finally(() => this.#finding.delete(id));
+    this.#finding.set(id, finding);
+    return finding;
+  }
+
+  stop(): void {
+    this.#watch?.stop();
+    this.#watch = undefined;
+    for (const timer of this.#found.values()) {
+      clearTimeout(timer);
+    }
+  }
+
+  async #find(key: ObjectKey): Promise<FindResult> {
+    const { cluster, type, view, failed } = this.#options;
+    try {
+      const object = await cluster.get(type, key, { signal: AbortSignal.timeout(FIND_TIMEOUT_MS) });
+      this.#publish(false, [[key, view(object)]]);
+      this.#keepForAWhile(key);
+      return { state: 'published' };
+    } catch (error) {
+      if (isNotFound(error)) {
+        return { state: 'absent' };
+      }
+      failed(error);
+      const isRestored = this.#restored.has(keyText(key));
+      return isRestored ? { state: 'published' } : { state: 'unreadable', reason: errorText(error) };
+    }
+  }
+
+  /** Afterwards the watch is right: it may have reported before that the object is gone, or it does not work. */
+  #keepForAWhile(key: ObjectKey): void {
+    const id = keyText(key);
+    clearTimeout(this.#found.get(id));
+    const timer = setTimeout(() => {
+      this.#found.delete(id);
+      this.#publish(false, [[key, this.#watch?.get(key) ?? this.#restored.get(id)?.[1]]]);
+    }, FOUND_MS);
+    timer.unref();
+    this.#found.set(id, timer);
+  }
+
+  #watched(isAll: boolean, objects: readonly WatchedObject[]): void {
+    this.#restored = new Map();
+    this.#publish(isAll, objects);
+    this.#options.changed();
+  }
+
+  #publish(isAll: boolean, objects: readonly WatchedObject[]): void {
+    const { type, publish } = this.#options;
+    publish({ apiVersion: apiVersionOf(type), kind: type.kind, isAll, objects });
+  }
+}
+
+/** One watch of a kind. Reports all objects when they are listed, later those whose view changed, many at once. */
+class KindWatch {
+  readonly #view: WatchedKindOptions['view'];
+  readonly #report: (isAll: boolean, objects: readonly WatchedObject[]) => void;
+  readonly #cache: ObjectCache;
+  readonly #stopping = new AbortController();
+  readonly #changed = new Map<string, ObjectKey>();
+  #reporting: NodeJS.Immediate | undefined;
+  #isListed = false;
+
+  constructor(options: WatchedKindOptions, report: (isAll: boolean, objects: readonly WatchedObject[]) => void) {
+    const { cluster, type, transform, view, log } = options;
+    this.#view = view;
+    this.#report = report;
+    this.#cache = new ObjectCache({ cluster, type, transform, log });
+    this.#cache.subscribe((change) => this.#receive(change));
+    this.#cache.synced.then(
+      () => this.#listed(),
+      () => undefined,
+    );
+    void this.#cache.start(this.#stopping.signal);
+  }
+
+  get(key: ObjectKey): JsonObject | undefined {
+    const object = this.#isListed ? this.#cache.get(key) : undefined;
+    return object === undefined ? undefined : this.#view(object);
+  }
+
+  list(): readonly KubernetesObject[] {
+    return this.#cache.list();
+  }
+
+  stop(): void {
+    clearImmediate(this.#reporting);
+    this.#stopping.abort(new Error('no policy needs the objects of this kind'));
+  }
+
+  #listed(): void {
+    if (!this.#stopping.signal.aborted) {
+      this.#isListed = true;
+      this.#report(
+        true,
+        this.list().map((object) => [keyOf(object), this.#view(object)]),
+      );
+    }
+  }
+
+  #receive({ before, after }: Change): void {
+    const object = after ?? before;
+    const isSame =
+      before !== undefined && after !== undefined && isDeepStrictEqual(this.#view(before), this.#view(after));
+    if (object !== undefined && this.#isListed && !isSame) {
+      const key = keyOf(object);
+      this.#changed.set(keyText(key), key);
+      this.#reporting ??= setImmediate(() => this.#reportChanged());
+    }
+  }
+
+  #reportChanged(): void {
+    this.#reporting = undefined;
+    const objects = [...this.#changed.values()].map((key) => [key, this.get(key)] as const);
+    this.#changed.clear();
+    this.#report(false, objects);
+  }
+}
