@@ -1,9 +1,10 @@
 // `portcullis export`: policies of builtin:cel as manifests for the admission policies of API servers.
 import { styleText } from 'node:util';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { type ExportedPolicy, exportPolicy, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
 import { readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { kubernetesVersion } from '../kubernetes-version.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { findPolicy } from './policies-file.ts';
 import { Progress } from '../progress.ts';
@@ -21,7 +22,11 @@ export function exportCommand(): Command {
     .description('print policies of builtin:cel as ValidatingAdmissionPolicies or MutatingAdmissionPolicies')
     .argument('[policies]', 'the policies file', 'policies.yml')
     .option('--policy <id>', `the policy to export (default: all of ${CEL})`)
-    .addOption(new Option('--kubernetes-version <version>', 'version of the API server, such as 1.34').argParser(minor))
+    .addOption(
+      new Option('--kubernetes-version <version>', 'version of the API server, such as 1.34').argParser(
+        kubernetesVersion,
+      ),
+    )
     .addOption(
       new Option('-o, --output <format>', 'output format; json prints a List')
         .choices(['yaml', 'json'])
@@ -37,14 +42,6 @@ Example:
   portcullis export policies.yml --policy replica-limit | kubectl apply -f -`,
     )
     .action(exportPolicies);
-}
-
-function minor(text: string): number {
-  const version = /^v?1\.(\d{1,3})$/.exec(text)?.[1];
-  if (version === undefined) {
-    throw new InvalidArgumentError(`Expected a version such as 1.34, got ${text}.`);
-  }
-  return Number(version);
 }
 
 async function exportPolicies(file: string, flags: ExportFlags): Promise<void> {
@@ -90,7 +87,7 @@ function policiesOf(text: string, file: string, id: string | undefined): readonl
   return found;
 }
 
-function exportOne(policy: PolicyDefinition, kubernetesVersion: number | undefined): ExportedPolicy {
+function exportOne(policy: PolicyDefinition, version: number | undefined): ExportedPolicy {
   if (policy.kind === 'group' || policy.module !== CEL) {
     const kind = policy.kind === 'group' ? 'a group' : `of ${policy.module}`;
     throw new CliError(`${policy.id} is ${kind}: expected a policy of ${CEL}`, {
@@ -101,6 +98,6 @@ function exportOne(policy: PolicyDefinition, kubernetesVersion: number | undefin
     name: policy.id,
     monitors: policy.mode === 'monitor',
     ...(policy.message === undefined ? {} : { message: policy.message }),
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(version === undefined ? {} : { kubernetesVersion: version }),
   });
 }

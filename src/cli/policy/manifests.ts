@@ -57,17 +57,17 @@ export async function readManifests(paths: readonly string[]): Promise<JsonObjec
   return manifests;
 }
 
-/** @param version of the API server, such as `1.34` */
+/** @param minor of the API server's version, 1.x */
 export function manifestsPolicy(
   id: string,
   manifests: readonly JsonObject[],
-  version: string | undefined,
+  minor: number | undefined,
 ): ManifestsPolicy {
   const entry = { module: MANIFESTS, allowedToMutate: true };
   const [definition] = parsePolicies(JSON.stringify({ [id]: entry }), id).policies;
   if (definition === undefined) {
     throw new CliError(`${id} is not a valid name of a policy`);
   }
-  const minor = version === undefined ? {} : { kubernetesVersion: Number(version.split('.')[1]) };
-  return { definition, modules: { [MANIFESTS]: { manifests, ...minor } } };
+  const version = minor === undefined ? {} : { kubernetesVersion: minor };
+  return { definition, modules: { [MANIFESTS]: { manifests, ...version } } };
 }

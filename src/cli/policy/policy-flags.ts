@@ -13,6 +13,7 @@ import {
 } from '../../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { usageError } from '../errors.ts';
+import { kubernetesVersion } from '../kubernetes-version.ts';
 import { manifestsPolicy, readManifests } from './manifests.ts';
 import type { ModuleInput, PolicyJob } from '../module/module-job.ts';
 import { type ModuleSourceOptions, readModule, readSources, targetReference } from '../module/module-source.ts';
@@ -37,7 +38,7 @@ export interface PolicyFlags {
   readonly policies?: string;
   readonly policy?: string;
   readonly manifests?: readonly string[];
-  readonly kubernetesVersion?: string;
+  readonly kubernetesVersion?: number;
 }
 
 /** Flags that an entry of a policies file replaces. */
@@ -313,13 +314,6 @@ function capabilities(text: string, previous: readonly string[] | undefined): re
 
 const isDefault = (patterns: readonly string[] | undefined): patterns is undefined =>
   patterns === undefined || (patterns.length === 1 && patterns[0] === '*');
-
-function kubernetesVersion(text: string): string {
-  if (!/^v?1\.\d{1,3}$/.test(text)) {
-    throw new InvalidArgumentError(`Expected a version such as 1.34, got ${text}.`);
-  }
-  return text;
-}
 
 /** Parses the seconds of `--timeout`. */
 export function seconds(text: string): number {

@@ -79,7 +79,7 @@ cases:
     assert.deepEqual(subjectOf('{manifests: [a.yml, {kind: Namespace}], kubernetesVersion: "1.30"}'), {
       kind: 'manifests',
       sources: [{ path: 'a.yml', at: 21 }, { value: { kind: 'Namespace' } }],
-      kubernetesVersion: '1.30',
+      kubernetesVersion: 30,
     });
     const group = '{expression: a(), message: refused, policies: {a: {module: builtin:pod-security}}}';
     assert.equal((subjectOf(group) as { kind: string }).kind, 'policy');

@@ -15,6 +15,7 @@ import {
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { kubernetesMinor } from '../kubernetes-version.ts';
 import { errorText } from '../../values/index.ts';
 import { suiteName } from './discover.ts';
 import { type Fault, plainJson } from './plain-json.ts';
@@ -157,9 +158,10 @@ class SuiteReader {
 
   #manifests(fields: FieldReader): Subject {
     fields.knownKeys(['manifests', 'kubernetesVersion'], { owner: 'a policy of Kubernetes’ own kinds' });
-    const kubernetesVersion = fields.someText('kubernetesVersion');
-    if (kubernetesVersion !== undefined && !/^v?1\.\d{1,3}$/.test(kubernetesVersion)) {
-      fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describeValue(kubernetesVersion)}`);
+    const version = fields.someText('kubernetesVersion');
+    const kubernetesVersion = version === undefined ? undefined : kubernetesMinor(version);
+    if (version !== undefined && kubernetesVersion === undefined) {
+      fields.fault('kubernetesVersion', `expected a version such as "1.34", got ${describeValue(version)}`);
     }
     const list = fields.list('manifests') ?? [];
     if (list.length === 0) {

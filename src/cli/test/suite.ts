@@ -26,7 +26,7 @@ export type Subject =
   /** An entry of a policies file. */
   | { readonly kind: 'entry'; readonly file: FileSource; readonly id: string }
   /** Manifests of Kubernetes' own policies, bindings, parameters and namespaces. */
-  | { readonly kind: 'manifests'; readonly sources: readonly Source[]; readonly kubernetesVersion?: string };
+  | { readonly kind: 'manifests'; readonly sources: readonly Source[]; readonly kubernetesVersion?: number };
 
 /** The user of a request. */
 export interface User {
