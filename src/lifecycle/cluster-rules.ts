@@ -1,4 +1,4 @@
-// What the product may do in the whole cluster: installations grant it, and no webhook may keep it from that.
+// Cluster-wide access rules of the product. Installations grant them, and webhooks exempt the requests that they permit.
 import type { AccessRule } from '../resources/index.ts';
 import { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 import { CONTROLLER_RULES, SELF_REVIEW_RULES } from './controller-rules.ts';
@@ -8,5 +8,5 @@ import { POLICY_SERVER_RULES } from './policy-servers/policy-server-rules.ts';
 /** Rights that an installation grants. */
 export const CLUSTER_RULES: readonly AccessRule[] = [...CONTROLLER_RULES, ...OWN_KINDS_RULES, ...POLICY_SERVER_RULES];
 
-/** Rights that the product uses where it has them, and that no installation grants by itself: verdicts that it asks for. */
+/** Reviews of access and identity, which the product creates where permitted. Installations do not grant them. */
 export const REVIEW_RULES: readonly AccessRule[] = [...SELF_REVIEW_RULES, ...ACCESS_REVIEW_RULES];

@@ -1,6 +1,6 @@
 import type { AccessRule } from '../resources/index.ts';
 
-/** The rights of a controller, in the whole cluster: policies are in all namespaces. */
+/** Cluster-wide access rules of a controller, since policies are in all namespaces. */
 export const CONTROLLER_RULES: readonly AccessRule[] = [
   {
     apiGroups: ['policies.kubewarden.io'],
@@ -10,7 +10,7 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
       'clusteradmissionpolicygroups',
       'admissionpolicygroups',
     ],
-    // To patch is to roll back.
+    // Rollbacks patch the spec.
     verbs: ['list', 'watch', 'patch'],
   },
   {
@@ -33,7 +33,7 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/** By what a controller asks an API server who it is. */
+/** The review by which a controller learns its own user name. */
 export const SELF_REVIEW = {
   group: 'authentication.k8s.io',
   version: 'v1',
@@ -41,12 +41,12 @@ export const SELF_REVIEW = {
   kind: 'SelfSubjectReview',
 } as const;
 
-/** Granted by nobody here: Kubernetes lets everybody ask that (`system:basic-user`). */
+/** Installations need not grant these: Kubernetes grants them to all users (`system:basic-user`). */
 export const SELF_REVIEW_RULES: readonly AccessRule[] = [
   { apiGroups: [SELF_REVIEW.group], resources: [SELF_REVIEW.resource], verbs: ['create'] },
 ];
 
-/** The rights of a controller in the namespace of the product. */
+/** Access rules of a controller in the namespace of the product. */
 export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
   {
     apiGroups: ['portcullis.dev'],

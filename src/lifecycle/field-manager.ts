@@ -1,2 +1,2 @@
-/** Who owns the fields of what controllers write. */
+/** The field manager of controllers' writes. */
 export const FIELD_MANAGER = 'portcullis-controller';

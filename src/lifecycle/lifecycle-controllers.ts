@@ -30,7 +30,7 @@ import {
   type Watch,
 } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
-import { Complaints } from './complaints.ts';
+import { AnnotationWarnings } from './annotation-warnings.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MANAGED_BY_SELECTOR } from './managed-by.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
@@ -45,38 +45,38 @@ import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
 
-/** Policies of a kind that are worked on at once: requests wait for the API server, not for this process. */
+/** Concurrent reconciliations of policies of one kind. They mostly wait for API servers. */
 const CONCURRENCY = 8;
 
 export interface LifecycleOptions {
-  /** Seen with the rights of `CONTROLLER_RULES`. */
+  /** A client with the rights of `CONTROLLER_RULES`. */
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** Of the product: where PolicyRevisions are. */
+  /** The namespace of the product, with the PolicyRevisions. */
   readonly namespace: string;
-  /** Where annotations say nothing else. */
+  /** Defaults for annotations that are absent. */
   readonly settings: RolloutSettings;
   readonly replicas: ReplicaDirectory;
   /**
-   * Where the API server reaches the replicas of a PolicyServer. Undefined while that is not known: what it asks of that
-   * server stays as it is. When it may say something else, `targetsChanged` is called.
+   * Where API servers reach the replicas of a PolicyServer. While undefined, its webhooks stay as they are. Call
+   * `targetsChanged` when the result may differ.
    */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
-  /** Whether API servers would reach a PolicyServer. When it may say something else, `targetsChanged` is called. Default: they would. */
+  /** Whether API servers reach a PolicyServer. Call `targetsChanged` when the result may differ. Default: always. */
   readonly isReached?: (policyServer: string) => boolean;
-  /** Policies of the whole cluster are not asked about what is in these. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
+  /** Namespaces that cluster-wide policies do not cover. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
   readonly exemptNamespaces?: readonly string[];
   /**
-   * User names of the product itself: no policy is asked about what it does as these; `*` at the end stands for any rest. It may
-   * give others later: then `targetsChanged` is called. Default: none.
+   * User names of the product, whose requests no policy sees; a `*` at the end matches any suffix. Call `targetsChanged` when
+   * they may differ. Default: none.
    */
   readonly identities?: Iterable<string>;
-  /** Whether the policies of a PolicyServer are ours to enforce: those of others are left alone. Default: all are. */
+  /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: (policyServer: string) => boolean;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** Where policies and rollouts are counted. Default: nowhere. */
+  /** For metrics of policies and rollouts. Default: no metrics. */
   readonly registry?: Registry;
 }
 
@@ -88,14 +88,14 @@ interface Kind {
   readonly controller: Controller;
 }
 
-/** The life of the admission policies of a cluster: revisions, rollouts, status, webhook configurations. One leader runs it. */
+/** The controllers of admission policies: revisions, rollouts, status, webhook configurations. One leader runs them. */
 export class LifecycleControllers implements Runnable {
   readonly name = 'policies';
   readonly ready: Promise<void>;
   readonly #replicas: ReplicaDirectory;
   readonly #kinds: readonly Kind[];
   readonly #prevalidations: Prevalidations;
-  readonly #complaints: Complaints;
+  readonly #warnings: AnnotationWarnings;
   readonly #policyServers: ObjectCache<PolicyServer>;
   readonly #webhooks: PolicyWebhooks;
   readonly #isReady = Promise.withResolvers<void>();
@@ -110,11 +110,11 @@ export class LifecycleControllers implements Runnable {
     const policyServers = caches.cache(POLICY_SERVERS);
     const revisions = caches.cache(POLICY_REVISIONS, { namespace });
     this.#policyServers = policyServers;
-    this.#complaints = new Complaints(options.events);
+    this.#warnings = new AnnotationWarnings(options.events);
     this.#prevalidations = new Prevalidations({
       replicas: options.replicas,
-      done: (policy) => this.#enqueue(policy),
-      failed: (policy, error) => log.warn({ policy, error: errorText(error) }, 'a policy could not be tried'),
+      requeue: (policy) => this.#enqueue(policy),
+      failed: (policy, error) => log.warn({ policy, error: errorText(error) }, 'pre-validation failed'),
     });
     this.#webhooks = new PolicyWebhooks({
       exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
@@ -126,16 +126,16 @@ export class LifecycleControllers implements Runnable {
       mutating,
       requeue: (policy) => this.#requeue(policy),
     });
-    const { registry, metrics: _, ...passed } = options;
+    const { registry, metrics: _, ...rest } = options;
     const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
     const shared = {
-      ...passed,
+      ...rest,
       ...(registry === undefined ? {} : { metrics: new LifecycleMetrics(registry, all) }),
       policyServers,
       revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
       webhooks: this.#webhooks,
       prevalidations: this.#prevalidations,
-      complaints: this.#complaints,
+      warnings: this.#warnings,
     };
     this.#kinds = POLICY_KINDS.map((kind) => {
       const policies = caches.cache(kind);
@@ -152,9 +152,11 @@ export class LifecycleControllers implements Runnable {
           }),
           watch(policyServers, {
             keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
-            when: [({ before, after }) => before === undefined || after === undefined || isSet(before, after)],
+            when: [
+              ({ before, after }) => before === undefined || after === undefined || settingsChanged(before, after),
+            ],
           }),
-          ...legacyWatches(kind, [validating, mutating]),
+          ...legacyConfigurationWatches(kind, [validating, mutating]),
         ],
         events: { sink: options.events, of: (key) => policies.get(key) },
         log,
@@ -168,7 +170,7 @@ export class LifecycleControllers implements Runnable {
   async start(signal: AbortSignal): Promise<void> {
     const ends = [
       this.#replicas.subscribe((change) => this.#replicasChanged(change)),
-      this.#policyServers.subscribe(({ before, after }) => this.#look(before, after)),
+      this.#policyServers.subscribe(({ before, after }) => this.#warnOfAnnotations(before, after)),
     ];
     const running = [this.#webhooks, ...this.#kinds.map(({ controller }) => controller)].map((one) =>
       one.start(signal),
@@ -192,23 +194,23 @@ export class LifecycleControllers implements Runnable {
     }
   }
 
-  /** The targets of PolicyServers, or who is exempt, may be others now: certificates were renewed, a Service is reached. */
+  /** Updates webhooks after a change of targets or exempt identities: a renewed certificate, a Service that is reached. */
   targetsChanged(): void {
     this.#webhooks.targetsChanged();
   }
 
-  /** Whether the policies of a PolicyServer are ours to enforce may have changed. */
+  /** Reconciles the policies of a PolicyServer after `isOurs` may have changed for it. */
   policyServerChanged(policyServer: string): void {
     this.#replicasChanged({ policyServer, policies: 'all' });
     this.#webhooks.targetsChanged();
   }
 
-  /** Tells of annotations of a PolicyServer that nobody can act on: once, and not for each of its policies. */
-  #look(before: PolicyServer | undefined, after: PolicyServer | undefined): void {
+  /** Reports invalid annotations on the PolicyServer, not on each of its policies. */
+  #warnOfAnnotations(before: PolicyServer | undefined, after: PolicyServer | undefined): void {
     if (after !== undefined) {
-      this.#complaints.about(after, parseRolloutAnnotations(after.metadata.annotations).problems);
+      this.#warnings.report(after, parseRolloutAnnotations(after.metadata.annotations).problems);
     } else if (before !== undefined) {
-      this.#complaints.forget(before);
+      this.#warnings.forget(before);
     }
   }
 
@@ -243,19 +245,22 @@ function policyKey({ name, namespace }: { readonly name: string; readonly namesp
   return namespace === undefined ? { name } : { namespace, name };
 }
 
-/** Whether the settings of rollouts may differ. */
-function isSet(before: PolicyServer, after: PolicyServer): boolean {
-  const settings = [
+/** Whether annotations for rollouts differ. */
+function settingsChanged(before: PolicyServer, after: PolicyServer): boolean {
+  const annotations = [
     ANNOTATIONS.rolloutStrategy,
     ANNOTATIONS.progressDeadline,
     ANNOTATIONS.revisionHistoryLimit,
     ANNOTATIONS.takeOver,
   ];
-  return settings.some((key) => before.metadata.annotations?.[key] !== after.metadata.annotations?.[key]);
+  return annotations.some((key) => before.metadata.annotations?.[key] !== after.metadata.annotations?.[key]);
 }
 
-/** Configurations that an earlier version made for policies of a kind that may be gone: nobody else tells of those. */
-function legacyWatches(kind: ResourceType, caches: readonly Parameters<typeof watch>[0][]): readonly Watch[] {
+/** Enqueues policies for configurations of an earlier version, also deleted policies, which no other watch reports. */
+function legacyConfigurationWatches(
+  kind: ResourceType,
+  caches: readonly Parameters<typeof watch>[0][],
+): readonly Watch[] {
   return caches.map((cache) =>
     watch(cache, {
       keys: (configuration) => {

@@ -1,28 +1,29 @@
-// What the controller counts of policies, for Prometheus. Docs: docs/metrics.md.
+// Prometheus metrics of policies and rollouts. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { AdmissionPolicyObject } from '../resources/index.ts';
 
-/** From a module that is cached to one that is fetched again and again. Seconds. */
+/** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How a rollout ends. `superseded`: by a newer spec. */
+/** The end of a rollout. `superseded`: by a newer spec. */
 export type RolloutResult = 'active' | 'failed' | 'superseded';
 
-/** A rollout that has begun, and has not ended. */
-interface Begun {
+/** A rollout under way. */
+interface Rollout {
   readonly generation: number;
-  /** Milliseconds of a clock that does not go back. */
-  readonly at: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly startedAt: number;
 }
 
-/** Counts are by server and phase, never by policy: there may be thousands. */
+/** No metric has a policy as a label: there may be thousands. */
 export class LifecycleMetrics {
-  readonly #begun = new Map<string, Begun>();
+  /** By policy id. */
+  readonly #underWay = new Map<string, Rollout>();
   readonly #rollouts;
   readonly #seconds;
 
-  /** `policies` gives all policies of the cluster, as they are known. */
+  /** @param policies returns all policies of the cluster */
   constructor(registry: Registry, policies: () => Iterable<AdmissionPolicyObject>) {
     const registers = [registry];
     const counted = new Gauge({
@@ -52,31 +53,31 @@ export class LifecycleMetrics {
     });
   }
 
-  /** A revision of a policy was made. `now` in milliseconds of a clock that does not go back. */
-  begun(id: string, generation: number, now: number): void {
-    if (this.#begun.has(id)) {
+  /** Records that a revision was created. @param now milliseconds of a monotonic clock */
+  rolloutStarted(id: string, generation: number, now: number): void {
+    if (this.#underWay.has(id)) {
       this.#rollouts.inc({ result: 'superseded' });
     }
-    this.#begun.set(id, { generation, at: now });
+    this.#underWay.set(id, { generation, startedAt: now });
   }
 
-  /** The status of a policy was written. */
-  told(id: string, phase: string, generation: number, now: number): void {
-    const begun = this.#begun.get(id);
-    if (begun === undefined || generation < begun.generation) {
+  /** Records that the status of a policy was written. @param now milliseconds of a monotonic clock */
+  statusWritten(id: string, phase: string, generation: number, now: number): void {
+    const rollout = this.#underWay.get(id);
+    if (rollout === undefined || generation < rollout.generation) {
       return;
     }
     if (phase === 'Active' || phase === 'RolledBack') {
-      this.#begun.delete(id);
+      this.#underWay.delete(id);
       this.#rollouts.inc({ result: 'active' });
-      this.#seconds.observe((now - begun.at) / 1000);
+      this.#seconds.observe((now - rollout.startedAt) / 1000);
     } else if (phase === 'Error' || phase === 'Degraded') {
-      this.#begun.delete(id);
+      this.#underWay.delete(id);
       this.#rollouts.inc({ result: 'failed' });
     }
   }
 
   forget(id: string): void {
-    this.#begun.delete(id);
+    this.#underWay.delete(id);
   }
 }

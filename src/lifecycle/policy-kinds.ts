@@ -8,7 +8,6 @@ import {
 } from '../resources/index.ts';
 import type { WebhookConfiguration } from './webhooks/webhook-object.ts';
 
-/** The kinds of admission policies. */
 export const POLICY_KINDS: readonly ResourceType<AdmissionPolicyObject>[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,

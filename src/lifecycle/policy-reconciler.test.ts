@@ -19,7 +19,7 @@ import {
 } from '../resources/index.ts';
 import { aborted, type EventSink, ObjectCache, FIRST_REPORTED_FAILURE } from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
-import { Complaints } from './complaints.ts';
+import { AnnotationWarnings } from './annotation-warnings.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
@@ -39,8 +39,8 @@ function builtin(apiVersion: string, kind: string): ResourceType {
   return type;
 }
 
-/** A replica that takes whatever is tried, and has at once whatever revision there is. */
-function willing(embedded: EmbeddedCluster, states: readonly KnownReplica['state'][]): ReplicaDirectory {
+/** Replicas that accept every pre-validation, and report every revision as loaded. */
+function obligingReplicas(embedded: EmbeddedCluster, states: readonly KnownReplica['state'][]): ReplicaDirectory {
   const report = ({
     metadata,
     spec,
@@ -69,11 +69,11 @@ function willing(embedded: EmbeddedCluster, states: readonly KnownReplica['state
   };
 }
 
-/** A cluster with a policy, and a reconciler whose caches saw it at the start and nothing since. */
+/** A cluster with a policy, and a reconciler whose caches receive no events after their first list. */
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
-  readonly told: string[] = [];
-  /** Of the replicas; none: they have not been heard yet. */
+  readonly events: string[] = [];
+  /** States of the replicas; empty while replicas are unknown. */
   readonly states: KnownReplica['state'][] = ['connected'];
   readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
   readonly reconciler: PolicyReconciler;
@@ -81,12 +81,12 @@ class Scene implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #caches: readonly ObjectCache[];
   readonly #running: readonly Promise<void>[];
-  #tried = Promise.withResolvers<void>();
+  #prevalidated = Promise.withResolvers<void>();
   #replaced: AdmissionPolicyObject | undefined;
 
   private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
     this.cluster = embedded;
-    const deaf: Pick<Cluster, 'list' | 'watch'> = {
+    const withoutEvents: Pick<Cluster, 'list' | 'watch'> = {
       list: (type, options) => embedded.admin.list(type, options),
       // eslint-disable-next-line require-yield
       async *watch(_type, options) {
@@ -94,7 +94,7 @@ class Scene implements AsyncDisposable {
       },
     };
     const cacheOf = <T extends KubernetesObject>(type: ResourceType<T>): ObjectCache<T> =>
-      new ObjectCache({ cluster: deaf, type, log: pino({ level: 'silent' }) });
+      new ObjectCache({ cluster: withoutEvents, type, log: pino({ level: 'silent' }) });
     const cached = cacheOf<AdmissionPolicyObject>(CLUSTER_ADMISSION_POLICIES);
     const policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'> = {
       get: (key) => this.#replaced ?? cached.get(key),
@@ -103,8 +103,8 @@ class Scene implements AsyncDisposable {
     const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
     this.#caches = [cached, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
-    const replicas = willing(embedded, this.states);
-    const events: EventSink = { event: (_object, type, reason) => this.told.push(`${type} ${reason}`) };
+    const replicas = obligingReplicas(embedded, this.states);
+    const events: EventSink = { event: (_object, type, reason) => this.events.push(`${type} ${reason}`) };
     const log = pino({ level: 'silent' });
     const webhooks = (this.webhooks = new PolicyWebhooks({
       cluster,
@@ -128,12 +128,12 @@ class Scene implements AsyncDisposable {
       replicas,
       prevalidations: new Prevalidations({
         replicas,
-        done: () => this.#tried.resolve(),
+        requeue: () => this.#prevalidated.resolve(),
         failed: () => undefined,
       }),
       settings: this.settings,
       events,
-      complaints: new Complaints(events),
+      warnings: new AnnotationWarnings(events),
     });
   }
 
@@ -160,14 +160,14 @@ class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** From the policy to what came of it, with a trial between. */
+  /** Reconciles before and after the pre-validation. */
   async rollOut(): Promise<void> {
     await this.reconciler.reconcile(KEY, signal);
-    await this.#tried.promise;
+    await this.#prevalidated.promise;
     await this.reconciler.reconcile(KEY, signal);
   }
 
-  /** From now on the cache shows this instead of the policy. */
+  /** Makes the cache return this instead of the policy. */
   replace(policy: AdmissionPolicyObject): void {
     this.#replaced = policy;
   }
@@ -185,7 +185,7 @@ class Scene implements AsyncDisposable {
 
 type Verb = 'create' | 'update' | 'patch' | 'delete';
 
-/** A cluster in which some requests fail: those for which `failure` has an error. */
+/** A cluster in which requests fail for which `failure` returns an error. */
 function failing(
   failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => ApiError | undefined,
 ): (cluster: Cluster) => Cluster {
@@ -211,15 +211,15 @@ function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
   );
 }
 
-/** A cluster in which nobody may touch a policy's spec or annotations. */
+/** A cluster that forbids patches of a policy's spec and annotations. */
 const unpatchable = failing((verb, _type, args) =>
   verb === 'patch' && (args[2] as { type: string }).type === 'json'
-    ? new ApiError(403, 'Forbidden', 'nobody may')
+    ? new ApiError(403, 'Forbidden', 'not permitted')
     : undefined,
 );
 
 describe('PolicyReconciler', () => {
-  it('tells of a rollout before a slow trial, and then of its end', async () => {
+  it('writes the status before a slow pre-validation and after it', async () => {
     await using scene = await Scene.open();
     await scene.reconciler.reconcile(KEY, signal);
     const { status } = await scene.policy();
@@ -228,7 +228,7 @@ describe('PolicyReconciler', () => {
     assert.equal((await scene.policy()).status?.phase, 'Active');
   });
 
-  it('writes and tells nothing twice while its caches are behind', async () => {
+  it('repeats no write and no event while its caches are stale', async () => {
     await using scene = await Scene.open();
     await scene.rollOut();
     assert.equal((await scene.policy()).status?.phase, 'Active');
@@ -237,10 +237,10 @@ describe('PolicyReconciler', () => {
     await scene.reconciler.reconcile(KEY, signal);
     assert.equal(scene.cluster.revision, revision);
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
-    assert.deepEqual(scene.told, ['Normal Serving']);
+    assert.deepEqual(scene.events, ['Normal Serving']);
   });
 
-  it('makes no second revision when its cache does not show one of another process', async () => {
+  it('creates no second revision when its cache lacks the one of another process', async () => {
     await using scene = await Scene.open();
     await using other = await Scene.open();
     await scene.rollOut();
@@ -252,22 +252,22 @@ describe('PolicyReconciler', () => {
     assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
-  it('says that a configuration was refused, and does not insist', async () => {
+  it('reports that a configuration was refused, and does not retry with backoff', async () => {
     await using scene = await Scene.open(refusing(422));
     await assert.rejects(scene.rollOut(), { name: 'Waiting', reason: 'WebhookRefused' });
     const { status } = await scene.policy();
     assert.deepEqual([status?.phase, status?.reason], ['Error', 'WebhookRefused']);
     assert.match(status?.message ?? '', /not these/);
-    assert.deepEqual(scene.told, ['Warning WebhookRefused']);
+    assert.deepEqual(scene.events, ['Warning WebhookRefused']);
   });
 
-  it('says that it may not write configurations, and tries again', async () => {
+  it('reports that it must not write configurations, and retries with backoff', async () => {
     await using scene = await Scene.open(refusing(403));
     await assert.rejects(scene.rollOut(), { name: 'ReconcileError', reason: 'WebhookRefused', retry: 'with backoff' });
     assert.equal((await scene.policy()).status?.reason, 'WebhookRefused');
   });
 
-  it('asks nobody about a policy of the same name as one that was deleted, until it serves', async () => {
+  it('removes webhooks and revisions of a deleted policy before a new one of the same name serves', async () => {
     await using scene = await Scene.open();
     await scene.rollOut();
     const key = { name: 'portcullis-default' };
@@ -275,7 +275,7 @@ describe('PolicyReconciler', () => {
     scene.webhooks.expect(['kw.cap.p']);
     const [made] = [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)];
     const first = await scene.policy();
-    // Within milliseconds: no cache has seen that it was away.
+    // So quickly that no cache has seen the deletion.
     scene.replace({ ...first, metadata: { ...first.metadata, uid: 'another' } });
     await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
     await until(() => [...scene.cluster.state.list(VALIDATING_WEBHOOKS, undefined)].length === 0);
@@ -286,7 +286,7 @@ describe('PolicyReconciler', () => {
     );
   });
 
-  it('lets a policy with a webhook of its own answer for a while after nobody is told to ask', async () => {
+  it('keeps a deleted policy serving for a while after its own webhook was removed', async () => {
     await using scene = await Scene.open(undefined, { [ANNOTATIONS.webhook]: 'Own' });
     await scene.rollOut();
     const webhooks = (): unknown[] =>
@@ -298,14 +298,14 @@ describe('PolicyReconciler', () => {
     await scene.reconciler.reconcile(KEY, signal);
     await until(() => webhooks().length === 0);
     const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
-    assert.ok(requeueAfterMs > 0, 'API servers learn of it late');
+    assert.ok(requeueAfterMs > 0, 'API servers notice the removal late');
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
-  it('tells of a replica that comes in the status, and in no event of each policy', async () => {
+  it('reports a new replica in the status, but not as an event of each policy', async () => {
     await using scene = await Scene.open();
     await scene.rollOut();
-    // The revision has served for long.
+    // As if the revision had served for long.
     scene.settings.progressDeadlineMs = 0;
     scene.states.push('connecting');
     await scene.reconciler.reconcile(KEY, signal);
@@ -315,17 +315,17 @@ describe('PolicyReconciler', () => {
     await scene.reconciler.reconcile(KEY, signal);
     const after = (await scene.policy()).status;
     assert.deepEqual([after?.phase, after?.readyReplicas], ['Active', 2]);
-    assert.deepEqual(scene.told, ['Normal Serving']);
+    assert.deepEqual(scene.events, ['Normal Serving']);
   });
 
-  it('looks again at a policy whose replicas have not been heard yet: nobody else may tell', async () => {
+  it('requeues a policy while its replicas are unknown', async () => {
     await using scene = await Scene.open();
     scene.states.length = 0;
     const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
     assert.ok(requeueAfterMs > 0);
   });
 
-  it('rolls out what is declared while nobody lets it roll back', async () => {
+  it('rolls out the declared spec while a rollback is forbidden', async () => {
     await using scene = await Scene.open(unpatchable);
     const policy = await scene.policy();
     scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
@@ -333,8 +333,8 @@ describe('PolicyReconciler', () => {
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
-  /** What the condition of the type says, in a line. */
-  async function told(scene: Scene, type: string): Promise<string | undefined> {
+  /** A condition as one line. */
+  async function conditionText(scene: Scene, type: string): Promise<string | undefined> {
     const condition = findCondition((await scene.policy()).status?.conditions, type);
     return condition && `${condition.status} ${condition.reason}: ${condition.message}`;
   }
@@ -346,7 +346,7 @@ describe('PolicyReconciler', () => {
     [500, 'InternalError', 1, 'Reconciling'],
   ] as const;
   for (const [code, reason, attempts, abnormal] of CREATE_FAILS) {
-    it(`says that a revision cannot be created (${code}), and goes on when it can`, async () => {
+    it(`reports that a revision cannot be created (${code}), and continues when it can`, async () => {
       let error: ApiError | undefined = new ApiError(code, reason, 'no revision');
       await using scene = await Scene.open(
         failing((verb, { resource }) => (verb === 'create' && resource === 'policyrevisions' ? error : undefined)),
@@ -357,17 +357,17 @@ describe('PolicyReconciler', () => {
       const { status } = await scene.policy();
       const why = 'no revision; the spec has no revision yet';
       assert.deepEqual([status?.phase, status?.reason, status?.message], ['Pending', 'ReconcileFailed', why]);
-      assert.equal(await told(scene, 'Ready'), `False ReconcileFailed: ${why}`);
-      assert.equal(await told(scene, abnormal), `True ReconcileFailed: ${why}`);
+      assert.equal(await conditionText(scene, 'Ready'), `False ReconcileFailed: ${why}`);
+      assert.equal(await conditionText(scene, abnormal), `True ReconcileFailed: ${why}`);
       error = undefined;
       await scene.rollOut();
-      assert.equal(await told(scene, 'Ready'), 'True Serving: revision 1 serves on every replica');
-      assert.equal(await told(scene, abnormal), undefined);
-      assert.deepEqual(scene.told, ['Normal Serving']);
+      assert.equal(await conditionText(scene, 'Ready'), 'True Serving: revision 1 serves on every replica');
+      assert.equal(await conditionText(scene, abnormal), undefined);
+      assert.deepEqual(scene.events, ['Normal Serving']);
     });
   }
 
-  it('says that the state of a revision cannot be written, while what serves goes on', async () => {
+  it('reports that the state of a revision cannot be written', async () => {
     const errors: ApiError[] = [];
     await using scene = await Scene.open(
       failing((verb, { resource }) => (verb === 'update' && resource === 'policyrevisions' ? errors[0] : undefined)),
@@ -376,32 +376,38 @@ describe('PolicyReconciler', () => {
     errors.push(new ApiError(500, 'InternalError', 'etcd is away'));
     await until(async () => {
       await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
-      return (await told(scene, 'Ready')) !== 'False Validating: revision 1 is being fetched and checked';
+      return (await conditionText(scene, 'Ready')) !== 'False Validating: revision 1 is being fetched and checked';
     });
-    assert.match((await told(scene, 'Reconciling')) ?? '', /^True ReconcileFailed: etcd is away; revision 1 is/);
+    assert.match(
+      (await conditionText(scene, 'Reconciling')) ?? '',
+      /^True ReconcileFailed: etcd is away; revision 1 is/,
+    );
   });
 
-  it('says that a deleted policy cannot be removed, while a finalizer keeps it', async () => {
+  it('reports that a deleted policy cannot be removed, while a finalizer keeps it', async () => {
     const errors: ApiError[] = [];
     await using scene = await Scene.open(
       failing((verb, { resource }) => (verb === 'delete' && resource === 'policyrevisions' ? errors[0] : undefined)),
     );
     await scene.rollOut();
     scene.webhooks.expect(['kw.cap.p']);
-    errors.push(new ApiError(403, 'Forbidden', 'nobody may delete'));
+    errors.push(new ApiError(403, 'Forbidden', 'must not delete'));
     const policy = await scene.policy();
     scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
     await assert.rejects(scene.reconciler.reconcile(KEY, signal), { code: 403 });
-    assert.match((await told(scene, 'Ready')) ?? '', /^False ReconcileFailed: nobody may delete; /);
+    assert.match((await conditionText(scene, 'Ready')) ?? '', /^False ReconcileFailed: must not delete; /);
   });
 
-  it('says that webhook configurations cannot be written, and neither insists nor repeats itself', async () => {
+  it('reports once that webhook configurations cannot be written, and does not retry with backoff', async () => {
     const error = new ApiError(500, 'InternalError', 'etcd is away');
     await using scene = await Scene.open(
       failing((verb, { group }) => (verb === 'patch' && group === 'admissionregistration.k8s.io' ? error : undefined)),
     );
     await assert.rejects(scene.rollOut(), { name: 'Waiting', reason: 'ReconcileFailed' });
-    assert.match((await told(scene, 'Reconciling')) ?? '', /^True ReconcileFailed: .*etcd is away; revision 1 serves/);
+    assert.match(
+      (await conditionText(scene, 'Reconciling')) ?? '',
+      /^True ReconcileFailed: .*etcd is away; revision 1 serves/,
+    );
     const { revision } = scene.cluster;
     await assert.rejects(scene.reconciler.reconcile(KEY, signal), { name: 'Waiting' });
     assert.equal(scene.cluster.revision, revision);

@@ -20,7 +20,7 @@ import {
   runSteps,
   withStatus,
 } from '../runtime/index.ts';
-import type { Complaints } from './complaints.ts';
+import type { AnnotationWarnings } from './annotation-warnings.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
@@ -44,21 +44,21 @@ export interface PolicyReconcilerOptions {
   readonly prevalidations: Prevalidations;
   readonly settings: RolloutSettings;
   readonly events: EventSink;
-  readonly complaints: Complaints;
+  readonly warnings: AnnotationWarnings;
   readonly metrics?: LifecycleMetrics;
-  /** Of the product. */
+  /** The namespace of the product. */
   readonly namespace: string;
-  /** Whether the policies of a PolicyServer are ours to enforce; others are left alone. Default: all are. */
+  /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
 }
 
-/** What the steps of one reconciliation share. */
+/** State of one reconciliation, shared by its steps. */
 interface Subject {
   readonly key: ObjectKey;
   readonly id: string;
-  /** As it was when the reconciliation began. Undefined: it is gone. */
+  /** The policy at the start of the reconciliation; undefined if it was deleted. */
   readonly policy: AdmissionPolicyObject | undefined;
-  /** A failure that holds up no other step; thrown after the last one. */
+  /** A failure that does not stop further steps; thrown after the last one. */
   failure: unknown;
 }
 
@@ -108,7 +108,7 @@ export class PolicyReconciler {
     }
   }
 
-  /** A policy of a PolicyServer that another controller runs is that controller's. */
+  /** Leaves the policies of another controller's PolicyServer to that controller. */
   #release({ id, policy }: Subject): LastStep | void {
     if (!this.#isOurs(policy)) {
       this.#options.prevalidations.cancel(id);
@@ -117,14 +117,14 @@ export class PolicyReconciler {
     }
   }
 
-  /** Removes what is left of a policy of the same name that was deleted before this one was created. */
+  /** Removes the revisions of a deleted policy of the same name. */
   async #forgetPredecessor({ key, id, policy }: Subject, signal: AbortSignal): Promise<LastStep | void> {
     const own = this.#revisionsOf(policy, id);
     const others = this.#options.revisions.of(id).filter((revision) => !own.includes(revision));
     if (others.length === 0) {
       return;
     }
-    // Unless this policy serves already, its name is enforced for the other one.
+    // Webhooks for this name still belong to the deleted policy, unless this one serves already.
     const isServing = own.some(({ status }) => status?.state === 'Serving');
     if (!isServing && (await this.#removal.endEnforcement(key, id, policy, signal)) === 'deferred') {
       return { isLast: true };
@@ -136,11 +136,11 @@ export class PolicyReconciler {
 
   #warnOfAnnotations({ policy }: Subject): void {
     if (policy !== undefined) {
-      this.#options.complaints.about(policy, annotationProblems(policy));
+      this.#options.warnings.report(policy, annotationProblems(policy));
     }
   }
 
-  /** Does what the annotation `rollback-to` asks for. Where that fails, the spec is rolled out as it is. */
+  /** Rolls back as the annotation `rollback-to` says. If that fails, the current spec is rolled out. */
   async #rollBack(subject: Subject, signal: AbortSignal): Promise<void> {
     const { key, id, policy } = subject;
     if (policy?.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined) {
@@ -166,7 +166,7 @@ export class PolicyReconciler {
     return result;
   }
 
-  /** The one write of a status. Of a policy that is being deleted only a failure is of interest. */
+  /** The only write of a status. The status of a policy that is being deleted is written only after a failure. */
   async #writeStatus(
     key: ObjectKey,
     id: string,
@@ -191,7 +191,7 @@ export class PolicyReconciler {
   }
 }
 
-/** Whether somebody else's finalizer keeps the policy for a while. */
+/** Whether a policy is deleted, but kept by another controller's finalizer. */
 function isBeingDeleted({ metadata }: AdmissionPolicyObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }

@@ -1,4 +1,4 @@
-// The status of policies, written only when it differs and not too often while a rollout is under way, and its events.
+// Writes the status of policies, rate-limited during a rollout, and emits events for it.
 import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
@@ -19,13 +19,13 @@ import type { RolloutView } from './rollout/rollout-view.ts';
 import type { WrittenObjects } from './written-objects.ts';
 
 /**
- * Progress of a rollout is written after this time, then after ten times as long each time; its end, and whatever goes wrong, at
- * once. When a thousand policies are applied, each gets two or three statuses. Milliseconds.
+ * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
+ * failures are written at once. So a thousand policies that are applied at once take two or three writes each. Milliseconds.
  */
 export const FIRST_PROGRESS_MS = 5_000;
-/** Phases that pass. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
-/** Phases that are reported as events, and the type of those. */
+/** Phases that a rollout leaves by itself. */
+const TRANSIENT: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
+/** Phases with an event, and its type. */
 const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new Map([
   ['Active', 'Normal'],
   ['RolledBack', 'Normal'],
@@ -33,9 +33,10 @@ const EVENT_TYPES: ReadonlyMap<string | undefined, 'Normal' | 'Warning'> = new M
   ['Error', 'Warning'],
 ]);
 
-/** When progress is written next, in milliseconds since 1970, and how long after the last time that is. */
+/** Rate limit of one policy's progress. */
 interface Progress {
   readonly intervalMs: number;
+  /** The earliest time of the next write. Milliseconds since 1970. */
   readonly next: number;
 }
 
@@ -46,11 +47,11 @@ export interface PolicyReportsOptions {
   readonly metrics?: LifecycleMetrics;
 }
 
-/** Of policies of one kind. */
+/** Statuses and events of policies of one kind. */
 export class PolicyReports {
   readonly #kind: ResourceType<AdmissionPolicyObject>;
   readonly #options: PolicyReportsOptions;
-  /** Of policies whose rollout is under way, by id: memory of a rate limit, nothing is decided by it. */
+  /** Rate limits of rollouts under way, by policy id. Losing them costs a write too early. */
   readonly #progress = new Map<string, Progress>();
 
   constructor(kind: ResourceType<AdmissionPolicyObject>, options: PolicyReportsOptions) {
@@ -58,16 +59,16 @@ export class PolicyReports {
     this.#options = options;
   }
 
-  /** A policy is gone. */
+  /** Forgets a deleted policy. */
   forget(id: string): void {
     this.#progress.delete(id);
   }
 
   /**
    * Writes the status when it differs.
-   * @param view of the policy, at this moment
-   * @param failure of the reconciliation that ends with this
-   * @returns when to look again, if it was too early to write progress
+   * @param view the current view of the policy
+   * @param failure the failure of the reconciliation that ends with this write
+   * @returns the delay after which progress may be written, if it was too early
    * @throws ApiError, ClusterError
    */
   async write(
@@ -85,20 +86,20 @@ export class PolicyReports {
     }
     const isProgress =
       failure === undefined &&
-      PASSING.has(status.phase) &&
-      PASSING.has(before?.phase) &&
+      TRANSIENT.has(status.phase) &&
+      TRANSIENT.has(before?.phase) &&
       status.observedGeneration === before?.observedGeneration;
     const last = isProgress ? this.#progress.get(id) : undefined;
     if (last !== undefined && view.now < last.next) {
       return { requeueAfterMs: last.next - view.now };
     }
     const key = keyOf(policy);
-    // Fields that are not there any more are taken away.
-    const gone = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
+    // A merge patch removes fields that are null.
+    const removed = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
     const body = {
-      // Of what was looked at: a newer spec, or another controller, is looked at first.
+      // Conflicts if the spec or the status has changed since.
       metadata: { resourceVersion: policy.metadata.resourceVersion },
-      status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) },
+      status: { ...status, ...Object.fromEntries(removed.map((field) => [field, null])) },
     };
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     try {
@@ -113,7 +114,7 @@ export class PolicyReports {
     }
     const intervalMs = last === undefined ? FIRST_PROGRESS_MS : last.intervalMs * 10;
     this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
-    metrics?.told(id, status.phase ?? '', view.generation, performance.now());
+    metrics?.statusWritten(id, status.phase ?? '', view.generation, performance.now());
     // The controller reports failures as events itself.
     const isNew = failure?.reason !== FAILED_REASON && isNews(before, status);
     const type = isNew ? EVENT_TYPES.get(status.phase) : undefined;
@@ -124,7 +125,7 @@ export class PolicyReports {
   }
 }
 
-/** That a replica came is no news of each of the thousands of policies that it serves. */
+/** Whether a status deserves an event. The start of a replica does not: it serves thousands of policies. */
 function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevision }: PolicyStatus): boolean {
   const hasStarted =
     phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;

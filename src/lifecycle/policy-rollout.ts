@@ -1,4 +1,4 @@
-// Rolls one policy out: takes the first step of its plan that has something to write, then looks and plans again.
+// Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
 import { ApiError } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -21,29 +21,30 @@ import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.t
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
 import type { WrittenObjects } from './written-objects.ts';
 
-/** Steps of one reconciliation: a rollout has a handful, each revision that is pruned or overtaken one more. */
+/** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */
 const MAX_STEPS = 64;
 /** Delay before a plan with more steps continues. Milliseconds. */
 const CONTINUE_MS = 10;
-/** When a dry run is repeated that was refused although its webhook is in force. Milliseconds. */
-const REFUSED_AGAIN_MS = 30_000;
-/** Status codes of a refusal: of what was written, or of who writes it. */
+/** Delay before a refused dry run is repeated, if its webhook is in force. Milliseconds. */
+const REFUSED_RETRY_MS = 30_000;
+/** HTTP status codes that a retry cannot fix: the object is invalid, too large, or not permitted. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 /**
- * When a policy is looked at again while its replicas have not been heard. The replica directory reports PolicyServers that exist; a
- * policy may name one that does not, and until every policy is known no webhook configuration gets narrower. Milliseconds.
+ * Delay before a policy is reconciled again while its replicas are unknown. The replica directory reports existing
+ * PolicyServers only, and a policy may name a missing one; it must be reconciled all the same, since webhook configurations
+ * get narrower only after all policies were. Milliseconds.
  */
-const UNHEARD_AGAIN_MS = 5_000;
-/** When a policy is looked at again whose webhook configurations could not be written; it is called when they were. Milliseconds. */
-const BLOCKED_AGAIN_MS = 60_000;
+const UNKNOWN_REPLICAS_RETRY_MS = 5_000;
+/** Delay before a policy that waits for a write of webhooks is retried; it is also requeued after the write. Milliseconds. */
+const BLOCKED_RETRY_MS = 60_000;
 
-/** What came of a step: something was written, there was nothing to write, or what follows has to wait. */
-type StepEnd = 'written' | 'nothing' | 'wait';
+/** `blocked`: further steps have to wait for webhook configurations. */
+type StepResult = 'written' | 'unchanged' | 'blocked';
 
-const STEP_ENDS: Readonly<Record<EnforceResult, StepEnd>> = {
-  enforced: 'nothing',
+const STEP_RESULTS: Readonly<Record<EnforceResult, StepResult>> = {
+  enforced: 'unchanged',
   updated: 'written',
-  deferred: 'wait',
+  deferred: 'blocked',
 };
 
 export interface PolicyRolloutOptions {
@@ -55,7 +56,7 @@ export interface PolicyRolloutOptions {
   readonly prevalidations: Prevalidations;
   readonly settings: RolloutSettings;
   readonly metrics?: LifecycleMetrics;
-  /** Of the product. */
+  /** The namespace of the product. */
   readonly namespace: string;
 }
 
@@ -69,7 +70,7 @@ export class PolicyRollout {
   /** @throws ReconcileError, ApiError, ClusterError */
   async run(key: ObjectKey, id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { policies, prevalidations, webhooks } = this.#options;
-    /** Failures that hold up no other step of the plan. */
+    /** Failures that do not stop further steps of the plan. */
     const failures: unknown[] = [];
     for (let count = 0; count < MAX_STEPS; count += 1) {
       const policy = policies.get(key);
@@ -81,15 +82,15 @@ export class PolicyRollout {
       if (!steps.some(({ type }) => type === 'dryRun')) {
         webhooks.clearUpcoming(policyReference(policy, id));
       }
-      if (!(await this.#takeFirst(steps, policy, id, view, failures, signal))) {
+      if (!(await this.#executeFirst(steps, policy, id, view, failures, signal))) {
         if (!steps.some(({ type }) => type === 'prevalidate')) {
           prevalidations.cancel(id);
         }
         if (view.replicas !== undefined && servingRevision(view) === undefined) {
           webhooks.markReconciled(id);
         }
-        const unheard = view.replicas === undefined ? view.now + UNHEARD_AGAIN_MS : undefined;
-        const times = [wakeAt, unheard].filter((time) => time !== undefined);
+        const retryAt = view.replicas === undefined ? view.now + UNKNOWN_REPLICAS_RETRY_MS : undefined;
+        const times = [wakeAt, retryAt].filter((time) => time !== undefined);
         const afterMs = Math.max(1, Math.min(...times, Infinity) - Date.now());
         const failure = worstFailure(failures);
         if (failure !== undefined) {
@@ -103,8 +104,8 @@ export class PolicyRollout {
     return { requeueAfterMs: CONTINUE_MS };
   }
 
-  /** Takes the first step that has something to write. Whether one had. */
-  async #takeFirst(
+  /** Executes steps until one has written something. @returns whether one has */
+  async #executeFirst(
     steps: readonly RolloutStep[],
     policy: AdmissionPolicyObject,
     id: string,
@@ -114,12 +115,12 @@ export class PolicyRollout {
   ): Promise<boolean> {
     for (const step of steps) {
       try {
-        const end = await this.#take(step, policy, id, view, signal);
-        if (end === 'wait') {
+        const result = await this.#execute(step, policy, id, view, signal);
+        if (result === 'blocked') {
           failures.push(...this.#blockedBy(policy, id));
         }
-        if (end !== 'nothing') {
-          return end === 'written';
+        if (result !== 'unchanged') {
+          return result === 'written';
         }
       } catch (error) {
         const isWebhook = step.type === 'dryRun' || step.type === 'widen' || step.type === 'enforce';
@@ -130,19 +131,19 @@ export class PolicyRollout {
           const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
           const isInForce =
             view.isCovered && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
-          // A webhook in force stays: an API server that has changed its mind ends no enforcement.
+          // A webhook in force stays: a later refusal, as after an upgrade of the API server, does not end enforcement.
           if (refused !== undefined && !isInForce) {
             const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
             const reason = REASONS.webhookRefused;
-            await this.#take({ ...to, reason, message: error.message }, policy, id, view, signal);
+            await this.#execute({ ...to, reason, message: error.message }, policy, id, view, signal);
             return true;
           }
-          failures.push(new Waiting(REASONS.webhookRefused, REFUSED_AGAIN_MS, error.message));
+          failures.push(new Waiting(REASONS.webhookRefused, REFUSED_RETRY_MS, error.message));
         } else if (error instanceof ApiError && REFUSALS.has(error.code)) {
-          // No watch reports rights that are given later.
+          // Retried with backoff, because no watch reports that permissions were granted.
           failures.push(new ReconcileError(REASONS.webhookRefused, error.message, { cause: error }));
           if (step.type !== 'enforce') {
-            // What comes after must not serve without being enforced.
+            // Further steps would make a revision serve that is not covered.
             return false;
           }
         } else {
@@ -153,28 +154,28 @@ export class PolicyRollout {
     return false;
   }
 
-  async #take(
+  async #execute(
     step: RolloutStep,
     policy: AdmissionPolicyObject,
     id: string,
     view: RolloutView,
     signal: AbortSignal,
-  ): Promise<StepEnd> {
+  ): Promise<StepResult> {
     const { revisions } = this.#options;
     switch (step.type) {
       case 'create':
         await revisions.create(policy, step, signal);
-        this.#options.metrics?.begun(id, view.generation, performance.now());
+        this.#options.metrics?.rolloutStarted(id, view.generation, performance.now());
         return 'written';
       case 'prevalidate':
-        return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'nothing';
+        return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'unchanged';
       case 'transition':
         await revisions.transition(this.#revision(policy, id, step.revision), step, view.now, signal);
         return 'written';
       case 'dryRun':
       case 'widen':
       case 'enforce':
-        return await this.#ask(step, policy, id, view, signal);
+        return await this.#updateWebhooks(step, policy, id, view, signal);
       case 'delete':
         for (const number of step.revisions) {
           await revisions.delete(this.#revision(policy, id, number), signal);
@@ -185,31 +186,31 @@ export class PolicyRollout {
     }
   }
 
-  async #ask(
+  async #updateWebhooks(
     step: RolloutStep & { readonly type: 'dryRun' | 'widen' | 'enforce' },
     policy: AdmissionPolicyObject,
     id: string,
     view: RolloutView,
     signal: AbortSignal,
-  ): Promise<StepEnd> {
+  ): Promise<StepResult> {
     const { namespace, webhooks } = this.#options;
     const numbers = step.type === 'widen' ? step.revisions : [step.revision];
     const declared = { snapshot: policy.spec, ownWebhook: view.ownWebhook };
     const specs = numbers.map((number) => view.revisions.find((one) => one.number === number) ?? declared);
     const matches = specs.map(({ snapshot, ownWebhook }) => matchOf(policy, snapshot, ownWebhook, namespace));
-    const asked = policyReference(policy, id);
+    const reference = policyReference(policy, id);
     const [match, spec] = [matches.at(-1), specs.at(-1)?.snapshot ?? policy.spec];
     if (step.type === 'dryRun') {
       if (match !== undefined) {
-        await webhooks.dryRun(asked, match, spec, signal);
+        await webhooks.dryRun(reference, match, spec, signal);
       }
-      return 'nothing';
+      return 'unchanged';
     }
     const isInForce = numbers.some((number) => number !== undefined);
-    return STEP_ENDS[await webhooks.enforce(asked, matches, spec, isInForce, signal)];
+    return STEP_RESULTS[await webhooks.enforce(reference, matches, spec, isInForce, signal)];
   }
 
-  /** Why webhook configurations that the policy waits for are not written. The webhook controller retries; the policy need not. */
+  /** The failure of the webhook configurations that a policy waits for. The webhook controller retries them, not the policy. */
   #blockedBy(policy: AdmissionPolicyObject, id: string): readonly Waiting[] {
     const { policyServer } = policyReference(policy, id);
     const { reason, message } = this.#options.webhooks.failure(policyServer) ?? {};
@@ -217,10 +218,10 @@ export class PolicyRollout {
       return [];
     }
     const what = reason === REASONS.webhookRefused ? '' : `webhooks of PolicyServer ${policyServer} not written: `;
-    return [new Waiting(reason, BLOCKED_AGAIN_MS, `${what}${message}`)];
+    return [new Waiting(reason, BLOCKED_RETRY_MS, `${what}${message}`)];
   }
 
-  /** Whether the result of a pre-validation was written; it may still be under way. */
+  /** @returns whether a result was written; the pre-validation may still be under way */
   async #prevalidate(
     policy: AdmissionPolicyObject,
     id: string,
@@ -242,7 +243,7 @@ export class PolicyRollout {
     if (result === undefined) {
       return false;
     }
-    await revisions.tried(revision, afterPrevalidation(facts, result, view.now), view.now, signal);
+    await revisions.recordPrevalidation(revision, afterPrevalidation(facts, result, view.now), view.now, signal);
     return true;
   }
 

@@ -23,7 +23,7 @@ function policy(settings: object, generation: number): AdmissionPolicyObject {
 }
 
 function revision(of: AdmissionPolicyObject): PolicyRevision {
-  // As it comes back: written, and read.
+  // As an API server returns it.
   const snapshot: unknown = JSON.parse(JSON.stringify(of.spec));
   return {
     apiVersion: 'portcullis.dev/v1',
@@ -34,17 +34,17 @@ function revision(of: AdmissionPolicyObject): PolicyRevision {
 }
 
 describe('policyView', () => {
-  const isMadeOf = (made: AdmissionPolicyObject, now: AdmissionPolicyObject): boolean =>
-    isDeclared(policyView(SOURCES, now, 'kw.cap.p', [revision(made)], 0));
+  const isCurrent = (created: AdmissionPolicyObject, now: AdmissionPolicyObject): boolean =>
+    isDeclared(policyView(SOURCES, now, 'kw.cap.p', [revision(created)], 0));
 
-  it('takes a revision for what its generation declares, though it reads differently', () => {
-    // Go writes it, JavaScript reads it, and writes 0.
+  it('treats a revision of the current generation as declared, even if its spec reads differently', () => {
+    // Go writes -0; JavaScript reads it, and writes 0.
     const negative = policy({ limit: -0 }, 1);
-    assert.equal(isMadeOf(negative, negative), true);
+    assert.equal(isCurrent(negative, negative), true);
   });
 
-  it('sees that another generation declares something else, or the same again', () => {
-    assert.equal(isMadeOf(policy({ limit: 1 }, 1), policy({ limit: 2 }, 2)), false);
-    assert.equal(isMadeOf(policy({ limit: 1 }, 1), policy({ limit: 1 }, 3)), true);
+  it('compares the spec of another generation', () => {
+    assert.equal(isCurrent(policy({ limit: 1 }, 1), policy({ limit: 2 }, 2)), false);
+    assert.equal(isCurrent(policy({ limit: 1 }, 1), policy({ limit: 1 }, 3)), true);
   });
 });

@@ -1,4 +1,4 @@
-// What is known of one policy now, gathered from caches and replicas: what its rollout is planned from.
+// Gathers the current facts about one policy from caches and replicas, to plan its rollout.
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -25,13 +25,13 @@ export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas'>;
   readonly webhooks: Pick<PolicyWebhooks, 'isCovered'>;
-  /** Of the product. */
+  /** The namespace of the product. */
   readonly namespace: string;
-  /** Where annotations say nothing else. */
+  /** Defaults for annotations that are absent. */
   readonly settings: RolloutSettings;
 }
 
-/** @param revisions those of this very policy; @param now milliseconds since 1970 */
+/** @param revisions of this policy, not of a deleted one of the same name; @param now milliseconds since 1970 */
 export function policyView(
   sources: ViewSources,
   policy: AdmissionPolicyObject,
@@ -47,13 +47,13 @@ export function policyView(
   const newest = revisions.at(-1)?.spec;
   const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
-  // What is only on its way is not asked about for its own sake.
+  // A revision under way does not count: its match may be covered in advance.
   const inForce = servingRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook);
   return {
     now,
     generation,
-    // What a revision was made of is what it holds, even where it reads differently (-0, defaults of a newer schema): if it
-    // did not count as declared, revisions would be made without end.
+    // The snapshot of a revision counts as the spec of its generation, even if it reads differently (-0, defaults of a newer
+    // schema): otherwise each reconciliation would create another revision.
     spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
     ownWebhook,
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),
@@ -73,7 +73,7 @@ export function policyView(
   };
 }
 
-/** A policy that nothing serves, because its newest revision failed, is asked about as it is declared. */
+/** The declared spec of a policy whose newest revision failed: with no revision that serves, webhooks cover the spec. */
 function failed(
   newest: RevisionFacts | undefined,
   { spec }: AdmissionPolicyObject,
@@ -83,7 +83,7 @@ function failed(
   return isInForce ? { snapshot: spec, ownWebhook } : undefined;
 }
 
-/** What requests a policy is for, with the spec of one of its revisions. @param namespace of the product */
+/** The match of a policy with the spec of one of its revisions. @param namespace of the product */
 export function matchOf(
   policy: AdmissionPolicyObject,
   spec: AdmissionPolicySpec,
@@ -103,7 +103,7 @@ export function policyReference(policy: AdmissionPolicyObject, id: string): Poli
   return { id, kind: policy.kind, key: keyOf(policy), policyServer, isActive };
 }
 
-/** What the annotations of a policy do not say as they have to. */
+/** Invalid annotations of a policy. */
 export function annotationProblems({ metadata }: AdmissionPolicyObject): readonly AnnotationProblem[] {
   const { annotations = {} } = metadata;
   const pin = annotations[ANNOTATIONS.pin];
@@ -116,7 +116,7 @@ export function annotationProblems({ metadata }: AdmissionPolicyObject): readonl
   ];
 }
 
-/** What a replica says of the revisions of a policy: not of others that had the same names before. */
+/** A replica's reports on these revisions, without those on deleted revisions of the same names. */
 function replicaFacts(replica: KnownReplica, id: string, revisions: readonly PolicyRevision[]): ReplicaFacts {
   const uids = new Map(revisions.map(({ metadata }) => [metadata.name, metadata.uid]));
   const reports = replica.reports(id).filter(({ name, uid }) => uids.get(name) === uid);

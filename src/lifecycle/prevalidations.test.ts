@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Waiting } from '../runtime/index.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
-import { MAX_TRIALS, MAX_TRIALS_OF_NAMESPACE, Prevalidations } from './prevalidations.ts';
+import { MAX_PREVALIDATIONS, MAX_PREVALIDATIONS_PER_NAMESPACE, Prevalidations } from './prevalidations.ts';
 
 const OK: PrevalidationResult = { ok: true, modules: [] };
 
@@ -12,109 +12,112 @@ function requestOf(name: string, namespace?: string): PrevalidationRequest {
   return { kind: 'ClusterAdmissionPolicy', metadata, spec: {} } as unknown as PrevalidationRequest;
 }
 
-/** Replicas that answer when the test says so. */
+/** Replicas whose responses the test controls. */
 class Scene {
-  readonly asked: { readonly name: string; readonly signal: AbortSignal; answer(result: PrevalidationResult): void }[] =
-    [];
-  readonly done: string[] = [];
+  readonly requests: {
+    readonly name: string;
+    readonly signal: AbortSignal;
+    answer(result: PrevalidationResult): void;
+  }[] = [];
+  readonly requeued: string[] = [];
   readonly failed: string[] = [];
   refusal: unknown;
-  readonly trials = new Prevalidations({
+  readonly prevalidations = new Prevalidations({
     replicas: {
       prevalidate: (_server, { metadata }, signal) => {
         const { promise, resolve } = Promise.withResolvers<PrevalidationResult>();
-        this.asked.push({ name: metadata.name, signal, answer: resolve });
+        this.requests.push({ name: metadata.name, signal, answer: resolve });
         return this.refusal === undefined ? promise : Promise.reject(this.refusal);
       },
     },
-    done: (policy) => this.done.push(policy),
+    requeue: (policy) => this.requeued.push(policy),
     failed: (policy) => this.failed.push(policy),
   });
 
   result(policy: string, revision = '1', namespace?: string): PrevalidationResult | undefined {
-    return this.trials.result(policy, revision, 'default', requestOf(policy, namespace));
+    return this.prevalidations.result(policy, revision, 'default', requestOf(policy, namespace));
   }
 }
 
 describe('Prevalidations', () => {
-  it('has a slow trial hold nothing but its own policy', async () => {
+  it('delays no policy by a slow pre-validation of another one', async () => {
     const scene = new Scene();
     assert.equal(scene.result('slow'), undefined);
     assert.equal(scene.result('quick'), undefined);
     await turn();
-    scene.asked[1]?.answer(OK);
+    scene.requests[1]?.answer(OK);
     await turn();
-    assert.deepEqual(scene.done, ['quick']);
+    assert.deepEqual(scene.requeued, ['quick']);
     assert.equal(scene.result('quick'), OK);
     assert.equal(scene.result('slow'), undefined);
-    assert.equal(scene.asked.length, 2);
+    assert.equal(scene.requests.length, 2);
   });
 
-  it('has slow trials of one namespace hold nothing of others', async () => {
+  it('delays no namespace by slow pre-validations of another one', async () => {
     const scene = new Scene();
-    for (let index = 0; index < 2 * MAX_TRIALS; index += 1) {
+    for (let index = 0; index < 2 * MAX_PREVALIDATIONS; index += 1) {
       scene.result(`slow-${index}`, '1', 'tenant');
     }
     await turn();
-    assert.equal(scene.asked.length, MAX_TRIALS_OF_NAMESPACE);
+    assert.equal(scene.requests.length, MAX_PREVALIDATIONS_PER_NAMESPACE);
     scene.result('other', '1', 'shop');
     scene.result('cluster');
     await turn();
     assert.deepEqual(
-      scene.asked.slice(MAX_TRIALS_OF_NAMESPACE).map(({ name }) => name),
+      scene.requests.slice(MAX_PREVALIDATIONS_PER_NAMESPACE).map(({ name }) => name),
       ['other', 'cluster'],
     );
-    scene.asked[0]?.answer(OK);
+    scene.requests[0]?.answer(OK);
     await turn();
-    assert.equal(scene.asked.at(-1)?.name, `slow-${MAX_TRIALS_OF_NAMESPACE}`);
+    assert.equal(scene.requests.at(-1)?.name, `slow-${MAX_PREVALIDATIONS_PER_NAMESPACE}`);
   });
 
-  it('makes no more trials at once than a replica takes', async () => {
+  it('limits concurrent pre-validations', async () => {
     const scene = new Scene();
-    for (let index = 0; index < MAX_TRIALS + 2; index += 1) {
+    for (let index = 0; index < MAX_PREVALIDATIONS + 2; index += 1) {
       scene.result(`p-${index}`);
     }
     await turn();
-    assert.equal(scene.asked.length, MAX_TRIALS);
-    scene.asked[3]?.answer(OK);
-    scene.trials.cancel('p-5');
+    assert.equal(scene.requests.length, MAX_PREVALIDATIONS);
+    scene.requests[3]?.answer(OK);
+    scene.prevalidations.cancel('p-5');
     await turn();
-    assert.equal(scene.asked.length, MAX_TRIALS + 1);
+    assert.equal(scene.requests.length, MAX_PREVALIDATIONS + 1);
   });
 
-  it('begins anew for a newer revision, and ends the trial of the older one', async () => {
+  it('aborts the pre-validation of an older revision when a newer one needs one', async () => {
     const scene = new Scene();
     scene.result('p', '1');
     await turn();
     scene.result('p', '2');
     await turn();
-    assert.equal(scene.asked[0]?.signal.aborted, true);
-    scene.asked[0]?.answer(OK);
+    assert.equal(scene.requests[0]?.signal.aborted, true);
+    scene.requests[0]?.answer(OK);
     await turn();
-    assert.deepEqual(scene.done, []);
-    scene.asked[1]?.answer(OK);
+    assert.deepEqual(scene.requeued, []);
+    scene.requests[1]?.answer(OK);
     await turn();
     assert.equal(scene.result('p', '2'), OK);
   });
 
-  it('forgets a trial that nobody wants to know of', async () => {
+  it('aborts and forgets a cancelled pre-validation', async () => {
     const scene = new Scene();
     scene.result('p');
     await turn();
-    scene.trials.cancel('p');
-    assert.equal(scene.asked[0]?.signal.aborted, true);
-    scene.asked[0]?.answer(OK);
+    scene.prevalidations.cancel('p');
+    assert.equal(scene.requests[0]?.signal.aborted, true);
+    scene.requests[0]?.answer(OK);
     await turn();
-    assert.deepEqual(scene.done, []);
+    assert.deepEqual(scene.requeued, []);
   });
 
-  it('tries again later when no replica can be asked, and tells of nothing', async () => {
+  it('retries without reporting an error when no replica is available', async () => {
     const scene = new Scene();
     scene.refusal = new Waiting('NoReplicaAnswers', 1);
     scene.result('p');
-    while (scene.done.length === 0) {
+    while (scene.requeued.length === 0) {
       await turn();
     }
-    assert.deepEqual([scene.done, scene.failed], [['p'], []]);
+    assert.deepEqual([scene.requeued, scene.failed], [['p'], []]);
   });
 });

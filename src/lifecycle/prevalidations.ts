@@ -1,134 +1,137 @@
-// Trials of revisions under way: each takes as long as its source does, and holds nothing but its own policy.
+// Runs pre-validations in the background, so that a slow module source delays only its own policies.
 import { Waiting } from '../runtime/index.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 
-/** Trials at once: below what one replica takes (128), so that none is sent away. */
-export const MAX_TRIALS = 96;
-/** Of them, those of one namespace: its sources may be slow, and hold nobody else's policies. */
-export const MAX_TRIALS_OF_NAMESPACE = MAX_TRIALS / 4;
-/** When a trial could not be made for a reason of its own, it is made again after so long. Milliseconds. */
-const FAILED_TRIAL_MS = 1_000;
+/** Concurrent pre-validations: below the limit of one replica (128), so that none is rejected. */
+export const MAX_PREVALIDATIONS = 96;
+/** Concurrent pre-validations of one namespace, so that its slow sources do not delay other namespaces. */
+export const MAX_PREVALIDATIONS_PER_NAMESPACE = MAX_PREVALIDATIONS / 4;
+/** Delay before a pre-validation is repeated after an unexpected error. Milliseconds. */
+const RETRY_MS = 1_000;
 
-/** A trial of one revision of one policy. */
-interface Trial {
+/** A pre-validation of one revision of one policy. */
+interface Prevalidation {
   readonly revision: string;
   readonly abort: AbortController;
   result: PrevalidationResult | undefined;
 }
 
-/** A trial that waits for its turn. */
-interface Turn {
-  /** Undefined: of the whole cluster. */
+/** A pre-validation that waits for a free slot. */
+interface Pending {
+  /** Undefined for cluster-wide policies. */
   readonly namespace: string | undefined;
   readonly begin: () => void;
 }
 
 export interface PrevalidationsOptions {
   readonly replicas: Pick<ReplicaDirectory, 'prevalidate'>;
-  /** Told when the result of a policy's trial is there, or when it is time to try again. */
-  readonly done: (policy: string) => void;
+  /** Called when a policy should be reconciled again: its result is ready, or a retry is due. */
+  readonly requeue: (policy: string) => void;
+  /** Called after an unexpected error. */
   readonly failed: (policy: string, error: unknown) => void;
 }
 
 export class Prevalidations {
   readonly #options: PrevalidationsOptions;
-  readonly #trials = new Map<string, Trial>();
-  readonly #waiting: Turn[] = [];
-  /** How many run, by namespace. */
+  /** By policy id. */
+  readonly #prevalidations = new Map<string, Prevalidation>();
+  readonly #pending: Pending[] = [];
+  /** Number of running pre-validations by namespace. */
   readonly #running = new Map<string | undefined, number>();
 
   constructor(options: PrevalidationsOptions) {
     this.#options = options;
   }
 
-  /** The result of a trial, once: undefined while it runs. Begins one when none of this revision runs. */
+  /** The result of a pre-validation, returned once. Undefined while it runs; starts it if necessary. */
   result(
     policy: string,
     revision: string,
     policyServer: string,
     request: PrevalidationRequest,
   ): PrevalidationResult | undefined {
-    const trial = this.#trials.get(policy);
-    if (trial?.revision === revision) {
-      if (trial.result !== undefined) {
-        this.#trials.delete(policy);
+    const current = this.#prevalidations.get(policy);
+    if (current?.revision === revision) {
+      if (current.result !== undefined) {
+        this.#prevalidations.delete(policy);
       }
-      return trial.result;
+      return current.result;
     }
-    trial?.abort.abort();
-    const started: Trial = { revision, abort: new AbortController(), result: undefined };
-    this.#trials.set(policy, started);
+    current?.abort.abort();
+    const started: Prevalidation = { revision, abort: new AbortController(), result: undefined };
+    this.#prevalidations.set(policy, started);
     void this.#run(policy, started, policyServer, request);
     return undefined;
   }
 
-  /** Ends the trial of a policy, if one runs: nobody wants to know any more. */
+  /** Aborts the pre-validation of a policy, if there is one. */
   cancel(policy: string): void {
-    this.#trials.get(policy)?.abort.abort();
-    this.#trials.delete(policy);
+    this.#prevalidations.get(policy)?.abort.abort();
+    this.#prevalidations.delete(policy);
   }
 
   cancelAll(): void {
-    for (const policy of this.#trials.keys()) {
+    for (const policy of this.#prevalidations.keys()) {
       this.cancel(policy);
     }
   }
 
-  async #run(policy: string, trial: Trial, policyServer: string, request: PrevalidationRequest): Promise<void> {
-    const { signal } = trial.abort;
+  async #run(
+    policy: string,
+    prevalidation: Prevalidation,
+    policyServer: string,
+    request: PrevalidationRequest,
+  ): Promise<void> {
+    const { signal } = prevalidation.abort;
     const { namespace } = request.metadata;
-    await this.#turn(namespace);
+    await this.#acquireSlot(namespace);
     try {
       signal.throwIfAborted();
-      trial.result = await this.#options.replicas.prevalidate(policyServer, request, signal);
-      this.#tell(policy, trial);
+      prevalidation.result = await this.#options.replicas.prevalidate(policyServer, request, signal);
+      if (this.#prevalidations.get(policy) === prevalidation) {
+        this.#options.requeue(policy);
+      }
     } catch (error) {
       if (!signal.aborted) {
-        const afterMs = error instanceof Waiting ? error.afterMs : FAILED_TRIAL_MS;
+        const afterMs = error instanceof Waiting ? error.afterMs : RETRY_MS;
         if (!(error instanceof Waiting)) {
           this.#options.failed(policy, error);
         }
         setTimeout(() => {
-          if (this.#trials.get(policy) === trial) {
-            this.#trials.delete(policy);
-            this.#options.done(policy);
+          if (this.#prevalidations.get(policy) === prevalidation) {
+            this.#prevalidations.delete(policy);
+            this.#options.requeue(policy);
           }
         }, afterMs).unref();
       }
     } finally {
       this.#count(namespace, -1);
-      this.#serve();
+      this.#fillSlots();
     }
   }
 
-  #tell(policy: string, trial: Trial): void {
-    if (this.#trials.get(policy) === trial) {
-      this.#options.done(policy);
-    }
-  }
-
-  #turn(namespace: string | undefined): Promise<void> {
+  #acquireSlot(namespace: string | undefined): Promise<void> {
     return new Promise((begin) => {
-      this.#waiting.push({ namespace, begin });
-      this.#serve();
+      this.#pending.push({ namespace, begin });
+      this.#fillSlots();
     });
   }
 
-  /** Lets those begin whose turn it is. */
-  #serve(): void {
+  #fillSlots(): void {
     let total = this.#running.values().reduce((sum, count) => sum + count, 0);
-    while (total < MAX_TRIALS) {
-      const index = this.#waiting.findIndex(
-        ({ namespace }) => namespace === undefined || (this.#running.get(namespace) ?? 0) < MAX_TRIALS_OF_NAMESPACE,
+    while (total < MAX_PREVALIDATIONS) {
+      const index = this.#pending.findIndex(
+        ({ namespace }) =>
+          namespace === undefined || (this.#running.get(namespace) ?? 0) < MAX_PREVALIDATIONS_PER_NAMESPACE,
       );
-      const [turn] = index === -1 ? [] : this.#waiting.splice(index, 1);
-      if (turn === undefined) {
+      const [next] = index === -1 ? [] : this.#pending.splice(index, 1);
+      if (next === undefined) {
         return;
       }
-      this.#count(turn.namespace, 1);
+      this.#count(next.namespace, 1);
       total += 1;
-      turn.begin();
+      next.begin();
     }
   }
 

@@ -1,4 +1,4 @@
-// The revisions of policies in the cluster, as they are read and written by the controller.
+// Reads and writes PolicyRevisions.
 import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -26,7 +26,7 @@ type Transition = RolloutStep & { readonly type: 'transition' };
 export interface RevisionStoreOptions {
   readonly cluster: Cluster;
   readonly cache: ObjectCache<PolicyRevision>;
-  /** Of the product: where revisions are. */
+  /** The namespace of the product, with the revisions. */
   readonly namespace: string;
 }
 
@@ -41,14 +41,14 @@ export class RevisionStore {
     this.#byPolicy = options.cache.index(({ spec }) => [spec.policyId]);
   }
 
-  /** The revisions of whatever policies have, or had, this id; by number. */
+  /** The revisions of all policies, also deleted ones, with this id; ordered by number. */
   of(id: string): readonly PolicyRevision[] {
     return this.#objects
       .current(this.#byPolicy.get(id), ({ spec }) => spec.policyId === id)
       .toSorted((a, b) => a.spec.revision - b.spec.revision);
   }
 
-  /** @throws ApiError; AlreadyExists when the cache has not shown a revision of that number yet */
+  /** @throws ApiError: AlreadyExists if the cache does not have an existing revision of that number yet */
   async create(
     policy: AdmissionPolicyObject,
     { revision, rollbackOf, ownWebhook }: RolloutStep & { readonly type: 'create' },
@@ -81,7 +81,7 @@ export class RevisionStore {
     this.#objects.wrote(keyOf(made), made);
   }
 
-  /** Writes how far a revision got; `now` in milliseconds since 1970. */
+  /** Writes a new state of a revision. @param now milliseconds since 1970 */
   async transition(
     revision: PolicyRevision,
     { to, reason, message, order }: Transition,
@@ -106,9 +106,14 @@ export class RevisionStore {
     );
   }
 
-  /** Writes what came of a trial. */
-  async tried(revision: PolicyRevision, tried: PrevalidatedRevision, now: number, signal: AbortSignal): Promise<void> {
-    const { nextRetry, modules, ...facts } = tried;
+  /** Writes the result of a pre-validation. @param now milliseconds since 1970 */
+  async recordPrevalidation(
+    revision: PolicyRevision,
+    result: PrevalidatedRevision,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { nextRetry, modules, ...facts } = result;
     const before = revision.status ?? {};
     await this.#writeStatus(
       revision,
@@ -129,7 +134,7 @@ export class RevisionStore {
     const key = keyOf(revision);
     const { uid = '', resourceVersion = '' } = revision.metadata;
     try {
-      // Not one that another leader has made serve meanwhile.
+      // Conflicts if another leader has written the revision since, perhaps to make it serve.
       const preconditions = { uid, resourceVersion };
       await unlessGone(this.#options.cluster.delete(POLICY_REVISIONS, key, { preconditions, signal }));
     } catch (error) {
@@ -147,7 +152,7 @@ export class RevisionStore {
     };
     const key = keyOf(revision);
     try {
-      // With its resourceVersion: whoever was quicker knows more.
+      // Conflicts if the revision was written since, because the body has its resourceVersion.
       const written = await this.#options.cluster.update<PolicyRevision>(POLICY_REVISIONS, body, {
         ...this.#writing(signal),
         subresource: 'status',
@@ -166,7 +171,6 @@ export class RevisionStore {
   }
 }
 
-/** What a rollout is planned from. */
 export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {
   return {
     number: spec.revision,

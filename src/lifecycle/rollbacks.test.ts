@@ -21,7 +21,7 @@ function spec(module: string): object {
   return { module, mutating: false, rules };
 }
 
-/** A revision that served, and its module. */
+/** A revision that served. */
 function revision(number: number, snapshot: object, order = number): PolicyRevision {
   const { module } = snapshot as { module: string };
   return {
@@ -33,10 +33,10 @@ function revision(number: number, snapshot: object, order = number): PolicyRevis
   } as unknown as PolicyRevision;
 }
 
-/** A cluster with a policy that is to be rolled back. */
+/** A cluster with a policy that has the annotation `rollback-to`. */
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
-  readonly told: string[] = [];
+  readonly events: string[] = [];
 
   private constructor(cluster: EmbeddedCluster) {
     this.cluster = cluster;
@@ -60,7 +60,7 @@ class Scene implements AsyncDisposable {
     return this.cluster.admin.get(CLUSTER_ADMISSION_POLICIES, KEY);
   }
 
-  /** The specs of revisions have what the cluster adds by default. */
+  /** Rolls back with a revision for each module. Their specs are copies of the policy's, with the defaults of the cluster. */
   async roll(
     modules: readonly string[],
     { policy, through = this.cluster.admin }: { policy?: AdmissionPolicyObject; through?: Cluster } = {},
@@ -69,7 +69,7 @@ class Scene implements AsyncDisposable {
     const revisions = modules.map((module, index) => revision(index + 1, { ...current.spec, module }));
     const events = {
       event: (_: object, type: string, reason: string, message: string): number =>
-        this.told.push(`${type} ${reason}: ${message}`),
+        this.events.push(`${type} ${reason}: ${message}`),
     };
     return await rollBack(through, CLUSTER_ADMISSION_POLICIES, policy ?? current, revisions, events, signal);
   }
@@ -83,7 +83,7 @@ function moduleOf({ spec: own }: AdmissionPolicyObject): string {
   return 'module' in own ? own.module : '';
 }
 
-/** Refuses a patch of a spec, as admission webhooks of others do. */
+/** A cluster that rejects patches of the spec, like another admission webhook. */
 function refusing(cluster: Cluster, code: number): Cluster {
   return new Proxy(cluster, {
     get: (target, property) => {
@@ -92,53 +92,50 @@ function refusing(cluster: Cluster, code: number): Cluster {
         ? member
         : (...args: unknown[]): unknown =>
             property === 'patch' && JSON.stringify(args[2]).includes('/spec')
-              ? Promise.reject(new ApiError(code, 'Forbidden', 'nobody changes this'))
+              ? Promise.reject(new ApiError(code, 'Forbidden', 'frozen'))
               : Reflect.apply(member, target, args);
     },
   });
 }
 
 describe('rollBack', () => {
-  it('goes back from a spec that no revision was made of yet to the one that serves', async () => {
+  it('rolls back from a spec without a revision to the revision that serves', async () => {
     await using scene = await Scene.open('previous', 'registry://r/bad:v2');
     const after = await scene.roll(['registry://r/good:v1']);
     assert.equal(moduleOf(after), `registry://r/good:v1@${DIGEST}`);
     assert.equal(after.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
   });
 
-  it('passes over a revision that differs by nothing but its pin', async () => {
+  it('skips a revision that differs only by its pinned digest', async () => {
     await using scene = await Scene.open('previous', `registry://r/p:v2@${DIGEST}`);
     const after = await scene.roll(['registry://r/p:v1', 'registry://r/p:v2', `registry://r/p:v2@${DIGEST}`]);
     assert.equal(moduleOf(after), `registry://r/p:v1@${DIGEST}`);
   });
 
-  it('says what an annotation said that names no revision', async () => {
+  it('quotes an annotation that names no revision', async () => {
     await using scene = await Scene.open('', 'registry://r/p:v1');
     const after = await scene.roll(['registry://r/p:v1']);
     assert.equal(after.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
-    assert.deepEqual(scene.told, ['Warning RollbackFailed: there is no revision "": revisions 1 are kept']);
+    assert.deepEqual(scene.events, ['Warning RollbackFailed: there is no revision "": revisions 1 are kept']);
   });
 
-  it('changes nothing of a policy that is newer than what was looked at: a conflict, and not a refusal', async () => {
+  it('reports a conflict, and changes nothing, when the policy was written since', async () => {
     await using scene = await Scene.open('1', 'registry://r/p:v2');
     const policy = await scene.policy();
     const body = { metadata: { labels: { newer: 'yes' } } };
     await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'merge', body });
     await assert.rejects(scene.roll(['registry://r/p:v1'], { policy }), { name: 'ApiError', code: 409 });
     assert.equal(moduleOf(await scene.policy()), 'registry://r/p:v2');
-    assert.deepEqual(scene.told, []);
+    assert.deepEqual(scene.events, []);
   });
 
-  it('leaves the policy as it is, and says why, when somebody does not accept the spec', async () => {
+  it('keeps the spec, and reports why, when the old spec is rejected', async () => {
     for (const code of [400, 403, 422]) {
       await using scene = await Scene.open('1', 'registry://r/p:v2');
       const after = await scene.roll(['registry://r/p:v1'], { through: refusing(scene.cluster.admin, code) });
       assert.equal(moduleOf(after), 'registry://r/p:v2');
       assert.equal(after.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
-      assert.match(
-        scene.told.join(),
-        /^Warning RollbackFailed: the spec of revision 1 was not accepted: nobody changes/,
-      );
+      assert.match(scene.events.join(), /^Warning RollbackFailed: the spec of revision 1 was not accepted: frozen/);
     }
   });
 });

@@ -1,4 +1,4 @@
-// Going back, as people ask for it with an annotation: the spec of an earlier revision is written back, its modules pinned.
+// Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
 import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -18,18 +18,18 @@ import { pinnedSpec } from './rollout/pinned-spec.ts';
 import { parseRevisionNumber } from './rollout-settings.ts';
 import type { RevisionFacts } from './rollout/rollout-view.ts';
 
-/** The event when a spec was written back. */
+/** Reason of the event for a rollback. */
 export const ROLLED_BACK = 'RolledBack';
 
-/** Of an annotation that says something else, what is quoted. Characters. */
-const MAX_SHOWN = 40;
-/** How an API server says that it, or an admission webhook of somebody, will not have a spec. */
+/** Characters of an invalid annotation that a message quotes. */
+const MAX_QUOTED = 40;
+/** HTTP status codes of a spec that API servers or admission webhooks reject. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 
-/** Asks for the newest revision that served and is not what the spec says. */
+/** Selects the newest revision that served and differs from the spec. */
 const PREVIOUS = 'previous';
 
-/** Does what the annotation `rollback-to` of a policy says, and removes it. Resolves with what is in the cluster then. */
+/** Rolls a policy back as its annotation `rollback-to` says, and removes the annotation. @returns the policy in the cluster */
 export async function rollBack(
   cluster: Cluster,
   type: ResourceType<AdmissionPolicyObject>,
@@ -42,7 +42,7 @@ export async function rollBack(
   const facts = revisions.map((revision) => revisionFacts(revision));
   const target = targetOf(text, policy.spec, facts);
   const removal = { op: 'remove', path: `/metadata/annotations/${ANNOTATIONS.rollbackTo.replaceAll('/', '~1')}` };
-  // Of what was looked at: anything newer is a conflict.
+  // Conflicts if the policy was written since.
   const guard = { op: 'replace', path: '/metadata/resourceVersion', value: policy.metadata.resourceVersion ?? '' };
   const patch = async (...operations: readonly JsonValue[]): Promise<AdmissionPolicyObject> =>
     await cluster.patch(
@@ -54,7 +54,7 @@ export async function rollBack(
   if (target === undefined) {
     const kept = facts.map(({ number }) => number).join(', ');
     const patched = await patch();
-    const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${shown(text)}`;
+    const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${quoted(text)}`;
     events.event(policy, 'Warning', ROLLBACK_FAILED, `${why}: revisions ${kept || 'none'} are kept`);
     return patched;
   }
@@ -94,7 +94,7 @@ function targetOf(
   return revisions.find((one) => one.number === number);
 }
 
-/** A number as it is; whatever else somebody wrote so that it is seen. */
-function shown(text: string): string {
-  return parseRevisionNumber(text) === undefined ? JSON.stringify(text.slice(0, MAX_SHOWN)) : text;
+/** Quotes text that is no revision number. */
+function quoted(text: string): string {
+  return parseRevisionNumber(text) === undefined ? JSON.stringify(text.slice(0, MAX_QUOTED)) : text;
 }

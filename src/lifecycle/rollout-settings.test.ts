@@ -5,7 +5,7 @@ import { parseRolloutAnnotations } from './rollout-settings.ts';
 
 const { rolloutStrategy, progressDeadline, revisionHistoryLimit } = ANNOTATIONS;
 
-describe('annotations of rollouts', () => {
+describe('parseRolloutAnnotations', () => {
   for (const [annotation, text, settings] of [
     [rolloutStrategy, 'AllReplicas', { strategy: 'AllReplicas' }],
     [progressDeadline, '90s', { progressDeadlineMs: 90_000 }],
@@ -15,7 +15,7 @@ describe('annotations of rollouts', () => {
     [revisionHistoryLimit, '1000', { historyLimit: 1000 }],
     ['example.com/other', 'x', {}],
   ] as const) {
-    it(`are read: ${annotation} ${text}`, () => {
+    it(`parses ${annotation} ${text}`, () => {
       assert.deepEqual(parseRolloutAnnotations({ [annotation]: text }), { settings, problems: [] });
     });
   }
@@ -31,7 +31,7 @@ describe('annotations of rollouts', () => {
     [revisionHistoryLimit, '-1'],
     [revisionHistoryLimit, ''],
   ] as const) {
-    it(`count as absent when they cannot be read: ${annotation} "${text}"`, () => {
+    it(`reports an invalid ${annotation} "${text}", and treats it as absent`, () => {
       const { settings, problems } = parseRolloutAnnotations({ [annotation]: text, [rolloutStrategy]: text });
       assert.deepEqual(settings, {});
       assert.ok(

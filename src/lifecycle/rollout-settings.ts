@@ -1,27 +1,27 @@
-// How a policy is rolled out: settings of the controller, overridden by annotations of its PolicyServer, then by its own.
+// Parses rollout annotations. Those of a policy override those of its PolicyServer, which override the controller's flags.
 import { ANNOTATIONS } from '../resources/index.ts';
 import type { RolloutSettings, RolloutStrategy } from './rollout/rollout-view.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** An annotation that does not say what it has to. */
+/** An invalid annotation. */
 export interface AnnotationProblem {
   readonly annotation: string;
-  /** What it has to be. */
+  /** The expected value. */
   readonly message: string;
 }
 
 export interface RolloutAnnotations {
-  /** What the annotations say, as far as they are right. */
+  /** Settings from the valid annotations. */
   readonly settings: Partial<RolloutSettings>;
   readonly problems: readonly AnnotationProblem[];
 }
 
 /** More than three years of daily changes. Each is an object of the size of the policy's spec. */
 export const MAX_HISTORY_LIMIT = 1_000;
-/** Time for a module to be fetched from a source that is near. Milliseconds. */
+/** Enough to fetch a module from a nearby source. Milliseconds. */
 export const MIN_PROGRESS_DEADLINE_MS = 1_000;
-/** A day: whoever waits longer means for ever. Milliseconds. */
+/** One day: a longer wait is as good as endless. Milliseconds. */
 export const MAX_PROGRESS_DEADLINE_MS = 86_400_000;
 
 const STRATEGIES: readonly RolloutStrategy[] = ['Available', 'AllReplicas'];
@@ -32,7 +32,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1_000],
 ]);
 
-/** Reads the annotations of a policy, or of a PolicyServer, that say how policies are rolled out. Never throws. */
+/** Parses the rollout annotations of a policy or a PolicyServer. Never throws. */
 export function parseRolloutAnnotations(annotations: Annotations = {}): RolloutAnnotations {
   const problems: AnnotationProblem[] = [];
   const read = <T>(annotation: string, parse: (text: string) => T | undefined, message: string): T | undefined => {
@@ -70,7 +70,7 @@ export function parseRolloutAnnotations(annotations: Annotations = {}): RolloutA
   };
 }
 
-/** The number of a revision that an annotation names; undefined when it is none. */
+/** Undefined if the text is no revision number. */
 export function parseRevisionNumber(text: string): number | undefined {
   return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined;
 }
@@ -80,7 +80,7 @@ function parseHistoryLimit(text: string): number | undefined {
   return limit !== undefined && limit <= MAX_HISTORY_LIMIT ? limit : undefined;
 }
 
-/** As `kubectl` takes durations: `1h`, `5m`, `90s`, or several of these. */
+/** Durations as in `kubectl`: `1h`, `5m`, `90s`, or several of these. */
 function parseDeadline(text: string): number | undefined {
   if (!/^(?:[0-9]{1,6}[hms]){1,3}$/.test(text)) {
     return undefined;

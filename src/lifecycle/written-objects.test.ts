@@ -19,24 +19,24 @@ function scene(...items: readonly KubernetesObject[]): { cache: ObjectStore; obj
 const versionIn = (objects: WrittenObjects): string | undefined => objects.get(KEY)?.metadata.resourceVersion;
 
 describe('WrittenObjects', () => {
-  it('shows what was written until the cache has seen it, and what came after it', () => {
+  it('shows a write until the cache has it, then newer versions', () => {
     const { cache, objects } = scene(object('5'));
     objects.wrote(KEY, object('7'));
     assert.equal(versionIn(objects), '7');
-    // Somebody else's write, from before ours.
+    // Another writer's version, older than ours.
     cache.apply({ type: 'MODIFIED', object: object('6') });
     assert.equal(versionIn(objects), '7');
     cache.apply({ type: 'MODIFIED', object: object('10') });
     assert.equal(versionIn(objects), '10');
   });
 
-  it('believes a cache that is ahead of an answer that comes late', () => {
+  it('prefers the cache when it is newer than a late response', () => {
     const { objects } = scene(object('10'));
     objects.wrote(KEY, object('9'));
     assert.equal(versionIn(objects), '10');
   });
 
-  it('shows what was made before the cache does', () => {
+  it('shows a created object before the cache does', () => {
     const { cache, objects } = scene();
     objects.wrote(KEY, object('3'));
     assert.equal(objects.current(cache.list(), () => true).length, 1);
@@ -47,7 +47,7 @@ describe('WrittenObjects', () => {
     assert.equal(objects.get(KEY), undefined);
   });
 
-  it('does not show what was deleted, but another one of its name', () => {
+  it('hides a deleted object, but not a new one of the same name', () => {
     const { cache, objects } = scene(object('3'));
     objects.wrote(KEY, undefined);
     assert.equal(objects.get(KEY), undefined);
@@ -59,7 +59,7 @@ describe('WrittenObjects', () => {
     assert.equal(versionIn(objects), '9');
   });
 
-  it('forgets what the cluster says is not so', () => {
+  it('shows the cached object again after a write is forgotten', () => {
     const { objects } = scene(object('3'));
     objects.wrote(KEY, object('5'));
     objects.forget(KEY);

@@ -1,17 +1,17 @@
-// Objects of a cache, with what this process has written since: a cache learns of a write some milliseconds later, and a
-// decision made from what it had before would be made twice.
+// A cache plus this process's own recent writes. Watches deliver a write some milliseconds late; a decision from the stale
+// object would be made twice.
 import { keyOf, keyText, type KubernetesObject, type ObjectKey } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
 
 type Written<T> =
   | { readonly key: ObjectKey; readonly object: T }
-  /** It was deleted: the cache may still have the object of this uid. */
+  /** A deletion; the cache may still have the object with this uid. */
   | { readonly key: ObjectKey; readonly goneUid: string | undefined };
 
-/** A cache as if it knew of its process's own writes at once. */
+/** A cache that shows this process's own writes at once. */
 export class WrittenObjects<T extends KubernetesObject = KubernetesObject> {
   readonly #cache: Pick<ObjectCache<T>, 'get' | 'subscribe'>;
-  /** What the cache is behind of. */
+  /** Writes that the cache does not show yet, by key. */
   readonly #written = new Map<string, Written<T>>();
 
   constructor(cache: Pick<ObjectCache<T>, 'get' | 'subscribe'>) {
@@ -35,41 +35,44 @@ export class WrittenObjects<T extends KubernetesObject = KubernetesObject> {
     return 'object' in written ? written.object : undefined;
   }
 
-  /** What the cluster answered to a write. `object` undefined: it is gone. */
+  /** Records a write. @param object the response; undefined after a deletion */
   wrote(key: ObjectKey, object: T | undefined): void {
     const text = keyText(key);
     const written: Written<T> = object === undefined ? { key, goneUid: this.get(key)?.metadata.uid } : { key, object };
     const cached = this.#cache.get(key);
     if (cached === undefined ? object === undefined : !isBehind(cached, written)) {
-      // The cache was quicker, or nothing was changed by it.
+      // The cache shows the write already, or the write changed nothing.
       this.#written.delete(text);
     } else {
       this.#written.set(text, written);
     }
   }
 
-  /** Forgets what was written: the cluster says that it is not so any more. */
+  /** Forgets a write that a later response has proved outdated. */
   forget(key: ObjectKey): void {
     this.#written.delete(keyText(key));
   }
 
-  /** The objects of a list of the cache's, as they are now, and those that it has not seen yet and that belong to it. */
+  /**
+   * Updates a list from the cache by recent writes.
+   * @param belongs whether a created object, which the cache does not have yet, belongs to the list
+   */
   current(cached: readonly T[], belongs: (object: T) => boolean): readonly T[] {
-    const known = cached.flatMap((object) => this.get(keyOf(object)) ?? []);
-    const unseen = this.#written
+    const updated = cached.flatMap((object) => this.get(keyOf(object)) ?? []);
+    const created = this.#written
       .values()
       .flatMap((written) =>
         'object' in written && this.#cache.get(written.key) === undefined && belongs(written.object)
           ? [written.object]
           : [],
       );
-    return [...known, ...unseen];
+    return [...updated, ...created];
   }
 }
 
 /**
- * Whether an object of a cache is from before a write. Versions of one object grow (KEP-5504); where one is no number, the
- * cache is believed.
+ * Whether a cached object is older than a write. Resource versions of one object grow (KEP-5504). If one is no number, the
+ * cached object counts as newer.
  */
 function isBehind<T extends KubernetesObject>({ metadata }: T, written: Written<T>): boolean {
   if (!('object' in written)) {
@@ -78,12 +81,12 @@ function isBehind<T extends KubernetesObject>({ metadata }: T, written: Written<
   return versionOf(metadata.resourceVersion) < versionOf(written.object.metadata.resourceVersion);
 }
 
-/** Whether a write was to this object, and not to another one that had its name before or since. */
+/** Whether a write was to this object, not to another one of the same name. */
 function isSameObject<T extends KubernetesObject>(object: T | undefined, written: Written<T>): boolean {
   return object?.metadata.uid === ('object' in written ? written.object.metadata.uid : written.goneUid);
 }
 
-/** Exact: versions of a cluster that counts in nanoseconds are past 2 ** 53. */
+/** A bigint, because clusters that use nanoseconds as versions exceed 2 ** 53. */
 function versionOf(resourceVersion: string | undefined): bigint {
   return resourceVersion !== undefined && /^[0-9]{1,30}$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits until something holds. Tests end by their own limit when it never does. */
+/** Waits until a condition holds; a test that waits in vain ends by its own timeout. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     await sleep(2);

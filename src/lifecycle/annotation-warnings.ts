@@ -1,22 +1,22 @@
-// What annotations do not say as they have to, told as an event on the object that has them: once, not at each look.
+// Warning events for invalid annotations: one for each mistake, not one for each reconciliation.
 import { keyOf, keyText, type KubernetesObject } from '../resources/index.ts';
 import type { EventSink } from '../runtime/index.ts';
 import type { AnnotationProblem } from './rollout-settings.ts';
 
-/** The event when an annotation does not say what it has to; it is taken as absent. */
+/** Reason of the event for an invalid annotation, which has no effect. */
 export const INVALID_ANNOTATION = 'InvalidAnnotation';
 
-export class Complaints {
+export class AnnotationWarnings {
   readonly #events: EventSink;
-  /** What was told of objects, by kind and key. */
-  readonly #told = new Map<string, string>();
+  /** The last warning about each object, by kind and key. */
+  readonly #reported = new Map<string, string>();
 
   constructor(events: EventSink) {
     this.#events = events;
   }
 
-  /** Tells of all problems of an object; when there are none, what was told of it is forgotten. */
-  about(object: KubernetesObject, problems: readonly AnnotationProblem[]): void {
+  /** Reports the problems of an object, unless they were reported already. */
+  report(object: KubernetesObject, problems: readonly AnnotationProblem[]): void {
     const { annotations = {}, uid } = object.metadata;
     const text = problems
       .map(
@@ -25,19 +25,19 @@ export class Complaints {
       )
       .join('; ');
     const subject = subjectOf(object);
-    // One of the same name that is made anew is told of anew.
-    const told = `${uid ?? ''} ${text}`;
+    // With the uid, so that a new object of the same name gets its own event.
+    const warning = `${uid ?? ''} ${text}`;
     if (text === '') {
-      this.#told.delete(subject);
-    } else if (this.#told.get(subject) !== told) {
-      this.#told.set(subject, told);
+      this.#reported.delete(subject);
+    } else if (this.#reported.get(subject) !== warning) {
+      this.#reported.set(subject, warning);
       this.#events.event(object, 'Warning', INVALID_ANNOTATION, text);
     }
   }
 
-  /** An object that is gone. */
+  /** Forgets a deleted object. */
   forget(object: Pick<KubernetesObject, 'kind' | 'metadata'>): void {
-    this.#told.delete(subjectOf(object));
+    this.#reported.delete(subjectOf(object));
   }
 }
 
