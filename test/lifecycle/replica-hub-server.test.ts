@@ -1,4 +1,4 @@
-// The hub of a controller and a policy server that is a replica: what the rollout of a revision looks like from both.
+// The hub of a controller with a policy server as replica: the rollout of a revision seen from both sides.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
@@ -11,7 +11,7 @@ import { NAMESPACE, openCluster, pinned, requiresLabel, Revisions, startReplica 
 import { eventually } from '../../src/lifecycle/replicas/testing/hub-scene.ts';
 
 describe('ReplicaHub and a policy server', { timeout: 60_000 }, () => {
-  it('see a revision tried, staged and served, one that fails, and the end of the replica', async () => {
+  it('see a revision pre-validated, staged and served, a failed one, and the end of the replica', async () => {
     await using cluster = await openCluster();
     await using folder = await TestFolder.create();
     const log = pino({ level: 'silent' });

@@ -1,4 +1,4 @@
-// The hub of a controller against the control ports of replicas, and against very many of them.
+// The hub of a controller with real control ports, and with very many of them.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
@@ -11,7 +11,7 @@ import { ControlEndpoint } from '../../src/control/control-endpoint.ts';
 import type { ReportSource } from '../../src/control/report-source.ts';
 import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../src/control/index.ts';
 
-/** What a replica says, as a test changes it. */
+/** Reports of a replica that a test changes. */
 class Reports implements ReportSource {
   isSynced = false;
   readonly #reports = new Map<string, RevisionReport>();
@@ -70,7 +70,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
   };
   const { signal } = new AbortController();
 
-  /** A control port, its object, and a hub that leads, with the times of everyday. */
+  /** A control port, its object, and a leading hub, with the real times. */
   async function withEndpoint(
     body: (parts: {
       scene: HubScene;
@@ -110,7 +110,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
       .map(({ revision, state }) => `${revision}:${state}`)
       .join(' ');
 
-  it('agree on what a replica serves, however it changes', async () => {
+  it('agree on the revisions of a replica through all changes', async () => {
     await withEndpoint(async ({ scene, reports }) => {
       reports.set(reportOf('a', 1), {
         ...reportOf('b', 1, 'Failed'),
@@ -145,7 +145,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
     });
   });
 
-  it('agree that a replica which does not know its revisions yet is not connected', async () => {
+  it('agree that a replica is not connected before it has read its revisions', async () => {
     await withEndpoint(async ({ scene, reports }) => {
       reports.set(reportOf('a', 1));
       await scene.see('r1=lost');
@@ -155,7 +155,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
     });
   });
 
-  it('agree on the result of a prevalidation', async () => {
+  it('agree on the result of a pre-validation', async () => {
     await withEndpoint(async ({ scene, reports, answer }) => {
       reports.synced();
       await scene.see('r1=connected');
@@ -174,7 +174,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
     });
   });
 
-  it('agree that a replica which stops is lost', async () => {
+  it('agree that a stopped replica is lost', async () => {
     await withEndpoint(async ({ scene, reports, endpoint }) => {
       reports.synced();
       await scene.see('r1=connected');
@@ -185,8 +185,8 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
 });
 
 describe('ReplicaHub', { timeout: 60_000 }, () => {
-  it('talks to two hundred replicas', async () => {
-    // Handshakes of both sides take their time in one process.
+  it('connects to two hundred replicas', async () => {
+    // The handshakes of both sides run in one process.
     await using scene = await HubScene.open(certificates, { timing: { silenceMs: 2_000, connectingMs: 15_000 } });
     const names = Array.from({ length: 200 }, (_, index) => `r${String(index).padStart(3, '0')}`);
     await Promise.all(names.map((name) => scene.replica(name, { reports: [reportOf('a', 1)] })));

@@ -17,7 +17,7 @@ assert.ok(PODS);
 const pods = PODS;
 
 let embedded: EmbeddedCluster;
-// What is tested waits by timers that keep no process alive.
+// The tested timers do not keep the process alive.
 let alive: NodeJS.Timeout;
 before(async () => {
   alive = setInterval(() => undefined, 1000);
@@ -29,7 +29,8 @@ after(async () => {
 });
 
 /**
- * A replica that this owns. The object in the cluster has no owner: its garbage collector must not do what is tested.
+ * A replica with this owner. The object in the cluster has none, so that the cluster's garbage collector does not
+ * delete it.
  */
 async function replicaOf(name: string, owner?: Omit<OwnerReference, 'name'>): Promise<PolicyServerReplica> {
   const object = await embedded.admin.create<PolicyServerReplica>(POLICY_SERVER_REPLICAS, {
@@ -72,14 +73,14 @@ async function isThere(type: typeof LEASES | typeof POLICY_SERVER_REPLICAS, name
   }
 }
 
-/** Leases last whole seconds. */
+/** The shortest duration of a Lease, a second. */
 const TEN_TIMES_AS_FAST: Clock = {
   now: () => SYSTEM_CLOCK.now() * 10,
   date: () => SYSTEM_CLOCK.date(),
   after: (ms, callback) => SYSTEM_CLOCK.after(ms / 10, callback),
 };
 
-/** Looks until it is stopped, or has removed the replica. */
+/** Runs until it is stopped or has removed the replica. */
 function look(
   replica: PolicyServerReplica | (() => PolicyServerReplica),
   cluster: Cluster = embedded.admin,
@@ -95,19 +96,19 @@ function look(
 }
 
 describe('removeDeparted', { concurrency: true }, () => {
-  it('removes a replica whose Pod is gone', async () => {
+  it('removes a replica whose Pod was deleted', async () => {
     const looking = look(await replicaOf('no-pod', { apiVersion: 'v1', kind: 'Pod', uid: 'u' }));
     await looking.done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'no-pod')));
   });
 
-  it('removes a replica whose Pod is another one now', async () => {
+  it('removes a replica whose Pod was replaced', async () => {
     const owner = await podOf('other-pod');
     await look(await replicaOf('other-pod', { ...owner, uid: 'before' })).done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'other-pod')));
   });
 
-  it('keeps a replica whose Pod is there, until it has ended', async () => {
+  it('keeps a replica whose Pod exists, until the Pod has ended', async () => {
     using looking = look(await replicaOf('pod', await podOf('pod')));
     await sleep(3 * TEST_TIMING.ownerCapMs);
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'pod'));
@@ -118,7 +119,7 @@ describe('removeDeparted', { concurrency: true }, () => {
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'pod')));
   });
 
-  it('keeps a replica whose Lease is renewed, and removes both when it no longer is', async () => {
+  it('keeps a replica whose Lease is renewed, and removes both when renewals end', async () => {
     const spec = { holderIdentity: 'me', leaseDurationSeconds: 5 };
     const replica = await replicaOf('lease', await leaseOf('lease', spec));
     using looking = look(replica, embedded.admin, TEN_TIMES_AS_FAST);
@@ -134,20 +135,20 @@ describe('removeDeparted', { concurrency: true }, () => {
     assert.ok(!(await isThere(LEASES, 'lease')));
   });
 
-  it('removes a replica whose Lease is gone', async () => {
+  it('removes a replica whose Lease was deleted', async () => {
     await look(await replicaOf('no-lease', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: 'u' })).done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'no-lease')));
   });
 
-  it('tries again when the API server does not answer', async () => {
-    const asked: Record<string, number> = {};
+  it('retries while the API server is unavailable', async () => {
+    const calls: Record<string, number> = {};
     const cluster = new Proxy(embedded.admin, {
       get(target, property) {
         const value: unknown = Reflect.get(target, property, target);
         return async (...args: unknown[]) => {
           const verb = String(property);
-          asked[verb] = (asked[verb] ?? 0) + 1;
-          if (asked[verb] <= 2) {
+          calls[verb] = (calls[verb] ?? 0) + 1;
+          if (calls[verb] <= 2) {
             throw new ApiError(503, 'ServiceUnavailable', 'not now');
           }
           return (value as (...all: unknown[]) => Promise<unknown>).apply(target, args);
@@ -156,7 +157,7 @@ describe('removeDeparted', { concurrency: true }, () => {
     });
     await look(await replicaOf('outage', { apiVersion: 'v1', kind: 'Pod', uid: 'u' }), cluster).done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'outage')));
-    assert.deepEqual(asked, { get: 5, delete: 3 });
+    assert.deepEqual(calls, { get: 5, delete: 3 });
   });
 
   it('does not remove another object of the same name', async () => {
@@ -166,7 +167,7 @@ describe('removeDeparted', { concurrency: true }, () => {
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'again'));
   });
 
-  it('does not remove one that another process took over meanwhile', async () => {
+  it('does not remove an object that another process took over meanwhile', async () => {
     const replica = await replicaOf('taken', { apiVersion: 'v1', kind: 'Pod', uid: 'u' });
     const body = { metadata: { labels: { a: 'b' } } };
     const key = { namespace: NAMESPACE, name: 'taken' };
@@ -174,14 +175,14 @@ describe('removeDeparted', { concurrency: true }, () => {
     const owner = { ...(await podOf('taken')), name: 'taken' };
     const now = { ...taken, metadata: { ...taken.metadata, ownerReferences: [owner] } };
     let looks = 0;
-    // The watch is late.
+    // The watch lags.
     using looking = look(() => ((looks += 1) === 1 ? replica : now));
     await Promise.race([looking.done, sleep(5 * TEST_TIMING.ownerCapMs)]);
     assert.ok(looks > 1);
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'taken'));
   });
 
-  it('leaves a replica without an owner alone', async () => {
+  it('keeps a replica without an owner', async () => {
     await look(await replicaOf('unowned')).done;
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'unowned'));
   });

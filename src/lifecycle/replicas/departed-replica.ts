@@ -1,4 +1,4 @@
-// Replicas that are gone for good: garbage collectors of clusters take their time, and some clusters have none.
+// Removes the objects of replicas that have ended: garbage collection takes time, and some clusters have none.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
@@ -8,16 +8,16 @@ import type { KubernetesObject, OwnerReference, PolicyServerReplica, ResourceTyp
 import { LEASES, pause } from '../../runtime/index.ts';
 import type { Clock, LeaseSpec } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { doubledWait } from './replica-timing.ts';
+import { backoffMs } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
 const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
 
-/** How often a Lease is looked at, whatever it says of its duration. Milliseconds. */
+/** Bounds of the interval at which a Lease is checked, whatever its duration. Milliseconds. */
 const MIN_LEASE_MS = 500;
 const MAX_LEASE_MS = 60_000;
 
-export interface DepartureOptions {
+export interface RemovalOptions {
   readonly cluster: Cluster;
   readonly timing: ReplicaTiming;
   readonly clock: Clock;
@@ -27,19 +27,19 @@ export interface DepartureOptions {
 }
 
 /**
- * Deletes the object of a lost replica once what owns it is gone: a Pod that is no more or has ended, or a Lease that
- * nobody renews. Looks again and again until then, or until `signal` is aborted. One without an owner stays for people to
- * delete. `newest` gives the newest version of the object: a process that was started again under the same name changes it,
- * and it stays then. Never rejects.
+ * Deletes the object of a lost replica once its owner is gone: a Pod that was deleted or has ended, or a Lease that is
+ * no longer renewed. Checks repeatedly until then, or until `signal` is aborted. An object without an owner must be
+ * deleted by a user. `newest` returns the newest version of the object: a restarted process changes it, and it is kept.
+ * Never rejects.
  */
 export async function removeDeparted(
   newest: () => PolicyServerReplica,
-  options: DepartureOptions,
+  options: RemovalOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, timing, random, log } = options;
   let owner: Owner | undefined;
-  for (let looks = 0; !signal.aborted; looks += 1) {
+  for (let checks = 0; !signal.aborted; checks += 1) {
     const replica = newest();
     const reference = ownerOf(replica);
     if (reference === undefined) {
@@ -48,36 +48,40 @@ export async function removeDeparted(
     if (owner?.reference.uid !== reference.uid) {
       owner = ownerAt(reference, replica.metadata.namespace ?? '', options);
     }
-    let waitMs = doubledWait(timing.ownerMs, timing.ownerCapMs, looks, random);
+    let waitMs = backoffMs(timing.ownerMs, timing.ownerCapMs, checks, random);
     try {
-      const found = await owner.look(signal);
-      if (found === 'gone') {
-        await remove(replica, options, signal);
+      const owned = await owner.check(signal);
+      if (owned === 'gone') {
+        await deleteReplica(replica, options, signal);
         log.info({ owner: reference.kind }, 'replica removed, its owner is gone');
         return;
       }
-      waitMs = found.againMs ?? waitMs;
+      waitMs = owned.recheckMs ?? waitMs;
     } catch (error) {
       if (!signal.aborted) {
-        log.warn({ owner: reference.kind, error: errorText(error) }, 'cannot tell whether a lost replica is gone');
+        log.warn({ owner: reference.kind, error: errorText(error) }, 'the owner of a lost replica could not be read');
       }
     }
     await pause(clock, waitMs, signal);
   }
 }
 
-/** Refused when somebody has written the object since it was looked at. */
-async function remove(replica: PolicyServerReplica, { cluster }: DepartureOptions, signal: AbortSignal): Promise<void> {
+/** Fails if the object was written since it was read. */
+async function deleteReplica(
+  replica: PolicyServerReplica,
+  { cluster }: RemovalOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { uid = '', resourceVersion = '' } = replica.metadata;
   const preconditions = { uid, resourceVersion };
   await unlessGone(cluster.delete(POLICY_SERVER_REPLICAS, keyOf(replica), { preconditions, signal }));
 }
 
-/** What owns a replica, and how it is found out whether it is still there. */
+/** The owner of a replica. */
 interface Owner {
   readonly reference: OwnerReference;
-  /** `againMs`: when there may be something else to see. Milliseconds. */
-  look(signal: AbortSignal): Promise<'gone' | { readonly againMs?: number }>;
+  /** `recheckMs`: when the owner can be gone at the earliest. Milliseconds. */
+  check(signal: AbortSignal): Promise<'gone' | { readonly recheckMs?: number }>;
 }
 
 function ownerOf({ metadata }: PolicyServerReplica): OwnerReference | undefined {
@@ -93,42 +97,42 @@ function isLease({ apiVersion, kind }: OwnerReference): boolean {
   return apiVersion.startsWith('coordination.k8s.io/') && kind === 'Lease';
 }
 
-function ownerAt(reference: OwnerReference, namespace: string, options: DepartureOptions): Owner {
+function ownerAt(reference: OwnerReference, namespace: string, options: RemovalOptions): Owner {
   return isPod(reference)
-    ? { reference, look: (signal) => lookAtPod(reference, namespace, options, signal) }
+    ? { reference, check: (signal) => checkPod(reference, namespace, options, signal) }
     : new LeaseOwner(reference, namespace, options);
 }
 
-async function lookAtPod(
+async function checkPod(
   { name, uid }: OwnerReference,
   namespace: string,
-  { cluster }: DepartureOptions,
+  { cluster }: RemovalOptions,
   signal: AbortSignal,
-): Promise<'gone' | { readonly againMs?: number }> {
+): Promise<'gone' | { readonly recheckMs?: number }> {
   const pod = await unlessGone(cluster.get(PODS, { namespace, name }, { signal }));
   return pod === undefined || pod.metadata.uid !== uid || hasEnded(pod) ? 'gone' : {};
 }
 
-/** Whether none of its containers starts again: evicted, or shut down with its node. */
+/** Whether the pod has ended and will not restart: evicted, or shut down with its node. */
 function hasEnded({ status }: KubernetesObject): boolean {
   return isJsonObject(status) && (status['phase'] === 'Failed' || status['phase'] === 'Succeeded');
 }
 
-/** A Lease, by when it was seen to be renewed: clocks of machines need not agree (as `LeaderElector`). */
+/** A Lease, judged by when it was seen to be renewed: clocks of machines need not agree (as in `LeaderElector`). */
 class LeaseOwner implements Owner {
   readonly reference: OwnerReference;
   readonly #namespace: string;
-  readonly #options: DepartureOptions;
-  #seen: LeaseSpec | undefined;
-  #seenAt = 0;
+  readonly #options: RemovalOptions;
+  #observed: LeaseSpec | undefined;
+  #observedAt = 0;
 
-  constructor(reference: OwnerReference, namespace: string, options: DepartureOptions) {
+  constructor(reference: OwnerReference, namespace: string, options: RemovalOptions) {
     this.reference = reference;
     this.#namespace = namespace;
     this.#options = options;
   }
 
-  async look(signal: AbortSignal): Promise<'gone' | { readonly againMs: number }> {
+  async check(signal: AbortSignal): Promise<'gone' | { readonly recheckMs: number }> {
     const { cluster, clock } = this.#options;
     const key = { namespace: this.#namespace, name: this.reference.name };
     const lease = await unlessGone(cluster.get(LEASES, key, { signal }));
@@ -137,16 +141,16 @@ class LeaseOwner implements Owner {
     }
     const spec = lease.spec ?? {};
     const now = clock.now();
-    if (this.#seen === undefined || !isDeepStrictEqual(this.#seen, spec)) {
-      this.#seen = spec;
-      this.#seenAt = now;
+    if (this.#observed === undefined || !isDeepStrictEqual(this.#observed, spec)) {
+      this.#observed = spec;
+      this.#observedAt = now;
     }
     const durationMs = Math.min(MAX_LEASE_MS, Math.max(MIN_LEASE_MS, (spec.leaseDurationSeconds ?? 0) * 1000));
-    const leftMs = this.#seenAt + durationMs - now;
+    const leftMs = this.#observedAt + durationMs - now;
     if (leftMs > 0 && spec.holderIdentity !== '') {
-      return { againMs: leftMs };
+      return { recheckMs: leftMs };
     }
-    // Refused when it was renewed meanwhile: then the process is back.
+    // Fails if it was renewed meanwhile: then the process is back.
     const { uid = '', resourceVersion = '' } = lease.metadata;
     await unlessGone(cluster.delete(LEASES, key, { preconditions: { uid, resourceVersion }, signal }));
     return 'gone';

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => certificates[Symbol.asyncDispose]());
 
-/** A scene with the controller, which counts what is written. */
+/** A scene with the controller, which counts writes. */
 async function withController(
   body: (scene: HubScene, written: { count: number }) => Promise<void>,
   objects?: PolicyServerReports,
@@ -54,7 +54,7 @@ async function statusOf(scene: HubScene): Promise<string> {
 }
 
 describe('PolicyServerController', { timeout: 20_000 }, () => {
-  it('tells how many replicas there are, as they come and go', async () => {
+  it('reports the number of replicas as they come and go', async () => {
     await withController(async (scene, written) => {
       await scene.policyServer('default', 2);
       await scene.lead();
@@ -72,7 +72,7 @@ describe('PolicyServerController', { timeout: 20_000 }, () => {
       await scene.remove('r1');
       await eventually(async () => (await statusOf(scene)) === '1/1 False ReplicasMissing');
       written.count = 0;
-      // Leadership changes, replicas are as they were.
+      // Leadership changes, but replicas do not.
       await scene.resign();
       await scene.lead();
       await scene.see('r2=connected');
@@ -82,7 +82,7 @@ describe('PolicyServerController', { timeout: 20_000 }, () => {
   });
 });
 
-/** What is told of objects, as a test says it. */
+/** Reports on objects that a test sets. */
 class Reports implements PolicyServerReports {
   readonly ours = new Set<string>();
   readonly #reports = new Map<string, PolicyServerReport>();
@@ -101,7 +101,7 @@ class Reports implements PolicyServerReports {
     return () => this.#listeners.delete(listener);
   }
 
-  say(policyServer: string, report: PolicyServerReport): void {
+  set(policyServer: string, report: PolicyServerReport): void {
     this.#reports.set(policyServer, report);
     for (const listener of this.#listeners) {
       listener(policyServer);
@@ -113,7 +113,7 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
   const condition = { type: 'DeploymentReconciled', status: 'False', reason: 'NameTaken', message: 'taken' } as const;
   const report: PolicyServerReport = { generation: 1, image: 'own', moduleCache: 'hostPath', conditions: [condition] };
 
-  it('says what became of them, and nothing of those of other controllers', async () => {
+  it('reports on its objects, and ignores PolicyServers of other controllers', async () => {
     const objects = new Reports();
     objects.ours.add('default');
     await withController(async (scene) => {
@@ -123,8 +123,8 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
       await eventually(async () => (await statusOf(scene)) === '0/0 False NoReplicaConnected');
       const of = (name: string): Promise<PolicyServer> =>
         scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name });
-      objects.say('default', report);
-      objects.say('foreign', report);
+      objects.set('default', report);
+      objects.set('foreign', report);
       await eventually(async () => (await of('default')).status?.image === 'own');
       const { status } = await of('default');
       assert.equal(status?.moduleCache, 'hostPath');
@@ -136,7 +136,7 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
         ['DeploymentReconciled', 'False', 'NameTaken', 1],
       );
       assert.deepEqual((await of('foreign')).status, { observedGeneration: -1 });
-      objects.say('default', { ...report, conditions: [{ ...condition, status: 'True', reason: 'R', message: '' }] });
+      objects.set('default', { ...report, conditions: [{ ...condition, status: 'True', reason: 'R', message: '' }] });
       await eventually(
         async () => findCondition((await of('default')).status?.conditions, 'DeploymentReconciled')?.status === 'True',
       );
@@ -153,7 +153,7 @@ describe('policyServerStatus', () => {
   const replicas = (...states: KnownReplica['state'][]): { name: string; state: KnownReplica['state'] }[] =>
     states.map((state, index) => ({ name: `r${index}`, state }));
 
-  it('keeps what others say', () => {
+  it('keeps conditions of other controllers', () => {
     const other = { type: 'Other', status: 'True', reason: 'R', message: '', lastTransitionTime: 't' } as const;
     const status = policyServerStatus(server(1), replicas('connected'), { conditions: [other] }, 0);
     assert.deepEqual(
@@ -163,14 +163,14 @@ describe('policyServerStatus', () => {
     assert.equal(status.observedGeneration, 3);
   });
 
-  it('names the replicas that do not answer', () => {
+  it('names the replicas that are not connected', () => {
     const few = policyServerStatus(server(1), replicas('connected', 'lost', 'connecting'), {}, 0);
     assert.equal(few.conditions?.[0]?.message, '1 of 3 replicas answers; not: r1, r2');
     const many = policyServerStatus(server(1), replicas(...Array.from({ length: 15 }, () => 'lost' as const)), {}, 0);
     assert.match(many.conditions?.[0]?.message ?? '', /^0 of 15 replicas answer; not: r0, .*r9 and 5 more$/);
   });
 
-  describe('has the conditions that kstatus reads', () => {
+  describe('has the conditions of kstatus', () => {
     const ok: PolicyServerReport = {
       generation: 3,
       image: 'own',
@@ -235,7 +235,7 @@ describe('policyServerStatus', () => {
       });
     }
 
-    it('and observes no generation before its objects were applied', () => {
+    it('and observes no generation before its objects are applied', () => {
       const status = policyServerStatus(server(1), replicas('connected'), {}, 0, { report: undefined });
       assert.equal(status.observedGeneration, undefined);
       const unseen = { observedGeneration: -1 };

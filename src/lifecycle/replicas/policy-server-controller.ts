@@ -1,4 +1,4 @@
-// What is said of the replicas of a policy server in the status of its PolicyServer.
+// Writes the status of PolicyServers: replicas, conditions, image.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
@@ -14,22 +14,22 @@ import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-ser
 import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 
-/** Replicas that come or go together are told of together. Milliseconds. */
+/** Delay that collects changes of several replicas into one write. Milliseconds. */
 const GATHER_MS = 50;
-/** Names of replicas in a message. */
+/** Names of replicas in a message; further ones are counted. */
 const MAX_NAMES = 10;
 
-/** Reasons of the condition `Ready`, besides those of the conditions that it sums up. */
+/** Reasons of the condition `Ready`, besides those of the conditions that it summarises. */
 export const READY_REASONS = {
-  /** As many replicas as the spec says answer, and none is missing. */
+  /** All replicas of the spec are connected, and no other is lost. */
   allReplicas: 'AllReplicasConnected',
-  /** Some answer; fewer than the spec says, or others are lost. */
+  /** Some are connected; fewer than in the spec, or others are lost. */
   someReplicas: 'ReplicasMissing',
-  /** No replica answers. */
+  /** No replica is connected. */
   noReplica: 'NoReplicaConnected',
-  /** All answer, and the objects of the newest spec are not applied yet. */
+  /** All are connected, and the objects of the newest spec are not applied yet. */
   applying: 'ApplyingChanges',
-  /** All answer, and pods of the version before are still being replaced. */
+  /** All are connected, and pods of the previous version are still being replaced. */
   rollingOut: 'RollingOut',
 } as const;
 
@@ -37,7 +37,10 @@ export interface PolicyServerControllerOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'subscribe'>;
-  /** What is made for PolicyServers, and whose they are. Default: nothing is, and all are ours. */
+  /**
+   * Reports on the objects and the owner of PolicyServers. Default: no objects are created, and all PolicyServers are
+   * ours.
+   */
   readonly objects?: PolicyServerReports;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -45,7 +48,7 @@ export interface PolicyServerControllerOptions {
 
 type Status = NonNullable<PolicyServer['status']>;
 
-/** Writes the status of PolicyServers, when it differs. Only a leader runs it. */
+/** Writes the status of PolicyServers when it changes. Only the leader runs it. */
 export class PolicyServerController implements Runnable {
   readonly name = 'policyserver-status';
   readonly ready: Promise<void>;
@@ -61,7 +64,7 @@ export class PolicyServerController implements Runnable {
     this.#controller = new Controller({
       name: this.name,
       reconcile: (key, signal) => this.#reconcile(key, signal),
-      // A status that somebody else wrote is put right; its own writing costs a look that finds nothing to do.
+      // Restores a status that another writer changed. Its own writes cause a reconciliation without a change.
       watches: [watch(servers, { when: [anyOf(generationChanged, statusChanged)] })],
       log,
       ...(metrics === undefined ? {} : { metrics }),
@@ -70,15 +73,15 @@ export class PolicyServerController implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const look = (name: string): void => this.#controller.enqueue({ name }, { afterMs: GATHER_MS });
+    const enqueue = (name: string): void => this.#controller.enqueue({ name }, { afterMs: GATHER_MS });
     const { objects, replicas } = this.#options;
     const ends = [
       replicas.subscribe(({ policyServer, policies }) => {
         if (policies === 'all') {
-          look(policyServer);
+          enqueue(policyServer);
         }
       }),
-      objects?.subscribe(look),
+      objects?.subscribe(enqueue),
     ];
     try {
       await this.#controller.start(signal);
@@ -93,11 +96,11 @@ export class PolicyServerController implements Runnable {
     const server = this.#servers.get(key);
     const replicas = this.#options.replicas.replicas(key.name);
     const { objects } = this.#options;
-    // Told of again when they are known.
+    // The directory reports the replicas once they are known.
     if (server === undefined || replicas === undefined) {
       return;
     }
-    // The status of another controller's PolicyServer is that controller's.
+    // Another controller writes the status of its PolicyServers.
     if (objects?.isOurs(key.name) === false) {
       return;
     }
@@ -119,7 +122,7 @@ export class PolicyServerController implements Runnable {
 
 const statusChanged: Predicate<PolicyServer> = ({ before, after }) => !isDeepStrictEqual(before?.status, after?.status);
 
-/** Conditions that `Ready` sums up, beside the number of replicas. */
+/** Conditions that `Ready` summarises, besides the number of replicas. */
 const SUMMARISED: ReadonlySet<string> = new Set([
   ...Object.values(OBJECT_CONDITIONS),
   AUTHORITY_CONDITION,
@@ -129,9 +132,9 @@ const SUMMARISED: ReadonlySet<string> = new Set([
 /**
  * The status of a PolicyServer.
  *
- * @param before the status as it is
+ * @param before the current status
  * @param now milliseconds since 1970
- * @param objects what became of its objects; no report: not known yet. Undefined: none are made
+ * @param objects the report on its objects, undefined until known. Without `objects`, none are created
  */
 export function policyServerStatus(
   { metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>,
@@ -147,7 +150,8 @@ export function policyServerStatus(
     updates.reduce((all, update) => setCondition(all, update, now), list);
   const known = withReport(before.conditions ?? []);
   const readiness = readinessOf(spec.replicas, replicas, known, objects, generation);
-  // A generation is observed when its objects were applied. Conditions may not have the -1 of a status that was never written.
+  // A generation is observed once its objects are applied. Conditions must not have the -1 of a status that was never
+  // written.
   const observed = objects === undefined ? generation : (report?.generation ?? before.observedGeneration);
   const about = Math.max(observed ?? 0, 0);
   return {

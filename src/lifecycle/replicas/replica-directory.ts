@@ -1,30 +1,30 @@
-// What the rest of the lifecycle sees of replicas, whoever talks to them.
+// The interface to replicas for the rest of the lifecycle.
 import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../control/index.ts';
 
-/** A replica as it is known now. */
+/** A replica in its current state. */
 export interface KnownReplica {
   /** `metadata.name` of its PolicyServerReplica. */
   readonly name: string;
   readonly policyServer: string;
   readonly state: 'connecting' | 'connected' | 'lost';
-  /** What it says of the revisions of a policy, by the policy's id; empty unless it is connected. */
+  /** Its reports on the revisions of a policy, by the policy's id; empty unless it is connected. */
   reports(policy: string): readonly RevisionReport[];
 }
 
-/** What changed: some policies on a server, or all of them (a replica came, went, or was lost). */
+/** A change: of some policies on a server, or of all (a replica connected, was lost or was removed). */
 export interface ReplicaChange {
   readonly policyServer: string;
   readonly policies: readonly string[] | 'all';
 }
 
 export interface ReplicaDirectory {
-  /** The replicas of a PolicyServer; undefined while those that there are have not been heard once. */
+  /** The replicas of a PolicyServer; undefined until each has reported or is lost. */
   replicas(policyServer: string): readonly KnownReplica[] | undefined;
-  /** Tells of changes until the function that it returns is called. */
+  /** Calls `listener` for each change. Returns a function that unsubscribes. */
   subscribe(listener: (change: ReplicaChange) => void): () => void;
   /**
-   * Has one replica try a policy: one that is connected, another one when that fails.
-   * @throws Waiting when no replica can be asked now
+   * Pre-validates a policy on one connected replica; on another one if that fails.
+   * @throws Waiting when no replica is available
    */
   prevalidate(policyServer: string, request: PrevalidationRequest, signal: AbortSignal): Promise<PrevalidationResult>;
 }

@@ -1,4 +1,4 @@
-// The replicas that a leader talks to: one link for each object, what they say put together, and what is asked of them.
+// The replicas of one leadership: a link for each object, their reports, and pre-validations on them.
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
 import { keyOf, keyText } from '../../resources/index.ts';
@@ -19,7 +19,10 @@ import { ReplicaLink } from './replica-link.ts';
 import type { LinkChange } from './replica-link.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
-/** Replicas that one policy is tried on when connections break: one that breaks them must not reach all replicas. */
+/**
+ * Replicas on which a policy is tried when connections break: a policy that crashes replicas must not reach all of
+ * them.
+ */
 export const MAX_PREVALIDATION_TRIES = 2;
 
 export interface ReplicaFleetOptions {
@@ -30,22 +33,22 @@ export interface ReplicaFleetOptions {
   /** 0 to below 1. */
   readonly random: () => number;
   readonly log: Logger;
-  readonly tell: (change: ReplicaChange) => void;
+  readonly notify: (change: ReplicaChange) => void;
 }
 
-/** A replica object that there is, and all that is done about it. */
+/** A replica object with its link. */
 class Replica implements KnownReplica {
   readonly name: string;
   readonly policyServer: string;
   readonly link: ReplicaLink;
-  /** Whether it was there when the controller began. */
+  /** Whether its object existed when the controller started. */
   readonly isInitial: boolean;
   readonly stop = new AbortController();
-  /** Newest version of its object. */
+  /** The newest version of its object. */
   object: PolicyServerReplica;
-  /** What it is busy with for the controller. */
+  /** Pre-validations that run on it. */
   prevalidations = 0;
-  departure: AbortController | undefined;
+  removal: AbortController | undefined;
 
   constructor(object: PolicyServerReplica, isInitial: boolean, link: ReplicaLink) {
     this.name = object.metadata.name ?? '';
@@ -64,19 +67,19 @@ class Replica implements KnownReplica {
   }
 }
 
-/** The replicas that there are, for as long as this process leads once. */
+/** The replicas during one leadership. */
 export class ReplicaFleet {
   readonly #options: ReplicaFleetOptions;
   readonly #client: ControlClient;
   readonly #byName = new Map<string, Replica>();
-  /** Replicas of a server, by name; made when they are asked for. */
+  /** Replicas of a server, sorted by name; computed on demand. */
   readonly #byServer = new Map<string, readonly Replica[]>();
   readonly #changes = new Map<string, Set<string> | 'all'>();
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #cancelTick: () => void;
-  #telling: NodeJS.Immediate | undefined;
-  #isBegun = false;
+  #notifying: NodeJS.Immediate | undefined;
+  #isStarted = false;
   #turn = 0;
 
   constructor(options: ReplicaFleetOptions) {
@@ -97,15 +100,15 @@ export class ReplicaFleet {
 
   replicas(policyServer: string): readonly Replica[] | undefined {
     const replicas = this.#ofServer(policyServer);
-    const isHeard = replicas.every(({ isInitial, state }) => !isInitial || state !== 'connecting');
-    return this.#isBegun && isHeard ? replicas : undefined;
+    const isComplete = replicas.every(({ isInitial, state }) => !isInitial || state !== 'connecting');
+    return this.#isStarted && isComplete ? replicas : undefined;
   }
 
-  /** All objects of replicas have been told; these policy servers there are. */
-  begun(policyServers: readonly string[]): void {
-    this.#isBegun = true;
+  /** All replica objects have been added. `policyServers` includes servers without replicas. */
+  started(policyServers: readonly string[]): void {
+    this.#isStarted = true;
     for (const server of new Set([...policyServers, ...[...this.known()].map(({ policyServer }) => policyServer)])) {
-      this.#changed(server, 'all');
+      this.#collectChange(server, 'all');
     }
   }
 
@@ -114,7 +117,7 @@ export class ReplicaFleet {
     const known = this.#byName.get(name);
     if (known !== undefined && after !== undefined && isSameReplica(known.object, after)) {
       known.object = after;
-      // Whoever writes it lives: there is no need to wait until it is tried again.
+      // The process that wrote the object is alive: reconnect without waiting.
       known.link.retry();
       return;
     }
@@ -122,9 +125,9 @@ export class ReplicaFleet {
       this.#remove(known);
     }
     if (after !== undefined && after.metadata.deletionTimestamp === undefined) {
-      // One that started anew together with the controller tells its new address before the old one has failed.
+      // A replica that restarted together with the controller has a new address before the old one failed.
       const isAwaited = known?.isInitial === true && known.state === 'connecting';
-      this.#add(after, !this.#isBegun || isAwaited);
+      this.#add(after, !this.#isStarted || isAwaited);
     }
   }
 
@@ -132,12 +135,12 @@ export class ReplicaFleet {
     policyServer: string,
     request: PrevalidationRequest,
     signal: AbortSignal,
-  ): Promise<PrevalidationResult | { readonly problem: string }> {
+  ): Promise<PrevalidationResult | { readonly failure: string }> {
     const tried = new Set<Replica>();
     let failures = 0;
-    let problem = 'no replica is connected';
+    let failure = 'no replica is connected';
     while (failures < MAX_PREVALIDATION_TRIES) {
-      const next = this.#idlest(policyServer, tried);
+      const next = this.#leastBusy(policyServer, tried);
       if (next === undefined) {
         break;
       }
@@ -147,21 +150,21 @@ export class ReplicaFleet {
         if (result !== 'busy') {
           return result;
         }
-        problem = `replica ${next.replica.name} is busy`;
+        failure = `replica ${next.replica.name} is busy`;
       } catch (error) {
         signal.throwIfAborted();
         failures += 1;
-        problem = `replica ${next.replica.name} did not answer: ${errorText(error)}`;
-        this.#options.log.warn({ replica: next.replica.name, error: errorText(error) }, 'prevalidation failed');
+        failure = `replica ${next.replica.name} failed: ${errorText(error)}`;
+        this.#options.log.warn({ replica: next.replica.name, error: errorText(error) }, 'pre-validation failed');
       }
     }
-    return { problem };
+    return { failure };
   }
 
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the controller stops'));
     this.#cancelTick();
-    clearImmediate(this.#telling);
+    clearImmediate(this.#notifying);
     for (const replica of this.#byName.values()) {
       stopReplica(replica);
     }
@@ -199,7 +202,7 @@ export class ReplicaFleet {
     );
     this.#byName.set(name, replica);
     this.#byServer.clear();
-    this.#changed(replica.policyServer, 'all');
+    this.#collectChange(replica.policyServer, 'all');
     this.#keepRunning(replica.link.run(replica.stop.signal));
   }
 
@@ -207,7 +210,7 @@ export class ReplicaFleet {
     this.#byName.delete(replica.name);
     this.#byServer.clear();
     stopReplica(replica);
-    this.#changed(replica.policyServer, 'all');
+    this.#collectChange(replica.policyServer, 'all');
   }
 
   #linkChanged(replica: Replica, change: LinkChange): void {
@@ -215,16 +218,16 @@ export class ReplicaFleet {
       return;
     }
     if (change !== 'state') {
-      this.#changed(replica.policyServer, change);
+      this.#collectChange(replica.policyServer, change);
       return;
     }
-    this.#changed(replica.policyServer, 'all');
-    replica.departure?.abort();
-    replica.departure = undefined;
+    this.#collectChange(replica.policyServer, 'all');
+    replica.removal?.abort();
+    replica.removal = undefined;
     if (replica.state === 'lost') {
-      replica.departure = new AbortController();
+      replica.removal = new AbortController();
       const log = this.#options.log.child({ replica: keyText(keyOf(replica.object)) });
-      this.#keepRunning(removeDeparted(() => replica.object, { ...this.#options, log }, replica.departure.signal));
+      this.#keepRunning(removeDeparted(() => replica.object, { ...this.#options, log }, replica.removal.signal));
     }
   }
 
@@ -239,8 +242,8 @@ export class ReplicaFleet {
     );
   }
 
-  /** Remembers what is to be told: once a tick, whatever comes together. */
-  #changed(policyServer: string, policies: ReadonlySet<string> | 'all'): void {
+  /** Collects the changes of one turn of the event loop. */
+  #collectChange(policyServer: string, policies: ReadonlySet<string> | 'all'): void {
     const known = this.#changes.get(policyServer);
     if (policies === 'all') {
       this.#changes.set(policyServer, 'all');
@@ -251,23 +254,23 @@ export class ReplicaFleet {
         known.add(policy);
       }
     }
-    this.#telling ??= setImmediate(() => this.#tell());
+    this.#notifying ??= setImmediate(() => this.#notify());
   }
 
-  #tell(): void {
-    this.#telling = undefined;
+  #notify(): void {
+    this.#notifying = undefined;
     const changes = [...this.#changes];
     this.#changes.clear();
     for (const [policyServer, policies] of changes) {
-      // What is not known yet is told of when it is: by a replica that was the last to be heard.
+      // A server whose replicas are not known yet is reported later, by the last replica to report.
       if (!this.#stop.signal.aborted && this.replicas(policyServer) !== undefined) {
-        this.#options.tell({ policyServer, policies: policies === 'all' ? 'all' : [...policies] });
+        this.#options.notify({ policyServer, policies: policies === 'all' ? 'all' : [...policies] });
       }
     }
   }
 
-  /** A connected replica that does the least for the controller; each in its turn. */
-  #idlest(
+  /** The connected replica with the fewest pre-validations; equal ones in turn. */
+  #leastBusy(
     policyServer: string,
     except: ReadonlySet<Replica>,
   ): { readonly replica: Replica; readonly address: ControlAddress } | undefined {
@@ -293,7 +296,7 @@ export class ReplicaFleet {
       call.abort(source instanceof AbortSignal ? source.reason : undefined);
     };
     const cancel = this.#options.clock.after(PREVALIDATION_TIMEOUT_MS, () =>
-      call.abort(new Error(`no answer within ${PREVALIDATION_TIMEOUT_MS} ms`)),
+      call.abort(new Error(`no response within ${PREVALIDATION_TIMEOUT_MS} ms`)),
     );
     for (const reason of reasons) {
       reason.addEventListener('abort', stop, { once: true });
@@ -316,10 +319,10 @@ export class ReplicaFleet {
 
 function stopReplica(replica: Replica): void {
   replica.stop.abort(new Error('the replica is gone'));
-  replica.departure?.abort();
+  replica.removal?.abort();
 }
 
-/** Whether a changed object is about the process that is talked to. */
+/** Whether a changed object still describes the process of the link. */
 function isSameReplica(one: PolicyServerReplica, other: PolicyServerReplica): boolean {
   return (
     one.metadata.uid === other.metadata.uid &&

@@ -11,7 +11,7 @@ import { MAX_LINE_BYTES } from '../../control/index.ts';
 import { eventually, HubScene, NAMESPACE, TEST_TIMING, TestCertificates } from './testing/hub-scene.ts';
 import { hello, reportOf, TestReplica } from './testing/test-replica.ts';
 
-/** Most of a test here is waiting. */
+/** Tests run together, because they mostly wait. */
 const TOGETHER = { timeout: 20_000, concurrency: 4 };
 
 let certificates: TestCertificates;
@@ -28,7 +28,7 @@ const states = (scene: HubScene, replica: string, policy: string): string =>
   (scene.find(replica)?.reports(policy) ?? []).map(({ revision, state }) => `${revision}:${state}`).join(' ');
 
 describe('ReplicaHub', TOGETHER, () => {
-  it('knows what each replica says of a policy', async () => {
+  it('returns the reports of each replica on a policy', async () => {
     await using scene = await HubScene.open(certificates);
     const one = await scene.replica('r1', { reports: [reportOf('kw.cap.a', 1), reportOf('kw.cap.b', 1)] });
     await scene.replica('r2', { reports: [reportOf('kw.cap.a', 1, 'Loading')] });
@@ -50,7 +50,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(states(scene, 'r1', 'kw.cap.b'), '');
   });
 
-  it('tells nothing of what is said again', async () => {
+  it('does not report unchanged reports', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
     await scene.lead();
@@ -63,7 +63,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: ['b'] }]);
   });
 
-  it('does not know replicas before all that there were at the start are heard or lost', async () => {
+  it('does not know replicas before each initial one has reported or is lost', async () => {
     await using scene = await HubScene.open(certificates);
     await scene.replica('r1');
     await scene.replica('r2', { opening: (replica) => [hello(replica)] });
@@ -76,7 +76,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: 'all' }]);
   });
 
-  it('tells that a policy server has no replicas', async () => {
+  it('reports that a policy server has no replicas', async () => {
     await using scene = await HubScene.open(certificates);
     await scene.policyServer('default', 1);
     await scene.lead();
@@ -85,7 +85,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.deepEqual(scene.states(), []);
   });
 
-  it('takes a report in parts as one', async () => {
+  it('joins the parts of a report', async () => {
     await using scene = await HubScene.open(certificates);
     const part = (policy: string, isComplete: boolean): ReplicaMessage => ({
       type: 'report',
@@ -98,7 +98,7 @@ describe('ReplicaHub', TOGETHER, () => {
     await eventually(() => replica.opened > 0 && scene.states()?.[0] === 'r1=connecting');
     await sleep(TEST_TIMING.tickMs);
     assert.equal(states(scene, 'r1', 'a'), '');
-    replica.say(part('b', true));
+    replica.send(part('b', true));
     await scene.see('r1=connected');
     assert.deepEqual(
       ['a', 'b'].map((policy) => states(scene, 'r1', policy)),
@@ -106,7 +106,7 @@ describe('ReplicaHub', TOGETHER, () => {
     );
   });
 
-  it('loses one that falls silent, and finds it again', async () => {
+  it('loses a silent replica, and finds it again', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
     await scene.lead();
@@ -116,13 +116,13 @@ describe('ReplicaHub', TOGETHER, () => {
     replica.isSilent = true;
     await scene.see('r1=lost');
     assert.equal(states(scene, 'r1', 'a'), '');
-    assert.deepEqual(scene.losses(), ['it said nothing for too long']);
+    assert.deepEqual(scene.losses(), ['no message within the limit']);
     replica.isSilent = false;
     await scene.see('r1=connected');
     assert.equal(states(scene, 'r1', 'a'), '1:Serving');
   });
 
-  it('counts one that comes and goes only when it has answered for a while', async () => {
+  it('counts a replica that comes and goes only after a delay', async () => {
     await using scene = await HubScene.open(certificates, { timing: { holdMs: 400, holdCapMs: 400 } });
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
     await scene.lead();
@@ -139,21 +139,21 @@ describe('ReplicaHub', TOGETHER, () => {
     await eventually(() => replica.opened > opened);
     const changes = scene.changes.length;
     replica.report([reportOf('a', 2)]);
-    // A tenth of the time for which it has to answer.
+    // A tenth of the delay.
     await sleep(40);
     assert.deepEqual([scene.states(), states(scene, 'r1', 'a'), scene.changes.length], [['r1=lost'], '', changes]);
     await scene.see('r1=connected');
     assert.equal(states(scene, 'r1', 'a'), '1:Serving 2:Serving');
   });
 
-  it('does not lose one whose connection is cut, and tells what it missed', async () => {
+  it('keeps a replica whose connection breaks, and reports missed changes', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1), reportOf('b', 1), reportOf('c', 1)] });
     await scene.lead();
     await scene.see('r1=connected');
     await sleep(TEST_TIMING.stableMs);
     scene.changes.length = 0;
-    replica.cut();
+    replica.disconnect();
     replica.reports = [reportOf('a', 1), reportOf('b', 2)];
     await eventually(() => scene.changes.length > 0);
     assert.deepEqual(scene.changes, [{ policyServer: 'default', policies: ['b', 'c'] }]);
@@ -162,7 +162,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(scene.states()?.join(), 'r1=connected');
   });
 
-  it('loses one whose process ended, and finds another one of its name', async () => {
+  it('loses a replica whose process ended, and finds another one of its name', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
     await scene.lead();
@@ -176,7 +176,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(states(scene, 'r1', 'a'), '2:Serving');
   });
 
-  it('finds one that was started again at its old address as soon as it writes its object', async () => {
+  it('finds a replica that restarted at its old address as soon as it writes its object', async () => {
     await using scene = await HubScene.open(certificates, { timing: { retryMs: 60_000, retryCapMs: 60_000 } });
     const replica = await scene.replica('r1');
     await scene.lead();
@@ -194,7 +194,7 @@ describe('ReplicaHub', TOGETHER, () => {
     await scene.see('r1=connected');
   });
 
-  it('follows one that moved', async () => {
+  it('follows a replica to another address', async () => {
     await using scene = await HubScene.open(certificates);
     const first = await scene.replica('r1');
     const spare = await scene.replica('r2', {
@@ -216,7 +216,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(first.opened, 1);
   });
 
-  it('waits at the start for one that tells a new address meanwhile', async () => {
+  it('waits at the start for a replica that changes its address meanwhile', async () => {
     await using scene = await HubScene.open(certificates, { timing: { connectingMs: 2_000 } });
     await scene.replica('r1', { opening: (replica) => [hello(replica)] });
     const body = { spec: { controlAddress: '127.0.0.1:1' } };
@@ -227,7 +227,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(scene.states(), undefined);
   });
 
-  it('forgets one whose object is gone', async () => {
+  it('drops a replica whose object was deleted', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
@@ -241,7 +241,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(replica.opened, 1);
   });
 
-  it('knows nothing once it does not lead, and everything when it does again', async () => {
+  it('knows no replicas without leadership, and all again with it', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1', { reports: [reportOf('a', 1)] });
     await scene.lead();
@@ -255,7 +255,7 @@ describe('ReplicaHub', TOGETHER, () => {
     assert.equal(replica.opened, 2);
   });
 
-  it('takes new certificates for its next connection', async () => {
+  it('uses new certificates for its next connection', async () => {
     await using own = await TestCertificates.create();
     await using scene = await HubScene.open(certificates, { tls: own.control, timing: { connectingMs: 100 } });
     await scene.replica('r1');
@@ -280,7 +280,7 @@ describe('ReplicaHub', TOGETHER, () => {
   });
 });
 
-describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () => {
+describe('ReplicaHub and a faulty replica', TOGETHER, () => {
   const report = (revisions: readonly unknown[]): string =>
     `${JSON.stringify({ type: 'report', revisions, gone: [], isComplete: false })}\n`;
   const manyReports = (): string =>
@@ -294,24 +294,24 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
       (replica) => [{ ...hello(replica), protocol: 9 } as ReplicaMessage],
       /version 1 of the control protocol, got 9/,
     ],
-    ['no greeting', () => [{ type: 'alive' }], /expected hello first, got alive/],
-    ['two greetings', (replica) => [hello(replica), hello(replica)], /expected one hello/],
-    ['what is no JSON', () => ['hello?\n'], /expected a line of JSON, got "hello\?"/],
+    ['no hello', () => [{ type: 'alive' }], /expected hello first, got alive/],
+    ['hello twice', (replica) => [hello(replica), hello(replica)], /expected one hello/],
+    ['invalid JSON', () => ['hello?\n'], /expected a line of JSON, got "hello\?"/],
     ['a list', () => ['[]\n'], /expected a JSON object, got a list/],
-    ['a line without end', () => ['x'.repeat(MAX_LINE_BYTES + 1)], /lines of at most/],
-    ['a state that there is not', (replica) => [hello(replica), report([{ state: 'Odd' }])], /expected state: one of/],
-    ['more revisions than are kept', (replica) => [hello(replica), manyReports()], /expected at most 50000 revisions/],
-    ['nothing at all', () => [], /said nothing for too long/],
+    ['an endless line', () => ['x'.repeat(MAX_LINE_BYTES + 1)], /lines of at most/],
+    ['an unknown state', (replica) => [hello(replica), report([{ state: 'Odd' }])], /expected state: one of/],
+    ['too many revisions', (replica) => [hello(replica), manyReports()], /expected at most 50000 revisions/],
+    ['nothing', () => [], /no message within the limit/],
   ];
   for (const [what, opening, reason] of openings) {
-    it(`loses one that says ${what}, and no other`, async () => {
+    it(`loses a replica that sends ${what}, and no other`, async () => {
       await using scene = await HubScene.open(certificates, { timing: { silenceMs: 400, connectingMs: 5_000 } });
-      const isSilent = what === 'nothing at all';
+      const isSilent = what === 'nothing';
       const bad = await scene.replica('bad', { opening });
       bad.isSilent = isSilent;
       await scene.replica('good', { reports: [reportOf('a', 1)] });
       await scene.lead();
-      // One that says nothing is given time to connect.
+      // A silent replica gets time to connect.
       if (isSilent) {
         await eventually(() => scene.losses().length > 0);
       }
@@ -322,22 +322,22 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
     });
   }
 
-  it('loses one that breaks the rules after it was heard', async () => {
+  it('loses a replica that violates the protocol later', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
     await scene.see('r1=connected');
-    replica.say('{"type":"report"}\n');
+    replica.send('{"type":"report"}\n');
     await eventually(() => scene.losses().length > 0);
     assert.match(scene.losses()[0] ?? '', /revisions: a list, got nothing/);
   });
 
-  it('does not mind a message that a later version may have', async () => {
+  it('ignores a message type of a later version', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
     await scene.see('r1=connected');
-    replica.say('{"type":"weather","sun":true}\n');
+    replica.send('{"type":"weather","sun":true}\n');
     replica.report([reportOf('a', 1)]);
     await eventually(() => states(scene, 'r1', 'a') === '1:Serving');
     assert.deepEqual(scene.losses(), []);
@@ -356,7 +356,7 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
     });
   }
 
-  it('has one without an address lost', async () => {
+  it('loses a replica without a valid address', async () => {
     await using scene = await HubScene.open(certificates);
     await scene.object('r1', {});
     await scene.object('r2', { controlAddress: 'https://r2:1/' });
@@ -364,7 +364,7 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
     await scene.see('r1=lost', 'r2=lost');
   });
 
-  it('removes one whose Lease was given up', async () => {
+  it('removes a replica whose Lease was released', async () => {
     await using scene = await HubScene.open(certificates);
     const lease = await scene.cluster.admin.create<KubernetesObject>(LEASES, {
       apiVersion: 'coordination.k8s.io/v1',
@@ -380,13 +380,13 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
     await scene.see();
   });
 
-  it('asks nothing of the API server while all is well', async () => {
-    const asked: string[] = [];
+  it('sends no requests to the API server in normal operation', async () => {
+    const calls: string[] = [];
     await using scene = await HubScene.open(certificates, {
       through: (cluster) =>
         new Proxy(cluster, {
           get(target, property) {
-            asked.push(String(property));
+            calls.push(String(property));
             const value: unknown = Reflect.get(target, property, target);
             return typeof value === 'function' ? (value.bind(target) as unknown) : value;
           },
@@ -395,14 +395,14 @@ describe('ReplicaHub and a replica that is not as it should be', TOGETHER, () =>
     const replica = await scene.replica('r1');
     await scene.lead();
     await scene.see('r1=connected');
-    asked.length = 0;
+    calls.length = 0;
     for (let revision = 1; revision <= 50; revision += 1) {
       replica.report([reportOf('a', revision)]);
     }
-    replica.cut();
+    replica.disconnect();
     await eventually(() => replica.opened === 2);
     await sleep(TEST_TIMING.silenceMs);
-    assert.deepEqual(asked, []);
+    assert.deepEqual(calls, []);
   });
 });
 
@@ -416,7 +416,7 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
   const waits = (error: unknown): boolean => error instanceof Waiting && error.reason === 'NoReplicaAnswers';
   const good = { ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] };
 
-  it('has a replica try a policy, each in its turn', async () => {
+  it('pre-validates policies on replicas in turn', async () => {
     await using scene = await HubScene.open(certificates);
     const replicas = [await scene.replica('r1'), await scene.replica('r2')];
     await scene.lead();
@@ -429,13 +429,13 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
       results.map(() => good),
     );
     assert.deepEqual(
-      replicas.map(({ tried }) => tried.length),
+      replicas.map(({ prevalidated }) => prevalidated.length),
       [5, 5],
     );
-    assert.deepEqual(replicas[0]?.tried[0], request);
+    assert.deepEqual(replicas[0]?.prevalidated[0], request);
   });
 
-  it('keeps connections for the next policy', async () => {
+  it('keeps connections for further policies', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
@@ -447,7 +447,7 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     assert.equal(replica.connections, 2);
   });
 
-  it('says what is wrong with a policy', async () => {
+  it('returns the failure of a policy', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
@@ -460,7 +460,7 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     assert.ok(!refused.ok && refused.isTransient && refused.message.includes('too large'));
   });
 
-  it('asks another replica when one does not answer, or is busy', async () => {
+  it('tries another replica when one fails or is busy', async () => {
     await using scene = await HubScene.open(certificates);
     const broken = await scene.replica('r1');
     await scene.replica('r2');
@@ -474,16 +474,16 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
       { status: 500, body: '' },
     ]) {
       broken.prevalidate = () => answer;
-      broken.tried.length = 0;
+      broken.prevalidated.length = 0;
       for (let turn = 0; turn < 2; turn += 1) {
         assert.deepEqual(await scene.hub.prevalidate('default', request, signal), good);
         await scene.see('r1=connected', 'r2=connected');
       }
-      assert.ok(broken.tried.length > 0);
+      assert.ok(broken.prevalidated.length > 0);
     }
   });
 
-  it('does not let one policy break all replicas', async () => {
+  it('does not let one policy crash all replicas', async () => {
     await using scene = await HubScene.open(certificates);
     const replicas = await Promise.all(['r1', 'r2', 'r3'].map((name) => scene.replica(name)));
     await scene.lead();
@@ -493,7 +493,7 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     }
     await assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
     assert.equal(
-      replicas.reduce((sum, { tried }) => sum + tried.length, 0),
+      replicas.reduce((sum, { prevalidated }) => sum + prevalidated.length, 0),
       2,
     );
   });
@@ -507,26 +507,26 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     await assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
   });
 
-  it('ends with its signal, and when the replica is lost', async () => {
+  it('is aborted with its signal, and when the replica is lost', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');
     await scene.lead();
     await scene.see('r1=connected');
-    // Reads the request and does not answer.
-    let asked = Promise.withResolvers<void>();
+    // Reads the request and does not respond.
+    let received = Promise.withResolvers<void>();
     replica.prevalidate = () => {
-      asked.resolve();
+      received.resolve();
       return { body: new Proxy({}, { get: () => undefined }), status: 102 };
     };
     const stop = new AbortController();
     const stopped = scene.hub.prevalidate('default', request, stop.signal);
-    await asked.promise;
+    await received.promise;
     stop.abort(new Error('enough'));
     await assert.rejects(stopped, /enough/);
-    // As many as there are connections, and one that waits for one of them.
+    // One for each connection, and one that waits for a connection.
     const holding = new AbortController();
     const held = Array.from({ length: 128 }, () => scene.hub.prevalidate('default', request, holding.signal));
-    await eventually(() => replica.tried.length === 129);
+    await eventually(() => replica.prevalidated.length === 129);
     const waiting = new AbortController();
     const waited = scene.hub.prevalidate('default', request, waiting.signal);
     await sleep(20);
@@ -534,9 +534,9 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     await assert.rejects(waited, /enough of waiting/);
     holding.abort();
     await Promise.allSettled(held);
-    asked = Promise.withResolvers();
+    received = Promise.withResolvers();
     const lost = scene.hub.prevalidate('default', request, signal);
-    await asked.promise;
+    await received.promise;
     replica.isSilent = true;
     await assert.rejects(lost, waits);
   });

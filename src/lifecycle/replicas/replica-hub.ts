@@ -1,4 +1,4 @@
-// All replicas of a cluster, as the controller that leads knows them.
+// The replicas of a cluster, as the leader knows them.
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { Logger } from 'pino';
@@ -14,20 +14,20 @@ import { ReplicaFleet } from './replica-fleet.ts';
 import { REPLICA_TIMING } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
-/** When it is asked again whether a replica can try a policy. Milliseconds. */
+/** Delay before a policy tries again to find a replica for pre-validation. Milliseconds. */
 export const NO_REPLICA_WAIT_MS = 1_000;
-/** The reason why a policy waits to be tried. */
+/** The reason of a policy that waits for a replica to pre-validate it. */
 export const NO_REPLICA_REASON = 'NoReplicaAnswers';
 
 export interface ReplicaHubOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** Of the product: where PolicyServerReplicas are. */
+  /** Namespace of PolicyServerReplicas. */
   readonly namespace: string;
-  /** Certificates of control ports; read anew for each connection. */
+  /** Certificates of control ports; read again for each connection. */
   readonly tls: ControlTls;
   readonly log: Logger;
-  /** Where `portcullis_replicas` is counted. Default: nowhere. */
+  /** Registry of `portcullis_replicas`. Default: none. */
   readonly registry?: Registry;
   /** Default: {@link REPLICA_TIMING}. */
   readonly timing?: Partial<ReplicaTiming>;
@@ -37,12 +37,12 @@ export interface ReplicaHubOptions {
 }
 
 /**
- * Finds replicas by their PolicyServerReplica objects, talks to each, and removes those that are gone. Only a leader runs
- * it, one run after another. While all is well it asks nothing of the API server but a watch.
+ * Finds replicas by their PolicyServerReplica objects, keeps a link to each, and removes those that have ended. Only
+ * the leader runs it, once at a time. In normal operation it uses the API server only for a watch.
  */
 export class ReplicaHub implements ReplicaDirectory, Runnable {
   readonly name = 'replicas';
-  /** Resolves when the objects of replicas are known; which is not to say that they have been heard. */
+  /** Resolves when the objects of replicas are known, before the replicas have reported. */
   readonly ready: Promise<void>;
   readonly #options: ReplicaHubOptions;
   readonly #timing: ReplicaTiming;
@@ -64,7 +64,7 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     this.#servers = caches.cache(POLICY_SERVERS);
     this.ready = this.#isReady.promise;
     if (registry !== undefined) {
-      this.#count(registry);
+      this.#registerGauge(registry);
     }
   }
 
@@ -73,7 +73,7 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
   }
 
   subscribe(listener: (change: ReplicaChange) => void): () => void {
-    // A function of its own, so that one listener may subscribe twice.
+    // A new function for each call, so that a listener can subscribe twice.
     const own = (change: ReplicaChange): void => listener(change);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
@@ -86,14 +86,14 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
   ): Promise<PrevalidationResult> {
     const result = await this.#fleet?.prevalidate(policyServer, request, signal);
     signal.throwIfAborted();
-    if (result === undefined || 'problem' in result) {
-      const detail = result === undefined ? 'replicas are not known yet' : result.problem;
+    if (result === undefined || 'failure' in result) {
+      const detail = result === undefined ? 'replicas are not known yet' : result.failure;
       throw new Waiting(NO_REPLICA_REASON, NO_REPLICA_WAIT_MS, `policy server ${policyServer}: ${detail}`);
     }
     return result;
   }
 
-  /** Runs until `signal` is aborted; may then be started again. */
+  /** Runs until `signal` is aborted. Can be started again. */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.race([aborted(signal), Promise.all([this.#replicas.synced, this.#servers.synced])]);
     if (signal.aborted) {
@@ -107,11 +107,11 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
       clock: this.#clock,
       random: this.#options.random ?? Math.random,
       log: this.#log,
-      tell: (change) => this.#tell(change),
+      notify: (change) => this.#notify(change),
     });
     this.#fleet = fleet;
     const disconnect = this.#replicas.subscribe((change) => fleet.replicaChanged(change));
-    fleet.begun(this.#servers.list().map(({ metadata }) => metadata.name ?? ''));
+    fleet.started(this.#servers.list().map(({ metadata }) => metadata.name ?? ''));
     this.#isReady.resolve();
     await aborted(signal);
     disconnect();
@@ -119,7 +119,7 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     await fleet.stop();
   }
 
-  #tell(change: ReplicaChange): void {
+  #notify(change: ReplicaChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);
@@ -129,12 +129,12 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     }
   }
 
-  #count(registry: Registry): void {
+  #registerGauge(registry: Registry): void {
     const states = (): ReadonlyMap<string, KnownReplica[]> =>
       Map.groupBy(this.#fleet?.known() ?? [], ({ policyServer }) => policyServer);
     const gauge = new Gauge({
       name: 'portcullis_replicas',
-      help: 'Replicas of policy servers, by what the controller knows of them',
+      help: 'Replicas of policy servers by their connection to the controller',
       labelNames: ['policy_server', 'state'],
       registers: [registry],
       collect() {

@@ -1,4 +1,4 @@
-// The connection to one replica: kept up whatever happens, with what the replica says.
+// The connection to one replica, with its reports. Reconnects until it is stopped.
 import type { Logger } from 'pino';
 import { pause } from '../../runtime/index.ts';
 import type { Clock } from '../../runtime/index.ts';
@@ -7,10 +7,10 @@ import type { ControlAddress, ControlClient, ReplicaMessage, RevisionReport } fr
 import type { KnownReplica } from './replica-directory.ts';
 import { ReplicaReports } from './replica-reports.ts';
 import { errorText } from '../../values/index.ts';
-import { doubledWait } from './replica-timing.ts';
+import { backoffMs } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
-/** What became of a replica: it says something else of some policies, or it came or was lost. */
+/** A change of a replica: other reports on some policies, or another connection state. */
 export type LinkChange = ReadonlySet<string> | 'state';
 
 export interface ReplicaLinkOptions {
@@ -27,41 +27,41 @@ export interface ReplicaLinkOptions {
   readonly changed: (change: LinkChange) => void;
 }
 
-/** How a connection ended. */
-interface End {
-  readonly why: string;
-  /** Whether the replica was heard completely. */
+/** The end of a connection. */
+interface ConnectionEnd {
+  readonly reason: string;
+  /** Whether the replica had sent all reports. */
   readonly wasComplete: boolean;
-  /** Whether it just ended, as connections do, and the replica may be back at once. */
-  readonly isCut: boolean;
+  /** Whether the connection broke without a fault of the replica, which may be back at once. */
+  readonly isBroken: boolean;
 }
 
-/** Somebody who is not the replica, or does not speak as one. */
-class Stranger extends Error {}
+/** The other side is not the expected replica, or violates the protocol. */
+class ProtocolError extends Error {}
 
 /**
- * Talks to a replica until it is told to stop. A cut is not a loss yet: a replica that is back within `returnMs` was
- * connected all the time. What it said stays until it has said everything anew. One that is lost again and again counts the
- * later the more often.
+ * Keeps a connection to a replica until it is stopped. A broken connection is not a loss yet: a replica that is back
+ * within `returnMs` counts as connected throughout. Its reports stay valid until it has sent all again. After repeated
+ * losses, a replica counts as connected only after a growing delay.
  */
 export class ReplicaLink {
   readonly #options: ReplicaLinkOptions;
   readonly #address: ControlAddress | undefined;
   #state: KnownReplica['state'] = 'connecting';
   #reports = new ReplicaReports();
-  #problem = '';
+  #failure = '';
   #lost = new AbortController();
-  /** The connection that there is, and how many ticks it may still be silent. */
+  /** The current connection, and the ticks until it is too silent. */
   #connection: AbortController | undefined;
   #ticksLeft = 0;
-  /** How long it may still take to be heard completely, until the replica is lost. */
-  #patience: { ticksLeft: number; readonly why: () => string } | undefined;
-  /** Losses since it was steady, and the ticks until it is. */
+  /** The time until the replica is lost unless it has sent all reports. */
+  #deadline: { ticksLeft: number; readonly reason: () => string } | undefined;
+  /** Losses since the link was steady, and the ticks until it is. */
   #losses = 0;
   #unsteadyTicks = 0;
-  /** How long one that is heard, and was lost again and again, does not count yet. */
+  /** Ticks until a replica that was lost repeatedly counts as connected. */
   #holdTicks = 0;
-  /** Ends the wait for the next try. */
+  /** Ends the delay before the next attempt. */
   #waiting: AbortController | undefined;
 
   constructor(options: ReplicaLinkOptions) {
@@ -73,19 +73,19 @@ export class ReplicaLink {
     return this.#state;
   }
 
-  /** Where requests to it go; undefined unless it is connected. */
+  /** The address for requests; undefined unless the replica is connected. */
   get address(): ControlAddress | undefined {
     return this.#state === 'connected' ? this.#address : undefined;
   }
 
-  /** Aborted when it is lost, while it is connected. */
+  /** Aborted when a connected replica is lost. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** Why it is not connected, as far as that is known. */
-  get problem(): string {
-    return this.#problem;
+  /** Why it is not connected, if known. */
+  get failure(): string {
+    return this.#failure;
   }
 
   reports(policy: string): readonly RevisionReport[] {
@@ -93,13 +93,13 @@ export class ReplicaLink {
   }
 
   /**
-   * To be called each `tickMs`. It is counted in ticks, not in time, how long a replica may take: when this process itself
-   * was busy, what the replica has said meanwhile waits to be read.
+   * Called every `tickMs`. Time limits count ticks instead of time: if this process was busy, messages of the replica
+   * have arrived and wait to be read.
    */
   tick(): void {
     this.#ticksLeft -= 1;
     if (this.#ticksLeft === 0) {
-      this.#connection?.abort(new Error('it said nothing for too long'));
+      this.#connection?.abort(new Error('no message within the limit'));
     }
     if (this.#holdTicks > 0) {
       this.#holdTicks -= 1;
@@ -111,15 +111,15 @@ export class ReplicaLink {
       this.#unsteadyTicks -= 1;
       this.#losses = this.#unsteadyTicks === 0 ? 0 : this.#losses;
     }
-    if (this.#patience !== undefined) {
-      this.#patience.ticksLeft -= 1;
-      if (this.#patience.ticksLeft <= 0) {
-        this.#lose(this.#patience.why());
+    if (this.#deadline !== undefined) {
+      this.#deadline.ticksLeft -= 1;
+      if (this.#deadline.ticksLeft <= 0) {
+        this.#lose(this.#deadline.reason());
       }
     }
   }
 
-  /** Tries at once, where it waits for the next try. */
+  /** Ends the delay before the next attempt. */
   retry(): void {
     this.#waiting?.abort();
   }
@@ -131,62 +131,63 @@ export class ReplicaLink {
       this.#lose(`expected spec.controlAddress as host:port, got ${JSON.stringify(this.#options.address)}`);
       return;
     }
-    this.#patience = {
+    this.#deadline = {
       ticksLeft: this.#ticks(timing.connectingMs),
-      why: () => (this.#problem === '' ? `not heard completely within ${timing.connectingMs} ms` : this.#problem),
+      reason: () => (this.#failure === '' ? `no complete report within ${timing.connectingMs} ms` : this.#failure),
     };
     signal.addEventListener('abort', () => this.retry(), { once: true });
     let failures = 0;
     while (!signal.aborted) {
-      const began = clock.now();
+      const startedAt = clock.now();
       const end = await this.#connect(this.#address, signal);
       if (signal.aborted) {
         break;
       }
       this.#ended(end);
-      const wasStable = end.wasComplete && clock.now() - began >= timing.stableMs;
+      const wasStable = end.wasComplete && clock.now() - startedAt >= timing.stableMs;
       failures = wasStable ? 0 : failures + 1;
       this.#waiting = new AbortController();
-      await pause(clock, doubledWait(timing.retryMs, timing.retryCapMs, failures, random), this.#waiting.signal);
+      await pause(clock, backoffMs(timing.retryMs, timing.retryCapMs, failures, random), this.#waiting.signal);
       this.#waiting = undefined;
     }
-    this.#patience = undefined;
+    this.#deadline = undefined;
     this.#lost.abort(new Error('the controller stops'));
   }
 
-  /** One connection, from beginning to end. */
-  async #connect(address: ControlAddress, signal: AbortSignal): Promise<End> {
+  /** One connection, from start to end. */
+  async #connect(address: ControlAddress, signal: AbortSignal): Promise<ConnectionEnd> {
     const { client, clock } = this.#options;
     const connection = new AbortController();
     const stop = (): void => connection.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     this.#connection = connection;
-    const conversation = new Conversation(this.#options.name);
+    const messages = new MessageSequence(this.#options.name);
     try {
-      this.#expectWithin(this.#options.timing.connectingMs);
+      this.#limitSilence(this.#options.timing.connectingMs);
       const response = await client.open(address, '/stream', connection.signal);
-      this.#expectWithin(this.#options.timing.silenceMs);
+      this.#limitSilence(this.#options.timing.silenceMs);
       for await (const message of replicaMessages(response, clock, connection.signal)) {
-        this.#expectWithin(this.#options.timing.silenceMs);
-        this.#take(conversation.hear(message));
+        this.#limitSilence(this.#options.timing.silenceMs);
+        this.#apply(messages.receive(message));
       }
-      return { why: 'the connection was closed', wasComplete: conversation.isComplete, isCut: true };
+      return { reason: 'the connection was closed', wasComplete: messages.isComplete, isBroken: true };
     } catch (error) {
       const isSilent = connection.signal.aborted;
       return {
-        why: errorText(isSilent ? connection.signal.reason : error),
-        wasComplete: conversation.isComplete,
-        isCut: !isSilent && !(error instanceof Stranger || error instanceof TypeError || error instanceof RangeError),
+        reason: errorText(isSilent ? connection.signal.reason : error),
+        wasComplete: messages.isComplete,
+        isBroken:
+          !isSilent && !(error instanceof ProtocolError || error instanceof TypeError || error instanceof RangeError),
       };
     } finally {
       this.#connection = undefined;
       signal.removeEventListener('abort', stop);
-      // Leaves no half of it behind, whatever ended it.
+      // Closes the connection in every case.
       connection.abort();
     }
   }
 
-  #expectWithin(ms: number): void {
+  #limitSilence(ms: number): void {
     this.#ticksLeft = this.#ticks(ms);
   }
 
@@ -194,27 +195,27 @@ export class ReplicaLink {
     return Math.ceil(ms / this.#options.timing.tickMs);
   }
 
-  #take(news: Heard): void {
-    switch (news.type) {
+  #apply(received: Received): void {
+    switch (received.type) {
       case 'nothing':
         return;
       case 'all':
-        this.#heardAll(news.reports);
+        this.#receivedAll(received.reports);
         return;
       case 'some': {
-        const changed = this.#reports.apply(news.report);
+        const changed = this.#reports.apply(received.report);
         if (changed.size > 0 && this.#state === 'connected') {
           this.#options.changed(changed);
         }
         return;
       }
       default:
-        news satisfies never;
+        received satisfies never;
     }
   }
 
-  #heardAll(reports: ReplicaReports): void {
-    this.#patience = undefined;
+  #receivedAll(reports: ReplicaReports): void {
+    this.#deadline = undefined;
     const before = this.#reports;
     this.#reports = reports;
     if (this.#state === 'connected') {
@@ -238,72 +239,72 @@ export class ReplicaLink {
   #connected(): void {
     this.#unsteadyTicks = this.#ticks(this.#options.timing.steadyMs);
     this.#state = 'connected';
-    this.#problem = '';
+    this.#failure = '';
     this.#lost = new AbortController();
     this.#options.log.info('replica connected');
     this.#options.changed('state');
   }
 
-  #ended({ why, wasComplete, isCut }: End): void {
+  #ended({ reason, wasComplete, isBroken }: ConnectionEnd): void {
     const { timing, log } = this.#options;
     this.#holdTicks = 0;
-    if (this.#state === 'connected' && wasComplete && isCut) {
-      log.debug({ reason: why }, 'connection to replica cut');
-      this.#patience = { ticksLeft: this.#ticks(timing.returnMs), why: () => why };
-    } else if (this.#state === 'connecting' && isCut) {
-      this.#problem = why;
+    if (this.#state === 'connected' && wasComplete && isBroken) {
+      log.debug({ reason }, 'connection to replica broken');
+      this.#deadline = { ticksLeft: this.#ticks(timing.returnMs), reason: () => reason };
+    } else if (this.#state === 'connecting' && isBroken) {
+      this.#failure = reason;
     } else {
-      this.#lose(why);
+      this.#lose(reason);
     }
   }
 
-  #lose(why: string): void {
-    this.#patience = undefined;
-    const isNews = this.#state !== 'lost';
-    if (isNews || why !== this.#problem) {
-      this.#options.log.warn({ reason: why }, 'replica lost');
+  #lose(reason: string): void {
+    this.#deadline = undefined;
+    const isNew = this.#state !== 'lost';
+    if (isNew || reason !== this.#failure) {
+      this.#options.log.warn({ reason }, 'replica lost');
     }
-    this.#problem = why;
-    if (isNews) {
+    this.#failure = reason;
+    if (isNew) {
       this.#losses += 1;
       this.#state = 'lost';
       this.#reports = new ReplicaReports();
-      this.#lost.abort(new Error(why));
+      this.#lost.abort(new Error(reason));
       this.#options.changed('state');
     }
   }
 }
 
-/** What a message says. */
-type Heard =
+/** The meaning of a message. */
+type Received =
   | { readonly type: 'nothing' }
-  /** Everything was said, for the first time on a connection. */
+  /** The first complete report of a connection. */
   | { readonly type: 'all'; readonly reports: ReplicaReports }
   | { readonly type: 'some'; readonly report: Extract<ReplicaMessage, { readonly type: 'report' }> };
 
-/** The order of messages on one connection: a greeting, everything in parts, then what differs. */
-class Conversation {
+/** The order of messages on a connection: hello, all reports, then changes. */
+class MessageSequence {
   readonly #replica: string;
-  #isGreeted = false;
+  #hasHello = false;
   #parts: ReplicaReports | undefined = new ReplicaReports();
 
   constructor(replica: string) {
     this.#replica = replica;
   }
 
-  /** Whether everything was said. */
+  /** Whether all reports have arrived. */
   get isComplete(): boolean {
     return this.#parts === undefined;
   }
 
-  /** @throws Stranger when it is not for the controller to hear */
-  hear(message: ReplicaMessage): Heard {
+  /** @throws ProtocolError */
+  receive(message: ReplicaMessage): Received {
     if (message.type === 'hello') {
-      this.#greet(message);
+      this.#acceptHello(message);
       return { type: 'nothing' };
     }
-    if (!this.#isGreeted) {
-      throw new Stranger(`expected hello first, got ${message.type}`);
+    if (!this.#hasHello) {
+      throw new ProtocolError(`expected hello first, got ${message.type}`);
     }
     if (message.type === 'alive') {
       return { type: 'nothing' };
@@ -320,20 +321,20 @@ class Conversation {
     return { type: 'all', reports: parts };
   }
 
-  #greet({ protocol, replica, version }: Extract<ReplicaMessage, { readonly type: 'hello' }>): void {
-    if (this.#isGreeted) {
-      throw new Stranger('expected one hello, got another one');
+  #acceptHello({ protocol, replica, version }: Extract<ReplicaMessage, { readonly type: 'hello' }>): void {
+    if (this.#hasHello) {
+      throw new ProtocolError('expected one hello, got another one');
     }
     if (protocol !== CONTROL_PROTOCOL) {
-      throw new Stranger(
-        `expected version ${CONTROL_PROTOCOL} of the control protocol, got ${protocol} from version ${version} of the product; run controller and policy servers of the same version`,
+      throw new ProtocolError(
+        `expected version ${CONTROL_PROTOCOL} of the control protocol, got ${protocol} from version ${version} of Portcullis; run controller and policy servers of the same version`,
       );
     }
     if (replica !== this.#replica) {
-      throw new Stranger(
+      throw new ProtocolError(
         `expected replica ${this.#replica} at its control address, got ${replica}; does another process have its port?`,
       );
     }
-    this.#isGreeted = true;
+    this.#hasHello = true;
   }
 }

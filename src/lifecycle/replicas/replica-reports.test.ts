@@ -6,7 +6,7 @@ import { MAX_TEXT, ReplicaReports } from './replica-reports.ts';
 import { reportOf } from './testing/test-replica.ts';
 
 const policies = ['a', 'b', 'c'];
-/** Names that do not belong to one policy only: an object of a name may have been another. */
+/** Names that several policies share: an object may have been replaced by another one of the same name. */
 const anyReport: fc.Arbitrary<RevisionReport> = fc.record(
   {
     name: fc.constantFrom('x-1', 'x-2', 'y-1'),
@@ -24,7 +24,7 @@ const anyDelta = fc.record({
 });
 
 describe('ReplicaReports', () => {
-  it('are what the reports so far add up to, and changes are where they differ', () => {
+  it('equal the sum of all reports, and return the changed policies', () => {
     fc.assert(
       fc.property(fc.array(anyDelta, { maxLength: 6 }), (deltas) => {
         const reports = new ReplicaReports();
@@ -46,7 +46,7 @@ describe('ReplicaReports', () => {
             try {
               assert.deepEqual(now, before[index]);
             } catch {
-              assert.ok(changed.has(policy), `a change of ${policy} is not told`);
+              assert.ok(changed.has(policy), `a change of ${policy} is not reported`);
             }
           }
         }
@@ -57,7 +57,7 @@ describe('ReplicaReports', () => {
     );
   });
 
-  it('differ where one lacks, has more, or says something else', () => {
+  it('differ where one lacks a report, has more, or has another one', () => {
     const [one, other] = [new ReplicaReports(), new ReplicaReports()];
     one.apply({ revisions: [reportOf('a', 1), reportOf('b', 1), reportOf('c', 1)], gone: [] });
     other.apply({ revisions: [reportOf('a', 1), reportOf('b', 1, 'Failed'), reportOf('d', 1)], gone: [] });
@@ -65,7 +65,7 @@ describe('ReplicaReports', () => {
     assert.deepEqual([...other.differences(one)].toSorted(), ['b', 'c', 'd']);
   });
 
-  it('are bounded in what they say, and forget what was said before', () => {
+  it('are bounded, and free the space of replaced reports', () => {
     const message = 'x'.repeat(4096);
     const reports = new ReplicaReports();
     for (let time = 0; time < (2 * MAX_TEXT) / 4096; time += 1) {

@@ -1,44 +1,46 @@
 import type { ReplicaMessage, RevisionReport } from '../../control/index.ts';
 
-/** Most revisions of one replica: ten thousand policies, each with one that serves and some beside, and room to grow. */
+/**
+ * Most revisions of one replica: ten thousand policies with a serving revision and some others each, and room to grow.
+ */
 export const MAX_REVISIONS = 50_000;
-/** Most text of the reports of one replica: ids and names of all of them, and a message for each tenth. Characters. */
+/** Most text in the reports of one replica: ids and names of all, and a message for each tenth. Characters. */
 export const MAX_TEXT = 32 * 1024 ** 2;
 
 type Report = Extract<ReplicaMessage, { readonly type: 'report' }>;
 
-/** What a replica says of its revisions, by policy. */
+/** The reports of a replica, by policy. */
 export class ReplicaReports {
   readonly #byName = new Map<string, RevisionReport>();
   readonly #byPolicy = new Map<string, Map<string, RevisionReport>>();
   #text = 0;
 
-  /** What is said of the revisions of a policy. */
+  /** The reports on the revisions of a policy. */
   of(policy: string): readonly RevisionReport[] {
     return [...(this.#byPolicy.get(policy)?.values() ?? [])];
   }
 
   /**
-   * Takes a report in. Returns the policies of which something else is said now.
-   * @throws RangeError when a replica says more than is kept
+   * Applies a report. Returns the policies whose reports changed.
+   * @throws RangeError when the limits are exceeded
    */
   apply({ revisions, gone }: Pick<Report, 'revisions' | 'gone'>): ReadonlySet<string> {
     const changed = new Set<string>();
     for (const name of gone) {
-      this.#forget(name, changed);
+      this.#delete(name, changed);
     }
     for (const report of revisions) {
       const before = this.#byName.get(report.name);
       if (before === undefined || !isSame(before, report)) {
-        this.#forget(report.name, changed);
-        this.#keep(report);
+        this.#delete(report.name, changed);
+        this.#store(report);
         changed.add(report.policy);
       }
     }
     return changed;
   }
 
-  /** The policies of which other reports say something else. */
+  /** The policies whose reports differ. */
   differences(others: ReplicaReports): ReadonlySet<string> {
     const changed = new Set<string>();
     for (const [one, two] of [
@@ -55,7 +57,7 @@ export class ReplicaReports {
     return changed;
   }
 
-  #keep(report: RevisionReport): void {
+  #store(report: RevisionReport): void {
     this.#text += sizeOf(report);
     if (this.#byName.size >= MAX_REVISIONS || this.#text > MAX_TEXT) {
       throw new RangeError(
@@ -71,7 +73,7 @@ export class ReplicaReports {
     }
   }
 
-  #forget(name: string, changed: Set<string>): void {
+  #delete(name: string, changed: Set<string>): void {
     const report = this.#byName.get(name);
     if (report === undefined) {
       return;

@@ -1,27 +1,27 @@
-// How long the controller waits for replicas, and how often it tries.
+// Time limits and delays of the controller for replicas.
 import { ALIVE_INTERVAL_MS, SILENCE_LIMIT_MS } from '../../control/index.ts';
 
-/** Times of the controller's side of control ports. Milliseconds. */
+/** Milliseconds. */
 export interface ReplicaTiming {
-  /** How often it is looked who is silent. */
+  /** Interval of checks for silent replicas. */
   readonly tickMs: number;
-  /** Without a message for this long a replica is lost. */
+  /** A replica without a message for this long is lost. */
   readonly silenceMs: number;
-  /** How long a replica may take to be heard completely, from when its object is seen, until it is lost. */
+  /** Time for a new replica to send all reports, from when its object is seen, before it is lost. */
   readonly connectingMs: number;
-  /** How long a replica whose connection was cut may take to be heard completely again, until it is lost. */
+  /** Time for a replica whose connection broke to send all reports again, before it is lost. */
   readonly returnMs: number;
-  /** How long a replica must be heard after its second loss before it counts; doubled for each loss that follows. */
+  /** Delay after the second loss before a connected replica counts; doubles with each further loss. */
   readonly holdMs: number;
   readonly holdCapMs: number;
-  /** A replica that was connected for this long has not been lost before. */
+  /** After this time connected, earlier losses no longer count. */
   readonly steadyMs: number;
-  /** The first wait before a connection is tried again; doubled for each that follows. */
+  /** Delay before the second connection attempt; doubles with each one. */
   readonly retryMs: number;
   readonly retryCapMs: number;
-  /** A connection that lasted this long was none of those that fail at once. */
+  /** A connection that lasted this long resets the delay of attempts. */
   readonly stableMs: number;
-  /** How long it takes until it is looked again whether the owner of a lost replica is there; doubled each time. */
+  /** Delay before the owner of a lost replica is checked again; doubles each time. */
   readonly ownerMs: number;
   readonly ownerCapMs: number;
 }
@@ -29,11 +29,12 @@ export interface ReplicaTiming {
 export const REPLICA_TIMING: ReplicaTiming = {
   tickMs: ALIVE_INTERVAL_MS / 2,
   silenceMs: SILENCE_LIMIT_MS,
-  // Rollouts wait so long for a replica that died with the leader before. A handshake takes some milliseconds.
+  // Rollouts wait this long for a replica that ended together with the previous leader. A handshake takes some
+  // milliseconds.
   connectingMs: 2_000,
-  // A status that says what is over in half a second helps nobody, and costs a write for each policy, twice.
+  // A loss of half a second needs no status, which would cost two writes for each policy.
   returnMs: 500,
-  // Each loss and each return is told of in the status of every policy: thousands of writes.
+  // Each loss and each return changes the status of every policy: thousands of writes.
   holdMs: 1_000,
   holdCapMs: 30_000,
   steadyMs: 60_000,
@@ -41,12 +42,12 @@ export const REPLICA_TIMING: ReplicaTiming = {
   retryCapMs: 2_000,
   stableMs: 1_000,
   ownerMs: 500,
-  // As long as it may take until somebody hears of a node that came back without a pod that it had.
+  // Bounds the delay until a pod of a returning node is found deleted.
   ownerCapMs: 30_000,
 };
 
-/** A wait that doubles with each failure up to a limit, the upper half of it left to chance. Milliseconds. */
-export function doubledWait(baseMs: number, capMs: number, failures: number, random: () => number): number {
-  // 2 ** 20 is past every limit, and far from infinity.
+/** A delay that doubles with each failure up to a limit; half of it is random. Milliseconds. */
+export function backoffMs(baseMs: number, capMs: number, failures: number, random: () => number): number {
+  // 2 ** 20 exceeds every limit, without overflow.
   return Math.min(capMs, baseMs * 2 ** Math.min(failures, 20)) * (0.5 + random() / 2);
 }

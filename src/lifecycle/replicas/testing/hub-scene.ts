@@ -26,7 +26,7 @@ import type { TestReplicaOptions } from './test-replica.ts';
 
 export const NAMESPACE = 'portcullis';
 
-/** A tenth of what is usual, so that tests are quick. */
+/** A tenth of the real times, so that tests are quick. */
 export const TEST_TIMING: ReplicaTiming = {
   tickMs: 20,
   silenceMs: 160,
@@ -42,12 +42,12 @@ export const TEST_TIMING: ReplicaTiming = {
   ownerCapMs: 30,
 };
 
-/** Certificates of control ports in a folder of their own. */
+/** Certificates of control ports in a temporary folder. */
 export class TestCertificates implements AsyncDisposable {
   readonly folder: string;
-  /** What both sides have. */
+  /** Certificates of both sides. */
   readonly control: ControlTls;
-  /** Of the same CA, for another name. */
+  /** A certificate of the same CA for another name. */
   readonly otherName: ControlTls;
 
   private constructor(folder: string, control: ControlTls, otherName: ControlTls) {
@@ -68,7 +68,7 @@ export class TestCertificates implements AsyncDisposable {
   }
 }
 
-/** A cluster with the product's kinds. */
+/** A cluster with our kinds. */
 export async function openCluster(): Promise<EmbeddedCluster> {
   const cluster = await EmbeddedCluster.open();
   const crds = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -85,7 +85,7 @@ export async function openCluster(): Promise<EmbeddedCluster> {
 }
 
 export interface HubSceneOptions {
-  /** Default: the certificates that replicas have. */
+  /** Default: the certificates of replicas. */
   readonly tls?: ControlTls;
   readonly through?: (cluster: Cluster) => Cluster;
   readonly timing?: Partial<ReplicaTiming>;
@@ -96,7 +96,7 @@ export class HubScene implements AsyncDisposable {
   readonly hub: ReplicaHub;
   readonly caches: SharedCaches;
   readonly registry = new Registry();
-  /** Everything that was told. */
+  /** All changes so far. */
   readonly changes: ReplicaChange[] = [];
   readonly lines: { msg: string; reason?: string; replica?: string }[] = [];
   readonly log = pino(
@@ -130,7 +130,7 @@ export class HubScene implements AsyncDisposable {
     return new HubScene(await openCluster(), certificates.control, options);
   }
 
-  /** Begins to lead. */
+  /** Starts leading. */
   async lead(): Promise<void> {
     if (this.#running.length === 0) {
       this.#running.push(this.caches.start(this.#stop.signal));
@@ -140,7 +140,7 @@ export class HubScene implements AsyncDisposable {
     await this.hub.ready;
   }
 
-  /** Ceases to lead. */
+  /** Stops leading. */
   async resign(): Promise<void> {
     this.#leadership.abort();
     await this.#running.pop();
@@ -182,17 +182,17 @@ export class HubScene implements AsyncDisposable {
     return this.hub.replicas('default')?.find((one) => one.name === name);
   }
 
-  /** `name=state` of each replica; undefined while they are not known. */
+  /** `name=state` of each replica; undefined until they are known. */
   states(policyServer = 'default'): readonly string[] | undefined {
     return this.hub.replicas(policyServer)?.map(({ name, state }) => `${name}=${state}`);
   }
 
-  /** Waits until replicas are as given. */
+  /** Waits until replicas have these states. */
   async see(...expected: readonly string[]): Promise<void> {
     await eventually(() => this.states()?.join(' ') === expected.join(' '));
   }
 
-  /** Why replicas were lost. */
+  /** Reasons of losses. */
   losses(): readonly string[] {
     return this.lines.filter(({ msg }) => msg === 'replica lost').map(({ reason = '' }) => reason);
   }
@@ -211,7 +211,7 @@ interface ObjectOptions {
   readonly owner?: OwnerReference;
 }
 
-/** Waits until something holds. Tests end by their own limit when it never does. */
+/** Waits until a condition holds. The test's own time limit applies. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     await sleep(2);

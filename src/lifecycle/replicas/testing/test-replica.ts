@@ -1,4 +1,4 @@
-// A replica that says what a test has it say, over the real protocol.
+// A replica that sends what a test tells it, over the real protocol.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -7,31 +7,31 @@ import type { AddressInfo, Socket } from 'node:net';
 import { CONTROL_PROTOCOL } from '../../../control/index.ts';
 import type { ControlTls, PrevalidationRequest, ReplicaMessage, RevisionReport } from '../../../control/index.ts';
 
-/** How often a test replica says that it lives. Milliseconds. */
+/** Heartbeat interval of a test replica. Milliseconds. */
 export const TEST_ALIVE_MS = 30;
 
 export interface TestReplicaOptions {
   readonly name: string;
   readonly tls: ControlTls;
   readonly reports?: readonly RevisionReport[];
-  /** What is said at the beginning of a stream. Default: a greeting and everything. */
+  /** First messages of a stream. Default: hello and all reports. */
   readonly opening?: (replica: TestReplica) => readonly (ReplicaMessage | string)[];
 }
 
-/** Answers POST /prevalidate: an object is sent as JSON; undefined cuts the connection. */
+/** The response to POST /prevalidate; undefined breaks the connection. */
 type Prevalidate = (request: PrevalidationRequest) => { readonly status?: number; readonly body: unknown } | undefined;
 
 export class TestReplica implements AsyncDisposable {
   readonly name: string;
   readonly instance: string = crypto.randomUUID();
   reports: readonly RevisionReport[];
-  /** Whether it says nothing more. */
+  /** Whether it sends nothing more. */
   isSilent = false;
-  /** Streams that were opened so far. */
+  /** Number of streams opened so far. */
   opened = 0;
-  /** Connections that were made so far. */
+  /** Number of connections so far. */
   connections = 0;
-  readonly tried: PrevalidationRequest[] = [];
+  readonly prevalidated: PrevalidationRequest[] = [];
   prevalidate: Prevalidate = ({ metadata }) => ({
     body: { ok: true, modules: [{ name: metadata.name, module: 'builtin:cel', digest: 'builtin:cel@1' }] },
   });
@@ -53,7 +53,7 @@ export class TestReplica implements AsyncDisposable {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
     });
-    this.#timer = setInterval(() => this.say({ type: 'alive' }), TEST_ALIVE_MS);
+    this.#timer = setInterval(() => this.send({ type: 'alive' }), TEST_ALIVE_MS);
   }
 
   static async start(options: TestReplicaOptions, port = 0): Promise<TestReplica> {
@@ -70,22 +70,22 @@ export class TestReplica implements AsyncDisposable {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Says something on all streams. */
-  say(...messages: readonly (ReplicaMessage | string)[]): void {
+  /** Sends messages on all streams. */
+  send(...messages: readonly (ReplicaMessage | string)[]): void {
     for (const stream of this.#streams) {
       this.#write(stream, messages);
     }
   }
 
-  /** Says what differs, and remembers it. */
+  /** Sends changed reports, and stores them. */
   report(revisions: readonly RevisionReport[], gone: readonly string[] = []): void {
     const kept = this.reports.filter(({ name }) => !gone.includes(name) && !revisions.some((one) => one.name === name));
     this.reports = [...kept, ...revisions];
-    this.say({ type: 'report', revisions, gone, isComplete: false });
+    this.send({ type: 'report', revisions, gone, isComplete: false });
   }
 
   /** Breaks all connections. */
-  cut(): void {
+  disconnect(): void {
     for (const socket of this.#sockets) {
       socket.destroy();
     }
@@ -94,7 +94,7 @@ export class TestReplica implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.cut();
+    this.disconnect();
     await closed;
   }
 
@@ -117,9 +117,9 @@ export class TestReplica implements AsyncDisposable {
     let text = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
     request.on('end', () => {
-      const asked = JSON.parse(text) as PrevalidationRequest;
-      this.tried.push(asked);
-      const answer = this.prevalidate(asked);
+      const body = JSON.parse(text) as PrevalidationRequest;
+      this.prevalidated.push(body);
+      const answer = this.prevalidate(body);
       if (answer === undefined) {
         request.socket.destroy();
         return;
