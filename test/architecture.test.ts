@@ -13,6 +13,7 @@ const ORDER = [
   'go',
   'log',
   'files',
+  'names',
   'cel',
   'wasm',
   'resources',

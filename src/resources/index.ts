@@ -24,16 +24,6 @@ export type {
   ObjectMeta,
   OwnerReference,
 } from './kubernetes-object.ts';
-export {
-  dns1035LabelProblems,
-  dnsLabelProblems,
-  dnsSubdomainProblems,
-  labelValueProblems,
-  MAX_LABEL_LENGTH,
-  MAX_SUBDOMAIN_LENGTH,
-  pathSegmentProblems,
-  qualifiedNameProblems,
-} from './name-rules.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';

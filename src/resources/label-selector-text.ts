@@ -1,6 +1,6 @@
 import { compareStrings } from '../go/index.ts';
 import { invalid } from './field-error.ts';
-import { qualifiedNameProblems } from './name-rules.ts';
+import { qualifiedNameProblems } from '../names/index.ts';
 import { checkedRequirement, Selector, SelectorError } from './selectors.ts';
 import type { LabelRequirement, SelectorOperator } from './selectors.ts';
 

@@ -2,7 +2,7 @@ import { compareStrings, quote } from '../go/index.ts';
 import type { FieldError } from './field-error.ts';
 import { forbidden, invalid, required } from './field-error.ts';
 import { isJsonObject, textOf } from './json.ts';
-import { labelValueProblems, qualifiedNameProblems } from './name-rules.ts';
+import { labelValueProblems, qualifiedNameProblems } from '../names/index.ts';
 
 /** How a requirement compares, as selectors in text spell it. */
 export type SelectorOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';

@@ -2,8 +2,6 @@
 import { jsonText } from '../../go/index.ts';
 import {
   addErrors,
-  dns1035LabelProblems,
-  dnsSubdomainProblems,
   duplicate,
   forbidden,
   invalid,
@@ -15,6 +13,7 @@ import {
   textOf,
   tooMany,
 } from '../../resources/index.ts';
+import { dns1035LabelProblems, dnsSubdomainProblems } from '../../names/index.ts';
 import type { CustomColumn, FieldError, JsonObject, JsonValue, KubernetesObject } from '../../resources/index.ts';
 import { equalJson, parseFieldPath } from '../../resources/validation/index.ts';
 import { namesOf } from './custom-resource.ts';

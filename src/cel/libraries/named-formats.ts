@@ -1,4 +1,11 @@
 import { isDate, isDateTime } from '../../go/index.ts';
+import {
+  dns1035LabelProblems,
+  dnsLabelProblems,
+  dnsSubdomainProblems,
+  labelValueProblems,
+  qualifiedNameProblems,
+} from '../../names/index.ts';
 import type { CelValue } from '../value.ts';
 import { LibraryValue } from './declare.ts';
 import { requestUriProblem } from './url-value.ts';
@@ -30,106 +37,13 @@ export class NamedFormat extends LibraryValue {
   }
 }
 
-const MAX_LABEL = 63;
-const MAX_SUBDOMAIN = 253;
 /** Lengths of the regular expressions for date-times and UUIDs in API servers. */
 const DATE_TIME_PATTERN_LENGTH = 71;
 const UUID_PATTERN_LENGTH = 70;
 
-const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
-const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
-const NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
-const LABEL_VALUE = `(${NAME})?`;
-
-const ALNUM_ENDS = 'and must start and end with an alphanumeric character';
-
-/** An error message with the regular expression and examples. */
-function mismatch(rule: string, pattern: string, ...examples: readonly string[]): string {
-  const quoted = examples.map((example) => `'${example}', `).join(' or ');
-  return `${rule} (e.g. ${quoted}regex used for validation is '${pattern}')`;
-}
-
-/** API servers count bytes, and call them characters for object names. */
-type Unit = 'bytes' | 'characters';
-
-function tooLong(text: string, max: number, unit: Unit): readonly string[] {
-  return Buffer.byteLength(text, 'utf8') > max ? [`must be no more than ${max} ${unit}`] : [];
-}
-
-/**
- * Lower case letters, digits and hyphens, without hyphens at the ends. Not a regular expression, because the text may
- * be long.
- */
-function isLabel(text: string): boolean {
-  return /^[a-z0-9]$/.test(text) || (/^[a-z0-9][-a-z0-9]*$/.test(text) && !text.endsWith('-'));
-}
-
-function isSubdomain(text: string): boolean {
-  return text.split('.').every(isLabel);
-}
-
-function isName(text: string): boolean {
-  return /^[A-Za-z0-9][-A-Za-z0-9_.]*$/.test(text) && /[A-Za-z0-9]$/.test(text.slice(-1));
-}
-
-function labelProblems(text: string): readonly string[] {
-  const problems = tooLong(text, MAX_LABEL, 'characters');
-  if (isLabel(text)) {
-    return problems;
-  }
-  const rule = `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ${ALNUM_ENDS}`;
-  const problem = isSubdomain(text) ? 'must not contain dots' : mismatch(rule, LABEL, 'my-name', '123-abc');
-  return [...problems, problem];
-}
-
-function subdomainProblems(text: string, unit: Unit): readonly string[] {
-  const problems = tooLong(text, MAX_SUBDOMAIN, unit);
-  const rule = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ${ALNUM_ENDS}`;
-  return isSubdomain(text) ? problems : [...problems, mismatch(rule, SUBDOMAIN, 'example.com')];
-}
-
-function objectNameProblems(text: string): readonly string[] {
-  return subdomainProblems(text, 'characters');
-}
-
-function label1035Problems(text: string): readonly string[] {
-  const problems = tooLong(text, MAX_LABEL, 'characters');
-  const rule =
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
-  const isValid = isLabel(text) && /^[a-z]/.test(text);
-  return isValid ? problems : [...problems, mismatch(rule, LABEL_1035, 'my-name', 'abc-123')];
-}
-
-/** A name with an optional domain prefix, like a label key. */
-function qualifiedNameProblems(text: string): readonly string[] {
-  const parts = text.split('/');
-  const rule = `must consist of alphanumeric characters, '-', '_' or '.', ${ALNUM_ENDS}`;
-  const nameMismatch = mismatch(rule, NAME, 'MyName', 'my.name', '123-abc');
-  const [first = '', second] = parts;
-  if (parts.length > 2) {
-    return [
-      `a valid label key ${nameMismatch} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ];
-  }
-  const name = second ?? first;
-  const problems = second === undefined ? [] : prefixProblems(first);
-  const lengths = name === '' ? ['must be non-empty'] : tooLong(name, MAX_LABEL, 'bytes');
-  const mismatches = isName(name) ? [] : [nameMismatch];
-  return [...problems, ...[...lengths, ...mismatches].map((problem) => `name part ${problem}`)];
-}
-
-function prefixProblems(prefix: string): readonly string[] {
-  const problems = prefix === '' ? ['must be non-empty'] : subdomainProblems(prefix, 'bytes');
-  return problems.map((problem) => `prefix part ${problem}`);
-}
-
-function labelValueProblems(text: string): readonly string[] {
-  const problems = tooLong(text, MAX_LABEL, 'bytes');
-  const rule = `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ${ALNUM_ENDS}`;
-  const isValid = text === '' || isName(text);
-  return isValid ? problems : [...problems, mismatch(rule, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
-}
+/** The messages of Kubernetes 1.37. */
+const labelKeyProblems: Validate = (text) =>
+  qualifiedNameProblems(text, { subject: 'a valid label key', unit: 'bytes' });
 
 /** A prefix for generated names may end with a hyphen: API servers validate it without its last two characters. */
 function asPrefix(validate: Validate): Validate {
@@ -162,14 +76,14 @@ function uriProblems(text: string): readonly string[] {
 /** Formats by their names in expressions. */
 export const NAMED_FORMATS: ReadonlyMap<string, NamedFormat> = new Map(
   Object.entries({
-    dns1123Label: new NamedFormat('DNS1123Label', 30, labelProblems),
-    dns1123Subdomain: new NamedFormat('DNS1123Subdomain', 60, objectNameProblems),
-    dns1035Label: new NamedFormat('DNS1035Label', 30, label1035Problems),
-    qualifiedName: new NamedFormat('QualifiedName', 60, qualifiedNameProblems),
-    dns1123LabelPrefix: new NamedFormat('DNS1123LabelPrefix', 30, asPrefix(labelProblems)),
-    dns1123SubdomainPrefix: new NamedFormat('DNS1123SubdomainPrefix', 60, asPrefix(objectNameProblems)),
-    dns1035LabelPrefix: new NamedFormat('DNS1035LabelPrefix', 30, asPrefix(label1035Problems)),
-    labelValue: new NamedFormat('LabelValue', 40, labelValueProblems),
+    dns1123Label: new NamedFormat('DNS1123Label', 30, dnsLabelProblems),
+    dns1123Subdomain: new NamedFormat('DNS1123Subdomain', 60, dnsSubdomainProblems),
+    dns1035Label: new NamedFormat('DNS1035Label', 30, dns1035LabelProblems),
+    qualifiedName: new NamedFormat('QualifiedName', 60, labelKeyProblems),
+    dns1123LabelPrefix: new NamedFormat('DNS1123LabelPrefix', 30, asPrefix(dnsLabelProblems)),
+    dns1123SubdomainPrefix: new NamedFormat('DNS1123SubdomainPrefix', 60, asPrefix(dnsSubdomainProblems)),
+    dns1035LabelPrefix: new NamedFormat('DNS1035LabelPrefix', 30, asPrefix(dns1035LabelProblems)),
+    labelValue: new NamedFormat('LabelValue', 40, (text) => labelValueProblems(text, 'bytes')),
     uri: new NamedFormat('URI', 1103, uriProblems),
     uuid: new NamedFormat('uuid', UUID_PATTERN_LENGTH, onlyIf(isUuid, 'does not match the UUID format')),
     byte: new NamedFormat('byte', 84, onlyIf(isBase64, 'invalid base64')),
@@ -180,10 +94,10 @@ export const NAMED_FORMATS: ReadonlyMap<string, NamedFormat> = new Map(
 
 /** Whether a text is a valid namespace name. */
 export function isNamespaceName(text: string): boolean {
-  return labelProblems(text).length === 0;
+  return dnsLabelProblems(text).length === 0;
 }
 
 /** Whether a text is a valid service account name. */
 export function isServiceAccountName(text: string): boolean {
-  return objectNameProblems(text).length === 0;
+  return dnsSubdomainProblems(text).length === 0;
 }

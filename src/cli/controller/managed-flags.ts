@@ -7,7 +7,7 @@ import {
   DEFAULT_CERTIFICATE_SETTINGS,
   DEFAULT_EXEMPT_NAMESPACES,
 } from '../../lifecycle/index.ts';
-import { dnsLabelProblems } from '../../resources/index.ts';
+import { dnsLabelProblems } from '../../names/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 

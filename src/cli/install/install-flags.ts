@@ -1,7 +1,7 @@
 // Flags that the commands share which are about an installation.
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
-import { dnsLabelProblems } from '../../resources/index.ts';
+import { dnsLabelProblems } from '../../names/index.ts';
 import { addConnectionFlags } from '../cluster/cluster-flags.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { parseJson } from '../../values/index.ts';

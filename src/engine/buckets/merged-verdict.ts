@@ -1,4 +1,4 @@
-import { MAX_LABEL_LENGTH } from '../../resources/index.ts';
+import { MAX_LABEL_LENGTH } from '../../names/index.ts';
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../verdict.ts';
 

@@ -1,12 +1,5 @@
-import {
-  duplicate,
-  invalid,
-  notSupported,
-  pathSegmentProblems,
-  required,
-  ruleMatches,
-  Selector,
-} from '../../resources/index.ts';
+import { duplicate, invalid, notSupported, required, ruleMatches, Selector } from '../../resources/index.ts';
+import { pathSegmentProblems } from '../../names/index.ts';
 import type { Labels } from '../../resources/index.ts';
 import type { FieldReader } from '../field-reader.ts';
 import { isJsonObject } from '../json-text.ts';

@@ -1,18 +1,11 @@
 import { isIdentifier } from '../../cel/index.ts';
+import { duplicate, forbidden, invalid, notSupported, own, required, textOf, tooMany } from '../../resources/index.ts';
 import {
   dns1035LabelProblems,
   dnsSubdomainProblems,
-  duplicate,
-  forbidden,
-  invalid,
-  notSupported,
-  own,
   pathSegmentProblems,
   qualifiedNameProblems,
-  required,
-  textOf,
-  tooMany,
-} from '../../resources/index.ts';
+} from '../../names/index.ts';
 import { FieldReader } from '../field-reader.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';

@@ -1,4 +1,4 @@
-import { dnsLabelProblems, dnsSubdomainProblems } from '../../resources/index.ts';
+import { dnsLabelProblems, dnsSubdomainProblems } from '../../names/index.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import { readFields } from '../field-problem.ts';
 import { describeValue } from '../field-reader.ts';

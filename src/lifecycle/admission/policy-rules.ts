@@ -4,10 +4,10 @@ import {
   type AdmissionPolicySpec,
   invalid,
   isGroupSpec,
-  MAX_SUBDOMAIN_LENGTH,
   notSupported,
   policyId,
 } from '../../resources/index.ts';
+import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './modules.ts';

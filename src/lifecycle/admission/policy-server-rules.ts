@@ -2,15 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
-import {
-  dnsSubdomainProblems,
-  forbidden,
-  invalid,
-  labelErrors,
-  type PolicyServer,
-  qualifiedNameProblems,
-  required,
-} from '../../resources/index.ts';
+import { forbidden, invalid, labelErrors, type PolicyServer, required } from '../../resources/index.ts';
+import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
 import { unusedFields, whyNotRun } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';

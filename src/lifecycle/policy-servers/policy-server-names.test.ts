@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { dns1035LabelProblems, labelErrors } from '../../resources/index.ts';
+import { labelErrors } from '../../resources/index.ts';
+import { dns1035LabelProblems } from '../../names/index.ts';
 import { isObjectOf, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
 
 describe('names of objects of PolicyServers', () => {

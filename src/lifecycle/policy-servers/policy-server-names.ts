@@ -1,7 +1,8 @@
 // What the objects of a PolicyServer are called, and how they are found.
 import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
-import { dns1035LabelProblems, type KubernetesObject, POLICY_SERVER_LABEL } from '../../resources/index.ts';
+import { type KubernetesObject, POLICY_SERVER_LABEL } from '../../resources/index.ts';
+import { dns1035LabelProblems } from '../../names/index.ts';
 
 /** What the names of all objects of PolicyServers begin with, those of their service accounts too. */
 export const POLICY_SERVER_PREFIX = 'policy-server-';

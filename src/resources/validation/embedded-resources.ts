@@ -3,7 +3,7 @@ import { invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { dns1035LabelProblems } from '../name-rules.ts';
+import { dns1035LabelProblems } from '../../names/index.ts';
 import type { Schema } from '../schema.ts';
 import { metadataErrors } from './metadata-validation.ts';
 import { fieldOf, MAX_NESTING, propertyOf, schemaOfField } from './own-property.ts';

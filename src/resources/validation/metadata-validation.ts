@@ -11,7 +11,7 @@ import {
   pathSegmentPrefixProblems,
   pathSegmentProblems,
   qualifiedNameProblems,
-} from '../name-rules.ts';
+} from '../../names/index.ts';
 import { groupVersionOf } from '../resource-type.ts';
 import { labelErrors } from '../selectors.ts';
 

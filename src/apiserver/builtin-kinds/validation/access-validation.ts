@@ -1,6 +1,6 @@
 // Validation of roles, bindings, autoscalers and admission configurations.
 import { isDeepStrictEqual } from 'node:util';
-import { dnsSubdomainProblems, pathSegmentProblems, qualifiedNameProblems } from '../../../resources/index.ts';
+import { dnsSubdomainProblems, pathSegmentProblems, qualifiedNameProblems } from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { CheckedValue } from './checked-value.ts';
 

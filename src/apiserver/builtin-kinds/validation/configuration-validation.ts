@@ -1,6 +1,6 @@
 // Validation of ConfigMaps, Secrets, storage, quotas and events.
 import { isDeepStrictEqual } from 'node:util';
-import { dnsSubdomainProblems, qualifiedNameProblems } from '../../../resources/index.ts';
+import { dnsSubdomainProblems, qualifiedNameProblems } from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { configKeyProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';

@@ -1,5 +1,5 @@
 // Validation of containers.
-import { dnsLabelProblems, dnsSubdomainProblems, qualifiedNameProblems } from '../../../resources/index.ts';
+import { dnsLabelProblems, dnsSubdomainProblems, qualifiedNameProblems } from '../../../names/index.ts';
 import { configKeyProblems, portNameProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';
 

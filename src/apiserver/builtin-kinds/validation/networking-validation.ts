@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../../resources/index.ts';
+import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { portNameProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';

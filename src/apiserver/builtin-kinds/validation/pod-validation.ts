@@ -1,12 +1,12 @@
 // Validation of pods and pod templates.
 import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject } from '../../../resources/index.ts';
 import {
   dnsLabelProblems,
   dnsSubdomainProblems,
-  isJsonObject,
   labelValueProblems,
   qualifiedNameProblems,
-} from '../../../resources/index.ts';
+} from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { checkContainers, checkProfiles } from './container-validation.ts';
 import type { CheckedValue } from './checked-value.ts';

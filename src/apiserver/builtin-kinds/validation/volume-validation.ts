@@ -1,4 +1,4 @@
-import { dnsLabelProblems } from '../../../resources/index.ts';
+import { dnsLabelProblems } from '../../../names/index.ts';
 import { checkNoBacksteps } from './container-validation.ts';
 import { configKeyProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';

@@ -14,10 +14,13 @@ export const MAX_SUBDOMAIN_LENGTH = 253;
 /** Parts of names, and values of labels (RFC 1123). */
 export const MAX_LABEL_LENGTH = 63;
 
+/** What messages call the unit of lengths. It is bytes that are counted. */
+type Unit = 'bytes' | 'characters';
+
 const QUALIFIED_RULE = `must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${QUALIFIED}')`;
 
-export function dnsSubdomainProblems(name: string): string[] {
-  const problems = lengthProblems(name, MAX_SUBDOMAIN_LENGTH);
+export function dnsSubdomainProblems(name: string, unit: Unit = 'characters'): string[] {
+  const problems = lengthProblems(name, MAX_SUBDOMAIN_LENGTH, unit);
   if (!isSubdomain(name)) {
     problems.push(
       `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${LABEL}(\\.${LABEL})*')`,
@@ -49,13 +52,20 @@ export function dns1035LabelProblems(name: string): string[] {
   return problems;
 }
 
-/** `name` or `prefix/name`, as keys of labels and annotations are. */
-export function qualifiedNameProblems(key: string): string[] {
+/** The message of a qualified name, which differs between releases of Kubernetes. */
+interface QualifiedNameMessage {
+  readonly subject: string;
+  readonly unit: Unit;
+}
+
+/** `name` or `prefix/name`, such as keys of labels and annotations. */
+export function qualifiedNameProblems(
+  key: string,
+  { subject, unit }: QualifiedNameMessage = { subject: 'a qualified name', unit: 'characters' },
+): string[] {
   const parts = key.split('/');
   if (parts.length > 2) {
-    return [
-      `a qualified name ${QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ];
+    return [`${subject} ${QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
   }
   const problems: string[] = [];
   const name = parts.at(-1) ?? '';
@@ -63,12 +73,12 @@ export function qualifiedNameProblems(key: string): string[] {
   if (prefix === '') {
     problems.push('prefix part must be non-empty');
   } else if (prefix !== undefined) {
-    problems.push(...dnsSubdomainProblems(prefix).map((problem) => `prefix part ${problem}`));
+    problems.push(...dnsSubdomainProblems(prefix, unit).map((problem) => `prefix part ${problem}`));
   }
   if (name === '') {
     problems.push('name part must be non-empty');
   } else {
-    problems.push(...lengthProblems(name, MAX_LABEL_LENGTH).map((problem) => `name part ${problem}`));
+    problems.push(...lengthProblems(name, MAX_LABEL_LENGTH, unit).map((problem) => `name part ${problem}`));
   }
   if (!QUALIFIED_PART.test(name)) {
     problems.push(`name part ${QUALIFIED_RULE}`);
@@ -76,8 +86,8 @@ export function qualifiedNameProblems(key: string): string[] {
   return problems;
 }
 
-export function labelValueProblems(value: string): string[] {
-  const problems = lengthProblems(value, MAX_LABEL_LENGTH);
+export function labelValueProblems(value: string, unit: Unit = 'characters'): string[] {
+  const problems = lengthProblems(value, MAX_LABEL_LENGTH, unit);
   if (value !== '' && !QUALIFIED_PART.test(value)) {
     problems.push(
       `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(${QUALIFIED})?')`,
@@ -100,7 +110,6 @@ function isSubdomain(name: string): boolean {
   return name.split('.').every((part) => DNS_LABEL.test(part));
 }
 
-/** API servers count bytes and say characters. */
-function lengthProblems(name: string, most: number): string[] {
-  return Buffer.byteLength(name) > most ? [`must be no more than ${most} characters`] : [];
+function lengthProblems(name: string, most: number, unit: Unit = 'characters'): string[] {
+  return Buffer.byteLength(name) > most ? [`must be no more than ${most} ${unit}`] : [];
 }
