@@ -1,4 +1,4 @@
-// One policy server: its two ports, its threads, its policies. Assembly only; each part is in a file of its own.
+// A policy server: its two ports, its threads, its policies. Assembly only.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { availableParallelism } from 'node:os';
@@ -25,49 +25,49 @@ import type { ReplicaOptions } from './replica/replica-options.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
 import { ServingRecord } from './policies/serving-record.ts';
 
-/** How long a stopping server waits for the reviews that it holds: a pod's default grace period less a margin. Milliseconds. */
+/** How long a stopping server waits for pending reviews: a pod's default grace period minus a margin. Milliseconds. */
 export const DEFAULT_DRAIN_MS = 25_000;
-/** How long a stopping server waits, with no review held, for bytes that are on their way in or out. Milliseconds. */
+/** How long a stopping server without pending reviews waits for bytes in transit. Milliseconds. */
 const LAST_BYTES_MS = 1_000;
-/** How often a stopping server looks for connections that have nothing left to do. Milliseconds. */
+/** Interval at which a stopping server closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
-/** Two at least, so that a policy that does not answer never holds the last one. */
+/** At least two, so that a policy that does not return never occupies all workers. */
 export const MIN_DEFAULT_WORKERS = 2;
 /**
- * How long readiness waits for the first versions of policies: the server is ready with those that it has then, and
- * answers 503 for the others. Less than a rollout or a probe is usually given (a pod of ours is loaded in seconds), so
- * that no source of one policy keeps all the others from serving. Milliseconds.
+ * How long readiness waits for first versions of policies. Then the server is ready with the loaded ones, and answers
+ * 503 for the others, so that an unavailable source of one policy does not block all others. Shorter than usual
+ * timeouts of rollouts and probes; a pod loads its policies in seconds. Milliseconds.
  */
 export const READY_WAIT_MS = 10_000;
-/** How a {@link PolicyServer} is set up. */
+/** Options of a {@link PolicyServer}. */
 export interface PolicyServerOptions {
-  /** Path of policies.yml; watched. Either this or `replica`. */
+  /** Path of policies.yml, which is watched. Either this or `replica`. */
   readonly policiesFile?: string;
-  /** Serve what a cluster's PolicyRevisions say instead. Default: none. */
+  /** Serves the PolicyRevisions of a cluster instead. Default: none. */
   readonly replica?: ReplicaOptions;
-  /** Folder for the module cache and the record of what serves; created when missing. */
+  /** Folder of the module cache and the records; created when missing. */
   readonly dataDir: string;
   /** Address of the admission port. Default: 127.0.0.1. */
   readonly host?: string;
-  /** Admission port; 0 takes a free one. */
+  /** Admission port; 0 for a free one. */
   readonly port: number;
   /** Address of the operations port. Default: the admission port's. */
   readonly operationsHost?: string;
-  /** Operations port (plain HTTP); 0 takes a free one. */
+  /** Operations port (plain HTTP); 0 for a free one. */
   readonly operationsPort: number;
-  /** Certificate files, watched. Default: plain HTTP. */
+  /** Certificate files, which are watched. Default: plain HTTP. */
   readonly tls?: TlsFiles;
   /** Evaluation threads. Default: the number of processors, at least {@link MIN_DEFAULT_WORKERS}. */
   readonly workers?: number;
   /** Default: {@link DEFAULT_TIMEOUT_SECONDS}. */
   readonly policyTimeoutSeconds?: number;
-  /** A guest's memory. Bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules. */
+  /** Maximum memory of a guest in bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules. */
   readonly memoryLimitBytes?: number;
-  /** Default: no special sources. */
+  /** Configuration of sources. Default: none. */
   readonly sources?: SourcesConfig;
-  /** The cluster that context-aware policies read. Default: none, and every read says so. */
+  /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly cluster?: ClusterSource;
-  /** Time for one download of a module, in milliseconds. Default: that of the module store. */
+  /** Timeout of one module download in milliseconds. Default: that of the module store. */
   readonly fetchTimeoutMs?: number;
   /** Default: see {@link ClientTimeouts}. */
   readonly clientTimeouts?: ClientTimeouts;
@@ -78,18 +78,18 @@ export interface PolicyServerOptions {
   /** Default: {@link DEFAULT_DRAIN_MS}. */
   readonly drainMs?: number;
   /**
-   * How long a server that is told to stop goes on as before, but for its readiness: until those who send requests have heard
-   * that it is going. Connections end with their next answer. Milliseconds. Default: not at all.
+   * How long a stopping server continues to serve while not ready, until its clients have noticed. Connections end with
+   * their next answer. Milliseconds. Default: 0.
    */
   readonly shutdownDelayMs?: number;
-  /** Where its metrics go; `/metrics` tells what others of the process have there, too. Default: one of its own. */
+  /** Registry for metrics; `/metrics` shows all metrics in it. Default: a new one. */
   readonly registry?: Registry;
-  /** Told of every policy whose status changed, or that is gone. */
+  /** Called when the status of a policy changes, or the policy was removed. */
   readonly onStatusChange?: (policy: string) => void;
   readonly log: Logger;
 }
 
-/** Where a running server listens. */
+/** The addresses of a running server. */
 export interface Addresses {
   /** Base URL of the admission port. */
   readonly admission: string;
@@ -107,7 +107,7 @@ export class PolicyServer {
   readonly #capabilities: CapabilityService;
   readonly #declaredKinds = new DeclaredKinds();
   readonly #host: PolicyHost;
-  /** There from the start on. */
+  /** Set when the server starts. */
   #policies: PolicySource | undefined;
   #replica: Replica | undefined;
   #admission: Server | SecureServer | undefined;
@@ -200,8 +200,8 @@ export class PolicyServer {
   }
 
   /**
-   * Starts listening, then loads the policies; resolves when every policy has served or failed once, at most
-   * `readyWaitMs` after their loading began; or when it is stopped.
+   * Starts listening, then loads the policies. Resolves when every policy has served or failed once, at most
+   * `readyWaitMs` after loading began, or when the server is stopped.
    * @throws HttpsError 'port-busy', 'tls-invalid'.
    */
   async start(): Promise<Addresses> {
@@ -225,24 +225,24 @@ export class PolicyServer {
     }
   }
 
-  /** What is known of every policy. */
+  /** The status of all policies. */
   policies(): PoliciesView {
     return this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
   }
 
-  /** What is known of one policy; undefined when none of that id is declared. */
+  /** The status of one policy; undefined when it is not declared. */
   policy(id: string): PolicyStatus | undefined {
     return this.#policies?.status(id);
   }
 
-  /** Reads the policies file now; resolves when what it declares is known, whether it serves already or not. */
+  /** Reads the policies file now; resolves when its content is known, before it serves. */
   async readPolicies(): Promise<void> {
     await this.#policies?.check();
   }
 
   /**
-   * Reads the policies file and the certificates now, and tries again what failed, without waiting for the next
-   * notification or retry. Resolves when all that this began has served or failed, at most `readyWaitMs` later.
+   * Reads the policies file and the certificates now, and retries failures. Resolves when everything that this started
+   * has served or failed, at most `readyWaitMs` later.
    */
   async reload(): Promise<void> {
     await Promise.all([this.#policies?.check(), this.#tls?.check()]);
@@ -251,8 +251,8 @@ export class PolicyServer {
   }
 
   /**
-   * Tries whether a policy could be served: fetches and pins its modules, compiles them, and lets it check its settings.
-   * Nothing serves by it. Only of a replica of a cluster. Rejects with the signal's reason, and when the server stops.
+   * Tries a policy without serving it: fetches and pins its modules, compiles them, and lets it check its settings.
+   * Only in a replica of a cluster. Rejects with the signal's reason, and when the server stops.
    */
   async prevalidate(request: PrevalidationRequest, signal?: AbortSignal): Promise<PrevalidationResult> {
     if (this.#replica === undefined || this.#stopping !== undefined) {
@@ -261,7 +261,7 @@ export class PolicyServer {
     return await this.#replica.prevalidate(request, signal);
   }
 
-  /** A server for a file loads nothing of what follows clusters. */
+  /** Imported on demand: a server for a policies file does not load the code that follows clusters. */
   async #becomeReplica(): Promise<PolicySource> {
     const { replica } = this.#options;
     if (replica === undefined) {
@@ -272,7 +272,7 @@ export class PolicyServer {
     return this.#replica;
   }
 
-  /** Says that it is not ready; a while later takes no new connections, answers the reviews that it holds, ends its threads. */
+  /** Becomes unready; after a delay accepts no new connections, answers pending reviews, and ends its threads. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -283,12 +283,12 @@ export class PolicyServer {
   }
 
   async #stop(): Promise<void> {
-    // What is not open yet cannot be closed.
+    // A port that is not open yet cannot be closed.
     await this.#listening?.catch(() => undefined);
     this.#tls?.stop();
-    // Changes are followed, and told of, for as long as reviews are answered.
+    // Changes are applied and reported as long as reviews are answered.
     if (this.#admission !== undefined) {
-      // Nobody sends requests to one that never was ready.
+      // A server that was never ready has no clients.
       await sleep(this.#hasStarted ? (this.#options.shutdownDelayMs ?? 0) : 0);
       await this.#drain(this.#admission);
     }
@@ -300,7 +300,7 @@ export class PolicyServer {
     await new Promise<void>((done) => (operations === undefined ? done() : operations.close(() => done())));
   }
 
-  /** Closes the port at once, and each connection when its request is answered. */
+  /** Closes the port at once, and each connection after its current request. */
   async #drain(admission: Server): Promise<void> {
     let isClosed = false;
     admission.close(() => (isClosed = true));
@@ -332,7 +332,8 @@ export class PolicyServer {
       isLoading: (policy) => this.#policies?.isLoading(policy) ?? true,
       buckets: () => this.#policies?.buckets() ?? (this.#options.replica === undefined ? 'none' : 'unknown'),
     });
-    // A client that is told to go elsewhere does so, where one whose connection is cut retries here.
+    // The answer closes the connection, so that the client connects elsewhere; a reset connection would be retried
+    // here.
     const admitUnlessStopping: typeof handler = (request, response) => {
       if (this.#stopping !== undefined) {
         closeAfter(response);
@@ -360,7 +361,7 @@ export class PolicyServer {
 
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {
     if (change === undefined) {
-      this.#metrics.forget(policy);
+      this.#metrics.removePolicy(policy);
       this.#log.info({ policy }, 'policy removed');
     } else if (change.phase === 'Active') {
       this.#log.debug({ policy }, 'policy serves');
@@ -373,7 +374,7 @@ export class PolicyServer {
   }
 
   #reviewed(route: Route, { observed, totalMs }: Answer, status: number): void {
-    // A policy that was removed meanwhile is not told of again.
+    // A removed policy gets no new series.
     const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
     this.#metrics.reviewed(route, counted, totalMs);
     if (status !== 200) {

@@ -386,13 +386,13 @@ describe('a replica that starts again', () => {
   it('may be stopped at any moment of its start, and leaves nothing behind', async () => {
     await using embedded = await openCluster();
     await using folder = await TestFolder.create();
-    for (const patienceMs of [0, 50, 150, 300, 500]) {
+    for (const requestTimeoutMs of [0, 50, 150, 300, 500]) {
       const server = await startReplica({ cluster: embedded.admin, folder, isLoading: true });
-      await sleep(patienceMs);
+      await sleep(requestTimeoutMs);
       await server.stop();
       await server.started.catch(() => undefined);
       const { items } = await embedded.admin.list(POLICY_SERVER_REPLICAS, { namespace: NAMESPACE });
-      assert.deepEqual(items, [], `after ${patienceMs} ms`);
+      assert.deepEqual(items, [], `after ${requestTimeoutMs} ms`);
     }
   });
 });

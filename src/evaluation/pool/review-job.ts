@@ -29,7 +29,7 @@ export interface ReviewRequest {
   readonly target: string;
   readonly body: Uint8Array;
   /** How long the client waits for the answer. Milliseconds. */
-  readonly patienceMs: number;
+  readonly requestTimeoutMs: number;
   readonly done: (answer: Answer) => void;
 }
 
@@ -60,14 +60,14 @@ export class ReviewJob {
   turn = 0;
   readonly #done: (answer: Answer) => void;
 
-  constructor({ seq, route, target, body, patienceMs, done }: ReviewRequest) {
+  constructor({ seq, route, target, body, requestTimeoutMs, done }: ReviewRequest) {
     this.seq = seq;
     this.route = route;
     this.target = target;
     this.body = body;
     this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
-    this.expiresAt = this.submittedAt + patienceMs;
+    this.expiresAt = this.submittedAt + requestTimeoutMs;
     this.#done = done;
   }
 

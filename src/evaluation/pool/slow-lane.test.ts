@@ -11,7 +11,14 @@ describe('the slow lane', () => {
     const lane = new SlowLane(new PublishedTable(), () => {});
     const isCountedTogether = (bucket: string): boolean => {
       const body = new Uint8Array();
-      const job = new ReviewJob({ seq: 1, route: 'admit', target: bucket, body, patienceMs: 10_000, done: () => {} });
+      const job = new ReviewJob({
+        seq: 1,
+        route: 'admit',
+        target: bucket,
+        body,
+        requestTimeoutMs: 10_000,
+        done: () => {},
+      });
       // The policy that runs is still to begin, long after the review has.
       const running = { seq: 1, policy: 1, member: -1, since: monotonicNow() + 60_000 };
       const worker = { runningJob: job, running, busySince: performance.now() };

@@ -125,8 +125,8 @@ describe('a bucket in the worker pool', () => {
     await pool.publish(tableChange(entries));
   }
 
-  const admit = (resource: string, patienceMs = 10_000, namespace = 'shop', bucket = BUCKET): Promise<Answer> =>
-    new Promise((resolve) => pool.submit('admit', bucket, bodyOf(resource, namespace), patienceMs, resolve));
+  const admit = (resource: string, requestTimeoutMs = 10_000, namespace = 'shop', bucket = BUCKET): Promise<Answer> =>
+    new Promise((resolve) => pool.submit('admit', bucket, bodyOf(resource, namespace), requestTimeoutMs, resolve));
   const outcomes = ({ observed }: Answer): string[] =>
     observed.map(({ observation: { policy, outcome } }) => `${policy.slice('kw.cap.'.length)} ${outcome}`);
 

@@ -41,8 +41,8 @@ describe('the worker pool', () => {
   });
   after(() => pool.stop());
 
-  function ask(policy: string, request: object = { uid: 'u' }, patienceMs = 10_000): Promise<Answer> {
-    return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), patienceMs, resolve));
+  function ask(policy: string, request: object = { uid: 'u' }, requestTimeoutMs = 10_000): Promise<Answer> {
+    return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), requestTimeoutMs, resolve));
   }
   const responseOf = ({ result }: Answer): { uid: string; allowed: boolean; status?: { message: string } } => {
     assert.ok(result.kind === 'response', result.kind);

@@ -108,10 +108,16 @@ export class WorkerPool {
 
   /**
    * Evaluates a review, by a policy or by all of a bucket (route `admit`) that it is for; `done` is called once. A review of a
-   * slow policy that has found no free worker after `patienceMs` is answered as if its policy had timed out.
+   * slow policy that has found no free worker after `requestTimeoutMs` is answered as if its policy had timed out.
    * @throws EvaluationError 'overloaded' when too many reviews are held already, 'stopping' after stop().
    */
-  submit(route: Route, target: string, body: Uint8Array, patienceMs: number, done: (answer: Answer) => void): void {
+  submit(
+    route: Route,
+    target: string,
+    body: Uint8Array,
+    requestTimeoutMs: number,
+    done: (answer: Answer) => void,
+  ): void {
     if (this.#stopped) {
       throw new EvaluationError('stopping', 'the policy server is stopping');
     }
@@ -122,7 +128,7 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    const job = new ReviewJob({ seq: this.#seq, route, target, body, patienceMs, done });
+    const job = new ReviewJob({ seq: this.#seq, route, target, body, requestTimeoutMs, done });
     this.#dispatch.queue.push(job);
     this.#dispatch.soon();
   }

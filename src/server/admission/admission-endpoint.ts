@@ -1,6 +1,5 @@
-// The port that the API server calls: POST /validate/{id}, /audit/{id}, /validate_raw/{id}, and
-// POST /admit/{bucket} for all policies of a bucket at once.
-// What is read here is passed on as bytes; who looks into a review is for the pool to say.
+// The admission port: POST /validate/{id}, /audit/{id}, /validate_raw/{id}, and POST /admit/{bucket} for all policies
+// of a bucket. Bodies are passed to the worker pool unparsed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AdmissionTargets } from './admission-targets.ts';
 import { reviewAnswer } from './review-answer.ts';
@@ -9,17 +8,17 @@ import type { Answer, Route, WorkerPool } from '../../evaluation/index.ts';
 import { BodyBudget, readBody, RequestRefused, sendError, sendJson } from '../../https/index.ts';
 import type { BucketKnowledge } from '../policies/policy-source.ts';
 
-/** What API servers say, and what else means the same. */
+/** The content type of API servers, with any parameters. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
-/** What the endpoint tells about the requests that it dealt with. */
+/** Receives the results of requests. */
 export interface AdmissionListener {
-  /** `status`: what it was answered with. */
+  /** `status`: the HTTP status of the answer. */
   reviewed(route: Route, answer: Answer, status: number): void;
   refused(status: number, message: string): void;
-  /** Whether a policy that no worker has is on its way, or may be because nothing has been read yet. */
+  /** Whether a policy that workers do not have may still be loaded. */
   isLoading(policy: string): boolean;
-  /** Whether it is known which policies a bucket has; see PolicySource. */
+  /** Whether the policies of buckets are known; see PolicySource. */
   buckets(): BucketKnowledge;
 }
 
@@ -64,8 +63,8 @@ export function admissionHandler(
         return;
       }
       try {
-        pool.submit(target.route, target.name, body, target.patienceMs, (answer) => {
-          // First of all: somebody waits for it.
+        pool.submit(target.route, target.name, body, target.requestTimeoutMs, (answer) => {
+          // The answer first: a client waits for it.
           const { status, body: text } = reviewAnswer(target, answer.result);
           sendJson(response, status, text);
           listener.reviewed(target.route, answer, status);
@@ -73,7 +72,7 @@ export function admissionHandler(
       } catch (failure) {
         const message = failure instanceof EvaluationError ? failure.message : 'Something went wrong';
         if (response.headersSent) {
-          // Whoever asked has the answer; what failed came after it.
+          // The answer was sent; what failed came after it.
           listener.refused(500, message);
           return;
         }
@@ -83,7 +82,10 @@ export function admissionHandler(
   };
 }
 
-/** Why buckets cannot be asked about now, if so. One that no policy is in allows everything. */
+/**
+ * Why buckets cannot be served now, if so. A bucket without policies allows everything, so an unknown one must not be
+ * served.
+ */
 function refusedBucket(listener: AdmissionListener): RequestRefused | undefined {
   switch (listener.buckets()) {
     case 'none':
@@ -95,7 +97,7 @@ function refusedBucket(listener: AdmissionListener): RequestRefused | undefined 
   }
 }
 
-/** Why a request is none to answer, whatever it asks for. */
+/** Why a request is refused on any path, if so. */
 function refusedRequest({ method, headers }: IncomingMessage): RequestRefused | undefined {
   if (method !== 'POST') {
     return new RequestRefused(405, `expected POST, got ${method ?? 'no method'}`);

@@ -16,7 +16,7 @@ describe('AdmissionTargets', () => {
     it(`reads ${url}, the first time and again`, () => {
       for (const target of [targets.of(url), targets.of(url)]) {
         assert.ok(!(target instanceof RequestRefused));
-        assert.deepEqual([target.route, target.name, target.patienceMs], expected);
+        assert.deepEqual([target.route, target.name, target.requestTimeoutMs], expected);
       }
     });
   }

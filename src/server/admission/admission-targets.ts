@@ -1,18 +1,18 @@
-// What the paths of the admission port ask for.
+// Paths of the admission port.
 import { RequestRefused } from '../../https/index.ts';
 import type { Route } from '../../evaluation/index.ts';
 
-/** How long the API server waits for a webhook at most, when its request does not say. Milliseconds. */
-const DEFAULT_PATIENCE_MS = 10_000;
-/** The longest webhook timeout that Kubernetes allows. Milliseconds. */
-const LONGEST_PATIENCE_MS = 30_000;
-/** Kept between our answer and the moment at which the API server gives up. Milliseconds. */
-const PATIENCE_MARGIN_MS = 250;
+/** The longest time that an API server waits for a webhook without a timeout. Milliseconds. */
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** The longest webhook timeout in Kubernetes. Milliseconds. */
+const MAX_WEBHOOK_TIMEOUT_MS = 30_000;
+/** Reserved for the answer's way back before the API server gives up. Milliseconds. */
+const ANSWER_MARGIN_MS = 250;
 
-/** Paths that are kept: more than the webhooks of one server. Anybody may ask for others. */
-const MAX_KNOWN = 4_096;
-/** The longest of them: the longest name of a bucket, the route and the timeout. Characters. */
-const MAX_KNOWN_LENGTH = 600;
+/** Maximum number of cached paths: more than the webhooks of one server. Clients may send others. */
+const MAX_CACHED = 4_096;
+/** Maximum length of a cached path: the longest bucket name, the route and the timeout. Characters. */
+const MAX_CACHED_LENGTH = 600;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['validate', 'validate'],
@@ -20,31 +20,31 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['validate_raw', 'validate_raw'],
   ['admit', 'admit'],
 ]);
-/** Names of buckets and ids of policies: Kubernetes' names joined by dots. */
+/** Names of buckets and ids of policies: Kubernetes names joined by dots. */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{0,511}$/;
 
-/** What a request asks for. */
+/** The target of a request. */
 export interface AdmissionTarget {
   readonly route: Route;
   /** The id of a policy, or the name of a bucket. */
   readonly name: string;
-  /** How long whoever asks waits. Milliseconds. */
-  readonly patienceMs: number;
+  /** How long the client waits. Milliseconds. */
+  readonly requestTimeoutMs: number;
 }
 
-/** Reads paths, with their queries. API servers ask for the same few for as long as they run: those are read once. */
+/** Parses paths with their queries. API servers always call the same few, which are cached. */
 export class AdmissionTargets {
   readonly #known = new Map<string, AdmissionTarget>();
 
-  /** What a path asks for, or why it is none: 404, or 400 for a name that cannot be. */
+  /** The target of a path, or a refusal: 404, or 400 for an invalid name. */
   of(url: string): AdmissionTarget | RequestRefused {
     const known = this.#known.get(url);
     if (known !== undefined) {
       return known;
     }
     const target = parseTarget(url);
-    if (!(target instanceof RequestRefused) && url.length <= MAX_KNOWN_LENGTH) {
-      if (this.#known.size >= MAX_KNOWN) {
+    if (!(target instanceof RequestRefused) && url.length <= MAX_CACHED_LENGTH) {
+      if (this.#known.size >= MAX_CACHED) {
         this.#known.clear();
       }
       this.#known.set(url, target);
@@ -71,7 +71,7 @@ function parseTarget(url: string): AdmissionTarget | RequestRefused {
   if (route === 'admit' && !BUCKET.test(name)) {
     return new RequestRefused(400, 'expected the name of a bucket, as in /admit/validating.fail.equivalent.cluster.v1');
   }
-  return { route, name, patienceMs: query === -1 ? DEFAULT_PATIENCE_MS : patience(url.slice(query + 1)) };
+  return { route, name, requestTimeoutMs: query === -1 ? DEFAULT_TIMEOUT_MS : requestTimeout(url.slice(query + 1)) };
 }
 
 function decoded(segment: string): string | undefined {
@@ -85,12 +85,12 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-/** The API server adds its webhook timeout to the URL, as in `?timeout=10s`. */
-function patience(query: string): number {
+/** API servers add the webhook timeout to the URL, as in `?timeout=10s`. */
+function requestTimeout(query: string): number {
   const match = /(?:^|&)timeout=(\d{1,6})(ms|s)(?:&|$)/.exec(query);
   if (match === null) {
-    return DEFAULT_PATIENCE_MS;
+    return DEFAULT_TIMEOUT_MS;
   }
   const ms = Number(match[1]) * (match[2] === 's' ? 1000 : 1);
-  return Math.max(PATIENCE_MARGIN_MS, Math.min(ms, LONGEST_PATIENCE_MS) - PATIENCE_MARGIN_MS);
+  return Math.max(ANSWER_MARGIN_MS, Math.min(ms, MAX_WEBHOOK_TIMEOUT_MS) - ANSWER_MARGIN_MS);
 }

@@ -1,4 +1,4 @@
-// Results of evaluation as HTTP answers. The texts are those of Kubewarden's policy server.
+// Converts evaluation results to HTTP answers. The texts are those of Kubewarden's policy server.
 import type { ReviewErrorCode } from '../../engine/index.ts';
 import type { ReviewResult, Route } from '../../evaluation/index.ts';
 import type { AdmissionTarget } from './admission-targets.ts';
@@ -9,7 +9,7 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
-/** Statuses of bodies that are no review (RFC 9110). */
+/** Statuses for invalid bodies (RFC 9110). */
 const REFUSED: Readonly<Record<ReviewErrorCode, number>> = {
   'review-too-large': 413,
   'review-malformed': 400,
@@ -36,7 +36,7 @@ export function reviewAnswer(
   }
 }
 
-/** What is around an AdmissionResponse: an AdmissionReview, but for raw requests. */
+/** Wraps an AdmissionResponse in an AdmissionReview, except for raw requests. */
 function envelope(route: Route, response: string): string {
   return route === 'validate_raw'
     ? `{"response":${response}}`

@@ -1,5 +1,5 @@
-// A histogram for the request path: prom-client's own hashes its labels with every observation, which costs several
-// microseconds; here the labels' series is looked up once and kept by whoever observes.
+// A histogram for the request path. prom-client hashes labels with every observation, which costs several microseconds;
+// here the series of labels is looked up once and kept by the caller.
 import type { Metric } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
@@ -7,7 +7,7 @@ type Labels = Readonly<Record<string, string>>;
 /** One series: counts by bucket. */
 export class HistogramSeries {
   readonly labels: Labels;
-  /** Observations in each bucket alone, not in those below; the last one is for what is above all bounds. */
+  /** Observations per bucket, not cumulated; the last bucket has no upper bound. */
   readonly counts: Float64Array;
   sum = 0;
   readonly #bounds: readonly number[];
@@ -43,7 +43,7 @@ export class BucketHistogram {
     this.#bounds = bounds;
   }
 
-  /** The series of these labels, made when there is none. */
+  /** The series of these labels, created on first use. */
   series(labels: Labels): HistogramSeries {
     const key = JSON.stringify(labels);
     const series = this.#series.get(key) ?? new HistogramSeries(labels, this.#bounds);
@@ -51,17 +51,17 @@ export class BucketHistogram {
     return series;
   }
 
-  /** Nothing is told of a series any more. */
-  drop({ labels }: HistogramSeries): void {
+  /** Removes a series. */
+  remove({ labels }: HistogramSeries): void {
     this.#series.delete(JSON.stringify(labels));
   }
 
-  /** As prom-client's registries take it: they ask a metric for nothing but its name, help, type and this. */
+  /** For prom-client's registries, which use only name, help, type and `get`. */
   asMetric(): Metric {
     return this as unknown as Metric;
   }
 
-  /** The samples, cumulated as Prometheus wants them. Asked by the registry. */
+  /** The samples, cumulated as in Prometheus. */
   get(): Promise<object> {
     const values = [...this.#series.values()].flatMap((series) => this.#samples(series));
     return Promise.resolve({ name: this.name, help: this.help, type: this.type, values, aggregator: 'sum' });

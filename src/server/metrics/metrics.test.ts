@@ -83,7 +83,7 @@ describe('evaluations', () => {
       metrics.reviewed('validate', [{ observation: one, evaluationMs: 1 }], 1);
     }
     metrics.timedOut('p');
-    metrics.forget('p');
+    metrics.removePolicy('p');
     assert.doesNotMatch(await metrics.text(), /policy_name="p"/);
     assert.equal((await evaluations(metrics)).length, 1);
     metrics.reviewed('validate', [{ observation, evaluationMs: 1 }], 1);

@@ -1,5 +1,5 @@
-// What the server counts, for Prometheus. Names that Kubewarden's policy server has are kept; what it
-// lacks has the prefix portcullis_. Docs: docs/metrics.md.
+// Prometheus metrics of the server. Names of Kubewarden's policy server are kept; others have the prefix portcullis_.
+// Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { type Observation, OTHER_NAME } from '../../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
@@ -7,30 +7,30 @@ import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
 import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
-/** Buckets for times of evaluations and reviews: from a CEL rule to a webhook's longest timeout. Seconds. */
+/** Buckets for durations of evaluations and reviews, up to the longest webhook timeout. Seconds. */
 const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10, 30];
-/** The same for the histogram that upstream keeps in milliseconds. */
+/** The same for the histogram that Kubewarden has in milliseconds. */
 const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 
-/** Buckets for how many policies a review was for. */
+/** Buckets for the number of policies evaluated for a review. */
 const POLICIES_BUCKETS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** Kinds with namespaces that are told apart: a cluster of 3,500 namespaces with a few kinds under policies in each. */
+/** Maximum number of kind and namespace pairs with their own labels: 3,500 namespaces with a few kinds each. */
 export const MAX_RESOURCES = 20_000;
 
-/** A policy may answer with any number as its code; only those of HTTP are told apart. */
+/** A policy may return any number as its code; only HTTP status codes get their own label. */
 function errorCodeLabel(code: number): string {
   return code >= 100 && code < 600 ? String(code) : OTHER_NAME;
 }
 
-/** What is looked up when metrics are asked for. */
+/** Values that are read when metrics are scraped. */
 export interface ServerGauges {
   readonly waiting: () => number;
   readonly held: () => number;
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
 }
 
-/** How often evaluations came out alike, and how long they took. */
+/** Evaluations with equal labels. */
 interface EvaluationSeries {
   readonly labels: Readonly<Record<string, string>>;
   count: number;
@@ -40,12 +40,12 @@ interface EvaluationSeries {
 /** The metrics of one policy server. */
 export class ServerMetrics {
   readonly #registry: Registry;
-  /** By policy and labels. Counted here and told when asked for: prom-client hashes labels with every increment. */
+  /** By policy and labels. Counted here, because prom-client hashes labels with every increment. */
   readonly #evaluations = new Map<string, Map<string, EvaluationSeries>>();
-  /** The series of observations that came before; see ObservationReceiver. */
+  /** Series of known observations; see ObservationReceiver. */
   #seriesOf = new WeakMap<Observation, EvaluationSeries>();
   readonly #reviewSeries = new Map<string, HistogramSeries>();
-  /** Kinds with namespaces that have a series of their own. */
+  /** Kind and namespace pairs with their own labels. */
   readonly #resources = new Set<string>();
   readonly #latency;
   readonly #review;
@@ -56,7 +56,7 @@ export class ServerMetrics {
   readonly #restarts;
   readonly #refused;
 
-  /** @param registry may have metrics of others. */
+  /** @param registry may contain other metrics */
   constructor(gauges: ServerGauges, registry: Registry = new Registry()) {
     this.#registry = registry;
     const registers = [registry];
@@ -173,7 +173,7 @@ export class ServerMetrics {
     );
   }
 
-  /** A review was answered. `observed`: each time that a policy was asked. Milliseconds. */
+  /** Counts an answered review. `observed`: all evaluations. Milliseconds. */
   reviewed(route: Route, observed: readonly ObservedPolicy[], totalMs: number): void {
     this.#reviewSeriesOf(route).observe(totalMs / 1000);
     if (route === 'admit') {
@@ -190,12 +190,12 @@ export class ServerMetrics {
     series.latency.observe(evaluationMs);
   }
 
-  /** A policy was removed: nothing is told of it any more. */
-  forget(policy: string): void {
+  /** Removes the series of a deleted policy. */
+  removePolicy(policy: string): void {
     const gone = [...(this.#evaluations.get(policy)?.values() ?? [])];
     this.#evaluations.delete(policy);
     for (const { latency } of gone) {
-      this.#latency.drop(latency);
+      this.#latency.remove(latency);
     }
     this.#seriesOf = new WeakMap();
     this.#timeouts.remove({ policy_name: policy });
@@ -228,7 +228,7 @@ export class ServerMetrics {
     return series;
   }
 
-  /** Labels that come from reviews: a bounded number of them. */
+  /** Labels from reviews, bounded in number. */
   #resourceLabels({ kind, namespace, operation }: Observation): Record<string, string> {
     if (kind === undefined) {
       return {};
@@ -265,7 +265,7 @@ export class ServerMetrics {
     this.#refused.inc({ status: String(status) });
   }
 
-  /** Everything in the Prometheus text format. */
+  /** All metrics in the Prometheus text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }

@@ -1,4 +1,4 @@
-// How an entry changes when its source wants something else, or when more of it is loaded.
+// Updates registry entries when their source changes or a load ends.
 import type { PolicyDefinition } from '../../engine/index.ts';
 import {
   loadedSlot,
@@ -11,11 +11,11 @@ import {
   targetOf,
   wantedKey,
 } from './registry-entry.ts';
-import { nextShown } from './shown-policy.ts';
+import { nextPublished } from './published-policy.ts';
 import type { WantedPolicy } from './wanted-policy.ts';
 
-/** Sets what is wanted of a policy. Returns the slots to load. */
-export function want(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
+/** Sets the wanted versions of a policy. Returns the slots to load. */
+export function setWanted(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
   const known = entry.slots;
   const target = targetOf(entry)?.key;
   const serves = servingOf(entry);
@@ -35,9 +35,9 @@ export function want(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
     slots.set(key, slot);
   }
   entry.wanted = wanted;
-  entry.unusable = undefined;
+  entry.fileError = undefined;
   entry.slots = slots;
-  forgetRetries([...known.values()].filter((slot) => slots.get(slot.key) !== slot && slot !== entry.standIn));
+  cancelRetries([...known.values()].filter((slot) => slots.get(slot.key) !== slot && slot !== entry.standIn));
   const now = targetOf(entry)?.key;
   if (now !== target) {
     entry.waitingSince = now === undefined ? undefined : performance.now();
@@ -45,64 +45,64 @@ export function want(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
   return loads;
 }
 
-/** Sets what workers are to have of a policy. Returns whether that differs from before. */
-export function show(entry: RegistryEntry): boolean {
-  const next = nextShown(entry);
-  const isNew = next !== entry.shown;
+/** Updates the version to publish to workers. Returns whether it changed. */
+export function updatePublished(entry: RegistryEntry): boolean {
+  const next = nextPublished(entry);
+  const isNew = next !== entry.published;
   if (isNew) {
-    const answered = servingOf(entry);
-    // Until every worker has changed over, the one before still answers.
-    entry.before = entry.isEverywhere ? answered : entry.before;
-    entry.shown = next;
-    // The same version in other buckets still serves everywhere.
-    entry.isEverywhere = entry.isEverywhere && answered !== undefined && answered === servingOf(entry);
-    forgetActivation(entry);
+    const previous = servingOf(entry);
+    // Until every worker has changed, some still serve the previous version.
+    entry.previous = entry.isOnAllWorkers ? previous : entry.previous;
+    entry.published = next;
+    // The same version in other buckets still serves on all workers.
+    entry.isOnAllWorkers = entry.isOnAllWorkers && previous !== undefined && previous === servingOf(entry);
+    cancelActivationRetry(entry);
     entry.activationFailure = undefined;
     const serves = servingOf(entry);
-    // A return to the version before: some workers may answer by its successor.
-    entry.before = entry.before === serves ? undefined : entry.before;
+    // Back to the previous version: some workers may still serve its successor.
+    entry.previous = entry.previous === serves ? undefined : entry.previous;
     if (serves !== undefined && serves.since === '') {
       serves.since = new Date().toISOString();
     }
   }
   const serves = servingOf(entry);
   if (serves !== undefined && targetOf(entry)?.loaded === serves) {
-    // Also when a version that was to be replaced stays.
+    // Also when the change was cancelled and the version stays.
     serves.order = entry.wanted?.serving?.order ?? 0;
   }
   const { standIn } = entry;
-  if (standIn !== undefined && isPast(entry)) {
+  if (standIn !== undefined && isStandInObsolete(entry)) {
     entry.standIn = undefined;
-    forgetRetries(entry.slots.get(standIn.key) === standIn ? [] : [standIn]);
+    cancelRetries(entry.slots.get(standIn.key) === standIn ? [] : [standIn]);
   }
   return isNew;
 }
 
-/** Whether what served before a restart is no longer needed: the wanted version serves, or none is to serve. */
-function isPast(entry: RegistryEntry): boolean {
+/** Whether the stand-in is no longer needed: the wanted version serves, or none is wanted. */
+function isStandInObsolete(entry: RegistryEntry): boolean {
   const serves = servingOf(entry);
   const isReplaced = serves !== undefined && targetOf(entry)?.loaded === serves;
   return isReplaced || entry.wanted?.failed !== undefined;
 }
 
-/** The definitions that are loaded of a policy and do not serve. */
-export function stagedBeside(entry: RegistryEntry): PolicyDefinition[] {
+/** Loaded definitions of a policy that do not serve. */
+export function stagedDefinitions(entry: RegistryEntry): PolicyDefinition[] {
   const serves = servingOf(entry);
   return slotsOf(entry).flatMap(({ loaded }) => (loaded === undefined || loaded === serves ? [] : [loaded.definition]));
 }
 
-/** Cancels the next try to activate. */
-export function forgetActivation({ activationFailure }: RegistryEntry): void {
+/** Cancels the retry of an activation. */
+export function cancelActivationRetry({ activationFailure }: RegistryEntry): void {
   clearTimeout(activationFailure?.retry);
 }
 
-/** Cancels the timer that ends {@link RegistryEntry.lingering}. */
-export function forgetLingering({ lingers }: RegistryEntry): void {
-  clearTimeout(lingers);
+/** Cancels the timer of {@link RegistryEntry.lingering}. */
+export function cancelLingering({ lingerTimer }: RegistryEntry): void {
+  clearTimeout(lingerTimer);
 }
 
-/** Cancels the next tries to load. */
-export function forgetRetries(slots: readonly Slot[]): void {
+/** Cancels retries of loads. */
+export function cancelRetries(slots: readonly Slot[]): void {
   for (const { retry } of slots) {
     clearTimeout(retry);
   }

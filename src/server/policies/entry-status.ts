@@ -1,4 +1,4 @@
-// The phase of a policy and its status, as `GET /policies` shows them.
+// The phase and the status of a policy, as in `GET /policies`.
 import type { PolicyReason } from '../../evaluation/index.ts';
 import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
 import {
@@ -14,23 +14,23 @@ import {
   versionName,
 } from './registry-entry.ts';
 
-/** Whether every wanted version has served, been staged, or failed once. */
+/** Whether every wanted version serves, is staged, or has failed once. */
 export function isSettled(entry: RegistryEntry): boolean {
-  return slotsOf(entry).every(({ isLoading }) => !isLoading) && (entry.shown === undefined || entry.isEverywhere);
+  return slotsOf(entry).every(({ isLoading }) => !isLoading) && (entry.published === undefined || entry.isOnAllWorkers);
 }
 
-/** Whether every worker serves the version that is to serve. */
+/** Whether every worker serves the wanted version. */
 export function isServed(entry: RegistryEntry): boolean {
   const serves = servingOf(entry);
   return (
     serves !== undefined &&
     targetOf(entry)?.loaded === serves &&
-    entry.isEverywhere &&
+    entry.isOnAllWorkers &&
     entry.activationFailure === undefined
   );
 }
 
-/** The phase of a policy, and why. */
+/** The phase of a policy, with its reason. */
 export function phaseOf(entry: RegistryEntry): PhaseChange {
   const { activationFailure } = entry;
   const serves = servingOf(entry);
@@ -39,7 +39,7 @@ export function phaseOf(entry: RegistryEntry): PhaseChange {
   }
   const desired = desiredOf(entry);
   if (desired === undefined) {
-    return phaseOfNoneWanted(entry);
+    return phaseWithoutWanted(entry);
   }
   if (desired.failure !== undefined) {
     const { reason } = desired.failure;
@@ -47,7 +47,7 @@ export function phaseOf(entry: RegistryEntry): PhaseChange {
       ? phase('Error', reason, failureText(entry, desired), desired.nextRetry)
       : phase('Degraded', reason, desired.failure.message, desired.nextRetry);
   }
-  if (desired.loaded !== undefined && serves === desired.loaded && entry.isEverywhere) {
+  if (desired.loaded !== undefined && serves === desired.loaded && entry.isOnAllWorkers) {
     return desired.sourceError === undefined
       ? phase('Active', 'Serving', 'the declared version serves')
       : phase(
@@ -63,27 +63,27 @@ export function phaseOf(entry: RegistryEntry): PhaseChange {
   return phase('Updating', 'Loading', updateText(entry, desired));
 }
 
-function updateText({ standIn, shown }: RegistryEntry, desired: Slot): string {
-  if (shown?.kind === 'serving' && shown.loaded === desired.loaded) {
+function updateText({ standIn, published }: RegistryEntry, desired: Slot): string {
+  if (published?.kind === 'serving' && published.loaded === desired.loaded) {
     return 'the workers change over to the declared version';
   }
   if (desired.loaded !== undefined) {
     return 'the declared version is loaded and waits for its turn to serve';
   }
-  return shown?.kind === 'serving' && shown.loaded === standIn?.loaded
+  return published?.kind === 'serving' && published.loaded === standIn?.loaded
     ? 'what served before the restart serves while the declared version is being loaded'
     : 'a newer version is being loaded';
 }
 
-/** The phase of a policy whose source wants no version of it, or has not been read. */
-function phaseOfNoneWanted(entry: RegistryEntry): PhaseChange {
-  const { wanted, standIn, unusable } = entry;
+/** The phase of a policy without a wanted version, or before the source was read. */
+function phaseWithoutWanted(entry: RegistryEntry): PhaseChange {
+  const { wanted, standIn, fileError } = entry;
   const serves = servingOf(entry);
   if (wanted?.failed !== undefined) {
     return phase('Error', 'RevisionFailed', wanted.failed.message);
   }
-  if (unusable !== undefined) {
-    const message = `what served before the restart is brought back: ${unusable}`;
+  if (fileError !== undefined) {
+    const message = `what served before the restart is brought back: ${fileError}`;
     const failure =
       standIn?.failure === undefined ? '' : `; and what served before cannot stand in: ${standIn.failure.message}`;
     const name = serves !== undefined ? 'Degraded' : failure === '' ? 'Pending' : 'Error';
@@ -106,12 +106,12 @@ function phase(name: PolicyPhase, reason: PolicyReason, message: string, nextRet
 export function statusOf(entry: RegistryEntry): PolicyStatus {
   const serves = servingOf(entry);
   const desired = desiredOf(entry);
-  const shown = (desired?.declared ?? serves)?.definition;
+  const definition = (desired?.declared ?? serves)?.definition;
   const { nextRetry, ...facts } = phaseOf(entry);
   return {
     id: entry.id,
-    kind: shown?.kind ?? 'unknown',
-    mode: shown?.mode ?? 'unknown',
+    kind: definition?.kind ?? 'unknown',
+    mode: definition?.mode ?? 'unknown',
     ...facts,
     since: entry.since.toISOString(),
     desired: desired === undefined ? null : versionOf(desired),
@@ -121,7 +121,7 @@ export function statusOf(entry: RegistryEntry): PolicyStatus {
   };
 }
 
-/** Null for an entry of a file that cannot be understood. */
+/** Null for an invalid entry of a policies file. */
 function versionOf({ declared, loaded, revision, fetched }: Slot): PolicyVersion | null {
   if (loaded !== undefined) {
     return versionOfLoaded(loaded);

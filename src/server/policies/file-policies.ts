@@ -1,4 +1,4 @@
-// The policies of a file: read whenever it changes.
+// Policies of a policies file, which is read whenever it changes.
 import { EvaluationError } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
@@ -9,7 +9,7 @@ import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin
 import type { ReadPolicy } from './registry-loads.ts';
 import type { WantedChanges, WantedPolicy } from './wanted-policy.ts';
 
-/** A source of policies that is a policies file. */
+/** A policies file as the source of policies. */
 export class FilePolicies implements PolicySource {
   readonly #file: string;
   readonly #host: PolicyHost;
@@ -47,7 +47,7 @@ export class FilePolicies implements PolicySource {
   async start(): Promise<void> {
     await this.#watch.start();
     await this.settledInTime();
-    // With a file that cannot be used and nothing that served before there is nothing to be ready with.
+    // Not ready while the file is invalid and nothing served before the restart.
     this.#isLoaded = this.#source.loadedAt !== null || this.#registry.lastGood().length > 0;
   }
 
@@ -122,7 +122,7 @@ export class FilePolicies implements PolicySource {
       const entries = await loader.parse(text, this.#file);
       const isFirst = this.#source.loadedAt === null;
       this.#source = { loadedAt: new Date().toISOString(), error: null };
-      this.#registry.want(this.#entries.changes(entries), isFirst);
+      this.#registry.apply(this.#entries.changes(entries), isFirst);
       const problems = entries.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
       const counts = { policies: entries.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
       log.info(counts, 'policies file read');
@@ -130,14 +130,16 @@ export class FilePolicies implements PolicySource {
       void this.#registry.settled().then(() => this.#host.reloadTook(performance.now() - started));
     } catch (error) {
       if (error instanceof EvaluationError && error.code === 'thread-ended') {
-        // Nothing is known about the file: it is read again.
+        // The content was not parsed: read the file again.
         this.#watch.forget();
       }
       this.#failed(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** The policies file cannot be used: what it declared before stays; at the start, what served before the restart. */
+  /**
+   * The policies file is invalid: its previous content stays in effect; at the start, what served before the restart.
+   */
   #failed(error: Error): void {
     const isFirst = this.#source.loadedAt === null && this.#source.error === null;
     this.#source = { ...this.#source, error: error.message };
@@ -148,12 +150,12 @@ export class FilePolicies implements PolicySource {
   }
 }
 
-/** The entries of a policies file as versions that are to serve. */
+/** Compares the entries of a policies file with the previous ones. Each is a version to serve. */
 export class FileEntries {
-  /** By id. */
+  /** Hashes of the entries, by id. */
   #identities = new Map<string, string>();
 
-  /** What differs from the entries before. */
+  /** Differences to the previous entries. */
   changes(entries: readonly ReadEntry[]): WantedChanges {
     const identities = new Map<string, string>();
     const changes = new Map<string, WantedPolicy | undefined>();
@@ -175,7 +177,7 @@ export class FileEntries {
   }
 }
 
-/** The loader has read the entry with its file. */
+/** The entry as the loader has read it. */
 export function readPolicy(entry: ReadEntry): ReadPolicy {
   return 'definition' in entry ? entry : { problem: entry.problems.join('; '), isTransient: false };
 }

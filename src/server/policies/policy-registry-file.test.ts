@@ -111,7 +111,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
     next: () => loads.shift() ?? assert.fail('nothing is being loaded'),
     status: (id) => registry.statuses().find((status) => status.id === id) ?? assert.fail(`${id} is unknown`),
     declare: async (...declared) => {
-      registry.want(entries.changes(declared), isFirst);
+      registry.apply(entries.changes(declared), isFirst);
       isFirst = false;
       await flush();
     },
@@ -287,7 +287,7 @@ describe('a version that fails', async () => {
     ]);
   });
 
-  it('in the file is shown with all its problems and their places, and the others load', async () => {
+  it('in the file is published with all its problems and their places, and the others load', async () => {
     const { declare, next, status } = setUp();
     await declare(policy('q', 'a'), problem('p', 'line 3, column 5: one', 'line 3, column 5: two'));
     const { phase, reason, message, desired } = status('p');
@@ -615,7 +615,7 @@ describe('settled', async () => {
 });
 
 describe('an activation that fails', async () => {
-  it('is shown', async () => {
+  it('is published', async () => {
     const { registry, declare, next, status } = setUp();
     await declare(policy('p', 'a'));
     const { request, end } = next();

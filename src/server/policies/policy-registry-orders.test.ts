@@ -45,7 +45,7 @@ const RECORDED: PinnedPolicy = {
 class Worker {
   readonly #inbox: TableChange[] = [];
   readonly #modules = new Set<string>();
-  shown: TableEntry | undefined;
+  published: TableEntry | undefined;
   applied = 0;
 
   post(change: TableChange): void {
@@ -61,17 +61,19 @@ class Worker {
     for (const { digest } of change.modules) {
       this.#modules.add(digest);
     }
-    this.shown = change.removals.length > 0 ? undefined : this.shown;
+    this.published = change.removals.length > 0 ? undefined : this.published;
     for (const entry of change.upserts) {
       for (const digest of 'digests' in entry ? Object.values(entry.digests) : []) {
         assert.ok(this.#modules.has(digest), `${digest} is handed over before it is used`);
       }
-      this.shown = entry;
+      this.published = entry;
     }
     for (const digest of change.retired) {
       this.#modules.delete(digest);
     }
-    for (const digest of this.shown !== undefined && 'digests' in this.shown ? Object.values(this.shown.digests) : []) {
+    for (const digest of this.published !== undefined && 'digests' in this.published
+      ? Object.values(this.published.digests)
+      : []) {
       assert.ok(this.#modules.has(digest), `${digest} is kept while it serves`);
     }
     this.applied += 1;
@@ -79,7 +81,8 @@ class Worker {
   }
 
   get version(): unknown {
-    const settings = this.shown !== undefined && 'definition' in this.shown ? this.shown.definition : undefined;
+    const settings =
+      this.published !== undefined && 'definition' in this.published ? this.published.definition : undefined;
     return settings?.kind === 'policy' ? (settings.settings as { version: unknown }).version : undefined;
   }
 }
@@ -153,7 +156,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
   const want = (next: WantedPolicy | undefined, isFirst = false): void => {
     wanted = next;
     mayEnd ||= next === undefined || next.failed !== undefined;
-    registry.want(new Map([[POLICY, next]]), isFirst);
+    registry.apply(new Map([[POLICY, next]]), isFirst);
   };
   const load = (outcome: 'good' | 'unreachable' | 'broken'): boolean => {
     const next = loads.shift();
@@ -203,7 +206,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
         step(workers[one.worker]);
         break;
       case 'refuse':
-        if (step(workers[one.worker]) && workers[one.worker]?.shown !== undefined) {
+        if (step(workers[one.worker]) && workers[one.worker]?.published !== undefined) {
           registry.activationFailed(POLICY, 'no memory');
         }
         break;

@@ -12,7 +12,7 @@ import { RevisionView } from '../replica/revision-view.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
-import { LINGER_MS } from './shown-policy.ts';
+import { LINGER_MS } from './published-policy.ts';
 import type { WantedChanges, WantedPolicy, WantedRevision } from './wanted-policy.ts';
 import { versioned } from './testing/policy-definitions.ts';
 
@@ -131,7 +131,7 @@ function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[
     },
     want: async (wanted, isFirst = false) => {
       const all: WantedChanges = new Map(Object.entries(wanted));
-      registry.want(all, isFirst);
+      registry.apply(all, isFirst);
       await flush();
     },
     reach: async () => {
@@ -600,7 +600,7 @@ describe('which requests a policy is for', () => {
     snapshot: { version: String(number), failurePolicy: 'Ignore' },
     match: matchIn(bucket),
   });
-  const shown = ({ changes }: Scene): unknown => {
+  const published = ({ changes }: Scene): unknown => {
     const entry = changes.at(-1)?.upserts[0];
     const state =
       entry === undefined
@@ -616,15 +616,15 @@ describe('which requests a policy is for', () => {
   it('is known before it has been loaded, and while it cannot be', async () => {
     const scene = setUp();
     await scene.want({ p: serving(matching(1, 'b')) }, true);
-    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    assert.deepEqual(published(scene), ['loading', 'b', []]);
     assert.equal(scene.status('p').phase, 'Pending');
     assert.deepEqual(scene.reports(), { 'p-1': 'Loading' });
     await scene.bad('no such module');
-    assert.deepEqual(shown(scene), ['failed', 'b', []]);
+    assert.deepEqual(published(scene), ['failed', 'b', []]);
     await scene.want({ p: serving(matching(2, 'c')) });
-    assert.deepEqual(shown(scene), ['failed', 'c', ['b']], 'by the rules of what is to serve now');
+    assert.deepEqual(published(scene), ['failed', 'c', ['b']], 'by the rules of what is to serve now');
     await scene.good();
-    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    assert.deepEqual(published(scene), ['serves', 'c', ['b']]);
     scene.registry.stop();
   });
 
@@ -632,11 +632,11 @@ describe('which requests a policy is for', () => {
     const scene = setUp();
     await scene.want({ p: serving(matching(1, 'b')) }, true);
     await scene.good();
-    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    assert.deepEqual(published(scene), ['serves', 'b', []]);
     await scene.want({ p: serving(matching(2, 'c')) });
-    assert.deepEqual(shown(scene), ['serves', 'b', ['c']], 'API servers may ask there only');
+    assert.deepEqual(published(scene), ['serves', 'b', ['c']], 'API servers may ask there only');
     await scene.good();
-    assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+    assert.deepEqual(published(scene), ['serves', 'c', ['b']]);
     scene.registry.stop();
   });
 
@@ -648,7 +648,7 @@ describe('which requests a policy is for', () => {
     await scene.reach();
     assert.deepEqual(scene.reports(), { 'p-1': 'Serving' });
     await scene.want({ p: serving(matching(1, 'b'), matching(2, 'c')) });
-    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    assert.deepEqual(published(scene), ['serves', 'b', ['c']]);
     assert.deepEqual(scene.reports(), { 'p-1': 'Serving', 'p-2': 'Loading' });
     scene.registry.stop();
   });
@@ -658,7 +658,7 @@ describe('which requests a policy is for', () => {
     scene.registry.restore();
     await scene.good();
     await scene.want({ p: serving(matching(2, 'c')) }, true);
-    assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+    assert.deepEqual(published(scene), ['serves', 'b', ['c']]);
     scene.registry.stop();
   });
 
@@ -668,19 +668,23 @@ describe('which requests a policy is for', () => {
       const scene = setUp();
       await scene.want({ p: { ...serving(matching(1, 'b'), matching(2, 'c')), buckets: ['b', 'c'] } }, true);
       await scene.good();
-      assert.deepEqual(shown(scene), ['serves', 'b', ['c']]);
+      assert.deepEqual(published(scene), ['serves', 'b', ['c']]);
       await scene.good();
       await scene.want({ p: { ...serving(matching(2, 'c')), buckets: ['b', 'c'] } });
-      assert.deepEqual(shown(scene), ['serves', 'c', ['b']]);
+      assert.deepEqual(published(scene), ['serves', 'c', ['b']]);
       await scene.want({ p: serving(matching(2, 'c')) });
       mock.timers.tick(LINGER_MS - 1);
-      assert.deepEqual(shown(scene), ['serves', 'c', ['b']], 'an API server may not know yet that it asks elsewhere');
+      assert.deepEqual(
+        published(scene),
+        ['serves', 'c', ['b']],
+        'an API server may not know yet that it asks elsewhere',
+      );
       mock.timers.tick(1);
-      assert.deepEqual(shown(scene), ['serves', 'c', []]);
+      assert.deepEqual(published(scene), ['serves', 'c', []]);
       await scene.want({
         p: { staged: [], failed: { revision: 3, message: 'no', failurePolicy: 'Ignore', match: matchIn('d') } },
       });
-      assert.deepEqual(shown(scene), ['failed', 'd', ['c']]);
+      assert.deepEqual(published(scene), ['failed', 'd', ['c']]);
       scene.registry.stop();
     } finally {
       mock.timers.reset();
@@ -691,17 +695,17 @@ describe('which requests a policy is for', () => {
     const definition = { ...declared('p', '1').definition, failurePolicy: 'Ignore' } as const;
     const scene = setUp({ record: [{ ...recorded('p', 1), definition, match: matchIn('b') }] });
     scene.registry.restore();
-    assert.deepEqual(shown(scene), ['loading', 'b', []]);
+    assert.deepEqual(published(scene), ['loading', 'b', []]);
     const entry = scene.changes.at(-1)?.upserts[0] ?? assert.fail();
     assert.equal('failed' in entry && entry.failed.failurePolicy, 'Ignore');
     assert.deepEqual([scene.status('p').phase, scene.status('p').serving], ['Pending', null]);
     assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
     await scene.want({ p: serving(matching(2, 'c')) }, true);
-    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'whichever is loaded first');
+    assert.deepEqual(published(scene), ['loading', 'c', ['b']], 'whichever is loaded first');
     await scene.bad('no such module');
-    assert.deepEqual(shown(scene), ['loading', 'c', ['b']], 'the other one may still come');
+    assert.deepEqual(published(scene), ['loading', 'c', ['b']], 'the other one may still come');
     await scene.bad('no such module');
-    assert.deepEqual(shown(scene), ['failed', 'c', ['b']]);
+    assert.deepEqual(published(scene), ['failed', 'c', ['b']]);
     scene.registry.stop();
   });
 
@@ -709,13 +713,13 @@ describe('which requests a policy is for', () => {
     const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
     scene.registry.restore();
     await scene.good();
-    assert.deepEqual(shown(scene), ['serves', 'b', []]);
+    assert.deepEqual(published(scene), ['serves', 'b', []]);
     assert.equal(scene.registry.lastGood()[0]?.match?.bucket, 'b');
     const older = setUp({ record: [recorded('p', 1)] });
     older.registry.restore();
     await older.good();
-    assert.deepEqual(shown(older), ['serves', undefined, []]);
+    assert.deepEqual(published(older), ['serves', undefined, []]);
     await older.want({ p: serving(matching(1, 'b')) }, true);
-    assert.deepEqual(shown(older), ['serves', 'b', []], 'the cluster says it');
+    assert.deepEqual(published(older), ['serves', 'b', []], 'the cluster says it');
   });
 });

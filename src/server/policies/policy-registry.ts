@@ -1,11 +1,18 @@
-// The policies of one server: what their source wants, what is loaded, and what serves. What serves is replaced only by what
-// is loaded, and by all policies of one batch at once. Holds no sockets, files or threads.
+// The policies of one server: wanted, loaded and serving versions. Only a loaded version replaces the serving one, and
+// all changes of one batch take effect at once. Uses no sockets, files or threads.
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, TableChange } from '../../evaluation/index.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { jitteredBackoff } from './backoff.ts';
-import { forgetActivation, forgetLingering, forgetRetries, show, stagedBeside, want } from './entry-changes.ts';
+import {
+  cancelActivationRetry,
+  cancelLingering,
+  cancelRetries,
+  updatePublished,
+  stagedDefinitions,
+  setWanted,
+} from './entry-changes.ts';
 import { isServed, isSettled, phaseOf, statusOf } from './entry-status.ts';
 import { PublishedModules } from './published-modules.ts';
 import {
@@ -21,64 +28,64 @@ import {
 } from './registry-entry.ts';
 import { type EndedLoad, type LoadCollaborators, RegistryLoads, type RevisionLoad } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
-import { LINGER_MS, tableEntry } from './shown-policy.ts';
+import { LINGER_MS, tableEntry } from './published-policy.ts';
 import type { WantedChanges } from './wanted-policy.ts';
 
 /**
- * How long a first version may take before what served before a restart stands in for it: long against loading from
- * a source that answers, short against the start of a pod. Milliseconds.
+ * How long the load of a first version may take before the stand-in serves: long for a source that answers, short for
+ * the start of a pod. Milliseconds.
  */
 export const STAND_IN_MS = 2_000;
 
-/** How a change of one policy ended. */
+/** Result of a change of one policy. */
 export type ChangeResult = 'served' | 'failed' | 'removed';
 
 export interface RegistryCollaborators extends LoadCollaborators {
   /**
-   * Changes the table of every worker; resolves when all have changed over.
-   * @param staged what is loaded beside the table, of the policies that the change is about
+   * Changes the table of every worker; resolves when all have applied it.
+   * @param staged definitions that are loaded beside the table, of the changed policies
    */
   publish(change: TableChange, staged: ReadonlyMap<string, readonly PolicyDefinition[]>): Promise<void>;
-  /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
+  /** Called when the phase of a policy or its reason changes; undefined when the policy was removed. */
   phaseChanged(id: string, change: PhaseChange | undefined): void;
-  /** Called once for each change of a policy, and for each later try. */
+  /** Called once for each change of a policy, and for each retry. */
   changeEnded(result: ChangeResult): void;
-  /** Other versions serve, or other modules are needed, than before. */
+  /** Called when other versions serve or other modules are needed. */
   servingChanged(): void;
-  /** The version to serve serves in every worker, this time after it became that. Milliseconds. */
-  flipTook?(ms: number): void;
+  /** Called when the wanted version serves on every worker, with the time since it became wanted. Milliseconds. */
+  swapTook?(ms: number): void;
   /**
-   * The state of these policies may have changed.
-   * @param removed policies that are gone
+   * Called when the state of policies may have changed.
+   * @param removed removed policies
    * @param isSynced whether the source has been read
    */
   changed?(entries: readonly RegistryEntry[], removed: readonly RegistryEntry[], isSynced: boolean): void;
 }
 
-/** What a change of the table is made of besides the policies that changed. */
+/** Parts of a table change besides the changed policies. */
 interface Change {
-  /** Modules that were loaded. */
+  /** Newly loaded modules. */
   readonly loaded?: readonly CompiledPolicyModule[];
-  /** Policies that are gone. */
+  /** Removed policies. */
   readonly removed?: readonly RegistryEntry[];
 }
 
 /** The policies of one server, from a policies file or from a cluster. */
 export class PolicyRegistry {
-  readonly #with: RegistryCollaborators;
+  readonly #collaborators: RegistryCollaborators;
   readonly #entries = new Map<string, RegistryEntry>();
   readonly #loads: RegistryLoads;
   readonly #modules = new PublishedModules();
-  /** What served before a restart and has not stood in yet. */
+  /** What served before the restart, without stand-ins that are in use. */
   readonly #recorded: Map<string, PinnedPolicy>;
   readonly #standInTimers = new Set<NodeJS.Timeout>();
-  readonly #waiting = new Set<{ readonly isOver: () => boolean; readonly resolve: () => void }>();
+  readonly #waiters = new Set<{ readonly isDone: () => boolean; readonly resolve: () => void }>();
   #isSynced = false;
   #stopped = false;
 
-  /** @param recorded what served before a restart, by id. */
+  /** @param recorded policies that served before the restart, by id */
   constructor(collaborators: RegistryCollaborators, recorded: ReadonlyMap<string, PinnedPolicy> = new Map()) {
-    this.#with = collaborators;
+    this.#collaborators = collaborators;
     this.#recorded = new Map(recorded);
     this.#loads = new RegistryLoads(
       collaborators,
@@ -88,25 +95,25 @@ export class PolicyRegistry {
   }
 
   /**
-   * Serves what served before a restart until the source has been read.
-   * @param unusable why the policies file cannot be used
-   * @returns how many policies that are
+   * Loads what served before the restart, until the source has been read.
+   * @param fileError the error of the policies file
+   * @returns number of these policies
    */
-  restore(unusable?: string): number {
-    const entries = [...this.#recorded.keys()].map((id) => ({ ...newEntry(id), unusable }));
+  restore(fileError?: string): number {
+    const entries = [...this.#recorded.keys()].map((id) => ({ ...newEntry(id), fileError }));
     for (const entry of entries) {
       this.#entries.set(entry.id, entry);
     }
-    this.#standIn(entries);
+    this.#loadStandIns(entries);
     this.#commit(entries);
     return entries.length;
   }
 
   /**
-   * Follows what the source wants of some policies.
-   * @param isFirst whether these are all policies that there are, because the source was read for the first time
+   * Applies changes of the source.
+   * @param isFirst whether these are all policies, because the source was read for the first time
    */
-  want(changes: WantedChanges, isFirst: boolean): void {
+  apply(changes: WantedChanges, isFirst: boolean): void {
     const touched: RegistryEntry[] = [];
     const loads: RevisionLoad[] = [];
     const gone = isFirst ? [...this.#entries.keys()].filter((id) => !changes.has(id)) : [];
@@ -118,26 +125,26 @@ export class PolicyRegistry {
       const entry = this.#entries.get(id) ?? newEntry(id);
       this.#entries.set(id, entry);
       touched.push(entry);
-      loads.push(...want(entry, wanted).map((slot): RevisionLoad => [entry, slot]));
+      loads.push(...setWanted(entry, wanted).map((slot): RevisionLoad => [entry, slot]));
     }
     this.#isSynced ||= isFirst;
-    // Loads are begun first, so that nothing looks settled that is not.
+    // Loads start before the commit, so that the policies do not count as settled.
     this.#loads.begin(loads);
-    this.#standInLater(touched);
+    this.#scheduleStandIns(touched);
     this.#commit(touched, { removed: gone.flatMap((id) => this.#remove(id) ?? []) });
   }
 
-  /** Resolves when the source has been read, and every wanted version has been loaded or has failed once. */
+  /** Resolves when the source has been read and every wanted version has been loaded or has failed once. */
   settled(): Promise<void> {
-    return this.#when(() => this.#isSynced && this.#isSettled());
+    return this.#waitUntil(() => this.#isSynced && this.#isSettled());
   }
 
-  /** The same without waiting for the source: of what served before a restart. */
+  /** Like {@link settled} without the source: for what served before the restart. */
   restored(): Promise<void> {
-    return this.#when(() => this.#isSettled());
+    return this.#waitUntil(() => this.#isSettled());
   }
 
-  /** Loads anew what failed for a reason that may pass, without waiting for its next retry. */
+  /** Retries transient failures now. */
   retryNow(): void {
     this.#loads.begin(
       [...this.#entries.values()].flatMap((entry) =>
@@ -151,34 +158,40 @@ export class PolicyRegistry {
     }
   }
 
-  /** A worker could not take up a version that was loaded, out of memory perhaps; it is tried again later. */
+  /** Called when a worker could not activate a loaded version, for example out of memory. It is retried later. */
   activationFailed(id: string, message: string): void {
     const entry = this.#entries.get(id);
-    // Every worker reports it, and every one that replaces another.
-    if (entry?.shown === undefined || entry.activationFailure?.of === entry.shown || this.#stopped) {
+    // Every worker reports it, also new ones.
+    if (entry?.published === undefined || entry.activationFailure?.published === entry.published || this.#stopped) {
       return;
     }
     const attempts = (entry.activationFailure?.attempts ?? 0) + 1;
     const delayMs = jitteredBackoff(attempts);
-    forgetActivation(entry);
+    cancelActivationRetry(entry);
     const retry = setTimeout(() => this.#activateAgain(entry), delayMs);
     retry.unref();
-    entry.activationFailure = { of: entry.shown, message, attempts, nextRetry: new Date(Date.now() + delayMs), retry };
-    this.#with.changeEnded('failed');
-    this.#look([entry]);
+    entry.activationFailure = {
+      published: entry.published,
+      message,
+      attempts,
+      nextRetry: new Date(Date.now() + delayMs),
+      retry,
+    };
+    this.#collaborators.changeEnded('failed');
+    this.#report([entry]);
   }
 
   has(id: string): boolean {
     return this.#entries.has(id);
   }
 
-  /** What is to be kept for the next start: what serves, and what served before where nothing does yet. */
+  /** Policies to record for the next start: serving ones, and stand-ins that do not serve yet. */
   lastGood(): PinnedPolicy[] {
     return [...this.#entries.values()].flatMap((entry) => {
-      const { id, shown, standIn } = entry;
+      const { id, published, standIn } = entry;
       const serves = servingOf(entry);
       if (serves !== undefined) {
-        return pinned(serves, { ...serves, revision: serves.revision, match: shown?.match });
+        return pinned(serves, { ...serves, revision: serves.revision, match: published?.match });
       }
       return (standIn === undefined ? this.#recorded.get(id) : pinnedSlot(standIn)) ?? [];
     });
@@ -192,25 +205,25 @@ export class PolicyRegistry {
     return [...this.#entries.values()].map(statusOf).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** What is known of one policy; undefined when the source has none of that id. */
+  /** The status of one policy; undefined when the source does not have it. */
   status(id: string): PolicyStatus | undefined {
     const entry = this.#entries.get(id);
     return entry === undefined ? undefined : statusOf(entry);
   }
 
-  /** The modules that workers have. */
+  /** The modules of the workers. */
   modules(): CompiledPolicyModule[] {
     return this.#modules.list();
   }
 
   /** The phase of every policy, for metrics. */
   *phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
-    for (const { id, facts } of this.#entries.values()) {
-      yield [id, facts?.phase ?? 'Pending'];
+    for (const { id, reportedPhase } of this.#entries.values()) {
+      yield [id, reportedPhase?.phase ?? 'Pending'];
     }
   }
 
-  /** Begins no more loads; ends every wait for some. */
+  /** Cancels all loads and resolves all waiting calls. */
   stop(): void {
     this.#stopped = true;
     this.#loads.stop();
@@ -218,11 +231,11 @@ export class PolicyRegistry {
       clearTimeout(timer);
     }
     for (const entry of this.#entries.values()) {
-      forgetRetries(slotsOf(entry));
-      forgetActivation(entry);
-      forgetLingering(entry);
+      cancelRetries(slotsOf(entry));
+      cancelActivationRetry(entry);
+      cancelLingering(entry);
     }
-    this.#tellSettled();
+    this.#resolveSettled();
   }
 
   #loaded(loads: readonly EndedLoad[]): void {
@@ -233,7 +246,7 @@ export class PolicyRegistry {
         slot.failure = { reason: outcome.reason, message: outcome.message };
         slot.fetched = outcome.digests ?? {};
         if (slot !== entry.standIn) {
-          this.#with.changeEnded('failed');
+          this.#collaborators.changeEnded('failed');
           failed.push(entry);
         }
       } else if (slot.declared !== undefined) {
@@ -243,12 +256,12 @@ export class PolicyRegistry {
         modules.push(...outcome.modules);
       }
     }
-    this.#standIn(failed);
+    this.#loadStandIns(failed);
     this.#commit([...new Set(loads.map(([entry]) => entry))], { loaded: modules });
   }
 
-  /** Lets what served before a restart serve where nothing does; once. */
-  #standIn(entries: readonly RegistryEntry[]): void {
+  /** Loads stand-ins for policies that do not serve; once each. */
+  #loadStandIns(entries: readonly RegistryEntry[]): void {
     const loads = entries.flatMap((entry): RevisionLoad[] => {
       const recorded = this.#recorded.get(entry.id);
       if (recorded === undefined || servingOf(entry) !== undefined) {
@@ -261,70 +274,72 @@ export class PolicyRegistry {
     this.#loads.begin(loads);
   }
 
-  /** Lets what served before a restart stand in for first versions that take long. */
-  #standInLater(entries: readonly RegistryEntry[]): void {
+  /** Loads stand-ins for first versions after a delay. */
+  #scheduleStandIns(entries: readonly RegistryEntry[]): void {
     const recorded = entries.filter(({ id }) => this.#recorded.has(id));
     if (recorded.length === 0 || this.#stopped) {
       return;
     }
     const timer = setTimeout(() => {
       this.#standInTimers.delete(timer);
-      this.#standIn(recorded);
+      this.#loadStandIns(recorded);
     }, STAND_IN_MS);
     timer.unref();
     this.#standInTimers.add(timer);
   }
 
-  /** Publishes what workers are to have now, in one change, and reports what is different. */
+  /** Publishes all changes at once and reports them. */
   #commit(entries: readonly RegistryEntry[], { loaded = [], removed = [] }: Change = {}): void {
-    const shown = entries.filter((entry) => this.#show(entry));
+    const changed = entries.filter((entry) => this.#updatePublished(entry));
     const { modules, retired } = this.#modules.change(this.#usedDigests(), loaded);
-    if (shown.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
-      const staged = new Map(entries.map((entry) => [entry.id, stagedBeside(entry)]));
-      this.#publish(shown, { removals: removed.map(({ id }) => id), modules, retired }, staged);
-      this.#with.servingChanged();
+    if (changed.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
+      const staged = new Map(entries.map((entry) => [entry.id, stagedDefinitions(entry)]));
+      this.#publish(changed, { removals: removed.map(({ id }) => id), modules, retired }, staged);
+      this.#collaborators.servingChanged();
     }
-    this.#look(entries, removed);
+    this.#report(entries, removed);
   }
 
-  /** Returns whether the entry is to be published. */
-  #show(entry: RegistryEntry): boolean {
+  /** Returns whether the entry has to be published. */
+  #updatePublished(entry: RegistryEntry): boolean {
     const { lingering } = entry;
-    const isNew = show(entry);
+    const isNew = updatePublished(entry);
     if (entry.lingering.some((bucket) => !lingering.includes(bucket)) && !this.#stopped) {
-      forgetLingering(entry);
-      entry.lingers = setTimeout(() => {
+      cancelLingering(entry);
+      entry.lingerTimer = setTimeout(() => {
         entry.lingering = [];
         this.#commit([entry]);
       }, LINGER_MS);
-      entry.lingers.unref();
+      entry.lingerTimer.unref();
     }
     return isNew;
   }
 
   #publish(
-    shown: readonly RegistryEntry[],
+    entries: readonly RegistryEntry[],
     rest: Omit<TableChange, 'upserts'>,
     staged: ReadonlyMap<string, readonly PolicyDefinition[]>,
   ): void {
-    const upserts = shown.flatMap((entry) => (entry.shown === undefined ? [] : [tableEntry(entry.id, entry.shown)]));
-    const then = shown.map((entry) => [entry, entry.shown] as const);
-    void this.#with.publish({ upserts, ...rest }, staged).then(() => {
-      this.#reached(then.filter(([entry, what]) => entry.shown === what).map(([entry]) => entry));
+    const upserts = entries.flatMap((entry) =>
+      entry.published === undefined ? [] : [tableEntry(entry.id, entry.published)],
+    );
+    const published = entries.map((entry) => [entry, entry.published] as const);
+    void this.#collaborators.publish({ upserts, ...rest }, staged).then(() => {
+      this.#onPublished(published.filter(([entry, sent]) => entry.published === sent).map(([entry]) => entry));
     });
   }
 
-  /** Publishes again what a worker could not take up, if there is such. */
+  /** Publishes again what a worker failed to activate, if that is still current. */
   #activateAgain(entry: RegistryEntry): void {
-    const { shown, activationFailure } = entry;
-    if (shown === undefined || activationFailure?.of !== shown || this.#stopped) {
+    const { published, activationFailure } = entry;
+    if (published === undefined || activationFailure?.published !== published || this.#stopped) {
       return;
     }
-    forgetActivation(entry);
-    // A new object, so that this try is told from the one before; the failure stays until all workers have it.
-    entry.shown = { ...shown };
-    entry.isEverywhere = false;
-    const staged = new Map([[entry.id, stagedBeside(entry)]]);
+    cancelActivationRetry(entry);
+    // A new object, so that this attempt differs from the previous one. The failure stays until all workers have it.
+    entry.published = { ...published };
+    entry.isOnAllWorkers = false;
+    const staged = new Map([[entry.id, stagedDefinitions(entry)]]);
     this.#publish([entry], { removals: [], modules: [], retired: [] }, staged);
   }
 
@@ -344,55 +359,55 @@ export class PolicyRegistry {
     this.#recorded.delete(id);
     const entry = this.#entries.get(id);
     if (entry !== undefined) {
-      forgetRetries(slotsOf(entry));
-      forgetActivation(entry);
-      forgetLingering(entry);
+      cancelRetries(slotsOf(entry));
+      cancelActivationRetry(entry);
+      cancelLingering(entry);
       this.#entries.delete(id);
-      this.#with.phaseChanged(id, undefined);
-      this.#with.changeEnded('removed');
+      this.#collaborators.phaseChanged(id, undefined);
+      this.#collaborators.changeEnded('removed');
     }
     return entry;
   }
 
-  /** Every worker has what is shown of these policies. */
-  #reached(entries: readonly RegistryEntry[]): void {
+  /** Called when every worker has the published versions. */
+  #onPublished(entries: readonly RegistryEntry[]): void {
     for (const entry of entries) {
-      entry.isEverywhere = true;
-      entry.before = undefined;
-      if (entry.activationFailure?.of !== entry.shown) {
+      entry.isOnAllWorkers = true;
+      entry.previous = undefined;
+      if (entry.activationFailure?.published !== entry.published) {
         entry.activationFailure = undefined;
       }
       if (entry.waitingSince !== undefined && isServed(entry)) {
-        this.#with.flipTook?.(performance.now() - entry.waitingSince);
+        this.#collaborators.swapTook?.(performance.now() - entry.waitingSince);
       }
     }
-    this.#look(entries);
+    this.#report(entries);
   }
 
-  /** Reports what is different about some policies. */
-  #look(entries: readonly RegistryEntry[], removed: readonly RegistryEntry[] = []): void {
+  /** Reports changes of policies. */
+  #report(entries: readonly RegistryEntry[], removed: readonly RegistryEntry[] = []): void {
     const current = entries.filter((entry) => this.#entries.get(entry.id) === entry);
     for (const entry of current) {
       if (entry.waitingSince !== undefined && isServed(entry)) {
         entry.waitingSince = undefined;
-        this.#with.changeEnded('served');
+        this.#collaborators.changeEnded('served');
       }
       const facts = phaseOf(entry);
-      if (!isDeepStrictEqual(facts, entry.facts)) {
-        const isOther = facts.phase !== entry.facts?.phase || facts.reason !== entry.facts.reason;
+      if (!isDeepStrictEqual(facts, entry.reportedPhase)) {
+        const isOther = facts.phase !== entry.reportedPhase?.phase || facts.reason !== entry.reportedPhase.reason;
         entry.since = isOther ? new Date() : entry.since;
-        entry.facts = facts;
-        this.#with.phaseChanged(entry.id, facts);
+        entry.reportedPhase = facts;
+        this.#collaborators.phaseChanged(entry.id, facts);
       }
     }
-    this.#with.changed?.(current, removed, this.#isSynced);
-    this.#tellSettled();
+    this.#collaborators.changed?.(current, removed, this.#isSynced);
+    this.#resolveSettled();
   }
 
-  #tellSettled(): void {
-    for (const waiting of [...this.#waiting].filter(({ isOver }) => this.#stopped || isOver())) {
-      this.#waiting.delete(waiting);
-      waiting.resolve();
+  #resolveSettled(): void {
+    for (const waiter of [...this.#waiters].filter(({ isDone }) => this.#stopped || isDone())) {
+      this.#waiters.delete(waiter);
+      waiter.resolve();
     }
   }
 
@@ -400,12 +415,12 @@ export class PolicyRegistry {
     return this.#entries.values().every(isSettled);
   }
 
-  #when(isOver: () => boolean): Promise<void> {
-    if (this.#stopped || isOver()) {
+  #waitUntil(isDone: () => boolean): Promise<void> {
+    if (this.#stopped || isDone()) {
       return Promise.resolve();
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add({ isOver, resolve });
+    this.#waiters.add({ isDone, resolve });
     return promise;
   }
 }

@@ -1,4 +1,4 @@
-// Where a policy server has its policies from, and what becomes of them: a file, or the revisions of a cluster.
+// The sources of a server's policies: a policies file, or the revisions of a cluster.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectReference, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, Loader, TableChange, WatchedChange } from '../../evaluation/index.ts';
@@ -9,69 +9,69 @@ import type { PhaseChange } from './registry-entry.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 
-/** Whether it is known which policies there are in buckets: there never are any, that is not known yet, or it is. */
+/** Whether the policies of buckets are known: `none` without buckets, `unknown` until the source was read. */
 export type BucketKnowledge = 'none' | 'unknown' | 'known';
 
-/** What a source of policies has of its server. */
+/** What a server provides to its source of policies. */
 export interface PolicyHost {
   readonly loader: Loader;
   readonly record: ServingRecord;
-  /** The folder of what is kept for the next start. */
+  /** Folder of records for the next start. */
   readonly dataDir: string;
   /** How long readiness waits for first versions. Milliseconds. */
   readonly readyWaitMs: number;
   readonly log: Logger;
   /**
-   * Changes the table of every worker; resolves when all have changed over.
-   * @param staged what is loaded beside the table now, by policy, where that may be something else than before
+   * Changes the table of every worker; resolves when all have applied it.
+   * @param staged definitions that are loaded beside the table, by policy, where these may have changed
    */
   publish(change: TableChange, staged?: ReadonlyMap<string, readonly PolicyDefinition[]>): Promise<void>;
   /** Sends changes of watched objects to every worker. */
   publishWatched(change: WatchedChange): void;
-  /** A policy is in another phase, or in it for another reason; undefined when the policy is gone. */
+  /** Called when the phase of a policy or its reason changes; undefined when the policy was removed. */
   phaseChanged(id: string, change: PhaseChange | undefined): void;
   changeEnded(result: ChangeResult): void;
-  /** What was declared anew serves or has failed, after this time. Milliseconds. */
+  /** Called when a changed declaration serves or has failed, with the time it took. Milliseconds. */
   reloadTook(ms: number): void;
 }
 
-/** The policies of one server, as the rest of it sees them. */
+/** A source of policies. */
 export interface PolicySource {
   /**
-   * Begins to follow what is declared. Resolves when every policy has served or failed once, or readiness has waited for
-   * them long enough. Workers must be there.
+   * Begins to follow the source. Resolves when every policy has served or failed once, or the wait of readiness is
+   * over. Workers must have started.
    */
   start(): Promise<void>;
-  /** Looks now at what is declared; resolves when that is known, whether it serves already or not. */
+  /** Reads the source now; resolves when its content is known, before it serves. */
   check(): Promise<void>;
-  /** Tries again what failed, without waiting for its next retry. */
+  /** Retries failures now. */
   retryNow(): void;
-  /** Resolves when every policy has served or failed once, or readiness has waited for them long enough. */
+  /** Resolves when every policy has served or failed once, or the wait of readiness is over. */
   settledInTime(): Promise<void>;
-  /** Why there is nothing to be ready with; undefined when there is. */
+  /** Why the server is not ready; undefined when it is. */
   notReady(): string | undefined;
-  /** Whether a policy that is not in the table may be there soon. */
+  /** Whether a policy that is not in the table may still be loaded. */
   isLoading(id: string): boolean;
-  /** What is known of policies that API servers ask about together, bucket by bucket. */
+  /** What is known about the policies of buckets. */
   buckets(): BucketKnowledge;
   /** See WorkerPoolOptions. */
   find(object: ObjectReference): Promise<FindResult>;
   view(): PoliciesView;
-  /** What is known of one policy; undefined when none of that id is declared. */
+  /** The status of one policy; undefined when it is not declared. */
   status(id: string): PolicyStatus | undefined;
   /** The phase of every policy, for metrics. */
   phases(): Iterable<readonly [id: string, phase: PolicyPhase]>;
-  /** Compiled modules that serve or are about to: a loader thread that starts later begins with them. */
+  /** Modules of serving and staged versions, with which a new loader thread starts. */
   modules(): readonly CompiledPolicyModule[];
-  /** A worker could not take up a version that the loader found good. */
+  /** Called when a worker could not activate a version that was loaded. */
   activationFailed(id: string, message: string): void;
-  /** Begins nothing more; what serves is left alone. */
+  /** Stops following the source; serving versions stay. */
   stop(): Promise<void>;
-  /** After the last review: writes down what served. */
+  /** Called after the last review: records what served. */
   close(): Promise<void>;
 }
 
-/** Resolves with `settled`, or after this time. */
+/** Resolves when `settled` does, or after this time. */
 export async function settledWithin(settled: Promise<void>, ms: number): Promise<void> {
   const waiting = new AbortController();
   const patience = sleep(ms, undefined, { signal: waiting.signal, ref: false });

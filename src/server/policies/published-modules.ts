@@ -1,19 +1,19 @@
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
 
-/** The modules that workers have: of versions that serve, and of those that are loaded beside. */
+/** The modules of the workers: of serving and staged versions. */
 export class PublishedModules {
   readonly #modules = new Map<string, CompiledPolicyModule>();
 
-  /** In no order. */
+  /** In no particular order. */
   list(): CompiledPolicyModule[] {
     return [...this.#modules.values()];
   }
 
   /**
-   * The modules to hand to the workers and those to retire.
+   * Modules to publish to the workers, and modules to retire.
    * @param used digests of all modules in use
-   * @param loaded modules that were loaded since; those not in use are left out
+   * @param loaded newly loaded modules; those not in use are omitted
    */
   change(used: ReadonlySet<string>, loaded: readonly CompiledPolicyModule[]): Pick<TableChange, 'modules' | 'retired'> {
     const modules: CompiledPolicyModule[] = [];

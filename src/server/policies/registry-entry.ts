@@ -1,4 +1,4 @@
-// What the registry knows of one policy: the versions that are wanted, and the one that the workers have.
+// The registry's state of one policy: the wanted versions, and the one published to workers.
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { FailurePolicy, PolicyDefinition } from '../../engine/index.ts';
@@ -9,72 +9,72 @@ import type { PolicyPhase } from '../status/policy-status.ts';
 import type { PinnedPolicy, RevisionName } from './serving-record.ts';
 import type { WantedPolicy, WantedRevision } from './wanted-policy.ts';
 
-/** A version that is loaded. */
+/** A loaded version. */
 export interface LoadedRevision extends PinnedPolicy {
-  /** Hash of definition and modules: equal wherever both are. */
+  /** Hash of definition and modules. */
   readonly version: string;
   /** Empty until it serves. */
   since: string;
-  /** `status.order` of the PolicyRevision when it was last the one to serve; 0 when it never was. */
+  /** `status.order` of the PolicyRevision when it was last to serve; 0 if it never was. */
   order: number;
 }
 
-/** One version of a policy on its way: being loaded, loaded, or failed. */
+/** One version of a policy: loading, loaded or failed. */
 export interface Slot {
-  /** Names the version and its modules, see {@link slotKey}. */
+  /** Identifies the version and its modules, see {@link slotKey}. */
   readonly key: string;
-  /** Absent for a file. */
+  /** Absent for a policies file. */
   readonly revision?: RevisionName;
-  /** Absent for what served before a restart, which is known already. */
+  /** Absent for a stand-in, which is read from the record. */
   readonly wanted?: WantedRevision;
   readonly match: PolicyMatch | undefined;
   /** Undefined until it has been read. */
   declared: DeclaredPolicy | undefined;
-  /** Digest of each module by reference; undefined: the modules that the sources have now. */
+  /** Digest of each module by reference; undefined for the current modules of the sources. */
   pins: Readonly<Record<string, string>> | undefined;
-  /** Since when it serves, where it served before a restart. */
+  /** Since when it served before the restart. */
   readonly since: string;
-  /** Whether no source is asked for modules. */
+  /** Whether modules come only from the cache. */
   readonly isFromCache: boolean;
   isLoading: boolean;
   loaded: LoadedRevision | undefined;
   failure: { readonly reason: PolicyReason; readonly message: string } | undefined;
   /** Digests of modules that were fetched before the version failed. */
   fetched: Readonly<Record<string, string>>;
-  /** Why its modules come from the cache although their source was asked. */
+  /** Why modules come from the cache although the source was called. */
   sourceError: string | undefined;
   attempts: number;
-  /** Undefined also while it is being tried. */
+  /** Also undefined during an attempt. */
   nextRetry: Date | undefined;
   retry: NodeJS.Timeout | undefined;
 }
 
-/** What the workers have under a policy's id. */
-export type Shown = {
+/** What workers have for a policy. */
+export type PublishedPolicy = {
   readonly match: PolicyMatch | undefined;
   /** See TableEntry. */
   readonly alsoIn?: readonly string[];
 } & (
   | { readonly kind: 'serving'; readonly loaded: LoadedRevision }
   | {
-      /** `loading`: the version to serve is not loaded yet; requests for a whole bucket do not wait for it. */
+      /** `loading`: the version to serve is not loaded yet; requests for a bucket do not wait for it. */
       readonly kind: 'failed' | 'loading';
       readonly message: string;
       readonly failurePolicy: FailurePolicy;
     }
 );
 
-/** A worker could not take up what was published. */
+/** A worker could not activate what was published. */
 export interface ActivationFailure {
-  /** What that was. */
-  readonly of: Shown;
+  /** What was published. */
+  readonly published: PublishedPolicy;
   readonly message: string;
   readonly attempts: number;
   readonly nextRetry: Date;
   readonly retry: NodeJS.Timeout;
 }
 
-/** Where a policy is now. */
+/** The phase of a policy, with its reason. */
 export interface PhaseChange {
   readonly phase: PolicyPhase;
   readonly reason: PolicyReason;
@@ -85,31 +85,31 @@ export interface PhaseChange {
 /** One policy of the registry. */
 export interface RegistryEntry {
   readonly id: string;
-  /** Undefined while the source has not been read: only what served before a restart is known. */
+  /** Undefined before the source was read, when only the record is known. */
   wanted: WantedPolicy | undefined;
   /** The wanted versions, by key. */
   slots: ReadonlyMap<string, Slot>;
-  /** What served before a restart, until a wanted version serves. */
+  /** What served before the restart, until a wanted version serves. */
   standIn: Slot | undefined;
-  /** Why the policies file cannot be used; undefined when it can, and of a cluster. */
-  unusable: string | undefined;
-  shown: Shown | undefined;
-  /** The buckets in which API servers may ask about the policy now. */
+  /** Why the policies file is invalid; undefined when it is valid, and in a cluster. */
+  fileError: string | undefined;
+  published: PublishedPolicy | undefined;
+  /** The buckets for which API servers may send reviews of the policy. */
   buckets: readonly string[];
-  /** The buckets in which they did a short time ago, see LINGER_MS. */
+  /** Former buckets, for a short time; see LINGER_MS. */
   lingering: readonly string[];
   /** Ends {@link lingering}. */
-  lingers: NodeJS.Timeout | undefined;
-  /** Whether every worker has what is shown. */
-  isEverywhere: boolean;
-  /** The version that some workers may still answer by. */
-  before: LoadedRevision | undefined;
-  /** Set when a worker could not take up what is shown, until all have. */
+  lingerTimer: NodeJS.Timeout | undefined;
+  /** Whether every worker has what was published. */
+  isOnAllWorkers: boolean;
+  /** The version that some workers may still serve. */
+  previous: LoadedRevision | undefined;
+  /** Set when a worker could not activate what was published, until all have. */
   activationFailure: ActivationFailure | undefined;
-  /** When the version to serve became it, by `performance.now()`; undefined when it serves. */
+  /** When the wanted version became wanted, by `performance.now()`; undefined when it serves. */
   waitingSince: number | undefined;
   /** As last reported. */
-  facts: PhaseChange | undefined;
+  reportedPhase: PhaseChange | undefined;
   since: Date;
 }
 
@@ -119,27 +119,27 @@ export function newEntry(id: string): RegistryEntry {
     wanted: undefined,
     slots: new Map(),
     standIn: undefined,
-    unusable: undefined,
-    shown: undefined,
+    fileError: undefined,
+    published: undefined,
     buckets: [],
     lingering: [],
-    lingers: undefined,
-    isEverywhere: false,
-    before: undefined,
+    lingerTimer: undefined,
+    isOnAllWorkers: false,
+    previous: undefined,
     activationFailure: undefined,
     waitingSince: undefined,
-    facts: undefined,
+    reportedPhase: undefined,
     since: new Date(),
   };
 }
 
-/** The key of a version: with other modules than before, because it was validated anew, it is loaded anew. */
+/** The key of a version. Other modules, after a new validation, make another key, so that it is loaded again. */
 function slotKey(uid: string, digests: readonly string[]): string {
   const modules = digests.filter((digest) => digest.startsWith('sha256:')).toSorted();
   return [uid, ...new Set(modules)].join(' ');
 }
 
-/** The key of the slot of a wanted version. */
+/** The key of a wanted version's slot. */
 export function wantedKey({ uid, modules = [] }: WantedRevision): string {
   return slotKey(
     uid,
@@ -147,7 +147,7 @@ export function wantedKey({ uid, modules = [] }: WantedRevision): string {
   );
 }
 
-/** The key of a version that was loaded. */
+/** The key of a loaded version. */
 export function pinnedKey({ revision, hash, digests }: PinnedPolicy): string {
   return slotKey(revision?.uid ?? hash, Object.values(digests));
 }
@@ -157,7 +157,7 @@ export function newSlot(wanted: WantedRevision): Slot {
   return { ...emptySlot(wantedKey(wanted), number === undefined ? undefined : { name, uid, number }, match), wanted };
 }
 
-/** A slot for what served before a restart. */
+/** A slot for a version that served before the restart. */
 export function recordedSlot(pinned: PinnedPolicy): Slot {
   const { definition, hash, settingsHash, digests, since, match, revision } = pinned;
   return {
@@ -169,7 +169,7 @@ export function recordedSlot(pinned: PinnedPolicy): Slot {
   };
 }
 
-/** A slot for a version that is loaded already and is wanted again. */
+/** A slot for a loaded version that is wanted again. */
 export function loadedSlot(wanted: WantedRevision, loaded: LoadedRevision): Slot {
   return { ...newSlot(wanted), declared: loaded, pins: loaded.digests, loaded };
 }
@@ -195,8 +195,8 @@ function emptySlot(key: string, revision: RevisionName | undefined, match: Polic
 }
 
 /**
- * What was loaded of a slot.
- * @param known versions that are loaded already: the same one goes on
+ * The loaded version of a slot.
+ * @param known versions that are loaded already; an equal one is reused
  */
 export function loadedRevision(
   { revision, since, match }: Slot,
@@ -222,12 +222,12 @@ export function versionName({ hash }: DeclaredPolicy, digests: Readonly<Record<s
   return sha256.digest('hex').slice(0, 12);
 }
 
-/** What is to be kept for the next start of a slot; undefined when it has not been read. */
+/** The slot's version for the record; undefined before it was read. */
 export function pinnedSlot({ declared, pins = {}, since, revision, match }: Slot): PinnedPolicy | undefined {
   return declared && pinned(declared, { digests: pins, since, revision, match });
 }
 
-/** What is to be kept for the next start, without what is known of a loaded version besides. */
+/** The fields of a version for the record. */
 export function pinned(
   { definition, hash, settingsHash }: DeclaredPolicy,
   rest: Pick<PinnedPolicy, 'digests' | 'since'> & {
@@ -247,7 +247,7 @@ export function pinned(
   };
 }
 
-/** The digest of each module of a definition that is not builtin; a text when the revision does not say one. */
+/** The digest of each module of a definition, builtin ones excepted; an error message when the revision lacks one. */
 export function pinsOf(
   definition: PolicyDefinition,
   modules: readonly PinnedModule[],
@@ -272,13 +272,13 @@ export function pinsOf(
   return Object.fromEntries(pins);
 }
 
-/** The slot of the version that is to serve. */
+/** The slot of the version to serve. */
 export function targetOf({ wanted, slots }: RegistryEntry): Slot | undefined {
   const serving = wanted?.serving;
   return serving === undefined ? undefined : slots.get(wantedKey(serving));
 }
 
-/** The slot of the version that is or will be the newest to serve. */
+/** The slot of the newest version that serves or will serve. */
 export function desiredOf({ wanted, slots }: RegistryEntry): Slot | undefined {
   const newest = [wanted?.serving, ...(wanted?.staged ?? [])]
     .filter((one) => one !== undefined)
@@ -286,18 +286,18 @@ export function desiredOf({ wanted, slots }: RegistryEntry): Slot | undefined {
   return newest === undefined ? undefined : slots.get(wantedKey(newest));
 }
 
-/** The wanted slots, and what served before a restart. */
+/** The wanted slots and the stand-in. */
 export function slotsOf({ slots, standIn }: RegistryEntry): Slot[] {
   const wanted = [...slots.values()];
   return standIn === undefined || slots.get(standIn.key) === standIn ? wanted : [...wanted, standIn];
 }
 
-/** The version that answers. */
-export function servingOf({ shown }: RegistryEntry): LoadedRevision | undefined {
-  return shown?.kind === 'serving' ? shown.loaded : undefined;
+/** The version that serves. */
+export function servingOf({ published }: RegistryEntry): LoadedRevision | undefined {
+  return published?.kind === 'serving' ? published.loaded : undefined;
 }
 
-/** Why a version failed, and its stand-in too, where it has one. */
+/** Why a version failed, and its stand-in as well, if any. */
 export function failureText({ standIn }: RegistryEntry, { failure }: Slot): string {
   const { message = '' } = failure ?? {};
   return standIn?.failure === undefined || standIn.failure === failure

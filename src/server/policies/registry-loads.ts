@@ -1,50 +1,50 @@
-// Loading versions of policies: reading, fetching, compiling and checking, and later tries.
+// Loads versions of policies: reading, fetching, compiling, checking, and retries.
 import { jitteredBackoff } from './backoff.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import { pinsOf, type RegistryEntry, type Slot } from './registry-entry.ts';
 
-/** A version of a policy that is to be loaded. */
+/** A version of a policy to load. */
 export type RevisionLoad = readonly [entry: RegistryEntry, slot: Slot];
 
-/** How a load ended. */
+/** Result of a load. */
 export type EndedLoad = readonly [entry: RegistryEntry, slot: Slot, outcome: LoadOutcome];
 
 /** A policy to read. */
 export interface UnreadPolicy {
   readonly id: string;
-  /** The policy as its source has it, untrusted. */
+  /** The policy from its source, untrusted. */
   readonly spec: unknown;
 }
 
-/** What a policy declares, or why it cannot be understood. */
+/** The declaration of a policy, or why it is invalid. */
 export type ReadPolicy = DeclaredPolicy | { readonly problem: string; readonly isTransient: boolean };
 
 export interface LoadCollaborators {
-  /** Reads policies; the results are in their order. Never rejects. */
+  /** Reads policies; results are in the order of the policies. Never rejects. */
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
-  /** Fetches, compiles and checks. Outcomes come in any order. */
+  /** Fetches, compiles and checks. Results come in any order. */
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Whether a policy belongs to people who do not run this server. Default: none does. */
+  /** Whether a policy belongs to a tenant. Default: no. */
   isForTenant?(id: string): boolean;
 }
 
 /** The loads of one registry. */
 export class RegistryLoads {
-  readonly #with: LoadCollaborators;
+  readonly #collaborators: LoadCollaborators;
   readonly #isWanted: (entry: RegistryEntry, slot: Slot) => boolean;
   readonly #ended: (loads: readonly EndedLoad[]) => void;
   #stopped = false;
 
   /**
    * @param isWanted whether a slot is still in use
-   * @param ended called with loads whose slots are; those that end together are reported together
+   * @param ended called with ended loads of slots in use; loads that end together are reported together
    */
   constructor(
     collaborators: LoadCollaborators,
     isWanted: (entry: RegistryEntry, slot: Slot) => boolean,
     ended: (loads: readonly EndedLoad[]) => void,
   ) {
-    this.#with = collaborators;
+    this.#collaborators = collaborators;
     this.#isWanted = isWanted;
     this.#ended = ended;
   }
@@ -66,13 +66,13 @@ export class RegistryLoads {
     }
   }
 
-  /** Begins nothing more. */
+  /** Starts no more loads. */
   stop(): void {
     this.#stopped = true;
   }
 
   async #readThenFetch(loads: readonly RevisionLoad[], unread: readonly RevisionLoad[]): Promise<void> {
-    const read = await this.#with.read(unread.map(([{ id }, { wanted }]) => ({ id, spec: wanted?.snapshot })));
+    const read = await this.#collaborators.read(unread.map(([{ id }, { wanted }]) => ({ id, spec: wanted?.snapshot })));
     const failed = unread.flatMap(([entry, slot], index): EndedLoad[] => {
       const outcome = takeOver(slot, read[index]);
       return outcome === undefined ? [] : [[entry, slot, outcome]];
@@ -91,7 +91,7 @@ export class RegistryLoads {
           definition: declared.definition,
           ...(pins === undefined ? {} : { digests: pins }),
           ...(isFromCache ? { from: 'cache' } : {}),
-          isForTenant: this.#with.isForTenant?.(id) ?? false,
+          isForTenant: this.#collaborators.isForTenant?.(id) ?? false,
         };
         requests.set(request, load);
       }
@@ -99,7 +99,7 @@ export class RegistryLoads {
     if (requests.size === 0 || this.#stopped) {
       return;
     }
-    this.#with.load([...requests.keys()], (outcomes) => {
+    this.#collaborators.load([...requests.keys()], (outcomes) => {
       this.#end(
         [...outcomes].flatMap(([request, outcome]): EndedLoad[] => {
           const load = requests.get(request);
@@ -128,8 +128,8 @@ export class RegistryLoads {
 }
 
 /**
- * Whether the same load may end differently later. A revision was validated with the modules that it is pinned to, so a
- * failure that only this server sees, such as a check that took too long on a busy machine, may pass as well.
+ * Whether a retry may succeed. A revision was validated with its pinned modules, so a failure of this server alone,
+ * such as a check that took too long on a busy machine, may be transient as well.
  */
 function isWorthRetrying({ pins, isFromCache }: Slot, outcome: LoadOutcome): boolean {
   if (outcome.ok) {
@@ -141,7 +141,7 @@ function isWorthRetrying({ pins, isFromCache }: Slot, outcome: LoadOutcome): boo
   return !isFromCache && (transient || isOfThisServer);
 }
 
-/** Stores what a policy declares in its slot. Returns how the load ended, if the policy cannot be loaded. */
+/** Stores the declaration of a policy in its slot. Returns a result if the policy cannot be loaded. */
 function takeOver(slot: Slot, read: ReadPolicy | undefined): LoadOutcome | undefined {
   const fails = (message: string, transient = false): LoadOutcome => {
     return { ok: false, reason: 'InvalidDefinition', message, transient };

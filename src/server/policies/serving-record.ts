@@ -1,4 +1,5 @@
-// What served last, kept on disk: after a restart with a broken policies file or unreachable sources it serves again.
+// Records on disk what serves, so that it serves again after a restart with an invalid policies file or unavailable
+// sources.
 import type { PolicyDefinition } from '../../engine/index.ts';
 import { PRODUCT_VERSION } from '../../modules/index.ts';
 import type { LogEntry } from '../../log/index.ts';
@@ -6,19 +7,19 @@ import { KeptFile } from '../../files/index.ts';
 import type { DeclaredPolicy } from '../../evaluation/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 
-/** A definition with the digests of its modules: what serves, and what is kept to serve again after a restart. */
+/** A definition with the digests of its modules: serving, or recorded to serve again after a restart. */
 export interface PinnedPolicy extends DeclaredPolicy {
-  /** Digest by module reference, as the definition writes it. */
+  /** Digest by module reference, as in the definition. */
   readonly digests: Readonly<Record<string, string>>;
   /** When it began to serve, ISO 8601. */
   readonly since: string;
-  /** The PolicyRevision that it is of; absent for a file. */
+  /** Its PolicyRevision; absent for a policies file. */
   readonly revision?: RevisionName;
-  /** Which requests it is for, where API servers ask about many policies at once. */
+  /** The requests that it matches, for shared buckets. */
   readonly match?: PolicyMatch;
 }
 
-/** Which PolicyRevision something is of. */
+/** Identifies a PolicyRevision. */
 export interface RevisionName {
   /** `metadata.name` of the PolicyRevision. */
   readonly name: string;
@@ -28,14 +29,14 @@ export interface RevisionName {
 
 /** Changes within this time are written once. Milliseconds. */
 const WRITE_DELAY_MS = 100;
-/** The layout of the file; a file of another layout is set aside. */
+/** Version of the file's format; a file of another version is moved aside. */
 const FORMAT = 1;
 
-/** The file in which a server keeps the policies that serve, each with its modules' digests. */
+/** The file that records serving policies with the digests of their modules. */
 export class ServingRecord {
   readonly #file: KeptFile;
 
-  /** @param folder where the record lies; created when missing. */
+  /** @param folder folder of the record; created when missing */
   constructor(folder: string, log: (entry: LogEntry) => void) {
     this.#file = new KeptFile({
       folder,
@@ -48,20 +49,20 @@ export class ServingRecord {
   }
 
   /**
-   * What served when the record was last written, by id. A record that cannot be read is set aside, which is logged.
-   * @param source where policies come from now; what was of the other source is left out
+   * Reads the record: policies that served, by id. An invalid record is moved aside and logged.
+   * @param source the current source of policies; policies of the other source are omitted
    */
   read(source: 'file' | 'cluster'): Map<string, PinnedPolicy> {
     const policies = this.#file.read(policiesOf) ?? new Map<string, PinnedPolicy>();
     return new Map([...policies].filter(([, { revision }]) => (revision === undefined) === (source === 'file')));
   }
 
-  /** Writes the record soon; the set is asked for when it is written. */
+  /** Writes the record soon; `current` is called at that time. */
   changed(current: () => readonly PinnedPolicy[]): void {
     this.#file.changed(() => contentOf(current()));
   }
 
-  /** Writes the record now; a write that fails is logged, serving goes on. */
+  /** Writes the record now; a failed write is only logged. */
   flush(policies: readonly PinnedPolicy[]): Promise<void> {
     return this.#file.write(contentOf(policies));
   }
@@ -77,14 +78,14 @@ function policiesOf(content: unknown): Map<string, PinnedPolicy> {
     throw new Error(`expected format ${FORMAT}, got ${String(format)} or incomplete policies`);
   }
   const isOurs = version === PRODUCT_VERSION;
-  return new Map(policies.map((policy) => [policy.definition.id, isOurs ? policy : ofOtherVersion(policy)]));
+  return new Map(policies.map((policy) => [policy.definition.id, isOurs ? policy : withoutRevision(policy)]));
 }
 
 /**
- * A policy that another version of the product read, or one with other settings. It may serve, but it is not taken for the revision: that is read anew,
- * and may mean something else by now.
+ * A recorded policy without its revision: read by another version of the product or with other settings, it may differ
+ * from the revision. It may serve until the revision has been read again.
  */
-export function ofOtherVersion(policy: PinnedPolicy): PinnedPolicy {
+export function withoutRevision(policy: PinnedPolicy): PinnedPolicy {
   return policy.revision === undefined
     ? policy
     : { ...policy, revision: { ...policy.revision, uid: `${policy.revision.uid} of another version` } };
@@ -116,7 +117,7 @@ function isRevisionName(value: unknown): boolean {
   );
 }
 
-/** As far as the main thread relies on it; the loader looks at the rest, and fails that policy only. */
+/** Validates the fields that the main thread uses; the loader validates the others, per policy. */
 function isDefinition(value: PolicyDefinition | undefined): value is PolicyDefinition {
   return (
     typeof value === 'object' &&

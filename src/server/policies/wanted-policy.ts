@@ -1,53 +1,53 @@
-// What a source of policies asks the registry to serve.
+// What a source of policies wants the registry to serve.
 import type { FailurePolicy } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
 
-/** A version of a policy that is to be loaded: a PolicyRevision, or an entry of a policies file. */
+/** A version of a policy to load: a PolicyRevision, or an entry of a policies file. */
 export interface WantedRevision {
-  /** `metadata.name` of the PolicyRevision; the policy's id for a file. */
+  /** `metadata.name` of the PolicyRevision; the policy's id for a policies file. */
   readonly name: string;
-  /** `metadata.uid` of the PolicyRevision; the hash of the entry for a file. */
+  /** `metadata.uid` of the PolicyRevision; the hash of the entry for a policies file. */
   readonly uid: string;
-  /** Number of the PolicyRevision; absent for a file. */
+  /** Number of the PolicyRevision; absent for a policies file. */
   readonly revision?: number;
-  /** The policy as its source has it, for {@link LoadCollaborators.read}. */
+  /** The policy from its source, for {@link LoadCollaborators.read}. */
   readonly snapshot: unknown;
-  /** `status.order`; 0 when it has none. */
+  /** `status.order`; 0 when it is missing. */
   readonly order: number;
-  /** Its modules as they were when it was validated. Absent for a file: the modules that the sources have now. */
+  /** Its modules when it was validated. Absent for a policies file, which uses the current modules of the sources. */
   readonly modules?: readonly PinnedModule[];
-  /** Which requests it is for; absent for a file, and when that cannot be understood. */
+  /** The requests that it matches; absent for a policies file, and when the rules are invalid. */
   readonly match?: PolicyMatch;
 }
 
-/** Why no version of a policy is to serve, and what requests are answered meanwhile. */
+/** Why no version of a policy serves, and the answer to requests meanwhile. */
 export interface FailedRevision {
   readonly revision: number;
   readonly message: string;
   readonly failurePolicy: FailurePolicy;
-  /** Which requests it is for; absent when that cannot be understood. */
+  /** The requests that it matches; absent when the rules are invalid. */
   readonly match?: PolicyMatch;
 }
 
-/** What is wanted of one policy. */
+/** The wanted versions of one policy. */
 export interface WantedPolicy {
   readonly serving?: WantedRevision;
-  /** To be loaded beside, by number. */
+  /** Versions to load beside the serving one, by number. */
   readonly staged: readonly WantedRevision[];
-  /** Set when nothing is to serve, now or soon, because the newest revision failed. */
+  /** Set when nothing can serve because the newest revision failed. */
   readonly failed?: FailedRevision;
   /**
-   * The buckets of all revisions that serve or may soon, where they differ: until every replica has the same revision, an API
-   * server may ask in any of them.
+   * The buckets of all revisions that serve or may serve soon, when they differ: during a rollout, API servers may use
+   * any of them.
    */
   readonly buckets?: readonly string[];
 }
 
-/** What is wanted of policies by id; undefined: the policy is gone. */
+/** Wanted versions by policy id; undefined when the policy was removed. */
 export type WantedChanges = ReadonlyMap<string, WantedPolicy | undefined>;
 
-/** What a policy's spec says about requests that it cannot judge; `Fail` where it cannot be read. */
+/** The failurePolicy in a policy's spec; `Fail` when it is missing or invalid. */
 export function failurePolicyOf(snapshot: unknown): FailurePolicy {
   const isIgnoring =
     typeof snapshot === 'object' &&

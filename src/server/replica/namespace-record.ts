@@ -1,4 +1,4 @@
-// The labels of namespaces, kept on disk: what a replica goes by that starts while it cannot reach its cluster.
+// Records namespace labels on disk, for a replica that starts while its cluster is unavailable.
 import type { LogEntry } from '../../log/index.ts';
 import { KeptFile } from '../../files/index.ts';
 
@@ -7,21 +7,23 @@ export type NamespaceEntry = readonly [name: string, labels: Readonly<Record<str
 
 /** Changes within this time are written once: with thousands of namespaces a write is a megabyte. Milliseconds. */
 const WRITE_DELAY_MS = 1_000;
-/** The layout of the file; a file of another layout is set aside. */
+/** Version of the file's format; a file of another version is moved aside. */
 const FORMAT = 1;
-/** As many namespaces as Kubernetes is tested with (10,000), with 1.6 KiB of labels each; five labels are 0.3 KiB. Bytes. */
+/**
+ * For the tested limit of Kubernetes (10,000 namespaces) with 1.6 KiB of labels each; five labels take 0.3 KiB. Bytes.
+ */
 export const MAX_NAMESPACE_RECORD_BYTES = 16 * 1024 * 1024;
-/** What the file has besides namespaces, and more. Bytes. */
+/** More than the file contains besides namespaces. Bytes. */
 const FRAME_BYTES = 100;
 
-/** The file in which a replica keeps the labels of namespaces. Those that have no room are not in it, which is said once. */
+/** The file that records namespace labels. Namespaces that do not fit are omitted, which is logged once. */
 export class NamespaceRecord {
   readonly #file: KeptFile;
   readonly #log: (entry: LogEntry) => void;
   readonly #maxBytes: number;
-  #isOverflowTold = false;
+  #isOverflowLogged = false;
 
-  /** @param folder where the file lies; created when missing. */
+  /** @param folder folder of the file; created when missing */
   constructor(folder: string, log: (entry: LogEntry) => void, maxBytes = MAX_NAMESPACE_RECORD_BYTES) {
     this.#log = log;
     this.#maxBytes = maxBytes;
@@ -37,17 +39,17 @@ export class NamespaceRecord {
     });
   }
 
-  /** The labels when the file was last written, by name. A file that cannot be read is set aside and said. */
+  /** Reads the recorded labels by name. An invalid file is moved aside and logged. */
   read(): Map<string, NamespaceEntry[1]> {
     return this.#file.read(namespacesOf) ?? new Map<string, NamespaceEntry[1]>();
   }
 
-  /** Writes the file soon; the namespaces are asked for when it is written. */
+  /** Writes the file soon; `current` is called at that time. */
   changed(current: () => Iterable<NamespaceEntry>): void {
     this.#file.changed(() => ({ format: FORMAT, namespaces: this.#fitting(current()) }));
   }
 
-  /** Writes now what was to be written soon. */
+  /** Writes pending changes now. */
   flush(): Promise<void> {
     return this.#file.flush();
   }
@@ -65,8 +67,8 @@ export class NamespaceRecord {
         leftOut += 1;
       }
     }
-    if (leftOut > 0 && !this.#isOverflowTold) {
-      this.#isOverflowTold = true;
+    if (leftOut > 0 && !this.#isOverflowLogged) {
+      this.#isOverflowLogged = true;
       this.#log({
         level: 'warn',
         message: 'the labels of some namespaces are not kept for a restart: there are too many',

@@ -1,18 +1,18 @@
-// The other replicas of a PolicyServer, as its PolicyServerReplicas tell.
+// The other replicas of a PolicyServer, from their PolicyServerReplicas.
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyServerReplica } from '../../resources/index.ts';
 import type { ObjectView } from '../../runtime/index.ts';
 
 export interface PeerDirectoryOptions {
-  /** PolicyServerReplicas; others than those of this PolicyServer do no harm. */
+  /** PolicyServerReplicas; those of other PolicyServers are ignored. */
   readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'list' | 'subscribe'>;
   readonly namespace: string;
   readonly policyServer: string;
-  /** The replica that asks: it is no peer of its own. */
+  /** The replica itself, which is not its own peer. */
   readonly name: string;
 }
 
-/** Knows where other replicas of the same PolicyServer are. */
+/** The addresses of other replicas of the same PolicyServer. */
 export class PeerDirectory {
   readonly #options: PeerDirectoryOptions;
 
@@ -30,14 +30,14 @@ export class PeerDirectory {
       .toSorted();
   }
 
-  /** Tells the addresses now, and whenever they change, until the function that it returns is called. */
+  /** Calls the listener with the addresses now and after each change. Returns a function that ends the subscription. */
   subscribe(listener: (addresses: readonly string[]) => void): () => void {
-    let told: readonly string[] = this.addresses();
-    listener(told);
+    let reported: readonly string[] = this.addresses();
+    listener(reported);
     return this.#options.replicas.subscribe(() => {
       const addresses = this.addresses();
-      if (!isDeepStrictEqual(addresses, told)) {
-        told = addresses;
+      if (!isDeepStrictEqual(addresses, reported)) {
+        reported = addresses;
         listener(addresses);
       }
     });

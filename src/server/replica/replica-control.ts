@@ -1,4 +1,4 @@
-// What a replica says to others and hears from them: its control port, its report to the cluster, its peers.
+// A replica's communication: its control port, its report to the cluster, its peers.
 import { PRODUCT_VERSION } from '../../modules/index.ts';
 import { POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { PolicyServerReplica } from '../../resources/index.ts';
@@ -13,13 +13,13 @@ import type { ReplicaOptions } from './replica-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaView } from './replica-view.ts';
 
-/** Some times what a cluster that is there takes to list a few objects. Milliseconds. */
+/** A multiple of the time that an available cluster takes to list a few objects. Milliseconds. */
 export const PEERS_WAIT_MS = 1_000;
 
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ReplicaOptions;
   readonly view: ReplicaView;
-  /** Told where other replicas are: at the start, and whenever that changes. */
+  /** Called with the addresses of other replicas, at the start and after each change. */
   readonly peersChanged: (addresses: readonly string[]) => void;
   readonly log: Logger;
 }
@@ -55,8 +55,8 @@ export class ReplicaControl {
   }
 
   /**
-   * Begins to listen and to report. Resolves with `host:port` where others reach it, once peers are known: what is loaded
-   * from then on need not be asked of sources. A cluster that is down is waited for {@link PEERS_WAIT_MS} at the most.
+   * Starts listening and reporting. Resolves with `host:port` for other replicas, once peers are known, so that modules
+   * can be fetched from them. Waits for an unavailable cluster at most {@link PEERS_WAIT_MS}.
    * @throws HttpsError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<string> {
@@ -79,7 +79,7 @@ export class ReplicaControl {
     });
     new PeerDirectory({ replicas, namespace, policyServer, name }).subscribe(peersChanged);
     this.#ended = [replicas.start(this.#following.signal), reporter.start(this.#reporting.signal)];
-    // A cache that is stopped before it was filled rejects.
+    // A cache that is stopped before its first sync rejects.
     await settledWithin(
       replicas.synced.catch(() => undefined),
       PEERS_WAIT_MS,
@@ -87,7 +87,7 @@ export class ReplicaControl {
     return controlAddress;
   }
 
-  /** Takes back what was reported, then ends the streams: controllers see a replica go, not one that is lost. */
+  /** Removes the report, then ends the streams, so that controllers see a removed replica instead of a lost one. */
   async stop(): Promise<void> {
     this.#reporting.abort();
     await this.#ended[1];

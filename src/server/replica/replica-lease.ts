@@ -1,4 +1,4 @@
-// The Lease of a replica that runs in no pod: it says that the process lives, and owns what the process has reported.
+// The Lease of a replica outside of a pod: shows that the process is alive, and owns the replica's objects.
 import { ApiError, Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { LEASES, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
@@ -6,24 +6,24 @@ import type { Lease, LeaseSpec } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 
-/** How often it is renewed. Milliseconds. */
+/** Renewal interval. Milliseconds. */
 export const LEASE_RENEW_MS = 5_000;
-/** Who was not renewed for this long is gone: two renewals may be late. Seconds. */
+/** A Lease that is not renewed for this long is expired: two renewals may be late. Seconds. */
 export const LEASE_DURATION_SECONDS = 15;
-/** Time for one request. Milliseconds. */
+/** Timeout of one request. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 4_000;
 
 export interface ReplicaLeaseOptions {
   readonly cluster: Pick<Cluster, 'get' | 'create' | 'update' | 'delete'>;
   readonly namespace: string;
   readonly name: string;
-  /** Told of the uid that the Lease has, and of another one when somebody deleted it. */
-  readonly held: (uid: string) => void;
+  /** Called with the uid of the Lease, again when it was deleted and recreated. */
+  readonly onHeld: (uid: string) => void;
   readonly renewMs: number;
   readonly log: Logger;
 }
 
-/** Creates the Lease and renews it. Nobody competes for it: the name is the replica's own. */
+/** Creates and renews the Lease. The name is unique to the replica, so there is no competition. */
 export class ReplicaLease {
   readonly #options: ReplicaLeaseOptions;
   #lease: Lease | undefined;
@@ -33,9 +33,9 @@ export class ReplicaLease {
     this.#options = options;
   }
 
-  /** Until `signal` is aborted, whatever happens. Never rejects. */
+  /** Runs until `signal` is aborted. Never rejects. */
   async start(signal: AbortSignal): Promise<void> {
-    const { held, renewMs, log } = this.#options;
+    const { onHeld, renewMs, log } = this.#options;
     const backoff = new Backoff();
     while (!signal.aborted) {
       let waitMs = renewMs;
@@ -44,7 +44,7 @@ export class ReplicaLease {
         this.#lease = await this.#hold(AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]));
         const { uid } = this.#lease.metadata;
         if (uid !== undefined && uid !== before) {
-          held(uid);
+          onHeld(uid);
         }
         backoff.reset();
         this.#isFailing = false;
@@ -59,7 +59,7 @@ export class ReplicaLease {
     }
   }
 
-  /** Deletes it. Rejects when that fails; it expires then. */
+  /** Deletes the Lease. Rejects when that fails; the Lease then expires. */
   async release(signal: AbortSignal): Promise<void> {
     const { cluster, namespace, name } = this.#options;
     const uid = this.#lease?.metadata.uid;
@@ -76,7 +76,7 @@ export class ReplicaLease {
         if (!isStale(error)) {
           throw error;
         }
-        // Somebody changed or deleted it.
+        // It was changed or deleted by another client.
       }
     }
     const { cluster, namespace, name } = this.#options;
@@ -112,12 +112,12 @@ export class ReplicaLease {
 
 const HEAD = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 
-/** Whether the object is no longer the one that was known. */
+/** Whether the object differs from the known one. */
 export function isStale(error: unknown): boolean {
   return error instanceof ApiError && ['Conflict', 'NotFound', 'AlreadyExists'].includes(error.reason);
 }
 
-/** Waits for a deletion; what is gone already, or is another one by now, needs none. */
+/** Waits for a deletion; ignores that the object is gone or replaced already. */
 export async function unlessStale(deletion: Promise<unknown>): Promise<void> {
   try {
     await deletion;

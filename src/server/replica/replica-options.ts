@@ -1,27 +1,27 @@
 import type { Cluster } from '../../cluster/index.ts';
 import type { ControlTls } from '../../control/index.ts';
 
-/** How a policy server is a replica of a PolicyServer of a cluster: what it serves are the cluster's PolicyRevisions. */
+/** Options of a policy server that is a replica of a PolicyServer: it serves the PolicyRevisions of a cluster. */
 export interface ReplicaOptions {
-  /** Seen with the replica's own rights, see `REPLICA_RULES` and `REPLICA_CLUSTER_RULES`. */
+  /** With the rights of a replica, see `REPLICA_RULES` and `REPLICA_CLUSTER_RULES`. */
   readonly cluster: Cluster;
   /** Namespace of the product: of PolicyRevisions, PolicyServerReplicas and Leases. */
   readonly namespace: string;
-  /** The PolicyServer that it is a replica of. */
+  /** The PolicyServer of the replica. */
   readonly policyServer: string;
-  /** `metadata.name` of its PolicyServerReplica; no other process may have it at the same time. */
+  /** `metadata.name` of its PolicyServerReplica, unique among running processes. */
   readonly name: string;
-  /** The pod that it runs in: it owns what the replica reports. Default: none, and a Lease of its own does. */
+  /** The pod of the process, which owns the replica's objects. Default: none; a Lease owns them. */
   readonly pod?: { readonly name: string; readonly uid: string };
   readonly control: {
     readonly host: string;
-    /** 0 takes a free one. */
+    /** 0 for a free port. */
     readonly port: number;
-    /** The host that others reach it by. Default: `host`. */
+    /** The host for other replicas and controllers. Default: `host`. */
     readonly advertise?: string;
     readonly tls: ControlTls;
   };
-  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules are refused. */
+  /** Folder that `file://./…` is relative to: a URL that ends with a slash. Absent: such references are refused. */
   readonly modulesUrl?: URL;
   /** Patterns of host capabilities that policies of namespaces may use. Default: all. */
   readonly namespacedPoliciesCapabilities?: readonly string[];

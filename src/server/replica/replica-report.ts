@@ -1,4 +1,4 @@
-// What a replica writes to its cluster: one PolicyServerReplica, and nothing for single policies.
+// A replica's report to its cluster: one PolicyServerReplica, whatever the number of policies.
 import { isDeepStrictEqual } from 'node:util';
 import { Backoff, unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
@@ -13,28 +13,31 @@ import { replicaStatus } from './replica-status.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import type { ReplicaView } from './replica-view.ts';
 
-/** Time between two reports: what changes meanwhile is in the second one. Milliseconds. */
+/** Minimum time between two reports; changes in between are combined. Milliseconds. */
 export const REPORT_INTERVAL_MS = 2_000;
-/** Time between two looks at what is to be reported, when the first one found nothing new. Milliseconds. */
+/** Delay before the next comparison when nothing had changed. Milliseconds. */
 const LOOK_INTERVAL_MS = 100;
-/** Time for one request. Milliseconds. */
+/** Timeout of one request. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** How long a stopping replica tries to take back what it reported: without it, what owns it does. Milliseconds. */
+/**
+ * How long a stopping replica tries to remove its report; otherwise garbage collection by its owner removes it.
+ * Milliseconds.
+ */
 export const REMOVAL_TIMEOUT_MS = 2_000;
 
 export interface ReplicaReporterOptions {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly policyServer: string;
-  /** `metadata.name` of the PolicyServerReplica, and of the Lease where there is no pod. */
+  /** `metadata.name` of the PolicyServerReplica, and of the Lease of a replica outside of a pod. */
   readonly name: string;
   readonly pod?: { readonly name: string; readonly uid: string };
-  /** `host:port` where others reach the control port. */
+  /** `host:port` of the control port for others. */
   readonly controlAddress: string;
   /** Version of the product. */
   readonly version: string;
   readonly view: ReplicaView;
-  /** PolicyServerReplicas, its own among them: somebody may delete or change it. */
+  /** PolicyServerReplicas, including its own, which other clients may change or delete. */
   readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'subscribe'>;
   /** Default: {@link REPORT_INTERVAL_MS}. */
   readonly reportIntervalMs?: number;
@@ -44,8 +47,8 @@ export interface ReplicaReporterOptions {
 }
 
 /**
- * Keeps the PolicyServerReplica as the replica is. Written only where it differs, at most every {@link REPORT_INTERVAL_MS};
- * tried until it succeeds; made anew when somebody deletes it; removed in the end.
+ * Keeps the PolicyServerReplica up to date. Writes only changes, at most every {@link REPORT_INTERVAL_MS}, and retries
+ * until it succeeds. Recreates a deleted object, and removes it in the end.
  */
 export class ReplicaReporter implements Runnable {
   readonly name = 'replica report';
@@ -53,7 +56,7 @@ export class ReplicaReporter implements Runnable {
   readonly #startedAt: string;
   readonly #lease: ReplicaLease | undefined;
   #owner: OwnerReference | undefined;
-  /** The object as it was written last; undefined when it has to be read first. */
+  /** The object as last written; undefined when it has to be read first. */
   #known: PolicyServerReplica | undefined;
   #uid: string | undefined;
   #isDue = true;
@@ -70,7 +73,7 @@ export class ReplicaReporter implements Runnable {
         name,
         renewMs: leaseRenewMs,
         log,
-        held: (uid) => {
+        onHeld: (uid) => {
           this.#owner = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name, uid };
           this.#due();
         },
@@ -80,7 +83,7 @@ export class ReplicaReporter implements Runnable {
     }
   }
 
-  /** Until `signal` is aborted; then removes what was written. Never rejects. */
+  /** Runs until `signal` is aborted; then removes the object. Never rejects. */
   async start(signal: AbortSignal): Promise<void> {
     const ends = [
       this.#options.view.subscribe(() => this.#due()),
@@ -98,7 +101,7 @@ export class ReplicaReporter implements Runnable {
 
   async #report(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff();
-    let told: string | undefined;
+    let logged: string | undefined;
     while (!signal.aborted) {
       await this.#untilDue(signal);
       this.#isDue = false;
@@ -107,7 +110,7 @@ export class ReplicaReporter implements Runnable {
         const hasWritten =
           !signal.aborted && (await this.#write(AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)])));
         backoff.reset();
-        told = undefined;
+        logged = undefined;
         waitMs = hasWritten ? waitMs : Math.min(waitMs, LOOK_INTERVAL_MS);
       } catch (error) {
         this.#isDue = true;
@@ -116,8 +119,8 @@ export class ReplicaReporter implements Runnable {
         }
         waitMs = backoff.failed(SYSTEM_CLOCK.now());
         const text = errorText(error);
-        if (!signal.aborted && text !== told) {
-          told = text;
+        if (!signal.aborted && text !== logged) {
+          logged = text;
           this.#options.log.warn({ error: text }, "the replica's report could not be written, trying again");
         }
       }
@@ -131,26 +134,26 @@ export class ReplicaReporter implements Runnable {
   }
 
   async #untilDue(signal: AbortSignal): Promise<void> {
-    // Without an owner nobody would remove it after a crash.
+    // Without an owner, the object would stay after a crash.
     while (!signal.aborted && (!this.#isDue || this.#owner === undefined)) {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
-  /** Its own object, as others see it. */
+  /** Called for changes of its own object. */
   #seen({ before, after }: Change<PolicyServerReplica>): void {
     const { namespace, name } = (after ?? before)?.metadata ?? {};
     if (namespace !== this.#options.namespace || name !== this.#options.name || this.#known === undefined) {
       return;
     }
-    // What it wrote itself comes back, too.
+    // The replica's own writes arrive here as well.
     if (after === undefined || !isDeepStrictEqual(ownPart(after), ownPart(this.#known))) {
       this.#known = undefined;
       this.#due();
     }
   }
 
-  /** Whether anything was written. */
+  /** Returns whether anything was written. */
   async #write(signal: AbortSignal): Promise<boolean> {
     const { cluster, namespace, name } = this.#options;
     let hasWritten = false;
@@ -219,7 +222,7 @@ export class ReplicaReporter implements Runnable {
     );
   }
 
-  /** Best effort: what stays goes with its owner. */
+  /** Best effort: otherwise garbage collection removes the object with its owner. */
   async #remove(): Promise<void> {
     const { cluster, namespace, name, log } = this.#options;
     const signal = AbortSignal.timeout(REMOVAL_TIMEOUT_MS);
@@ -237,7 +240,7 @@ export class ReplicaReporter implements Runnable {
 
 const HEAD = { apiVersion: apiVersionOf(POLICY_SERVER_REPLICAS), kind: POLICY_SERVER_REPLICAS.kind };
 
-/** What the replica itself is to say of an object. */
+/** The fields that the replica itself writes. */
 function ownPart({ metadata, spec, status }: PolicyServerReplica): unknown[] {
   const { lastReported: _, ...reported } = status ?? {};
   return [metadata.uid, metadata.labels?.[POLICY_SERVER_LABEL], metadata.ownerReferences, spec, reported];

@@ -1,4 +1,4 @@
-// The status of a PolicyServerReplica: a summary whose size does not grow with the number of policies.
+// The status of a PolicyServerReplica: a summary whose size does not depend on the number of policies.
 import { createHash } from 'node:crypto';
 import { MAX_DEVIATIONS, setCondition } from '../../resources/index.ts';
 import type { Condition, PolicyServerReplica } from '../../resources/index.ts';
@@ -6,29 +6,29 @@ import type { ReplicaView, ServedRevision } from './replica-view.ts';
 
 export type ReplicaStatus = NonNullable<PolicyServerReplica['status']>;
 
-/** Longest message of a deviation: a hundred of them and the object has some 100 KB at the most. Characters. */
+/** Maximum length of a deviation's message, so that an object with a hundred of them has about 100 KB. Characters. */
 export const MAX_DEVIATION_MESSAGE = 1024;
 
 /** Reasons of the condition Ready of a PolicyServerReplica. */
 export const REPLICA_REASONS = {
-  /** The replica has not read the revisions of its cluster yet; what served before it was started may serve. */
+  /** The replica has not read the revisions of its cluster yet; recorded ones may serve. */
   starting: 'Starting',
-  /** All that is to be served is. */
+  /** Everything that should serve does. */
   upToDate: 'UpToDate',
-  /** Something is not as it should be, see `status.deviations`. */
+  /** Something differs from the desired state, see `status.deviations`. */
   deviating: 'Deviating',
 } as const;
 
-/** What a status is made of besides what the replica serves. Times in milliseconds since 1970. */
+/** Input of a status besides the view. Times in milliseconds since 1970. */
 export interface ReplicaFacts {
   readonly generation: number | undefined;
   readonly startedAt: string;
-  /** Of the status as it is. */
+  /** Current conditions of the object. */
   readonly conditions: readonly Condition[] | undefined;
   readonly now: number;
 }
 
-/** What the replica has to say now; without `lastReported`, which is no news. */
+/** The current status, without `lastReported`. */
 export function replicaStatus(
   view: Pick<ReplicaView, 'isSynced' | 'reports' | 'served' | 'deviations'>,
   { generation, startedAt, conditions, now }: ReplicaFacts,
@@ -61,10 +61,10 @@ export function replicaStatus(
   };
 }
 
-/** The hash of all that serves: the same on replicas that serve the same, in whatever order they came to. */
+/** The hash of all serving revisions, independent of their order. */
 export function setHash(served: Iterable<ServedRevision>): string {
   const hash = createHash('sha256');
-  // As JSON, so that no two sets are written alike.
+  // As JSON, so that different sets have different texts.
   const lines = [...served].map(({ policy, revision, digest }) => JSON.stringify([policy, revision, digest]));
   for (const line of lines.toSorted()) {
     hash.update(`${line}\n`);

@@ -1,31 +1,31 @@
 import type { ReportSource } from '../../control/index.ts';
 
-/** A revision that answers requests. */
+/** A serving revision. */
 export interface ServedRevision {
   /** The id of the policy. */
   readonly policy: string;
   readonly revision: number;
-  /** Hash of what it is: its definition and its modules. Equal on replicas that answer alike. */
+  /** Hash of its definition and modules: equal on replicas that serve the same. */
   readonly digest: string;
 }
 
-/** One revision that a replica does not have as it should; see `status.deviations` of PolicyServerReplica. */
+/** A revision whose state differs from the desired one; see `status.deviations` of PolicyServerReplica. */
 export interface Deviation {
   /** The id of the policy. */
   readonly policy: string;
-  /** The number of the revision that is to serve. */
+  /** Number of the revision that should serve. */
   readonly revision: number;
-  /** `Missing`: nothing of the policy serves. `Stale`: an older revision does. */
+  /** `Missing`: no revision of the policy serves. `Stale`: an older revision serves. */
   readonly state: 'Loading' | 'Missing' | 'Failed' | 'Stale';
   /** A documented constant. */
   readonly reason: string;
   readonly message?: string;
 }
 
-/** All that a replica tells of itself. */
+/** The state of a replica. */
 export interface ReplicaView extends ReportSource {
-  /** In no order. */
+  /** In no particular order. */
   served(): Iterable<ServedRevision>;
-  /** In no order. */
+  /** In no particular order. */
   deviations(): Iterable<Deviation>;
 }

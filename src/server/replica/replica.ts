@@ -1,5 +1,5 @@
-// A policy server as a replica of a PolicyServer: its policies are the PolicyRevisions of a cluster, and it tells how far it
-// got with them. Assembly only; each part is in a file of its own.
+// A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
+// Assembly only.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
@@ -8,7 +8,7 @@ import type { PoliciesView } from '../status/operations-endpoint.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
-import { ofOtherVersion, type PinnedPolicy } from '../policies/serving-record.ts';
+import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ReplicaControl } from './replica-control.ts';
@@ -20,12 +20,12 @@ import { RevisionReader } from './revision-reader.ts';
 import { RevisionView } from './revision-view.ts';
 
 /**
- * How long after its first failed request a cluster counts as down, if it has not been read by then: a request that one API
- * server had no time for says nothing. Milliseconds.
+ * A cluster that has not been read counts as unavailable this long after the first failed request; a single failure may
+ * be a busy API server. Milliseconds.
  */
 const DOWN_AFTER_MS = 2_000;
 
-/** A source of policies that is a cluster. */
+/** A cluster as the source of policies. */
 export class Replica implements PolicySource {
   readonly #options: ReplicaOptions;
   readonly #host: PolicyHost;
@@ -38,7 +38,7 @@ export class Replica implements PolicySource {
   readonly #isDown = Promise.withResolvers<void>();
   #downTimer: NodeJS.Timeout | undefined;
   #following: Promise<void> | undefined;
-  /** Policies that served before; undefined before the start. */
+  /** Number of recorded policies; undefined before the start. */
   #restored: number | undefined;
   #loadedAt: string | null = null;
   #isLoaded = false;
@@ -56,7 +56,7 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
-      heldChanged: () => this.#keep(),
+      modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(() => this.#registry.entries());
     this.#registry = new PolicyRegistry(
@@ -70,7 +70,7 @@ export class Replica implements PolicySource {
           this.#keep();
           host.record.changed(() => this.#registry.lastGood());
         },
-        flipTook: (ms) => host.reloadTook(ms),
+        swapTook: (ms) => host.reloadTook(ms),
         isForTenant: isNamespacedPolicyId,
         changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
       },
@@ -89,7 +89,7 @@ export class Replica implements PolicySource {
       changed: (changes, isFirst) => {
         this.#loadedAt = new Date().toISOString();
         this.#namespaces.want(changes, isFirst);
-        this.#registry.want(changes, isFirst);
+        this.#registry.apply(changes, isFirst);
         if (isFirst) {
           clearTimeout(this.#downTimer);
           log.info({ policies: changes.size, policyServer }, 'policy revisions read');
@@ -115,7 +115,7 @@ export class Replica implements PolicySource {
     });
   }
 
-  /** Replicas show each other the certificates of their control ports. */
+  /** Access to the control ports of other replicas, with the certificate of its own. */
   get peerAccess(): PeerAccess {
     const { certFile, keyFile, caFile } = this.#options.control.tls;
     return { certFile, keyFile, caFile, serverName: CONTROL_NAME };
@@ -123,7 +123,7 @@ export class Replica implements PolicySource {
 
   async start(): Promise<void> {
     this.#restored = this.#registry.restore();
-    // Before the revisions are read, so that peers are known when their modules are fetched.
+    // Before revisions are read, so that their modules can be fetched from peers.
     await this.#control.start();
     if (this.#stopping.signal.aborted) {
       await this.#control.stop();
@@ -135,8 +135,8 @@ export class Replica implements PolicySource {
     if (this.#restored === 0) {
       await settledWithin(known, readyWaitMs);
     } else {
-      // With the cluster down, what served before is all that can be waited for. Not while it is only slow to answer: there
-      // may be policies by now that are not in the record, and an API server that asks about them.
+      // With the cluster unavailable, only recorded policies can be waited for. Not while it is merely slow: there may
+      // be new policies that are not in the record, and whose webhooks API servers already call.
       const restored = this.#isDown.promise.then(async () => {
         await settledWithin(this.#registry.restored(), readyWaitMs);
         this.#isLoaded = true;
@@ -147,7 +147,7 @@ export class Replica implements PolicySource {
   }
 
   async check(): Promise<void> {
-    // The cluster tells at once what changes.
+    // The watch reports changes immediately.
   }
 
   /** See PolicyServer.prevalidate. */
@@ -174,7 +174,7 @@ export class Replica implements PolicySource {
     return !this.#feed.isSynced || this.#registry.has(id);
   }
 
-  /** With the cluster away, buckets have what served before: a policy that was made meanwhile is not known to be missing. */
+  /** With the cluster unavailable, buckets contain the recorded policies: policies created meanwhile are unknown. */
   buckets(): BucketKnowledge {
     return this.#feed.isSynced || this.#isLoaded ? 'known' : 'unknown';
   }
@@ -207,7 +207,7 @@ export class Replica implements PolicySource {
   }
 
   modules(): CompiledPolicyModule[] {
-    const modules = [...this.#registry.modules(), ...this.#prevalidator.held()];
+    const modules = [...this.#registry.modules(), ...this.#prevalidator.modules()];
     return [...new Map(modules.map((module) => [module.digest, module])).values()];
   }
 
@@ -226,19 +226,19 @@ export class Replica implements PolicySource {
   }
 
   async close(): Promise<void> {
-    // Before the start nothing is known of what served, and the record stays as it is.
+    // Before the start, the record stays unchanged.
     if (this.#restored !== undefined) {
       await this.#host.record.flush(this.#registry.lastGood());
     }
   }
 
-  /** Tells the loader and the cache which modules are still needed. */
+  /** Reports which modules are still in use to the loader and the cache. */
   #keep(): void {
     this.#host.loader.keep(this.modules().map(({ digest }) => digest));
   }
 }
 
-/** What served before a restart; what it was allowed then need not be allowed any more. */
+/** Recorded policies, without those whose host capabilities are no longer allowed. */
 function recorded(
   { record }: PolicyHost,
   namespacedPoliciesCapabilities: readonly string[],
@@ -250,6 +250,6 @@ function recorded(
       ({ hostCapabilities }) => JSON.stringify(hostCapabilities) === allowed,
     );
   return new Map(
-    [...record.read('cluster')].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : ofOtherVersion(pinned)]),
+    [...record.read('cluster')].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : withoutRevision(pinned)]),
   );
 }

@@ -1,4 +1,4 @@
-// The PolicyRevisions of one PolicyServer, as they are in the cluster now, policy by policy.
+// The current PolicyRevisions of one PolicyServer, by policy.
 import type { Cluster } from '../../cluster/index.ts';
 import { POLICY_REVISIONS, POLICY_SERVER_LABEL } from '../../resources/index.ts';
 import type { PolicyRevision } from '../../resources/index.ts';
@@ -6,29 +6,29 @@ import { type Change, ObjectCache } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
-import { keptOf, wantedOf } from './revision-wanted.ts';
+import { trimRevision, wantedOf } from './revision-wanted.ts';
 
 export interface RevisionFeedOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   /** The namespace of PolicyRevisions, which is the product's. */
   readonly namespace: string;
   readonly policyServer: string;
-  /** Told what changed within one turn of the event loop; at first of all policies that there are, which may be none. */
+  /** Called with the changes of one turn of the event loop; first with all policies, possibly none. */
   readonly changed: (changes: WantedChanges, isFirst: boolean) => void;
-  /** Told whenever the cluster cannot be followed; it is tried again. */
+  /** Called whenever the cluster cannot be watched; the watch is retried. */
   readonly failed: (error: unknown) => void;
   readonly log: Logger;
 }
 
-/** Follows the revisions that a replica is to have. */
+/** Watches the revisions of a replica. */
 export class RevisionFeed {
   readonly #options: RevisionFeedOptions;
   readonly #cache: ObjectCache<PolicyRevision>;
-  /** By the policy's id, then by name. */
+  /** By policy id, then by name. */
   readonly #policies = new Map<string, Map<string, PolicyRevision>>();
   readonly #changed = new Set<string>();
-  #isTold = false;
-  #telling: NodeJS.Immediate | undefined;
+  #isSynced = false;
+  #publishing: NodeJS.Immediate | undefined;
 
   constructor(options: RevisionFeedOptions) {
     const { cluster, namespace, policyServer, log } = options;
@@ -38,7 +38,7 @@ export class RevisionFeed {
       type: POLICY_REVISIONS,
       namespace,
       labelSelector: `${POLICY_SERVER_LABEL}=${policyServer}`,
-      transform: keptOf,
+      transform: trimRevision,
       onError: (error) => options.failed(error),
       log,
     });
@@ -47,28 +47,28 @@ export class RevisionFeed {
 
   /** Whether the cluster has been read. */
   get isSynced(): boolean {
-    return this.#isTold;
+    return this.#isSynced;
   }
 
-  /** Why the cluster cannot be followed now, if so. */
+  /** The error of the watch, if any. */
   get error(): string | undefined {
     const { lastError } = this.#cache.report;
     return lastError === undefined ? undefined : errorText(lastError);
   }
 
-  /** Follows the cluster until the signal is aborted, whatever happens. Once only. */
+  /** Watches the cluster until the signal is aborted. Call it once. */
   async start(signal: AbortSignal): Promise<void> {
     this.#cache.synced.then(
-      () => this.#tell(),
+      () => this.#publish(),
       () => undefined,
     );
     await this.#cache.start(signal);
-    clearImmediate(this.#telling);
+    clearImmediate(this.#publishing);
   }
 
   #receive({ before, after }: Change<PolicyRevision>): void {
     if (before !== undefined) {
-      this.#forget(before);
+      this.#remove(before);
     }
     if (after !== undefined && this.#isOurs(after)) {
       const { policyId } = after.spec;
@@ -76,8 +76,8 @@ export class RevisionFeed {
       this.#policies.set(policyId, ofPolicy.set(after.metadata.name ?? '', after));
       this.#changed.add(policyId);
     }
-    if (this.#isTold && this.#changed.size > 0) {
-      this.#telling ??= setImmediate(() => this.#tell());
+    if (this.#isSynced && this.#changed.size > 0) {
+      this.#publishing ??= setImmediate(() => this.#publish());
     }
   }
 
@@ -89,7 +89,7 @@ export class RevisionFeed {
     );
   }
 
-  #forget({ metadata, spec }: PolicyRevision): void {
+  #remove({ metadata, spec }: PolicyRevision): void {
     const ofPolicy = this.#policies.get(spec.policyId);
     if (ofPolicy?.delete(metadata.name ?? '') === true) {
       this.#changed.add(spec.policyId);
@@ -99,17 +99,17 @@ export class RevisionFeed {
     }
   }
 
-  #tell(): void {
-    clearImmediate(this.#telling);
-    this.#telling = undefined;
+  #publish(): void {
+    clearImmediate(this.#publishing);
+    this.#publishing = undefined;
     const changes = new Map<string, WantedPolicy | undefined>();
     for (const id of this.#changed) {
       const revisions = this.#policies.get(id);
       changes.set(id, revisions === undefined ? undefined : wantedOf(revisions.values(), this.#options.namespace));
     }
     this.#changed.clear();
-    const isFirst = !this.#isTold;
-    this.#isTold = true;
+    const isFirst = !this.#isSynced;
+    this.#isSynced = true;
     this.#options.changed(changes, isFirst);
   }
 }

@@ -1,10 +1,9 @@
-// Which requests a revision's policy is for. Revisions come from the controller, and are still read as if they did not.
+// The requests that a revision's policy matches. Revisions come from the controller, but are validated nevertheless.
 import { policyMatch } from '../../resources/index.ts';
 import type { AdmissionPolicyObject, PolicyMatch, PolicyRevision } from '../../resources/index.ts';
 
 /**
- * Which requests a revision is for; undefined when that cannot be understood. Then the controller does not understand it
- * either, and no API server asks about it.
+ * The match rules of a revision; undefined when they are invalid. The controller then creates no webhook for it.
  * @param productNamespace see MatchOptions
  */
 export function revisionMatch({ spec }: PolicyRevision, productNamespace: string): PolicyMatch | undefined {
@@ -19,7 +18,7 @@ export function revisionMatch({ spec }: PolicyRevision, productNamespace: string
   }
 }
 
-/** What of a policy's spec {@link revisionMatch} looks at. */
+/** Fields of a policy's spec that {@link revisionMatch} reads. */
 const MATCH_FIELDS = [
   'mutating',
   'failurePolicy',
@@ -32,8 +31,8 @@ const MATCH_FIELDS = [
   'allowInsideAdmissionControllerNamespace',
 ] as const;
 
-/** The part of a policy's spec that says which requests it is for, and what becomes of them when it cannot judge. */
-export function matchedBy(snapshot: unknown): unknown {
+/** The fields of a policy's spec that determine matching and failurePolicy. */
+export function matchFields(snapshot: unknown): unknown {
   if (typeof snapshot !== 'object' || snapshot === null) {
     return undefined;
   }
@@ -41,6 +40,6 @@ export function matchedBy(snapshot: unknown): unknown {
     field,
     (snapshot as Readonly<Record<string, unknown>>)[field],
   ]);
-  // That there are members says that it is a group.
+  // The presence of members marks a group.
   return Object.fromEntries(Object.hasOwn(snapshot, 'policies') ? [...known, ['policies', {}]] : known);
 }

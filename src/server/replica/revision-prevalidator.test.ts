@@ -5,7 +5,7 @@ import { readPolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PrevalidationRequest } from '../../control/index.ts';
-import { HOLD_MS, RevisionPrevalidator } from './revision-prevalidator.ts';
+import { KEEP_MS, RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -35,7 +35,7 @@ function setUp(): {
     read: (policies) => reader.read(policies),
     load: (requests, done) =>
       loads.push({ requests, end: (outcome) => done(new Map(requests.map((one) => [one, outcome]))) }),
-    heldChanged: () => held.push(prevalidator.held().length),
+    modulesChanged: () => held.push(prevalidator.modules().length),
   });
   return { prevalidator, loads, held };
 }
@@ -111,7 +111,7 @@ describe('pre-validation', () => {
     assert.deepEqual([first.reason, first.isTransient], ['InvalidDefinition', false]);
     assert.match(first.message, /settings: expected a mapping/);
     assert.deepEqual(await unreachable, { ok: false, reason: 'FetchFailed', message: 'down', isTransient: true });
-    assert.deepEqual(prevalidator.held(), []);
+    assert.deepEqual(prevalidator.modules(), []);
     assert.deepEqual(held, [0], 'a module that was loaded for it is not kept either');
   });
 
@@ -124,11 +124,11 @@ describe('pre-validation', () => {
       loads[0]?.end(good);
       await result;
       assert.deepEqual(
-        prevalidator.held().map(({ digest }) => digest),
+        prevalidator.modules().map(({ digest }) => digest),
         [DIGEST],
       );
-      mock.timers.tick(HOLD_MS);
-      assert.deepEqual(prevalidator.held(), []);
+      mock.timers.tick(KEEP_MS);
+      assert.deepEqual(prevalidator.modules(), []);
       assert.deepEqual(held, [1, 0]);
     } finally {
       mock.timers.reset();

@@ -1,4 +1,4 @@
-// Trying whether policies could be served, before anybody is asked to serve them.
+// Pre-validates policies: tries whether they could be served.
 import { isNamespacedPolicyId, policyId } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
@@ -7,16 +7,16 @@ import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '..
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 
 /**
- * How long compiled modules are kept for the revision that is usually staged a moment later: until the progress deadline of
- * a rollout that waits for others. Milliseconds.
+ * How long compiled modules are kept for the revision that is usually staged soon after: the progress deadline of a
+ * rollout. Milliseconds.
  */
-export const HOLD_MS = 60_000;
+export const KEEP_MS = 60_000;
 
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Other modules are held than before, or some were loaded that nobody holds. */
-  heldChanged(): void;
+  /** Called when the kept modules change, or loaded modules are not kept. */
+  modulesChanged(): void;
 }
 
 interface Pending {
@@ -24,21 +24,21 @@ interface Pending {
   readonly resolve: (result: PrevalidationResult) => void;
 }
 
-/** Fetches, compiles and checks policies as those that serve are, and forgets them again. */
+/** Fetches, compiles and checks policies without serving them. */
 export class RevisionPrevalidator {
-  readonly #with: PrevalidatorCollaborators;
-  readonly #held = new Map<string, { readonly module: CompiledPolicyModule; readonly timer: NodeJS.Timeout }>();
+  readonly #collaborators: PrevalidatorCollaborators;
+  readonly #modules = new Map<string, { readonly module: CompiledPolicyModule; readonly timer: NodeJS.Timeout }>();
   readonly #stopped = new AbortController();
   #waiting: Pending[] = [];
   #beginning: NodeJS.Immediate | undefined;
 
   constructor(collaborators: PrevalidatorCollaborators) {
-    this.#with = collaborators;
+    this.#collaborators = collaborators;
   }
 
   /**
-   * Whether a policy could be served, with the modules that its sources have now. Requests of one turn of the event loop
-   * share what they fetch. Rejects only with the signal's reason, or because the server stops.
+   * Tries whether a policy could be served, with the current modules of its sources. Requests of one turn of the event
+   * loop share their fetches. Rejects only with the signal's reason, or when the server stops.
    */
   async prevalidate(request: PrevalidationRequest, signal?: AbortSignal): Promise<PrevalidationResult> {
     const { promise, resolve, reject } = Promise.withResolvers<PrevalidationResult>();
@@ -62,15 +62,15 @@ export class RevisionPrevalidator {
     }
   }
 
-  /** Modules that were found good a short time ago. */
-  held(): CompiledPolicyModule[] {
-    return [...this.#held.values()].map(({ module }) => module);
+  /** Modules of recently validated policies. */
+  modules(): CompiledPolicyModule[] {
+    return [...this.#modules.values()].map(({ module }) => module);
   }
 
   stop(): void {
     clearImmediate(this.#beginning);
     this.#stopped.abort(new RequestRefused(503, 'the policy server is stopping'));
-    for (const { timer } of this.#held.values()) {
+    for (const { timer } of this.#modules.values()) {
       clearTimeout(timer);
     }
   }
@@ -80,7 +80,7 @@ export class RevisionPrevalidator {
     this.#waiting = [];
     this.#beginning = undefined;
     const specs = pending.map(({ request }) => ({ id: policyId(request), spec: request.spec }));
-    void this.#with.read(specs).then((read) => this.#load(pending, read));
+    void this.#collaborators.read(specs).then((read) => this.#load(pending, read));
   }
 
   #load(pending: readonly Pending[], read: readonly ReadPolicy[]): void {
@@ -99,10 +99,10 @@ export class RevisionPrevalidator {
     if (requests.size === 0 || this.#stopped.signal.aborted) {
       return;
     }
-    this.#with.load([...requests.keys()], (outcomes) => {
+    this.#collaborators.load([...requests.keys()], (outcomes) => {
       if ([...outcomes.values()].some(({ ok }) => !ok)) {
-        // A module of a policy that was refused is of no further use.
-        this.#with.heldChanged();
+        // Modules of a rejected policy are not needed.
+        this.#collaborators.modulesChanged();
       }
       for (const [request, outcome] of outcomes) {
         requests.get(request)?.resolve(this.#result(requests.get(request)?.request, request, outcome));
@@ -111,7 +111,7 @@ export class RevisionPrevalidator {
   }
 
   #result(
-    asked: PrevalidationRequest | undefined,
+    request: PrevalidationRequest | undefined,
     { definition }: LoadRequest,
     outcome: LoadOutcome,
   ): PrevalidationResult {
@@ -119,36 +119,36 @@ export class RevisionPrevalidator {
       const { reason, message, transient } = outcome;
       return { ok: false, reason, message, isTransient: transient };
     }
-    this.#hold(outcome.modules);
+    this.#keep(outcome.modules);
     const uses =
       definition.kind === 'policy'
-        ? [{ name: asked?.metadata.name ?? '', module: definition.module }]
+        ? [{ name: request?.metadata.name ?? '', module: definition.module }]
         : definition.members;
     const modules = uses.map(({ name, module }): PinnedModule => {
-      // The definition may have a reference that was made absolute.
-      return { name, module: writtenModule(asked, name) ?? module, digest: outcome.digests[module] ?? '' };
+      // The reference in the definition may have been made absolute.
+      return { name, module: writtenModule(request, name) ?? module, digest: outcome.digests[module] ?? '' };
     });
     return { ok: true, modules };
   }
 
-  #hold(modules: readonly CompiledPolicyModule[]): void {
-    const before = this.#held.size;
+  #keep(modules: readonly CompiledPolicyModule[]): void {
+    const before = this.#modules.size;
     for (const module of modules) {
-      clearTimeout(this.#held.get(module.digest)?.timer);
+      clearTimeout(this.#modules.get(module.digest)?.timer);
       const timer = setTimeout(() => {
-        this.#held.delete(module.digest);
-        this.#with.heldChanged();
-      }, HOLD_MS);
+        this.#modules.delete(module.digest);
+        this.#collaborators.modulesChanged();
+      }, KEEP_MS);
       timer.unref();
-      this.#held.set(module.digest, { module, timer });
+      this.#modules.set(module.digest, { module, timer });
     }
-    if (this.#held.size !== before) {
-      this.#with.heldChanged();
+    if (this.#modules.size !== before) {
+      this.#collaborators.modulesChanged();
     }
   }
 }
 
-/** The reference of a module as the policy has it. */
+/** The reference of a module in the policy's spec. */
 function writtenModule(request: PrevalidationRequest | undefined, name: string): string | undefined {
   const spec = request?.spec;
   if (spec === undefined) {

@@ -1,4 +1,4 @@
-// Specs of PolicyRevisions, read by the loader as entries of a policies file are.
+// Reads specs of PolicyRevisions with the loader, like entries of a policies file.
 import { setImmediate as turn } from 'node:timers/promises';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
@@ -9,8 +9,8 @@ import { readPolicy } from '../policies/file-policies.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 
 /**
- * Specs that are sent to the loader in one turn of the event loop: 100 ordinary ones take half a millisecond, and 100 of
- * the largest that an API server stores (1.5 MiB) fit into one message.
+ * Maximum number of specs sent to the loader in one turn of the event loop: 100 usual ones take half a millisecond, and
+ * 100 of the largest that an API server stores (1.5 MiB) fit into one message.
  */
 export const MAX_BATCH = 100;
 
@@ -21,12 +21,12 @@ export interface RevisionReaderOptions {
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }
 
-/** Reads specs off the main thread. */
+/** Reads specs in another thread than the main one. */
 export class RevisionReader {
   readonly #read: (entries: readonly PolicyEntry[]) => Promise<readonly ReadEntry[]>;
   readonly #options: RevisionReaderOptions;
 
-  /** @param read reads entries of a policies file in their order */
+  /** @param read reads entries of a policies file; results are in their order */
   constructor(
     read: (entries: readonly PolicyEntry[]) => Promise<readonly ReadEntry[]>,
     options: RevisionReaderOptions,
@@ -35,7 +35,7 @@ export class RevisionReader {
     this.#options = options;
   }
 
-  /** The results are in the order of the specs; a problem of one spec fails that one only. Never rejects. */
+  /** Results are in the order of the specs; an invalid spec fails alone. Never rejects. */
   async read(policies: readonly UnreadPolicy[]): Promise<ReadPolicy[]> {
     const batches: Promise<ReadPolicy[]>[] = [];
     for (let start = 0; start < policies.length; start += MAX_BATCH) {
@@ -53,7 +53,7 @@ export class RevisionReader {
       return (await this.#read(entries)).map(readPolicy);
     } catch (error) {
       if (policies.length > 1) {
-        // One of them is to blame, and only that one fails.
+        // One of them ended the thread: read each alone, so that only that one fails.
         return (await Promise.all(policies.map((policy) => this.#readBatch([policy])))).flat();
       }
       return [{ problem: problemText(error), isTransient: isThreadEnded(error) }];
@@ -70,7 +70,7 @@ export class RevisionReader {
     try {
       return policyEntry({ spec: spec as AdmissionPolicyObject['spec'] }, options);
     } catch (error) {
-      // Which field it is does not matter: the cluster's schema refuses such a spec.
+      // The field does not matter: the cluster's schema rejects such a spec.
       throw new Error(
         "the policy's spec cannot be read: expected a mapping with a module, or with policies that have one",
         { cause: error },

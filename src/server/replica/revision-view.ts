@@ -1,19 +1,19 @@
-// What a replica reports of its revisions.
+// Reports of a replica's revisions.
 import { isDeepStrictEqual } from 'node:util';
 import { type LoadedRevision, type RegistryEntry, servingOf, type Slot, targetOf } from '../policies/registry-entry.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
 
-/** The registry as the controller sees it. */
+/** The state of the registry, as controllers see it. */
 export class RevisionView implements ReplicaView {
   readonly #entries: () => Iterable<RegistryEntry>;
   readonly #reports = new Map<string, RevisionReport>();
-  /** Names of the revisions that are reported, by the id of the policy. */
+  /** Names of reported revisions, by policy id. */
   readonly #names = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
   #isSynced = false;
 
-  /** @param entries of the registry */
+  /** @param entries entries of the registry */
   constructor(entries: () => Iterable<RegistryEntry>) {
     this.#entries = entries;
   }
@@ -33,7 +33,7 @@ export class RevisionView implements ReplicaView {
   *served(): Iterable<ServedRevision> {
     for (const entry of this.#entries()) {
       const serves = servingOf(entry);
-      if (serves?.revision !== undefined && entry.isEverywhere && entry.activationFailure === undefined) {
+      if (serves?.revision !== undefined && entry.isOnAllWorkers && entry.activationFailure === undefined) {
         yield { policy: entry.id, revision: serves.revision.number, digest: serves.version };
       }
     }
@@ -51,8 +51,8 @@ export class RevisionView implements ReplicaView {
   }
 
   /**
-   * Reports what is different about some policies.
-   * @param removed policies that are gone
+   * Reports changes of policies.
+   * @param removed removed policies
    * @param isSynced whether the cluster has been read
    */
   update(entries: Iterable<RegistryEntry>, removed: readonly RegistryEntry[], isSynced: boolean): void {
@@ -77,7 +77,7 @@ export class RevisionView implements ReplicaView {
     }
   }
 
-  /** Drops reports of a policy. Returns their names. */
+  /** Removes reports of a policy. Returns their names. */
   #forget(id: string, isGone: (name: string) => boolean): string[] {
     const gone = (this.#names.get(id) ?? []).filter(isGone);
     for (const name of gone) {
@@ -88,9 +88,9 @@ export class RevisionView implements ReplicaView {
   }
 }
 
-/** The reports of the revisions of a policy, by name. */
+/** The reports of a policy's revisions, by name. */
 function reportsOf(entry: RegistryEntry): Map<string, RevisionReport> {
-  const serves = entry.isEverywhere ? servingOf(entry) : entry.before;
+  const serves = entry.isOnAllWorkers ? servingOf(entry) : entry.previous;
   const reports = new Map<string, RevisionReport>();
   const report = ({ revision }: Pick<Slot, 'revision'>, rest: ReportedState): void => {
     if (revision !== undefined) {
@@ -102,7 +102,7 @@ function reportsOf(entry: RegistryEntry): Map<string, RevisionReport> {
     report(serves, servingState(serves));
   }
   for (const slot of entry.slots.values()) {
-    if (slot.loaded === undefined || slot.loaded !== entry.before) {
+    if (slot.loaded === undefined || slot.loaded !== entry.previous) {
       report(slot, stateOf(slot, entry));
     }
   }
@@ -116,13 +116,13 @@ function servingState({ order }: LoadedRevision): ReportedState {
 }
 
 function stateOf({ loaded, failure, nextRetry }: Slot, entry: RegistryEntry): ReportedState {
-  const isShown = loaded !== undefined && servingOf(entry) === loaded;
-  if (isShown && entry.activationFailure !== undefined) {
+  const isPublished = loaded !== undefined && servingOf(entry) === loaded;
+  if (isPublished && entry.activationFailure !== undefined) {
     const { message, nextRetry: next } = entry.activationFailure;
     return { state: 'Failed', reason: 'ActivationFailed', message, nextRetry: next.toISOString() };
   }
   if (loaded !== undefined) {
-    return isShown && entry.isEverywhere ? servingState(loaded) : { state: 'Staged' };
+    return isPublished && entry.isOnAllWorkers ? servingState(loaded) : { state: 'Staged' };
   }
   if (failure === undefined) {
     return { state: 'Loading' };
@@ -134,7 +134,7 @@ function stateOf({ loaded, failure, nextRetry }: Slot, entry: RegistryEntry): Re
   };
 }
 
-/** Where a replica does not have a policy as the cluster wants it. */
+/** Deviations of a policy from the desired state. */
 function deviationsOf(entry: RegistryEntry): Deviation[] {
   const target = targetOf(entry);
   const failed = [...entry.slots.values()].filter((slot) => slot !== target && slot.failure !== undefined);
@@ -144,15 +144,15 @@ function deviationsOf(entry: RegistryEntry): Deviation[] {
 function deviationOf(entry: RegistryEntry, slot: Slot): Deviation | undefined {
   const of = { policy: entry.id, revision: slot.revision?.number ?? 0 };
   const serves = servingOf(entry);
-  const isShown = slot.loaded !== undefined && serves === slot.loaded;
-  if (isShown && entry.activationFailure !== undefined) {
+  const isPublished = slot.loaded !== undefined && serves === slot.loaded;
+  if (isPublished && entry.activationFailure !== undefined) {
     return { ...of, state: 'Failed', reason: 'ActivationFailed', message: entry.activationFailure.message };
   }
-  if (isShown && entry.isEverywhere) {
+  if (isPublished && entry.isOnAllWorkers) {
     return undefined;
   }
   if (slot.failure !== undefined) {
     return { ...of, state: 'Failed', ...slot.failure };
   }
-  return { ...of, state: serves === undefined || isShown ? 'Loading' : 'Stale', reason: 'Loading' };
+  return { ...of, state: serves === undefined || isPublished ? 'Loading' : 'Stale', reason: 'Loading' };
 }

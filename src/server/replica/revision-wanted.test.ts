@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { PolicyRevision, RevisionState } from '../../resources/index.ts';
-import { keptOf, wantedOf } from './revision-wanted.ts';
+import { trimRevision, wantedOf } from './revision-wanted.ts';
 
 type Status = NonNullable<PolicyRevision['status']>;
 
@@ -84,10 +84,10 @@ describe('revisions of a policy', () => {
 
   it('are kept without what nobody loads', () => {
     for (const state of ['Validated', 'Staged', 'Serving'] as const) {
-      assert.deepEqual(keptOf(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });
+      assert.deepEqual(trimRevision(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });
     }
     for (const state of [undefined, 'Candidate', 'Failed'] as const) {
-      const { spec, metadata } = keptOf(revision(1, state));
+      const { spec, metadata } = trimRevision(revision(1, state));
       assert.deepEqual(spec.snapshot, { failurePolicy: 'Ignore' });
       assert.deepEqual(metadata, { name: 'p-1', namespace: 'portcullis', uid: 'uid-1', resourceVersion: '' });
     }
@@ -107,7 +107,7 @@ describe('revisions of a policy', () => {
     };
     for (const state of ['Serving', 'Staged', 'Failed'] as const) {
       const one = revision(1, state);
-      const kept = keptOf({ ...one, spec: { ...one.spec, snapshot: spec } });
+      const kept = trimRevision({ ...one, spec: { ...one.spec, snapshot: spec } });
       const { serving, staged, failed } = wantedOf([kept], 'product');
       const match = (serving ?? staged[0] ?? failed)?.match;
       assert.equal(match?.bucket, 'mutating.ignore.equivalent.cluster.v1', state);
@@ -116,25 +116,25 @@ describe('revisions of a policy', () => {
       assert.deepEqual(match.namespaceSelector, {}, 'it is for the product, too');
     }
     const own = revision(1, 'Serving');
-    const kept = keptOf({ ...own, spec: { ...own.spec, ownWebhook: true, snapshot: spec } });
+    const kept = trimRevision({ ...own, spec: { ...own.spec, ownWebhook: true, snapshot: spec } });
     assert.equal(wantedOf([kept], 'product').serving?.match?.bucket, 'mutating.kw.cap.p');
   });
 
   it('whose snapshot is anything are answered by Fail', () => {
     for (const snapshot of [undefined, null, 7, 'text', [], { failurePolicy: 'Maybe' }]) {
       const broken = { ...revision(1, 'Failed'), spec: { ...revision(1, 'Failed').spec, snapshot: snapshot as never } };
-      assert.equal(wantedOf([keptOf(broken)], 'portcullis').failed?.failurePolicy, 'Fail');
+      assert.equal(wantedOf([trimRevision(broken)], 'portcullis').failed?.failurePolicy, 'Fail');
     }
   });
 
   it('of the history are kept by their names only', () => {
     for (const state of ['Retired', 'Superseded'] as const) {
       const past = revision(1, state);
-      const { metadata, spec, status } = keptOf(past);
+      const { metadata, spec, status } = trimRevision(past);
       const { policyId, policyServer } = past.spec;
       assert.deepEqual([spec, status], [{ policyId, policyServer, revision: 1, snapshot: undefined }, { state }]);
       assert.equal(metadata.name, past.metadata.name);
-      assert.deepEqual(wantedOf([keptOf(past)], 'portcullis'), wantedOf([past], 'portcullis'));
+      assert.deepEqual(wantedOf([trimRevision(past)], 'portcullis'), wantedOf([past], 'portcullis'));
     }
   });
 
@@ -151,7 +151,7 @@ describe('revisions of a policy', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ metadata, spec, status })), (revisions) => {
         const { serving, staged, failed } = wantedOf(
-          revisions.map((one) => keptOf(one as unknown as PolicyRevision)),
+          revisions.map((one) => trimRevision(one as unknown as PolicyRevision)),
           'portcullis',
         );
         for (const { modules } of [...(serving === undefined ? [] : [serving]), ...staged]) {

@@ -1,5 +1,5 @@
-// What a cluster's PolicyRevisions want of a replica. They come from the controller only, and are still read as if they
-// did not: a revision that cannot be understood fails alone.
+// The wanted policies of a replica, from PolicyRevisions. These come from the controller, but are validated
+// nevertheless: an invalid revision fails alone.
 import { servesRather } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
@@ -9,11 +9,11 @@ import {
   type WantedPolicy,
   type WantedRevision,
 } from '../policies/wanted-policy.ts';
-import { matchedBy, revisionMatch } from './revision-match.ts';
+import { matchFields, revisionMatch } from './revision-match.ts';
 
 /**
- * What the revisions of one policy say together: of those in state Serving the one with the highest order serves, those that
- * are Validated or Staged are loaded beside.
+ * Combines the revisions of one policy: of those in state Serving the one with the highest order serves; Validated and
+ * Staged ones are loaded beside it.
  * @param productNamespace see MatchOptions
  */
 export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: string): WantedPolicy {
@@ -99,10 +99,10 @@ function textOf(text: unknown): string {
 }
 
 /**
- * What is kept of a revision in memory: what {@link wantedOf} asks, and nothing more. The spec of those that are loaded; of
- * those that failed which requests they are for; of the history, which is ten times as many, hardly more than its names.
+ * The fields of a revision to keep in memory, for {@link wantedOf}: the spec of loaded revisions; the match rules of
+ * failed ones; only the names of former ones, which are ten times as many.
  */
-export function keptOf({ metadata, spec, status }: PolicyRevision): PolicyRevision {
+export function trimRevision({ metadata, spec, status }: PolicyRevision): PolicyRevision {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
   const { policy, policyId, policyServer, revision, ownWebhook, snapshot } = spec;
   const state = status?.state ?? 'Candidate';
@@ -119,7 +119,7 @@ export function keptOf({ metadata, spec, status }: PolicyRevision): PolicyRevisi
     case 'Candidate': {
       const { reason, message } = status ?? {};
       const text = { reason, message } as PolicyRevision['status'];
-      kept = { snapshot: matchedBy(snapshot), status: { state, ...text } };
+      kept = { snapshot: matchFields(snapshot), status: { state, ...text } };
       break;
     }
     default:

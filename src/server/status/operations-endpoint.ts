@@ -1,11 +1,11 @@
-// The port for operators and probes, plain HTTP: /livez, /readyz, /readiness, /metrics, /policies.
+// The operations port, plain HTTP: /livez, /readyz, /readiness, /metrics, /policies.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendError, sendJson } from '../../https/index.ts';
 import type { PolicyStatus } from './policy-status.ts';
 
-/** What the port shows. */
+/** Data of the operations port. */
 export interface OperationsView {
-  /** Why the server is not ready for requests; undefined when it is. */
+  /** Why the server is not ready; undefined when it is. */
   notReady(): string | undefined;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   policies(): PoliciesView;
@@ -13,7 +13,7 @@ export interface OperationsView {
 
 /** The answer of `GET /policies`. */
 export interface PoliciesView {
-  /** The policies file, and what is wrong with it, if anything; then what it declared before stays declared. */
+  /** The policies file, and its error, if any. With an error, its previous content stays in effect. */
   readonly source: { readonly path: string; readonly loadedAt: string | null; readonly error: string | null };
   readonly policies: readonly PolicyStatus[];
 }
@@ -30,7 +30,7 @@ export function operationsHandler(view: OperationsView): (request: IncomingMessa
     }
     switch (path) {
       case '/livez':
-      // Kubewarden's name; it says nothing about policies there, and nothing here.
+      // Kubewarden's name. As there, it does not include the state of policies.
       case '/readiness':
         sendText(response, 200, 'ok\n');
         break;

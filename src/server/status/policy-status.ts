@@ -1,22 +1,22 @@
 import type { PolicyReason } from '../../evaluation/index.ts';
 
-/** Where a policy is in its life, in the order in which it is usually passed through. */
+/** Phases of a policy, in their usual order. */
 export const POLICY_PHASES = ['Pending', 'Updating', 'Active', 'Degraded', 'Error'] as const;
 
 /**
- * - Pending: declared, nothing serves yet, the first version is being loaded
- * - Updating: a version serves, a newer one is being loaded
+ * - Pending: declared; nothing serves, the first version is loading
+ * - Updating: a version serves, a newer one is loading
  * - Active: the declared version serves
  * - Degraded: an older version serves, because the declared one failed
- * - Error: nothing can serve: requests are rejected, or admitted with a warning under failurePolicy Ignore
+ * - Error: nothing can serve; requests are rejected, or admitted with a warning with failurePolicy Ignore
  */
 export type PolicyPhase = (typeof POLICY_PHASES)[number];
 
-/** A version of a policy: what makes it differ from another one. */
+/** Identifies a version of a policy. */
 export interface PolicyVersion {
-  /** Short name of the version: the start of the hash over definition and module digests; null until these are known. */
+  /** Short name of the version: the start of the hash of definition and module digests; null until these are known. */
   readonly version: string | null;
-  /** Number of the PolicyRevision, where policies come from a cluster. */
+  /** Number of the PolicyRevision, for policies of a cluster. */
   readonly revision?: number;
   /** Hash of the policy's settings. */
   readonly settingsHash: string;
@@ -24,7 +24,7 @@ export interface PolicyVersion {
   readonly modules: Readonly<Record<string, string>>;
 }
 
-/** Everything that `GET /policies` tells about one policy. Times are ISO 8601. */
+/** The status of one policy in `GET /policies`. Times are ISO 8601. */
 export interface PolicyStatus {
   readonly id: string;
   readonly kind: 'policy' | 'group' | 'unknown';
@@ -32,14 +32,14 @@ export interface PolicyStatus {
   readonly phase: PolicyPhase;
   readonly reason: PolicyReason;
   readonly message: string;
-  /** Since when the policy is in its phase, for its reason. */
+  /** When the policy entered its phase and reason. */
   readonly since: string;
   /** The declared version; its digests are known once it was fetched. */
   readonly desired: PolicyVersion | null;
-  /** The version that answers, and since when. */
+  /** The serving version, and since when. */
   readonly serving: (PolicyVersion & { readonly since: string }) | null;
-  /** How often the declared version was tried. */
+  /** Number of attempts to load the declared version. */
   readonly attempts: number;
-  /** When it is tried again. */
+  /** Time of the next attempt. */
   readonly nextRetry: string | null;
 }

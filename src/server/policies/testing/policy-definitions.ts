@@ -1,6 +1,6 @@
 import type { SinglePolicyDefinition } from '../../../engine/index.ts';
 
-/** A policy of a module, with a version in its settings to tell it from others. */
+/** A policy of a module, with a version in its settings. */
 export function versioned(id: string, module: string, version: string): SinglePolicyDefinition {
   return {
     kind: 'policy',

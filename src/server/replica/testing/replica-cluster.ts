@@ -20,13 +20,13 @@ function kind(apiVersion: string, name: string): ResourceType {
   return kubernetesKind(apiVersion, name) as unknown as ResourceType;
 }
 
-/** A cluster in memory as a replica sees it: with its own rights, counted, and sometimes down. */
+/** An in-memory cluster with the rights of a replica, which counts requests and can be made unavailable. */
 export class ReplicaCluster implements AsyncDisposable {
   /** With all rights. */
   readonly admin: Cluster;
   /** With the rights of a replica. */
   readonly cluster: Cluster;
-  /** `update policyserverreplicas/status`, as the replica asked. */
+  /** Requests of the replica, such as `update policyserverreplicas/status`. */
   readonly requests: string[] = [];
   isDown = false;
   readonly #embedded: EmbeddedCluster;
@@ -68,7 +68,7 @@ export class ReplicaCluster implements AsyncDisposable {
     return new ReplicaCluster(embedded);
   }
 
-  /** Requests that changed something, other than renewals of Leases. */
+  /** Requests that changed something, except renewals of Leases. */
   get writes(): readonly string[] {
     return this.requests.filter((request) => /^(create|update|patch|delete) policy/.test(request));
   }
@@ -81,7 +81,7 @@ export class ReplicaCluster implements AsyncDisposable {
     return await this.admin.get(LEASES, { namespace: NAMESPACE, name }).catch(() => undefined);
   }
 
-  /** Waits until a replica's object is as a test wants it. */
+  /** Waits until a replica's object meets a condition. */
   async until(name: string, holds: (replica: PolicyServerReplica) => boolean): Promise<PolicyServerReplica> {
     for (;;) {
       const replica = await this.replica(name);

@@ -1,7 +1,7 @@
 import { TestReports } from '../../../control/testing/index.ts';
 import type { Deviation, ReplicaView, ServedRevision } from '../replica-view.ts';
 
-/** What a replica says of itself, as a test sets it. */
+/** A replica's state, set by a test. */
 export class TestView extends TestReports implements ReplicaView {
   servedRevisions: ServedRevision[] = [];
   deviating: Deviation[] = [];
