@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Found, judged, type Kind, object, review, server, SPEC } from './testing/judgement.ts';
+import { type Found, validated, type Kind, object, review, server, SPEC } from './testing/validation-cases.ts';
 
 describe('annotations', () => {
   const annotated = (kind: Kind, annotations: object, old?: object): Found => {
     const spec = kind === 'ps' ? server({}) : SPEC;
     const before = old === undefined ? undefined : object(kind, spec, { annotations: old });
-    return judged(review(kind, object(kind, spec, { annotations }), before));
+    return validated(review(kind, object(kind, spec, { annotations }), before));
   };
 
   for (const [annotation, good, bad] of [
@@ -18,7 +18,7 @@ describe('annotations', () => {
     ['webhook', ['Own'], ['own', 'Shared', '']],
   ] as const) {
     const key = `portcullis.dev/${annotation}`;
-    it(`are read: ${key}`, () => {
+    it(`are validated: ${key}`, () => {
       for (const value of good) {
         assert.deepEqual(annotated('ap', { [key]: value }).errors, [], value);
       }
@@ -32,25 +32,25 @@ describe('annotations', () => {
     });
   }
 
-  it('are read of PolicyServers, as far as they have a meaning there', () => {
+  it('of PolicyServers are validated, except those that are for policies only', () => {
     const key = 'portcullis.dev/progress-deadline';
     assert.deepEqual(annotated('ps', { [key]: 'soon' }).errors, [`metadata.annotations[${key}] [annotation]`]);
     assert.deepEqual(annotated('ps', { 'portcullis.dev/pin': 'x' }).errors, []);
   });
 
-  it('stay as they were written before', () => {
+  it('are accepted if they have not changed', () => {
     const old = { 'portcullis.dev/pin': 'x', 'portcullis.dev/progress-deadline': 'soon' };
     assert.deepEqual(annotated('cap', { ...old, other: 'one' }, old).errors, []);
     assert.equal(annotated('cap', { 'portcullis.dev/pin': 'y' }, old).errors.length, 1);
   });
 
-  it('that nobody reads are warned of, where it is clear what was meant', () => {
+  it('that are unknown get a warning if they resemble a known one', () => {
     const found = annotated('cap', { 'portcullis.dev/rolback-to': '1', 'portcullis.dev/something-else': 'x' });
     assert.deepEqual(found.warnings, ['metadata.annotations[portcullis.dev/rolback-to] [annotation-unknown]']);
     assert.match(found.text, /did you mean portcullis\.dev\/rollback-to\?/);
   });
 
-  it('say that a pin outlasts a rollback', () => {
+  it('get a warning when a pin outlasts a rollback', () => {
     const found = annotated('cap', { 'portcullis.dev/rollback-to': '1', 'portcullis.dev/pin': '2' });
     assert.deepEqual(found.warnings, ['metadata.annotations[portcullis.dev/rollback-to] [pin-outlasts-rollback]']);
   });

@@ -6,40 +6,40 @@ import type { Findings } from './findings.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
-const { pin, rollbackTo, webhook: _, ...ROLLOUT } = ANNOTATIONS;
-/** What is for PolicyServers only. */
-const { takeOver: __, ...OF_POLICIES } = ANNOTATIONS;
+const { pin, rollbackTo, webhook: _, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
+/** `take-over` is for PolicyServers only. */
+const { takeOver: __, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
-/** A number of a revision. Fifteen digits are exact in JSON. */
+/** A revision number. Fifteen digits are exact in JSON. */
 const REVISION = /^[1-9][0-9]{0,14}$/;
 
-/** Our annotations on a policy, if they differ from those that it had. */
+/** Checks our annotations of a policy that differ from `before`. */
 export function checkPolicyAnnotations(annotations: Annotations, before: Annotations, findings: Findings): void {
-  const isPinned = textOf(annotations, pin);
-  if (isPinned !== undefined && isPinned !== textOf(before, pin) && !REVISION.test(isPinned)) {
+  const pinned = textOf(annotations, pin);
+  if (pinned !== undefined && pinned !== textOf(before, pin) && !REVISION.test(pinned)) {
     const detail = 'expected the number of a revision, such as "3": `portcullis rollout history` lists them';
-    findings.reject('annotation', invalid(fieldOf(pin), isPinned, detail));
+    findings.reject('annotation', invalid(fieldOf(pin), pinned, detail));
   }
-  const back = textOf(annotations, rollbackTo);
-  if (back !== undefined && back !== textOf(before, rollbackTo)) {
-    if (back !== 'previous' && !REVISION.test(back)) {
+  const target = textOf(annotations, rollbackTo);
+  if (target !== undefined && target !== textOf(before, rollbackTo)) {
+    if (target !== 'previous' && !REVISION.test(target)) {
       const detail = 'expected the number of a revision, such as "3", or "previous"';
-      findings.reject('annotation', invalid(fieldOf(rollbackTo), back, detail));
-    } else if (isPinned !== undefined) {
-      const text = `the spec is written back, but revision ${isPinned} goes on serving until the annotation ${pin} is removed`;
+      findings.reject('annotation', invalid(fieldOf(rollbackTo), target, detail));
+    } else if (pinned !== undefined) {
+      const text = `the spec is rolled back, but revision ${pinned} keeps serving until the annotation ${pin} is removed`;
       findings.warn('pin-outlasts-rollback', fieldOf(rollbackTo), text);
     }
   }
   checkRollout(annotations, before, findings);
   rejectProblems(webhookAnnotationProblems(annotations), annotations, before, findings);
-  warnOfUnknown(annotations, before, Object.values(OF_POLICIES), findings);
+  warnOfUnknown(annotations, before, Object.values(POLICY_ANNOTATIONS), findings);
 }
 
-/** Our annotations on a PolicyServer: how all of its policies are rolled out. */
+/** Checks our annotations of a PolicyServer that differ from `before`. */
 export function checkServerAnnotations(annotations: Annotations, before: Annotations, findings: Findings): void {
   checkRollout(annotations, before, findings);
-  warnOfUnknown(annotations, before, Object.values(ROLLOUT), findings);
+  warnOfUnknown(annotations, before, Object.values(SERVER_ANNOTATIONS), findings);
 }
 
 function checkRollout(annotations: Annotations, before: Annotations, findings: Findings): void {
@@ -60,7 +60,7 @@ function rejectProblems(
   }
 }
 
-/** Annotations under our name that nobody reads: only where it is clear what was meant. */
+/** Warns of unknown annotations under our prefix that resemble a known one. */
 function warnOfUnknown(
   annotations: Annotations,
   before: Annotations,
@@ -76,11 +76,7 @@ function warnOfUnknown(
       known.map((one) => one.slice(PREFIX.length)),
     );
     if (nearest !== undefined) {
-      findings.warn(
-        'annotation-unknown',
-        fieldOf(key),
-        `nothing reads this annotation: did you mean ${PREFIX}${nearest}?`,
-      );
+      findings.warn('annotation-unknown', fieldOf(key), `the annotation is unknown: did you mean ${PREFIX}${nearest}?`);
     }
   }
 }

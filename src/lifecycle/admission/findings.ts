@@ -1,55 +1,53 @@
 import type { FieldError } from '../../resources/index.ts';
 import type { RejectionCode, WarningCode } from './rule-codes.ts';
 
-/** Characters of one message: an expression may have a hundred thousand, which nobody reads in a terminal. */
+/** Characters of one message, which may quote an expression of a hundred thousand. */
 const MAX_MESSAGE_CHARACTERS = 4096;
-/** What is said of one object at most. With {@link MAX_MESSAGE_CHARACTERS} an answer stays below a megabyte. */
+/** Errors of one object. With {@link MAX_MESSAGE_CHARACTERS}, a response stays below a megabyte. */
 export const MAX_FINDINGS = 100;
-/** API servers pass on 4 KiB of warnings per request in all. */
+/** API servers pass on at most 4 KiB of warnings per request. */
 const MAX_WARNINGS = 10;
 const MAX_WARNING_CHARACTERS = 400;
 
-/** What is wrong with an object, and what may not be meant. Each ends in the code of its rule, as the documentation lists it. */
+/** Errors and warnings about one object. Each ends with the code of its rule, see docs/policy-validation.md. */
 export class Findings {
   #errors: FieldError[] = [];
   readonly #warnings: string[] = [];
-  #leftOut = 0;
+  #omitted = 0;
 
-  /** All that is wrong, in the order in which it was found. */
   get errors(): readonly FieldError[] {
-    const more = `Too many: ${this.#leftOut} more problems: mend these first`;
-    return this.#leftOut === 0
+    const more = `Too many: ${this.#omitted} more problems: fix these first`;
+    return this.#omitted === 0
       ? this.#errors
       : [...this.#errors, { reason: 'FieldValueTooMany', field: '<nil>', message: more }];
   }
 
-  /** What users are told besides. */
   get warnings(): readonly string[] {
     return this.#warnings;
   }
 
-  /** Whether something was found at a field or below. */
+  /** Whether there is an error at a field or below it. */
   has(field: string): boolean {
     return this.#errors.some((error) => error.field === field || /^[.[]/.test(below(error.field, field)));
   }
 
   reject(code: RejectionCode, error: FieldError): void {
     if (this.#errors.length === MAX_FINDINGS) {
-      this.#leftOut += 1;
+      this.#omitted += 1;
     } else {
       this.#errors.push({ ...error, message: `${cut(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
     }
   }
 
-  /** A hostile object has more errors than a call takes arguments. */
+  /** Takes a list, because a hostile object can have more errors than a call takes arguments. */
   rejectAll(code: RejectionCode, errors: readonly FieldError[]): void {
     for (const error of errors) {
       this.reject(code, error);
     }
   }
 
-  /** Turns what was wrong before, and is as it was, into warnings: who mends one thing need not mend all at once. */
-  pardon(before: Findings): void {
+  /** Turns errors that the old object had too into warnings, so that users can fix one at a time. */
+  downgradeKnown(before: Findings): void {
     const known = new Set(before.#errors.map(keyOf));
     const old = this.#errors.filter((error) => known.has(keyOf(error)));
     this.#errors = this.#errors.filter((error) => !known.has(keyOf(error)));
@@ -69,7 +67,7 @@ function keyOf({ field, message }: FieldError): string {
   return JSON.stringify([field, message]);
 }
 
-/** What comes behind a path in a longer one; empty when the longer one does not begin with it. */
+/** The rest of a field's path after a prefix; empty without that prefix. */
 function below(field: string, path: string): string {
   return field.startsWith(path) ? field.slice(path.length) : '';
 }

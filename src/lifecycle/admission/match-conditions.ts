@@ -6,12 +6,12 @@ import type { Findings } from './findings.ts';
 
 type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
 
-/** Compiles match conditions as API servers compile those of webhooks. */
+/** Compiles match conditions like an API server those of webhooks. */
 export class MatchConditions {
-  /** Made when the first condition comes: most policies have none. */
+  /** Created for the first condition, since most policies have none. */
   #environment: Environment | undefined;
 
-  /** The conditions of a policy at `spec.matchConditions`. That their names differ is in the schema. */
+  /** Checks `spec.matchConditions`. The schema already checks that names are unique. */
   check(conditions: readonly MatchCondition[], findings: Findings): void {
     for (const [index, { name, expression }] of conditions.entries()) {
       const path = `spec.matchConditions[${index}]`;
@@ -23,7 +23,7 @@ export class MatchConditions {
       }
       if (expression.trim() === '') {
         const detail =
-          'expected an expression in CEL, as `request.userInfo.username != "admin"`. To ask always, leave the condition out';
+          'expected an expression in CEL, such as `request.userInfo.username != "admin"`. Omit the condition to match all requests';
         findings.reject('condition-expression', required(`${path}.expression`, detail));
         continue;
       }
@@ -41,11 +41,11 @@ export class MatchConditions {
       if (resultType.kind === 'bool') {
         return undefined;
       }
-      const advice =
+      const got =
         resultType.kind === 'dyn'
-          ? 'one whose type is not known: compare it, as in `… == true`'
-          : `one that is a ${formatType(resultType)}: compare it with something`;
-      return `expected an expression that is true or false, got ${advice}`;
+          ? 'an unknown type: compare it, as in `… == true`'
+          : `${formatType(resultType)}: compare it with a value`;
+      return `expected an expression that is true or false, got ${got}`;
     } catch (error) {
       if (error instanceof CelError) {
         const text = error.issues.length === 0 ? error.message : error.issues.map(describeIssue).join('\n');

@@ -1,4 +1,4 @@
-// Where the code of policies may come from.
+// Checks module references of policies, with the messages of src/modules.
 import { fileURLToPath } from 'node:url';
 import { nearestKey } from '../../engine/index.ts';
 import {
@@ -16,18 +16,18 @@ import {
 import { forbidden, invalid } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
-/** Whose modules they are, and where relative ones lead. */
 export interface ModuleScope {
+  /** Whether the policy is namespaced. */
   readonly isNamespaced: boolean;
-  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Absent: such modules cannot be found. */
+  /** Base URL of `file://./…`: a folder, with a slash at the end. Undefined: such references are rejected. */
   readonly modulesUrl: URL | undefined;
 }
 
 const SCHEMES = ['file', 'http', 'https', 'registry', 'builtin'];
-/** A reference in a message. */
+/** Characters of a reference that a message quotes. */
 const MAX_SHOWN_CHARACTERS = 200;
 
-/** Checks the reference of a module. The name of the builtin module, where it is one. */
+/** @returns the name of the builtin module, if the reference is to one */
 export function checkModule(
   module: string,
   field: string,
@@ -76,7 +76,7 @@ function checkBuiltin(module: string, field: string, findings: Findings): Builti
   }
 }
 
-/** Tenants must not have the policy server read its own files, nor ask services that only it can reach. */
+/** Namespaced policies must not name files of the policy server, or addresses that only it can reach (SSRF). */
 function checkSource(
   reference: ModuleReference,
   module: string,
@@ -86,11 +86,11 @@ function checkSource(
 ): void {
   if (reference.kind === 'file') {
     if (modulesUrl === undefined || !isInside(reference.path, fileURLToPath(modulesUrl))) {
-      const detail = `policies of a namespace cannot name files of the policy server (${shown(module)}): use https:// or a builtin module, or make it a cluster-wide policy`;
+      const detail = `namespaced policies cannot name files of the policy server (${shown(module)}): use https:// or a builtin module, or make it a cluster-wide policy`;
       findings.reject('module-source', forbidden(field, detail));
     }
   } else if (isLocalHost(reference.url.hostname)) {
-    const detail = `policies of a namespace cannot name loopback and link-local addresses, got ${reference.url.hostname}: use the name of a server that the policy server reaches over the network`;
+    const detail = `namespaced policies cannot have modules from loopback and link-local addresses, got ${reference.url.hostname}: use a server that the policy server reaches over the network`;
     findings.reject('module-source', forbidden(field, detail));
   }
 }
@@ -103,7 +103,7 @@ function schemeHint(module: string): string {
     : `. Did you mean ${nearest}:${nearest === 'builtin' ? '' : '//'}?`;
 }
 
-/** A reference as it may be shown: what could be a password or a signed query is left out. */
+/** A reference for messages, without passwords and signed queries. */
 function shown(module: string): string {
   const text = /\?|@(?!sha\d+:[^@]*$)/i.test(module) ? redactUrl(module) : module;
   return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;

@@ -12,24 +12,21 @@ import {
 import { MANAGED_BY } from '../managed-by.ts';
 import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
-/** The name of the configuration. */
 export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';
-/** Where reviews of our own kinds go. */
+/** The path of the endpoint for reviews of our own kinds. */
 export const OWN_KINDS_PATH = '/validate-own-kinds';
 
-/** Compiling takes milliseconds; a controller that starts or is busy gets as long as Kubernetes gives by default. */
+/** The default of Kubernetes. Checks take milliseconds, but the controller may be busy or starting. */
 const TIMEOUT_SECONDS = 10;
 
 const WRITES = ['CREATE', 'UPDATE'];
 
 /**
- * The configuration that makes an API server ask. It fails closed: what nobody looked at is not written. That locks nobody
- * out, because it is for our kinds only, never for deletions, and not for what leaves alone the parts that are judged: garbage
- * collectors go on, and so does the controller, whoever runs this endpoint, and whether somebody does. Nothing is left to
- * defaults, so that differences show.
+ * The webhook configuration for our own kinds. It fails closed. This cannot lock users out: it covers our own kinds only, no
+ * deletions, no writes of the controller, and no changes of other parts, so that garbage collection works while the endpoint
+ * is down. It sets every field, so that a difference can be detected.
  *
- * @param target where API servers reach the endpoint
- * @param controllerUser the user that the controller is to API servers
+ * @param controllerUser the user name of the controller
  */
 export function ownKindsConfiguration(target: WebhookTarget, controllerUser: string): WebhookConfiguration {
   const notTheController = {

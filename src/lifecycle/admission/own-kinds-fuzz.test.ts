@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseReview } from './own-kinds-review.ts';
 import { randomNumbers } from './testing/own-kinds-objects.ts';
-import { group, judged, type Kind, KINDS, object, review, server, SPEC } from './testing/judgement.ts';
+import { group, validated, type Kind, KINDS, object, review, server, SPEC } from './testing/validation-cases.ts';
 
-describe('any document', () => {
-  it('is judged, and nothing is thrown', () => {
+describe('random documents', () => {
+  it('are validated without throwing', () => {
     const random = randomNumbers(7);
     for (let round = 0; round < 1500; round += 1) {
       const kinds = Object.keys(KINDS) as Kind[];
@@ -16,8 +16,8 @@ describe('any document', () => {
       const old = random() < 0.3 ? mutated(object(kind, base), random) : undefined;
       const { group: name, ...request } = review(kind, {});
       const body = { ...request, kind: { group: name, kind: request.kind }, object: next, oldObject: old };
-      const asked = parseReview(Buffer.from(JSON.stringify({ request: body })));
-      const { errors, warnings } = judged(asked);
+      const parsed = parseReview(Buffer.from(JSON.stringify({ request: body })));
+      const { errors, warnings } = validated(parsed);
       assert.ok(
         [...errors, ...warnings].every((text) => !text.endsWith('?')),
         JSON.stringify([next, errors, warnings]),
@@ -26,7 +26,7 @@ describe('any document', () => {
   });
 });
 
-/** The value with some parts replaced by something else. */
+/** A copy with some parts replaced. */
 function mutated(value: unknown, random: () => number, depth = 0): unknown {
   if (random() < 0.06) {
     return STRANGE[Math.floor(random() * STRANGE.length)];

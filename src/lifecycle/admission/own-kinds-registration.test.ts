@@ -15,7 +15,7 @@ import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 
-it('the registration of the webhook for our own kinds waits until its Service is reached, and follows whom API servers are to trust', async () => {
+it('OwnKindsRegistration waits until its Service is reached, and follows changes of the CA bundle', async () => {
   await using cleanup = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'own-kinds-registration-'));
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ it('the registration of the webhook for our own kinds waits until its Service is
   let bundle: string | undefined;
   const listeners = new Set<() => void>();
   let isReached = false;
-  const tell = (): void => listeners.forEach((listener) => listener());
+  const notify = (): void => listeners.forEach((listener) => listener());
   const subscribe = (listener: () => void): (() => void) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -55,16 +55,16 @@ it('the registration of the webhook for our own kinds waits until its Service is
     return (configuration?.webhooks as { clientConfig: unknown }[] | undefined)?.[0]?.clientConfig;
   };
   await webhook.ready;
-  assert.equal(await clientConfig(), undefined, 'nothing is written while it is not known whom to trust');
+  assert.equal(await clientConfig(), undefined, 'nothing is written without a CA bundle');
   bundle = 'one';
-  tell();
+  notify();
   await sleep(100);
-  assert.equal(await clientConfig(), undefined, 'nothing is written while no API server would reach it');
+  assert.equal(await clientConfig(), undefined, 'nothing is written while the Service is not reached');
   for (const pem of ['one', 'one and two']) {
-    // Reached once is enough: what is there is kept right also when the Service has nobody behind it.
+    // An existing configuration is updated even when the Service is not reached any more.
     isReached = pem === 'one';
     bundle = pem;
-    tell();
+    notify();
     const service = { namespace: 'portcullis', name: 'portcullis-controller', port: 443, path: '/validate-own-kinds' };
     const wanted = { service, caBundle: Buffer.from(pem).toString('base64') };
     await until(async () => isDeepStrictEqual(await clientConfig(), wanted));

@@ -16,7 +16,7 @@ import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 
-/** What the registration needs to be allowed (RBAC). */
+/** Access rules of the registration. */
 export const OWN_KINDS_RULES: readonly AccessRule[] = [
   {
     apiGroups: [VALIDATING_WEBHOOKS.group],
@@ -25,34 +25,34 @@ export const OWN_KINDS_RULES: readonly AccessRule[] = [
   },
 ];
 
-/** How often it is looked whether the endpoint is reached, if nobody tells. Milliseconds. */
-const UNREACHED_MS = 5_000;
+/** Delay before checking again whether API servers reach the endpoint. Milliseconds. */
+const NOT_REACHED_RETRY_MS = 5_000;
 
 const KEY = { name: OWN_KINDS_CONFIGURATION };
 
 export interface OwnKindsRegistrationOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** What is to be there. Waited for: the port may not be known yet. Undefined: it cannot be told yet, `subscribe` will. */
+  /** The wanted configuration; resolves when the port is known. Undefined while the CA is unknown. */
   readonly configuration: () => Promise<WebhookConfiguration | undefined>;
   /**
-   * Whether API servers would reach the endpoint. Until they do, no configuration is made, as it would refuse every write of our
-   * kinds; one that is there is kept right. When it says something else, `subscribe` tells.
+   * Whether API servers reach the endpoint. Until they do, no configuration is created, since it would refuse all writes of
+   * our kinds; an existing one is kept up to date.
    */
   readonly isReached: () => boolean;
-  /** Tells that the configuration is to be another one, or that it can be made now. Returns what ends it. */
+  /** Calls the listener when `configuration` or `isReached` may return something else. @returns a function that unsubscribes */
   readonly subscribe: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
 }
 
 /**
- * Keeps the configuration of the webhook for our own kinds as it is to be: made when it is missing, put right when it
- * differs, and not touched otherwise. It stays when the process ends, and is removed with the product only.
+ * Creates and corrects the webhook configuration for our own kinds. The configuration stays when the process ends; only
+ * `uninstall` removes it.
  */
 export class OwnKindsRegistration implements Runnable {
   readonly name = 'own-kinds-registration';
-  /** Resolves when the configuration was right for the first time. */
+  /** Resolves when the configuration is up to date for the first time. */
   readonly ready: Promise<void>;
   readonly #options: OwnKindsRegistrationOptions;
   readonly #controller: Controller;
@@ -81,7 +81,7 @@ export class OwnKindsRegistration implements Runnable {
     try {
       const running = this.#controller.start(signal);
       await Promise.race([this.#controller.ready, aborted(signal), running]);
-      // Nothing tells of what is not there.
+      // No watch event reports a missing configuration.
       this.#controller.enqueue(KEY);
       await running;
     } finally {
@@ -89,7 +89,7 @@ export class OwnKindsRegistration implements Runnable {
     }
   }
 
-  /** Looks at the cluster, not at the cache: it is asked seldom, and then it matters. */
+  /** Reads the cluster, not the cache: a pass is rare, and must not act on a stale object. */
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { cluster, configuration, isReached } = this.#options;
     const wanted = await configuration();
@@ -102,8 +102,8 @@ export class OwnKindsRegistration implements Runnable {
       if (!isReached()) {
         throw new Waiting(
           'EndpointNotReached',
-          UNREACHED_MS,
-          'no API server would reach the webhook for our own kinds yet',
+          NOT_REACHED_RETRY_MS,
+          'API servers do not reach the webhook for our own kinds yet',
         );
       }
       await cluster.create(VALIDATING_WEBHOOKS, wanted, options);

@@ -1,10 +1,10 @@
-// AdmissionReviews (`admission.k8s.io/v1`) about objects of our own kinds: parsed once, at the edge.
+// Parses and answers AdmissionReviews (`admission.k8s.io/v1`) of our own kinds.
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 
-/** What an API server asks about. */
+/** The request of an AdmissionReview. */
 export interface OwnKindsReview {
   readonly uid: string;
   readonly operation: string;
@@ -15,20 +15,19 @@ export interface OwnKindsReview {
   readonly name: string;
   readonly namespace: string;
   readonly username: string;
-  /** Absent when it is deleted. */
+  /** Undefined for DELETE. */
   readonly object: JsonObject | undefined;
-  /** Absent when it is created. */
+  /** Undefined for CREATE. */
   readonly oldObject: JsonObject | undefined;
 }
 
-/** What is answered. */
 export interface OwnKindsVerdict {
-  /** Absent: the request is allowed. */
+  /** Undefined if the request is allowed. */
   readonly error?: ApiError;
   readonly warnings: readonly string[];
 }
 
-/** @throws RequestRefused 400 for what is no review. */
+/** @throws RequestRefused 400 if the body is no AdmissionReview */
 export function parseReview(body: Uint8Array): OwnKindsReview {
   let review: unknown;
   try {
@@ -56,8 +55,8 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
   };
 }
 
-/** The answer to a review, as JSON. */
-export function reviewAnswer({ uid }: OwnKindsReview, { error, warnings }: OwnKindsVerdict): string {
+/** The AdmissionReview with the response, as JSON. */
+export function reviewResponse({ uid }: OwnKindsReview, { error, warnings }: OwnKindsVerdict): string {
   const status: Status | undefined = error?.toStatus();
   return JSON.stringify({
     apiVersion: 'admission.k8s.io/v1',

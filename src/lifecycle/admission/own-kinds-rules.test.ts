@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { isJsonObject, type JsonObject } from '../../resources/index.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 import { OwnKindsRules } from './own-kinds-rules.ts';
-import { conditions, CONTROLLER, judged, object, review, RULE, SPEC } from './testing/judgement.ts';
+import { conditions, CONTROLLER, validated, object, review, RULE, SPEC } from './testing/validation-cases.ts';
 
 describe('new objects of our kinds', () => {
-  it('are refused with a status as API servers have it', () => {
-    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).judge(
+  it('are rejected with a Status as from an API server', () => {
+    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).validate(
       review('cap', object('cap', { ...SPEC, sideEffects: 'Some' })),
     );
     assert.deepEqual(error?.toStatus(), {
@@ -34,13 +34,13 @@ describe('new objects of our kinds', () => {
     });
   });
 
-  it('make no answer that is longer than anybody reads', () => {
+  it('get a response of limited length', () => {
     const long = `'${'x'.repeat(90_000)}'`;
     const many = Array.from({ length: 128 }, () => ({ ...RULE, apiGroups: ['*', ''], resources: ['', ''] }));
     const spec = { ...conditions(...Array.from({ length: 64 }, () => long)), rules: many };
-    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).judge(review('cap', object('cap', spec)));
+    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).validate(review('cap', object('cap', spec)));
     assert.equal(error?.details?.causes?.length, 101);
-    assert.match(error?.details?.causes?.at(-1)?.message ?? '', /more problems: mend these first/);
+    assert.match(error?.details?.causes?.at(-1)?.message ?? '', /more problems: fix these first/);
     assert.ok(JSON.stringify(error?.toStatus()).length < 1_000_000);
   });
 });
@@ -48,25 +48,25 @@ describe('new objects of our kinds', () => {
 describe('changes of objects of our kinds', () => {
   const broken = { ...SPEC, module: 'nothing', settings: { a: [1] } };
 
-  it('are taken when the spec stays as it was, whatever it is', () => {
+  it('are accepted when the spec does not change, even if it is invalid', () => {
     const old = object('cap', broken);
     const labelled = object('cap', broken, { labels: { a: 'b' } });
-    assert.deepEqual(judged(review('cap', labelled, old)).errors, []);
-    assert.deepEqual(judged(review('cap', { ...old, status: { phase: 'Error' } }, old)).errors, []);
+    assert.deepEqual(validated(review('cap', labelled, old)).errors, []);
+    assert.deepEqual(validated(review('cap', { ...old, status: { phase: 'Error' } }, old)).errors, []);
   });
 
-  it('are judged when the spec differs', () => {
+  it('are validated when the spec changes', () => {
     const old = object('cap', { ...SPEC, mode: 'monitor' });
-    assert.deepEqual(judged(review('cap', object('cap', broken), old)).errors, ['spec.module [module-reference]']);
+    assert.deepEqual(validated(review('cap', object('cap', broken), old)).errors, ['spec.module [module-reference]']);
   });
 
-  it('may leave wrong what was wrong before, and make nothing else wrong', () => {
+  it('get warnings for old errors, and errors for new ones', () => {
     const twice = { ...conditions('1 +', '2 +'), sideEffects: 'Some' };
     const old = object('cap', twice);
-    const mended = judged(review('cap', object('cap', { ...twice, sideEffects: 'None' }), old));
+    const mended = validated(review('cap', object('cap', { ...twice, sideEffects: 'None' }), old));
     const conditionsLeft = [0, 1].map((index) => `spec.matchConditions[${index}].expression [wrong-before]`);
     assert.deepEqual([mended.errors, mended.warnings], [[], conditionsLeft]);
-    const worse = judged(review('cap', object('cap', { ...twice, ...conditions('1 +', '3 +') }), old));
+    const worse = validated(review('cap', object('cap', { ...twice, ...conditions('1 +', '3 +') }), old));
     assert.deepEqual(worse.errors, ['spec.matchConditions[1].expression [condition-expression]']);
     assert.deepEqual(worse.warnings, [
       'spec.matchConditions[0].expression [wrong-before]',
@@ -74,26 +74,26 @@ describe('changes of objects of our kinds', () => {
     ]);
   });
 
-  it('are taken when the object is being deleted, and deletions always', () => {
+  it('are accepted when the object is deleted or being deleted', () => {
     const leaving = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     const next = object('cap', { ...broken, mode: 'monitor' }, leaving);
-    assert.deepEqual(judged(review('cap', next, object('cap', broken, leaving))).errors, []);
-    assert.deepEqual(judged(review('cap', next, next, { operation: 'DELETE' })).errors, []);
+    assert.deepEqual(validated(review('cap', next, object('cap', broken, leaving))).errors, []);
+    assert.deepEqual(validated(review('cap', next, next, { operation: 'DELETE' })).errors, []);
   });
 
-  it('are taken when they are of the status', () => {
+  it('are accepted when they are of the status', () => {
     const next = object('cap', broken);
-    assert.deepEqual(judged(review('cap', next, object('cap', SPEC), { subresource: 'status' })).errors, []);
+    assert.deepEqual(validated(review('cap', next, object('cap', SPEC), { subresource: 'status' })).errors, []);
   });
 
-  it('are taken when they are of the controller', () => {
+  it('are accepted when the controller makes them', () => {
     const request = review('cap', object('cap', broken), object('cap', SPEC), { username: CONTROLLER });
-    assert.deepEqual(judged(request).errors, []);
+    assert.deepEqual(validated(request).errors, []);
   });
 
-  it('are taken when they are of another kind', () => {
-    assert.deepEqual(judged(review('psr', object('psr', {}))).errors, []);
-    assert.deepEqual(judged(review('cap', object('cap', {}), undefined, { kind: 'Pod', group: '' })).errors, []);
+  it('are accepted when they are of another kind', () => {
+    assert.deepEqual(validated(review('psr', object('psr', {}))).errors, []);
+    assert.deepEqual(validated(review('cap', object('cap', {}), undefined, { kind: 'Pod', group: '' })).errors, []);
   });
 });
 
@@ -101,12 +101,12 @@ describe('revisions', () => {
   const label = (server: string): object => ({ labels: { 'portcullis.dev/policy-server': server } });
   const old = object('prev', { revision: 1, snapshot: { mode: 'protect' } }, label('default'));
   const refused = (next: JsonObject, more: Partial<OwnKindsReview> = {}): readonly string[] =>
-    judged(review('prev', next, old, more)).errors;
+    validated(review('prev', next, old, more)).errors;
 
-  it('are made by the controller only', () => {
-    assert.deepEqual(judged(review('prev', old)).errors, ['spec [revision-writer]']);
-    assert.deepEqual(judged(review('prev', old, undefined, { username: CONTROLLER })).errors, []);
-    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).judge(review('prev', old));
+  it('are created by the controller only', () => {
+    assert.deepEqual(validated(review('prev', old)).errors, ['spec [revision-writer]']);
+    assert.deepEqual(validated(review('prev', old, undefined, { username: CONTROLLER })).errors, []);
+    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).validate(review('prev', old));
     assert.deepEqual([error?.code, error?.reason], [403, 'Forbidden']);
   });
 
@@ -120,7 +120,7 @@ describe('revisions', () => {
     assert.deepEqual(refused(moved), ['metadata.labels[portcullis.dev/policy-server] [revision-writer]']);
   });
 
-  it('are cleaned up by anybody', () => {
+  it('can be deleted, and their finalizers removed, by other users', () => {
     const { metadata } = old;
     assert.ok(isJsonObject(metadata));
     assert.deepEqual(refused({ ...old, metadata: { ...metadata, finalizers: [], annotations: { a: 'b' } } }), []);

@@ -18,21 +18,20 @@ import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotations.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
-import { foreignWrites } from './policy-revision-rules.ts';
+import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
 import { checkPolicyServer } from './policy-server-rules.ts';
 
 export interface OwnKindsRulesOptions extends PolicyRulesOptions {
-  /** The user that the controller is to API servers: nobody else writes revisions, and nothing is held against it. */
+  /** The user name of the controller. Only it may write revisions, and its writes are always allowed. */
   readonly controllerUser: string;
 }
 
 const ALLOWED: OwnKindsVerdict = { warnings: [] };
 
 /**
- * What may be written of our own kinds, beyond what their schemas say. Judges what is new: a spec that is as it was, a
- * deletion and an object that is being deleted are never refused, and what was wrong before is told, and not held against
- * a change of something else.
+ * Validates writes of our own kinds, beyond their schemas. Deletions, objects that are being deleted and unchanged specs are
+ * always allowed. When a spec changes, errors that it had before become warnings.
  */
 export class OwnKindsRules {
   readonly #controllerUser: string;
@@ -44,7 +43,7 @@ export class OwnKindsRules {
     this.#policies = new PolicyRules(options);
   }
 
-  judge(review: OwnKindsReview): OwnKindsVerdict {
+  validate(review: OwnKindsReview): OwnKindsVerdict {
     const { operation, object, oldObject, username } = review;
     const kind = OWN_KINDS.find((one) => one.kind === review.kind && one.group === review.group);
     const isWrite = operation === 'CREATE' || operation === 'UPDATE';
@@ -52,10 +51,10 @@ export class OwnKindsRules {
       return ALLOWED;
     }
     if (kind.kind === POLICY_REVISIONS.kind) {
-      return this.#judgeRevision(review, object);
+      return this.#validateRevision(review, object);
     }
-    const isLeaving = own(objectAt(oldObject ?? {}, 'metadata') ?? {}, 'deletionTimestamp') !== undefined;
-    if (review.subresource !== '' || isLeaving || kind.group !== POLICIES_GROUP) {
+    const isBeingDeleted = own(objectAt(oldObject ?? {}, 'metadata') ?? {}, 'deletionTimestamp') !== undefined;
+    if (review.subresource !== '' || isBeingDeleted || kind.group !== POLICIES_GROUP) {
       return ALLOWED;
     }
     const findings = new Findings();
@@ -64,8 +63,8 @@ export class OwnKindsRules {
     return errors.length === 0 ? { warnings } : { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
   }
 
-  #judgeRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
-    const causes = foreignWrites(
+  #validateRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
+    const causes = forbiddenRevisionChanges(
       object as unknown as KubernetesObject,
       review.oldObject as KubernetesObject | undefined,
     );
@@ -93,7 +92,7 @@ export class OwnKindsRules {
       if (findings.errors.length > 0) {
         const before = new Findings();
         this.#checkSpec(kind, old, false, before);
-        findings.pardon(before);
+        findings.downgradeKnown(before);
       }
     }
     const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
@@ -117,8 +116,8 @@ export class OwnKindsRules {
   }
 
   /**
-   * The object with its defaults, where it follows our schema. The API server has checked that already, unless its definition
-   * of the kind is another one than ours.
+   * The object with defaults, or undefined if it violates our schema. API servers check the schema too, but their
+   * CustomResourceDefinition may be of another version.
    */
   #read(kind: OwnKind, object: JsonObject, findings: Findings): KubernetesObject | undefined {
     let schema = this.#schemas.get(kind);

@@ -106,7 +106,7 @@ describe('the webhook for our own kinds', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('refuses what cannot work, with every cause, and takes the rest', async () => {
+  it('rejects an invalid object with all causes, and accepts a valid one', async () => {
     const wrong = policy('wrong', {
       module: 'builtin:cel',
       settings: { validations: [{ expression: '1 +' }] },
@@ -131,7 +131,7 @@ describe('the webhook for our own kinds', () => {
     assert.deepEqual((await user.get(POLICIES, { name: 'right' })).metadata, right.metadata);
   });
 
-  it('lets nobody but the controller write revisions', async () => {
+  it('lets only the controller write revisions', async () => {
     await assert.rejects(user.create(REVISIONS, revision('mine')), { code: 403 });
     await controller.create(REVISIONS, revision('one'));
     const key = { namespace: 'default', name: 'one' };
@@ -145,7 +145,7 @@ describe('the webhook for our own kinds', () => {
     await user.delete(REVISIONS, key);
   });
 
-  it('is put right when somebody changes or removes it, and left alone otherwise', async () => {
+  it('restores its configuration after a change or a deletion, and writes it no more than that', async () => {
     const wanted = await user.get(CONFIGURATIONS, KEY);
     const seen = async (isSo: (configuration: KubernetesObject) => boolean): Promise<void> => {
       for await (const event of user.watch(CONFIGURATIONS, { signal: AbortSignal.timeout(5000) })) {
@@ -153,7 +153,7 @@ describe('the webhook for our own kinds', () => {
           return;
         }
       }
-      assert.fail('the configuration was not put right');
+      assert.fail('the configuration was not restored');
     };
     const isRight = ({ metadata, webhooks }: KubernetesObject): boolean =>
       metadata.name === KEY.name && JSON.stringify(webhooks) === JSON.stringify(wanted['webhooks']);
@@ -164,11 +164,11 @@ describe('the webhook for our own kinds', () => {
     await user.delete(CONFIGURATIONS, KEY);
     await seen(isRight);
     const { revision: before } = cluster;
-    await assert.rejects(user.create(POLICIES, policy('asked', { sideEffects: 'Some' })), { code: 422 });
+    await assert.rejects(user.create(POLICIES, policy('covered', { sideEffects: 'Some' })), { code: 422 });
     assert.equal(cluster.revision, before);
   });
 
-  it('answers garbage as such, and goes on', async () => {
+  it('rejects invalid requests, and continues', async () => {
     const deep = `{"request":{"uid":"u","operation":"UPDATE","kind":{"group":"policies.kubewarden.io","kind":"ClusterAdmissionPolicy"},"object":{"spec":${'['.repeat(50_000)}${']'.repeat(50_000)}},"oldObject":{"spec":${'['.repeat(50_000)}${']'.repeat(50_000)}}}}`;
     for (const [body, options, status] of [
       ['', {}, 400],
@@ -189,10 +189,10 @@ describe('the webhook for our own kinds', () => {
       const answer = await send(body, options);
       assert.equal(answer.status, status, `${String(body).slice(0, 60)}: ${answer.body.slice(0, 300)}`);
     }
-    await assert.rejects(user.create(POLICIES, policy('still-asked', { sideEffects: 'Some' })), { code: 422 });
+    await assert.rejects(user.create(POLICIES, policy('still-covered', { sideEffects: 'Some' })), { code: 422 });
   });
 
-  it('answers one review in a turn of the event loop, so that many large ones leave time for other work', async () => {
+  it('handles one review in a turn of the event loop, so that many large ones leave time for other work', async () => {
     let turn = 0;
     let counting = setImmediate(function count() {
       turn += 1;
@@ -211,7 +211,7 @@ describe('the webhook for our own kinds', () => {
     const body = JSON.stringify({ request: { uid: 'u', operation: 'CREATE', kind, object } });
     const head = `POST /validate-own-kinds HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const socket = tlsConnect({ host: '127.0.0.1', port: Number(new URL(await other.url).port), ca });
-    // All in one piece.
+    // In one write, so that all are read at once.
     socket.write(`${head}${body}`.repeat(5));
     await new Promise<void>((resolve, reject) => {
       socket.on('error', reject).on('data', () => {
@@ -227,7 +227,7 @@ describe('the webhook for our own kinds', () => {
     assert.equal(new Set(turns).size, 5, turns.join());
   });
 
-  it('serves a certificate that was renewed', async () => {
+  it('serves a renewed certificate', async () => {
     const renewed = await ensureLocalCertificates(join(folder, 'renewed'));
     copyFileSync(renewed.certFile, certificates.certFile);
     copyFileSync(renewed.keyFile, certificates.keyFile);
@@ -238,13 +238,13 @@ describe('the webhook for our own kinds', () => {
         () => true,
       );
     while (!(await isRenewed())) {
-      assert.ok(performance.now() < deadline, 'the old certificate is served still');
+      assert.ok(performance.now() < deadline, 'the old certificate is still served');
     }
     copyFileSync(renewed.caFile, certificates.caFile);
     assert.equal((await send('')).status, 400);
   });
 
-  it('locks nobody out while it is down: only what it would judge waits for it', async () => {
+  it('rejects only the writes that it validates while it is down', async () => {
     await stop();
     const { uid } = (await user.get(CONFIGURATIONS, KEY)).metadata;
     assert.ok(uid, 'the configuration stays');
@@ -264,7 +264,7 @@ describe('the webhook for our own kinds', () => {
       metadata: { name: 'c', namespace: 'default' },
     });
     await start();
-    // It has another port and another certificate, and the configuration says so.
+    // The configuration now has the new port and the new certificate.
     await assert.rejects(user.create(POLICIES, policy('late', { sideEffects: 'Some' })), { code: 422 });
     await user.create(POLICIES, policy('late'));
   });

@@ -20,38 +20,38 @@ import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { errorText } from '../../values/index.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
-import { parseReview, reviewAnswer } from './own-kinds-review.ts';
+import { parseReview, reviewResponse } from './own-kinds-review.ts';
 import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
 
-/** What reviews that are being answered have when the process ends. Milliseconds. */
+/** Time for reviews under way when the process ends. Milliseconds. */
 const DRAIN_MS = 2_000;
 
 export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly tls: TlsFiles;
   /** Base URL by which API servers reach the endpoint. Default: https, `host` and the port. */
   readonly url?: string | undefined;
-  /** The Service by which API servers reach it instead. */
+  /** The Service by which API servers reach the endpoint, instead of `url`. */
   readonly service?: Extract<WebhookTarget, { readonly service: unknown }>['service'] | undefined;
-  /** Who knows whether that Service is reached. Default: it is. */
+  /** Whether API servers reach that Service. Default: always. */
   readonly reached?: Reached | undefined;
-  /** PEM of the CAs that the certificate may come from, or who knows them. */
+  /** CA certificates of the endpoint, as PEM or as a bundle that may change. */
   readonly ca: string | CertificateBundle;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
 }
 
 /**
- * The validating webhook for our own kinds: an HTTPS endpoint that rejects what can be known at once. For the group of
- * servers; {@link registration}, which makes the API server ask, is for the leader.
+ * The validating webhook for our own kinds: an HTTPS endpoint that every controller runs. Only the leader runs its
+ * {@link registration}, which writes the webhook configuration.
  */
 export class OwnKindsWebhook implements Runnable {
   readonly name = 'own-kinds-webhook';
-  /** Resolves when reviews are answered. */
+  /** Resolves when the endpoint listens. */
   readonly ready: Promise<void>;
   readonly registration: OwnKindsRegistration;
   readonly #options: OwnKindsWebhookOptions;
@@ -59,7 +59,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #rules: OwnKindsRules;
   readonly #budget = new BodyBudget();
   readonly #url = Promise.withResolvers<string>();
-  /** Reviews that wait for their turn. */
+  /** Reviews that wait for a turn of the event loop. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(options: OwnKindsWebhookOptions) {
@@ -67,7 +67,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#log = options.log.child({ component: this.name });
     this.#rules = new OwnKindsRules(options);
     this.ready = this.#url.promise.then(() => undefined);
-    // Whoever starts it hears of that, too.
+    // `start` throws the same error.
     this.ready.catch(() => undefined);
     const { cluster, caches, service, reached, controllerUser, log, metrics } = options;
     const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
@@ -109,8 +109,8 @@ export class OwnKindsWebhook implements Runnable {
     });
     try {
       const bound = await listen(server, port, host);
-      // A connection that could not be taken, for want of file descriptors: the next one may be.
-      server.on('error', (error) => this.#log.error({ error: error.message }, 'a connection could not be taken'));
+      // As when file descriptors run out. The server goes on listening.
+      server.on('error', (error) => this.#log.error({ error: error.message }, 'connection not accepted'));
       this.#url.resolve(this.#options.url ?? `https://${hostText(host)}:${bound}`);
       await aborted(signal);
     } catch (error) {
@@ -142,13 +142,13 @@ export class OwnKindsWebhook implements Runnable {
         return;
       }
       if (!this.#budget.take(body.length, body.length)) {
-        refuse(new RequestRefused(503, 'more reviews wait than can be held; try again later'));
+        refuse(new RequestRefused(503, 'too many reviews are waiting; try again later'));
         return;
       }
       this.#inTurn(() => {
         this.#budget.giveBack(body.length);
         if (response.destroyed) {
-          // Its client waits no more.
+          // The client has disconnected.
           return;
         }
         try {
@@ -161,8 +161,8 @@ export class OwnKindsWebhook implements Runnable {
   }
 
   /**
-   * One review for each turn of the event loop: a large one takes a second or two (3 MB of expressions), and between two
-   * of them the rest of the process gets its time, above all the renewal of its leadership.
+   * Runs one review in each turn of the event loop. A large review (3 MB of expressions) takes a second or two; the renewal of
+   * the leader election must get time between two of them.
    */
   #inTurn(review: () => void): void {
     const next = (): void => {
@@ -180,18 +180,18 @@ export class OwnKindsWebhook implements Runnable {
 
   #answer(body: Uint8Array): string {
     const review = parseReview(body);
-    const verdict = this.#rules.judge(review);
+    const verdict = this.#rules.validate(review);
     const { kind, namespace, name, uid } = review;
     if (verdict.error !== undefined) {
       this.#log.info({ kind, namespace, name, uid, status: verdict.error.code }, 'object refused');
     }
-    return reviewAnswer(review, verdict);
+    return reviewResponse(review, verdict);
   }
 
-  /** What should not be: objects that are nested beyond what can be walked end here. */
+  /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */
   #failed(error: unknown): RequestRefused {
     const text = errorText(error);
-    this.#log.error({ error: text }, 'a review could not be answered');
+    this.#log.error({ error: text }, 'review failed');
     return new RequestRefused(500, `the object could not be checked: ${text}`);
   }
 }
@@ -210,7 +210,7 @@ function refusalOf({ url = '/', method, headers }: IncomingMessage): RequestRefu
     : new RequestRefused(415, `expected Content-Type: application/json, got ${type}`);
 }
 
-/** Lets answers that are on their way go out. */
+/** Closes a server after its pending responses, or after {@link DRAIN_MS}. */
 async function close(server: Server | SecureServer): Promise<void> {
   if (!server.listening) {
     return;

@@ -2,25 +2,28 @@ import { isDeepStrictEqual } from 'node:util';
 import { forbidden, isJsonObject, POLICY_SERVER_LABEL, POLICY_UID_LABEL } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject } from '../../resources/index.ts';
 
-/** What only the controller writes. */
+/** Fields that only the controller writes. */
 const PARTS = ['spec', 'status'];
-/** By these, revisions are found: by replicas, and by users. */
+/** Labels by which replicas and users select revisions. */
 const LABELS = [POLICY_SERVER_LABEL, POLICY_UID_LABEL];
 
 /**
- * What somebody other than the controller changes of a revision although only the controller may. Finalizers, owners and
- * annotations are anybody's who has the right: garbage collection and clean-ups must go on.
+ * An error for each change of a revision that only the controller may make. Other users may change finalizers, owners and
+ * annotations, so that garbage collection and clean-ups work.
  */
-export function foreignWrites(revision: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
+export function forbiddenRevisionChanges(
+  revision: KubernetesObject,
+  old: KubernetesObject | undefined,
+): readonly FieldError[] {
   if (old === undefined) {
-    return [forbidden('spec', 'only the controller makes revisions: change the policy, and it makes one')];
+    return [forbidden('spec', 'only the controller creates revisions: change the policy instead')];
   }
   const errors = PARTS.filter((part) => !isDeepStrictEqual(revision[part], old[part])).map((part) =>
     forbidden(part, 'only the controller changes revisions, and never their spec: change the policy instead'),
   );
   for (const label of LABELS) {
     if (labelOf(revision, label) !== labelOf(old, label)) {
-      const detail = 'revisions are found by this label, which never changes: put it back';
+      const detail = 'revisions are selected by this label, which must not change: restore its value';
       errors.push(forbidden(`metadata.labels[${label}]`, detail));
     }
   }

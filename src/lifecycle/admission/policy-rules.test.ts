@@ -7,14 +7,14 @@ import {
   type Case,
   conditions,
   group,
-  judged,
-  judges,
+  validated,
+  itValidates,
   module,
   object,
   review,
   RULE,
   SPEC,
-} from './testing/judgement.ts';
+} from './testing/validation-cases.ts';
 
 const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.map((one) => ({ ...RULE, ...one })) });
 const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
@@ -22,12 +22,12 @@ const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 const POLICY_CASES: readonly Case[] = [
   [
-    'rules for what nobody is asked about',
+    'rules for resources that are exempt',
     'cap',
     rules({ apiGroups: ['admissionregistration.k8s.io'], resources: ['mutatingwebhookconfigurations'] }),
     [],
     ['spec.rules[0].resources[0] [rule-never-matches]'],
-    /for RBAC to say/,
+    /Control access to them with RBAC/,
   ],
   [
     'rules for records of the product',
@@ -37,7 +37,7 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.rules[0].apiGroups[0] [rule-never-matches]'],
   ],
   [
-    'a label that is to have two values',
+    'a selector for two values of one label',
     'cap',
     selector({ matchLabels: { a: 'b' }, matchExpressions: [{ key: 'a', operator: 'In', values: ['c', 'd'] }] }),
     [],
@@ -45,14 +45,14 @@ const POLICY_CASES: readonly Case[] = [
     /label "a"/,
   ],
   [
-    'a label that is to have a value, and not that',
+    'a selector that requires and excludes a value',
     'ap',
     selector({ matchLabels: { a: 'b' }, matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['b'] }] }),
     [],
     ['spec.objectSelector [selector-matches-nothing]'],
   ],
   [
-    'a label that is to be there, and not to be there',
+    'a selector for a label both present and absent',
     'cap',
     selector({
       matchExpressions: [
@@ -64,7 +64,7 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.objectSelector [selector-matches-nothing]'],
   ],
   [
-    'labels that can be met',
+    'a selector with several requirements',
     'cap',
     selector({
       matchLabels: { a: 'b' },
@@ -99,30 +99,30 @@ const POLICY_CASES: readonly Case[] = [
   ['an empty version', 'cap', rules({ apiVersions: [''] }), ['spec.rules[0].apiVersions[0] [rule-empty]']],
   ['an empty resource', 'cap', rules({ resources: ['pods', ''] }), ['spec.rules[0].resources[1] [rule-empty]']],
   [
-    'all of a resource, and a part',
+    'a wildcard for subresources beside one of them',
     'cap',
     rules({ resources: ['pods/*', 'pods/log'] }),
     ['spec.rules[0].resources[1] [rule-overlap]'],
   ],
   [
-    'a part of all, and of one',
+    'a subresource of all resources beside that of one',
     'cap',
     rules({ resources: ['*/scale', 'pods/scale'] }),
     ['spec.rules[0].resources[1] [rule-overlap]'],
   ],
-  ['everything, and one', 'cap', rules({ resources: ['*/*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
-  ['all resources, and one', 'cap', rules({ resources: ['*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
-  ['all resources, and a subresource', 'cap', rules({ resources: ['*', 'pods/exec'] }), []],
+  ['*/* beside a resource', 'cap', rules({ resources: ['*/*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
+  ['* beside a resource', 'cap', rules({ resources: ['*', 'pods'] }), ['spec.rules[0].resources [rule-overlap]']],
+  ['* beside a subresource', 'cap', rules({ resources: ['*', 'pods/exec'] }), []],
   ['all groups', 'cap', rules({ apiGroups: ['*'], apiVersions: ['*'] }), []],
   [
-    'everything there is',
+    'a rule for everything',
     'cap',
     rules({ apiGroups: ['*'], resources: ['*/*'], operations: ['*'] }),
     [],
     ['spec.rules[0] [rules-everything]'],
   ],
   [
-    'a kind, a group in a version, a version for a group',
+    'a kind as resource, a group in a version, a version as group',
     'cap',
     rules({ resources: ['Pod'], apiVersions: ['apps/v1'], apiGroups: ['v1'] }),
     [],
@@ -135,13 +135,13 @@ const POLICY_CASES: readonly Case[] = [
   ],
 
   [
-    'good conditions',
+    'valid conditions',
     'cap',
     conditions("request.userInfo.username != 'x'", "authorizer.group('').resource('pods').check('get').allowed()"),
     [],
   ],
   [
-    'a condition whose type is not known',
+    'a condition of unknown type',
     'cap',
     conditions('object.spec.hostNetwork'),
     ['spec.matchConditions[0].expression [condition-expression]'],
@@ -149,7 +149,7 @@ const POLICY_CASES: readonly Case[] = [
     /compare it, as in `… == true`/,
   ],
   [
-    'a condition with a typing error',
+    'a condition with an undeclared variable',
     'cap',
     conditions('true', 'objct.metadata.name == ""'),
     ['spec.matchConditions[1].expression [condition-expression]'],
@@ -157,12 +157,12 @@ const POLICY_CASES: readonly Case[] = [
     /1:1: undeclared reference to 'objct'[^]*did you mean 'object'/,
   ],
   [
-    'a condition that is a text',
+    'a condition that is a string',
     'cap',
     conditions('request.name'),
     ['spec.matchConditions[0].expression [condition-expression]'],
     [],
-    /got one that is a string/,
+    /got string: compare it with a value/,
   ],
   [
     'a condition without an expression',
@@ -183,7 +183,7 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.matchConditions[0].name [condition-name]'],
   ],
   [
-    'a condition with a bad name',
+    'a condition with an invalid name',
     'cap',
     { ...SPEC, matchConditions: [{ name: 'a b', expression: 'true' }] },
     ['spec.matchConditions[0].name [condition-name]'],
@@ -208,7 +208,7 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.objectSelector.matchExpressions[0].values [selector]'],
   ],
   [
-    'an operator that is none',
+    'an unknown operator',
     'cap',
     selector({ matchExpressions: [{ key: 'a', operator: 'in', values: ['b'] }] }),
     ['spec.objectSelector.matchExpressions[0].operator [selector]'],
@@ -216,7 +216,7 @@ const POLICY_CASES: readonly Case[] = [
     /expected In, NotIn, Exists or DoesNotExist/,
   ],
   [
-    'a label that is none',
+    'an invalid label',
     'cap',
     { ...SPEC, namespaceSelector: { matchLabels: { 'a b': 'c' } } },
     ['spec.namespaceSelector.matchLabels [selector]'],
@@ -244,7 +244,7 @@ const POLICY_CASES: readonly Case[] = [
     /has no scheme: expected one of/,
   ],
   [
-    'a module with another scheme',
+    'a module with an unknown scheme',
     'cap',
     module('htps://example.com/p'),
     ['spec.module [module-reference]'],
@@ -260,7 +260,7 @@ const POLICY_CASES: readonly Case[] = [
     /Did you mean builtin:\?/,
   ],
   [
-    'a short digest',
+    'a digest that is too short',
     'cap',
     module('https://example.com/p.wasm@sha256:abc'),
     ['spec.module [module-reference]'],
@@ -268,12 +268,17 @@ const POLICY_CASES: readonly Case[] = [
     /64 hexadecimal digits/,
   ],
   [
-    'a digest of another kind',
+    'a digest of another algorithm',
     'cap',
     module(`registry://example.com/p@sha512:${'a'.repeat(128)}`),
     ['spec.module [module-reference]'],
   ],
-  ['a relative file where there is no folder', 'cap', module('file://./p.wasm'), ['spec.module [module-reference]']],
+  [
+    'a relative file without a folder for modules',
+    'cap',
+    module('file://./p.wasm'),
+    ['spec.module [module-reference]'],
+  ],
   ['a registry', 'cap', module('registry://example.com/p:v1'), [], ['spec.module [module-registry]']],
   ['a registry without a scheme', 'ap', module('ghcr.io/a/p:v1'), [], ['spec.module [module-registry]']],
   [
@@ -293,7 +298,7 @@ const POLICY_CASES: readonly Case[] = [
     /Did you mean builtin:cel\?/,
   ],
   [
-    'a password in a bad reference',
+    'a password in an invalid reference',
     'cap',
     module('htps://user:geheim@example.com/p?sig=geheim'),
     ['spec.module [module-reference]'],
@@ -327,7 +332,7 @@ const POLICY_CASES: readonly Case[] = [
   ['a local module of the cluster', 'cap', module('http://127.0.0.1/p'), []],
 
   [
-    'settings of builtin:cel',
+    'invalid settings of builtin:cel',
     'cap',
     module('builtin:cel', { validations: [{ expression: 'object.spec.contaners' }, { expression: '1 +' }] }),
     ['spec.settings.validations[0].expression [settings]', 'spec.settings.validations[1].expression [settings]'],
@@ -340,9 +345,9 @@ const POLICY_CASES: readonly Case[] = [
     { ...SPEC, module: 'builtin:cel', settings: null },
     ['spec.settings.validations [settings]'],
   ],
-  ['good settings of builtin:cel', 'ap', module('builtin:cel', { validations: [{ expression: 'true' }] }), []],
+  ['valid settings of builtin:cel', 'ap', module('builtin:cel', { validations: [{ expression: 'true' }] }), []],
   [
-    'settings of builtin:pod-security',
+    'invalid settings of builtin:pod-security',
     'cap',
     module('builtin:pod-security', { enforce: 'basline' }),
     ['spec.settings.enforce [settings]'],
@@ -368,7 +373,7 @@ const POLICY_CASES: readonly Case[] = [
     /line 1, column 1[^]*\^/,
   ],
   [
-    'an unknown member, and what is meant',
+    'a misspelled member',
     'apg',
     group('first() || secnd()'),
     ['spec.expression [group-expression]'],
@@ -388,13 +393,13 @@ const POLICY_CASES: readonly Case[] = [
   ['an argument', 'capg', group('first(1)'), ['spec.expression [group-expression]']],
   ['no member', 'capg', group('true'), ['spec.expression [group-expression]'], [], /uses no member/],
   [
-    'a bad member',
+    'an invalid member',
     'apg',
     group('first()', { third: { module: 'file:///x' } }),
     ['spec.policies[third].module [module-source]'],
   ],
   [
-    'settings of a member',
+    'invalid settings of a member',
     'capg',
     group('first()', { third: { module: 'builtin:cel', settings: {} } }),
     ['spec.policies[third].settings.validations [settings]'],
@@ -407,12 +412,7 @@ const POLICY_CASES: readonly Case[] = [
     [],
     /expected 1 to 64 members, got 66/,
   ],
-  [
-    'a member whose name is no identifier, where the schema does not say so',
-    'capg',
-    group('first()', { 'a-b': BASELINE }),
-    ['spec.policies [schema]'],
-  ],
+  ['a member whose name is no identifier', 'capg', group('first()', { 'a-b': BASELINE }), ['spec.policies [schema]']],
 
   [
     'several mistakes at once',
@@ -425,7 +425,7 @@ const POLICY_CASES: readonly Case[] = [
     ],
   ],
   [
-    'a field of another type, where the schema of the cluster is another one',
+    'a field of the wrong type, which another version of the schema may allow',
     'cap',
     { ...SPEC, rules: 'all' },
     ['spec.rules [schema]', '<nil> [schema]'],
@@ -441,18 +441,18 @@ function nested(depth: number): object {
 }
 
 describe('new policies', () => {
-  judges(POLICY_CASES);
+  itValidates(POLICY_CASES);
 
-  it('have ids that are names of webhooks', () => {
+  it('must have ids that can be names of webhooks', () => {
     const longest = 'n'.repeat(MAX_POLICY_ID_LENGTH - 'kw.cap.'.length);
-    assert.deepEqual(judged(review('cap', object('cap', SPEC, { name: longest }))).errors, []);
-    const found = judged(review('cap', object('cap', SPEC, { name: `${longest}n` })));
+    assert.deepEqual(validated(review('cap', object('cap', SPEC, { name: longest }))).errors, []);
+    const found = validated(review('cap', object('cap', SPEC, { name: `${longest}n` })));
     assert.deepEqual(found.errors, ['metadata.name [id-too-long]']);
     assert.match(found.text, /Shorten the name by 1/);
     assert.ok(`kw.cap.${longest}${WEBHOOK_SUFFIX}`.length <= 253);
   });
 
-  it('may name files below a folder, where one is given', () => {
+  it('may name files below the folder for modules', () => {
     const options = { modulesUrl: new URL('file:///srv/policies/') };
     for (const [name, errors] of [
       ['file://./p.wasm', []],
@@ -461,14 +461,14 @@ describe('new policies', () => {
       ['file:///srv/policies/../p.wasm', ['spec.module [module-source]']],
       ['file:///srv/policies-of-others/p.wasm', ['spec.module [module-source]']],
     ] as const) {
-      assert.deepEqual(judged(review('ap', object('ap', module(name))), options).errors, errors, name);
-      assert.deepEqual(judged(review('cap', object('cap', module(name))), options).errors, [], name);
+      assert.deepEqual(validated(review('ap', object('ap', module(name))), options).errors, errors, name);
+      assert.deepEqual(validated(review('cap', object('cap', module(name))), options).errors, [], name);
     }
   });
 
-  it('are only warned of when settings are not to be refused', () => {
+  it('get warnings for invalid settings if so configured', () => {
     const spec = module('builtin:cel', { validations: [{ expression: '1 +' }] });
-    const found = judged(review('cap', object('cap', spec)), { settingsCheck: 'warn' });
+    const found = validated(review('cap', object('cap', spec)), { settingsCheck: 'warn' });
     assert.deepEqual([found.errors, found.warnings], [[], ['spec.settings.validations[0].expression [settings]']]);
   });
 });

@@ -15,24 +15,24 @@ import { checkRequestRules } from './request-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
 import { checkSelector } from './selectors.ts';
 
-/** What becomes of settings of builtin modules that cannot be used: the policy is refused, or only warned of. */
+/** Whether invalid settings of builtin modules are errors or warnings. */
 export type SettingsCheck = 'reject' | 'warn';
 
 export interface PolicyRulesOptions {
-  /** Where `file://./…` leads: a URL of a folder that ends with a slash. Default: nowhere, such modules are refused. */
+  /** Base URL of `file://./…`: a folder, with a slash at the end. Default: none, such references are rejected. */
   readonly modulesUrl?: URL | undefined;
   /** Default: reject. */
   readonly settingsCheck?: SettingsCheck | undefined;
 }
 
-/** What follows the id of a policy in the name of its webhook. */
+/** Ends the names of webhooks in Kubewarden, and is longer than our suffix. */
 const WEBHOOK_SUFFIX = '.kubewarden.admission';
-/** The longest id: with the suffix it is the name of a webhook, which is a subdomain. */
+/** The longest id that can be the name of a webhook, a DNS subdomain, with either suffix. */
 export const MAX_POLICY_ID_LENGTH = MAX_SUBDOMAIN_LENGTH - WEBHOOK_SUFFIX.length;
 
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 
-/** The rules for specs of policies, of all four kinds, that their schemas cannot say. */
+/** Validates policies of all four kinds beyond their schemas. */
 export class PolicyRules {
   readonly #modulesUrl: URL | undefined;
   readonly #settingsCheck: SettingsCheck;
@@ -44,7 +44,7 @@ export class PolicyRules {
     this.#settingsCheck = settingsCheck;
   }
 
-  /** The name of a new policy: it becomes part of other names. */
+  /** Checks the name of a new policy, which becomes part of other names. */
   checkName(policy: AdmissionPolicyObject, findings: Findings): void {
     const id = policyId(policy);
     if (id.length > MAX_POLICY_ID_LENGTH) {
@@ -54,7 +54,7 @@ export class PolicyRules {
     }
   }
 
-  /** A spec that follows the schema, with its defaults. */
+  /** Checks a spec that is valid by the schema and has defaults. */
   checkSpec(policy: AdmissionPolicyObject, findings: Findings): void {
     const { spec } = policy;
     checkRequestRules(spec.rules, findings);

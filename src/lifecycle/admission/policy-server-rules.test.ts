@@ -1,36 +1,36 @@
 import { describe } from 'node:test';
-import { type Case, judges, server } from './testing/judgement.ts';
+import { type Case, itValidates, server } from './testing/validation-cases.ts';
 
 const PEM_START = '-----BEGIN CERTIFICATE-----';
 
 const SERVER_CASES: readonly Case[] = [
   ['a policy server', 'ps', server({ minAvailable: 1, limits: { cpu: '1' }, requests: { cpu: '500m' } }), []],
   ['a percentage', 'ps', server({ maxUnavailable: '50%' }), []],
-  ['more than all', 'ps', server({ maxUnavailable: '101%' }), ['spec.maxUnavailable [disruption-amount]']],
-  ['less than none', 'ps', server({ minAvailable: -1 }), ['spec.minAvailable [disruption-amount]']],
+  ['a percentage above 100%', 'ps', server({ maxUnavailable: '101%' }), ['spec.maxUnavailable [disruption-amount]']],
+  ['a negative number', 'ps', server({ minAvailable: -1 }), ['spec.minAvailable [disruption-amount]']],
   [
     'a number in quotes',
     'ps',
     server({ minAvailable: '2' }),
     ['spec.minAvailable [disruption-amount]'],
     [],
-    /a number stands without quotes/,
+    /write a number without quotes/,
   ],
   [
-    'a bad name of a secret',
+    'an invalid name of a Secret',
     'ps',
     server({ imagePullSecret: 'My Secret' }),
     ['spec.imagePullSecret [reference-name]'],
     ['spec.imagePullSecret [not-supported]'],
   ],
   [
-    'what cannot be done yet',
+    'unsupported fields',
     'ps',
     server({ image: 'ghcr.io/kubewarden/policy-server:v1', verificationConfig: 'v', sigstoreTrustConfig: 's' }),
     [],
     ['verificationConfig', 'image', 'sigstoreTrustConfig'].map((field) => `spec.${field} [not-supported]`),
   ],
-  ['metrics where webhooks are', 'ps', server({ metricsPort: 443 }), ['spec.metricsPort [ports]']],
+  ['metrics on the port for webhooks', 'ps', server({ metricsPort: 443 }), ['spec.metricsPort [ports]']],
   ['no image', 'ps', server({ image: '' }), ['spec.image [reference-name]']],
   [
     'capabilities',
@@ -39,22 +39,22 @@ const SERVER_CASES: readonly Case[] = [
     [],
   ],
   [
-    'capabilities that are none',
+    'invalid patterns of capabilities',
     'ps',
     server({ namespacedPoliciesCapabilities: ['oci', 'oci/**', ''] }),
     [0, 1, 2].map((index) => `spec.namespacedPoliciesCapabilities[${index}] [capability-pattern]`),
   ],
   [
-    'more asked for than allowed',
+    'a request above its limit',
     'ps',
     server({ limits: { memory: '1Gi' }, requests: { memory: '1025Mi' } }),
     ['spec.requests[memory] [resources]'],
     [],
     /at most the limit of 1Gi/,
   ],
-  ['less than nothing', 'ps', server({ limits: { cpu: '-1' } }), ['spec.limits[cpu] [resources]']],
+  ['a negative quantity', 'ps', server({ limits: { cpu: '-1' } }), ['spec.limits[cpu] [resources]']],
   [
-    'one port twice',
+    'the same port twice',
     'ps',
     server({ readinessProbePort: 8443 }),
     ['spec.readinessProbePort [ports]'],
@@ -62,22 +62,22 @@ const SERVER_CASES: readonly Case[] = [
     /another port than spec\.webhookPort/,
   ],
   ['the port of the metrics service', 'ps', server({ webhookPort: 8080 }), []],
-  ['a host twice, and one of a container', 'ps', server({ insecureSources: ['a', 'a', 'my_registry:5000'] }), []],
+  ['a host twice, and the name of a container', 'ps', server({ insecureSources: ['a', 'a', 'my_registry:5000'] }), []],
   [
-    'no certificate',
+    'an invalid certificate',
     'ps',
     server({ sourceAuthorities: { 'a.example.com': [PEM_START] } }),
     ['spec.sourceAuthorities[a.example.com][0] [source-authority]'],
   ],
   [
-    'labels of pods',
+    'invalid labels and annotations of pods',
     'ps',
     server({ labels: { a: 'b c' }, annotations: { 'a b': '' } }),
     ['spec.labels [pod-metadata]', 'spec.annotations [pod-metadata]'],
   ],
-  ['variables', 'ps', server({ env: [{ name: 'A_B', value: 'c' }] }), []],
+  ['an environment variable', 'ps', server({ env: [{ name: 'A_B', value: 'c' }] }), []],
   [
-    'bad variables',
+    'invalid environment variables',
     'ps',
     server({ env: [{ name: '' }, { name: 'A=B' }, { name: 'C', value: 'd', valueFrom: {} }] }),
     ['spec.env[0].name [environment]', 'spec.env[1].name [environment]', 'spec.env[2].valueFrom [environment]'],
@@ -85,5 +85,5 @@ const SERVER_CASES: readonly Case[] = [
 ];
 
 describe('new policy servers', () => {
-  judges(SERVER_CASES);
+  itValidates(SERVER_CASES);
 });

@@ -1,4 +1,4 @@
-// The rules for specs of PolicyServers that their schema cannot say.
+// Validates PolicyServers beyond their schema.
 import { X509Certificate } from 'node:crypto';
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
@@ -10,12 +10,12 @@ import type { Findings } from './findings.ts';
 
 type Spec = PolicyServer['spec'];
 
-/** `host` or `host:port`, as sources of modules are named. Names of containers may have `_`. */
+/** `host` or `host:port` of a module source. Host names of containers may have `_`. */
 const HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
-/** What containers take for the name of a variable (apimachinery, relaxed names). */
+/** Names of environment variables (relaxed validation of k8s.io/apimachinery). */
 const VARIABLE = /^[\x20-\x3C\x3E-\x7E]+$/;
 
-/** A spec that follows the schema. */
+/** Checks a spec that is valid by the schema. */
 export function checkPolicyServer(spec: Spec, findings: Findings): void {
   checkDisruption(spec, findings);
   checkNames(spec, findings);
@@ -28,7 +28,7 @@ export function checkPolicyServer(spec: Spec, findings: Findings): void {
   warnOfUnsupported(spec, findings);
 }
 
-/** Manifests that were made for Kubewarden are taken; what they ask for and do not get is told. */
+/** Warns of unsupported fields instead of rejecting them, so that manifests for Kubewarden can be applied. */
 function warnOfUnsupported(spec: Spec, findings: Findings): void {
   const refusal = whyNotRun(spec);
   if (refusal !== undefined) {
@@ -42,17 +42,17 @@ function warnOfUnsupported(spec: Spec, findings: Findings): void {
 function checkDisruption(spec: Spec, findings: Findings): void {
   for (const field of ['minAvailable', 'maxUnavailable'] as const) {
     const value = spec[field];
-    const isRight =
+    const isValid =
       value === undefined || (typeof value === 'number' ? value >= 0 : /^(?:[0-9]|[1-9][0-9]|100)%$/.test(value));
-    if (!isRight) {
-      const quotes = typeof value === 'string' && /^[0-9]+$/.test(value) ? ': a number stands without quotes' : '';
+    if (!isValid) {
+      const quotes = typeof value === 'string' && /^[0-9]+$/.test(value) ? ': write a number without quotes' : '';
       const detail = `expected a number of replicas from 0, or a percentage from "0%" to "100%"${quotes}`;
       findings.reject('disruption-amount', invalid(`spec.${field}`, value, detail));
     }
   }
 }
 
-/** Names of other objects. Whether these exist is not known here: they may come later. */
+/** Checks names of other objects, which may be created later. */
 function checkNames(spec: Spec, findings: Findings): void {
   const fields = [
     'imagePullSecret',
@@ -77,7 +77,7 @@ function checkCapabilities(patterns: readonly string[], findings: Findings): voi
   for (const [index, pattern] of patterns.entries()) {
     if (!isCapabilityPattern(pattern)) {
       const detail =
-        'expected "*", a kind of capabilities as "oci/*" or "oci/v1/*", or the path of one as "net/v1/dns_lookup_host"';
+        'expected "*", a prefix such as "oci/*" or "oci/v1/*", or the path of a capability such as "net/v1/dns_lookup_host"';
       findings.reject('capability-pattern', invalid(`spec.namespacedPoliciesCapabilities[${index}]`, pattern, detail));
     }
   }
@@ -86,7 +86,7 @@ function checkCapabilities(patterns: readonly string[], findings: Findings): voi
 function checkPodMetadata(spec: Spec, findings: Findings): void {
   findings.rejectAll('pod-metadata', labelErrors(spec.labels ?? {}, 'spec.labels'));
   for (const key of Object.keys(spec.annotations ?? {})) {
-    // As API servers do it: keys of annotations may have capital letters.
+    // API servers too allow capital letters in keys of annotations.
     const problems = qualifiedNameProblems(key.toLowerCase());
     findings.rejectAll(
       'pod-metadata',
@@ -134,21 +134,22 @@ function amountsOf(amounts: Readonly<Record<string, string | number>>): Readonly
   return new Map(read.filter((entry): entry is readonly [string, Quantity] => entry[1] instanceof Quantity));
 }
 
-/** Ports of one process; `metricsPort` is one of its Service. */
+/** `webhookPort` and `readinessProbePort` belong to one process, `metricsPort` to its Service. */
 function checkPorts(spec: Spec, findings: Findings): void {
   const { webhookPort, readinessProbePort, metricsPort } = { ...DEFAULT_PORTS, ...spec };
   if (metricsPort === SERVICE_PORT) {
-    const detail = 'expected another port: webhooks are called on this one of the Service';
+    const detail = 'expected another port: the Service uses this one for webhooks';
     findings.reject('ports', invalid('spec.metricsPort', metricsPort, detail));
   }
   if (readinessProbePort === webhookPort) {
-    const detail = 'expected another port than spec.webhookPort, which has this one';
+    const detail = 'expected another port than spec.webhookPort';
     findings.reject('ports', invalid('spec.readinessProbePort', readinessProbePort, detail));
   }
 }
 
 function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, findings: Findings): void {
-  const expected = 'expected a host with an optional port, as "registry.example.com:5000", without scheme and path';
+  const expected =
+    'expected a host with an optional port, such as "registry.example.com:5000", without scheme and path';
   for (const [index, host] of insecureSources.entries()) {
     if (!HOST.test(host)) {
       findings.reject('source-host', invalid(`spec.insecureSources[${index}]`, host, expected));
@@ -161,7 +162,8 @@ function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, fi
     for (const [index, pem] of certificates.entries()) {
       if (!isCertificate(pem)) {
         const field = `spec.sourceAuthorities[${host}][${index}]`;
-        const detail = 'expected a certificate in PEM: "-----BEGIN CERTIFICATE-----", its lines, and the end';
+        const detail =
+          'expected a certificate in PEM, from "-----BEGIN CERTIFICATE-----" to "-----END CERTIFICATE-----"';
         findings.reject('source-authority', {
           reason: 'FieldValueInvalid',
           field,

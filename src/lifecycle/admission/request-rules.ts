@@ -1,5 +1,5 @@
-// Which requests a policy is asked about: what API servers ask of the rules of webhooks (k8s.io/kubernetes 1.34,
-// pkg/apis/admissionregistration/validation), where our schema says less.
+// Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
+// pkg/apis/admissionregistration/validation), beyond our schema.
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import { invalid, PORTCULLIS_GROUP, required } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
@@ -9,7 +9,7 @@ type Rule = AdmissionPolicySpec['rules'][number];
 const WILDCARD = '*';
 const ALL_SUBRESOURCES = '*/*';
 
-/** The rules of a policy at `spec.rules`. */
+/** Checks `spec.rules`. */
 export function checkRequestRules(rules: readonly Rule[], findings: Findings): void {
   for (const [index, rule] of rules.entries()) {
     checkRule(rule, `spec.rules[${index}]`, findings);
@@ -30,10 +30,9 @@ function checkRule(rule: Rule, path: string, findings: Findings): void {
   checkTexts(resources, `${path}.resources`, 'pods', findings);
   checkOverlaps(resources, `${path}.resources`, findings);
   warnOfMistakes(rule, path, findings);
-  warnOfUnasked(rule, path, findings);
+  warnOfExempt(rule, path, findings);
   if (meansEverything(rule)) {
-    const text =
-      'the policy is asked about every kind of object: a request of any user may wait for it, and fails with it';
+    const text = 'the policy matches every kind of object: requests of all users wait for it, and fail if it fails';
     findings.warn('rules-everything', path, text);
   }
 }
@@ -53,10 +52,10 @@ function checkTexts(list: readonly string[], field: string, example: string, fin
   }
 }
 
-/** Resources that others of the list hold already. In the order of the list, as API servers look at them. */
+/** Rejects resources that other entries include, in the order in which API servers check them. */
 function checkOverlaps(resources: readonly string[], field: string, findings: Findings): void {
   const overlap = (at: string, value: unknown, wide: string, narrow: string): void => {
-    const detail = `"${wide}" holds ${narrow} already: remove one of them`;
+    const detail = `"${wide}" includes ${narrow}: remove one of them`;
     findings.reject('rule-overlap', invalid(at, value, detail));
   };
   const whole = new Set<string>();
@@ -85,15 +84,15 @@ function checkOverlaps(resources: readonly string[], field: string, findings: Fi
   if (resources.length > 1 && resources.includes(ALL_SUBRESOURCES)) {
     overlap(field, resources, ALL_SUBRESOURCES, 'every resource and subresource');
   }
-  // API servers look at the last one only: `["*", "pods"]` is refused, `["pods", "*"]` is not.
+  // API servers check the last entry only: they refuse `["*", "pods"]`, but not `["pods", "*"]`.
   if (resources.includes(WILDCARD) && last !== WILDCARD && last !== '') {
     overlap(field, resources, WILDCARD, `"${last}", as all resources without a subresource`);
   }
 }
 
-/** Kinds that API servers ask nobody about: else no webhook that rejects everything could be removed. */
-const UNASKED_GROUP = 'admissionregistration.k8s.io';
-const UNASKED: ReadonlySet<string> = new Set([
+/** Resources for which API servers call no webhooks, so that a webhook that rejects everything can be removed. */
+const EXEMPT_GROUP = 'admissionregistration.k8s.io';
+const EXEMPT_RESOURCES: ReadonlySet<string> = new Set([
   'validatingwebhookconfigurations',
   'mutatingwebhookconfigurations',
   'validatingadmissionpolicies',
@@ -102,27 +101,27 @@ const UNASKED: ReadonlySet<string> = new Set([
   'mutatingadmissionpolicybindings',
 ]);
 
-/** What is named and yet never asked about. Whoever says `*` need not mean it. */
-function warnOfUnasked({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
+/** Warns of rules that name exempt objects; `*` may be meant for others. */
+function warnOfExempt({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
   for (const [index, text] of resources.entries()) {
-    if (apiGroups.includes(UNASKED_GROUP) && UNASKED.has(text.split('/', 1)[0] ?? '')) {
-      const detail = `API servers ask no webhook about ${text}, so that one that rejects everything can be removed: the policy never sees them. Who may write them is for RBAC to say`;
+    if (apiGroups.includes(EXEMPT_GROUP) && EXEMPT_RESOURCES.has(text.split('/', 1)[0] ?? '')) {
+      const detail = `API servers call no webhooks for ${text}, so that a webhook that rejects everything can be removed. Control access to them with RBAC`;
       findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
     }
   }
   for (const [index, group] of apiGroups.entries()) {
     if (group === PORTCULLIS_GROUP) {
-      const detail = `no policy is asked about objects of ${PORTCULLIS_GROUP}, which only the product writes: who may write them is for RBAC to say`;
+      const detail = `policies never see objects of ${PORTCULLIS_GROUP}, which only Portcullis writes. Control access to them with RBAC`;
       findings.warn('rule-never-matches', `${path}.apiGroups[${index}]`, detail);
     }
   }
 }
 
-/** What API servers take and no request will ever be: a kind for a resource, a group in a version. */
+/** Warns of rules that API servers accept and that match no request: a kind as resource, a group as version. */
 function warnOfMistakes({ apiGroups = [], apiVersions, resources }: Rule, path: string, findings: Findings): void {
   for (const [index, text] of resources.entries()) {
     if (/[A-Z]/.test(text)) {
-      const detail = `"${text}" is no resource: they are written in lower case and in the plural, as "pods"`;
+      const detail = `"${text}" is no resource: write it in lower case and in the plural, such as "pods"`;
       findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
     }
   }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { OwnKindsRules } from './own-kinds-rules.ts';
 import { REJECTIONS, WARNINGS } from './rule-codes.ts';
-import { CONTROLLER, object, review, SPEC } from './testing/judgement.ts';
+import { CONTROLLER, object, review, SPEC } from './testing/validation-cases.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/policy-validation.md', import.meta.url), 'utf8');
 
@@ -15,12 +15,12 @@ function codesOf(heading: string): readonly string[] {
 }
 
 describe('rules of the webhook for our own kinds', () => {
-  it('are all in the documentation, and nothing else is', () => {
+  it('are the ones in the documentation', () => {
     assert.deepEqual(codesOf('Errors').toSorted(), REJECTIONS.toSorted());
     assert.deepEqual(codesOf('Warnings').toSorted(), WARNINGS.toSorted());
   });
 
-  it('say what the example in the documentation shows', () => {
+  it('give the messages of the example in the documentation', () => {
     const spec = {
       ...SPEC,
       module: 'builtin:cel',
@@ -28,13 +28,13 @@ describe('rules of the webhook for our own kinds', () => {
       matchConditions: [{ name: 'not-mine', expression: "request.userinfo.username != 'me'" }],
       sideEffects: 'Some',
     };
-    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).judge(review('cap', object('cap', spec)));
+    const { error } = new OwnKindsRules({ controllerUser: CONTROLLER }).validate(review('cap', object('cap', spec)));
     const causes = error?.details?.causes ?? [];
     const shown = causes.map(({ field, message }) => `* ${field}: ${message}\n`).join('');
     assert.ok(PAGE.includes(`is invalid:\n${shown}\`\`\`\n`), shown);
   });
 
-  it('are all asked for', () => {
+  it('are all used', () => {
     const cwd = fileURLToPath(new URL('.', import.meta.url));
     const sources = globSync('*.ts', { cwd }).filter((file) => !/\.test\.ts$|^rule-codes\.ts$/.test(file));
     const text = sources.map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('\n');

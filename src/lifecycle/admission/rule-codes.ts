@@ -1,6 +1,6 @@
-// Every rule of the webhook for our own kinds. docs/policy-validation.md says of each what it asks and what to do.
+// Codes of the rules of the webhook for our own kinds, explained in docs/policy-validation.md.
 
-/** Rules whose violation is refused. */
+/** Rules whose violation is an error. */
 export const REJECTIONS = [
   'schema',
   'id-too-long',
@@ -32,7 +32,7 @@ export const REJECTIONS = [
   'revision-writer',
 ] as const;
 
-/** Rules whose violation is told, and accepted. */
+/** Rules whose violation is a warning. */
 export const WARNINGS = [
   'wrong-before',
   'module-registry',

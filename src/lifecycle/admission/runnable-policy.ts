@@ -10,12 +10,12 @@ const SPEC_FIELDS: ReadonlyMap<string, string> = new Map([
   ['allowedToMutate', 'mutating'],
 ]);
 
-/** What comes of other checks, which say more. */
+/** Faults that other checks report in more detail. */
 const CHECKED_ELSEWHERE: ReadonlySet<PolicyFault['code']> = new Set<PolicyFault['code']>(['invalid-id']);
 
 /**
- * Whether policy servers could read the policy, by what reads it there: the expression of a group, the members and their
- * names, the depth and the size of settings. What is wrong with a field that was refused already is not said again.
+ * Reads the policy like a policy server does: the expression and members of a group, the depth and size of settings. Skips
+ * fields that have an error already.
  */
 export function checkRunnable(policy: AdmissionPolicyObject, findings: Findings): void {
   const { faults = [] } = readPolicyDefinition(policyId(policy), policyEntry(policy));
@@ -49,7 +49,7 @@ function fieldOf(path: PolicyFault['path']): string {
   ]);
 }
 
-/** The text at a path; of anything larger, nothing: settings may hold what is nobody's business. */
+/** The string at a path. Empty for other values: settings may contain secrets, which messages must not quote. */
 function valueAt(spec: unknown, path: PolicyFault['path']): string {
   let value = spec;
   for (const part of path) {

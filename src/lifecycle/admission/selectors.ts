@@ -2,7 +2,7 @@ import { isJsonObject, labelSelectorErrors, textOf, textsOf } from '../../resour
 import type { FieldError, JsonObject } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
-/** A `metav1.LabelSelector` at a path, where there is one. */
+/** Checks an optional `metav1.LabelSelector`. */
 export function checkSelector(selector: unknown, path: string, findings: Findings): void {
   const errors = labelSelectorErrors(selector, path).map(withAdvice);
   findings.rejectAll('selector', errors);
@@ -11,60 +11,65 @@ export function checkSelector(selector: unknown, path: string, findings: Finding
   }
 }
 
-/** API servers do not say which operators there are. */
+/** API servers' messages do not list the operators. */
 function withAdvice(error: FieldError): FieldError {
   return error.field.endsWith('.operator')
     ? { ...error, message: `${error.message}: expected In, NotIn, Exists or DoesNotExist` }
     : error;
 }
 
-/** What is asked of the label of one key. */
-interface Demand {
-  /** The only values that it may have. Undefined: any. */
-  among: ReadonlySet<string> | undefined;
-  readonly without: Set<string>;
+/** The requirements for one label. */
+interface Requirements {
+  /** The permitted values. Undefined: any. */
+  permitted: ReadonlySet<string> | undefined;
+  readonly excluded: Set<string>;
   mustExist: boolean;
   mustNotExist: boolean;
 }
 
-/** A policy whose selector nothing can have is never asked, and nobody would see that. */
+/** Warns of a selector that matches no object: the policy would never apply, without any other sign. */
 function warnOfContradictions({ matchLabels, matchExpressions }: JsonObject, path: string, findings: Findings): void {
-  const demands = new Map<string, Demand>();
-  const demandOf = (key: string): Demand => {
-    const known = demands.get(key) ?? { among: undefined, without: new Set(), mustExist: false, mustNotExist: false };
-    demands.set(key, known);
+  const byLabel = new Map<string, Requirements>();
+  const requirementsOf = (key: string): Requirements => {
+    const known = byLabel.get(key) ?? {
+      permitted: undefined,
+      excluded: new Set(),
+      mustExist: false,
+      mustNotExist: false,
+    };
+    byLabel.set(key, known);
     return known;
   };
-  const mustBe = (demand: Demand, values: readonly string[]): void => {
-    demand.mustExist = true;
-    demand.among = new Set(values.filter((value) => demand.among?.has(value) ?? true));
+  const mustBe = (requirements: Requirements, values: readonly string[]): void => {
+    requirements.mustExist = true;
+    requirements.permitted = new Set(values.filter((value) => requirements.permitted?.has(value) ?? true));
   };
   for (const [key, value] of Object.entries(isJsonObject(matchLabels) ? matchLabels : {})) {
-    mustBe(demandOf(key), [textOf(value)]);
+    mustBe(requirementsOf(key), [textOf(value)]);
   }
   for (const one of Array.isArray(matchExpressions) ? matchExpressions.filter(isJsonObject) : []) {
-    const demand = demandOf(textOf(one.key));
+    const requirements = requirementsOf(textOf(one.key));
     const values = textsOf(one.values);
     switch (one.operator) {
       case 'In':
-        mustBe(demand, values);
+        mustBe(requirements, values);
         break;
       case 'NotIn':
-        values.forEach((value) => demand.without.add(value));
+        values.forEach((value) => requirements.excluded.add(value));
         break;
       case 'Exists':
-        demand.mustExist = true;
+        requirements.mustExist = true;
         break;
       case 'DoesNotExist':
-        demand.mustNotExist = true;
+        requirements.mustNotExist = true;
         break;
       default:
     }
   }
-  for (const [key, { among, without, mustExist, mustNotExist }] of demands) {
-    const hasNoValue = among !== undefined && [...among].every((value) => without.has(value));
+  for (const [key, { permitted, excluded, mustExist, mustNotExist }] of byLabel) {
+    const hasNoValue = permitted !== undefined && [...permitted].every((value) => excluded.has(value));
     if (hasNoValue || (mustExist && mustNotExist)) {
-      const text = `nothing can meet what is asked of the label "${key}": the policy is never asked. Remove one of the requirements`;
+      const text = `no object can meet the requirements for the label "${key}": the policy never applies. Remove one of them`;
       findings.warn('selector-matches-nothing', path, text);
     }
   }

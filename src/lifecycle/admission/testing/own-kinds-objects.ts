@@ -1,8 +1,8 @@
-// Objects of our own kinds for tests, and numbers by chance that come again.
+// Objects of our own kinds for tests, and reproducible random numbers.
 
 export const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
 
-/** The spec of a policy that is right. */
+/** A valid spec of a policy. */
 const SPEC = {
   module: 'builtin:pod-security',
   settings: { enforce: 'baseline' },
@@ -10,7 +10,7 @@ const SPEC = {
   rules: [RULE],
 };
 
-/** A type, not an interface: it fits wherever an object of any kind is taken. */
+/** A type, because an interface would not be assignable to JSON objects. */
 type TestObject = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -33,7 +33,7 @@ export function revision(name: string): TestObject {
   };
 }
 
-/** Numbers from 0 to below 1 that a seed decides (mulberry32). */
+/** Reproducible random numbers from 0 to below 1 (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

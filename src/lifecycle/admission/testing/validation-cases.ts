@@ -1,4 +1,4 @@
-// Objects of our kinds, and what the webhook makes of them, for tests.
+// Objects of our own kinds for tests, and tests of their validation.
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { JsonObject } from '../../../resources/index.ts';
@@ -60,8 +60,8 @@ export interface Found {
   readonly text: string;
 }
 
-export function judged(asked: OwnKindsReview, options: Partial<OwnKindsRulesOptions> = {}): Found {
-  const { error, warnings } = new OwnKindsRules({ controllerUser: CONTROLLER, ...options }).judge(asked);
+export function validated(request: OwnKindsReview, options: Partial<OwnKindsRulesOptions> = {}): Found {
+  const { error, warnings } = new OwnKindsRules({ controllerUser: CONTROLLER, ...options }).validate(request);
   const short = (field: string, text: string): string => `${field} ${/\[[a-z-]+\]$/.exec(text)?.[0] ?? '?'}`;
   const causes = error?.details?.causes ?? [];
   return {
@@ -71,7 +71,7 @@ export function judged(asked: OwnKindsReview, options: Partial<OwnKindsRulesOpti
   };
 }
 
-/** Title, kind, spec, what is refused, what is warned of, what the text says. */
+/** Title, kind, spec, errors, warnings, text of the message. */
 export type Case = readonly [string, Kind, object, readonly string[], (readonly string[])?, RegExp?];
 
 export const conditions = (...expressions: readonly string[]): object => ({
@@ -92,11 +92,11 @@ export const group = (expression: string, policies: object = {}): object => ({
 export const server = (spec: object): object => ({ image: 'example.com/portcullis:1', replicas: 2, ...spec });
 
 /** Declares a test for each case. */
-export function judges(cases: readonly Case[]): void {
+export function itValidates(cases: readonly Case[]): void {
   for (const [title, kind, spec, errors, warnings = [], text = /^/] of cases) {
-    const outcome = errors.length > 0 ? 'refused' : warnings.length > 0 ? 'taken with a warning' : 'taken';
-    void it(`${outcome}: ${kind} with ${title}`, () => {
-      const found = judged(review(kind, object(kind, spec)));
+    const outcome = errors.length > 0 ? 'rejects' : warnings.length > 0 ? 'warns of' : 'accepts';
+    void it(`${outcome} ${kind} with ${title}`, () => {
+      const found = validated(review(kind, object(kind, spec)));
       assert.deepEqual([found.errors, found.warnings], [errors, warnings], found.text);
       assert.match(found.text, text);
     });
